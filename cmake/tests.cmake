@@ -59,7 +59,7 @@ napkin_test_kind(unit 240 1)
 napkin_test_kind(text 60 1)
 napkin_test_kind(error 60 1)
 napkin_test_kind(property 180 2)
-# It compares so many numbers that optimization saves a third more than it costs.
+# It compares many numbers: without optimization three of its suites take 37 s in place of 26 (2026-11-27).
 napkin_test_kind(numeric 300 3 ${napkin_optimized})
 napkin_test_kind(gpu 300 3)
 

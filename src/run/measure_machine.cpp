@@ -25,6 +25,9 @@ constexpr std::string_view kernels_text =
 #include "run/measure_machine_kernels.inc"
     ;
 
+/// Of the products that are timed: rows of A, values of a row, and vectors of a panel.
+constexpr int product_rows = 64, product_steps = 256, product_vectors = 3;
+
 using TimedCode = void (*)(std::int64_t, void*, std::int64_t);
 
 /// Four digits are what a measurement holds.
@@ -170,7 +173,7 @@ private:
         machine_.together_share = measured(std::min(1.0, one["block"] / all["block"]),
                                            "the block of accumulators on one core beside it on all at once");
         // Of the same multiply-adds in calm moments both take as long, and one of them may not have met any.
-        constexpr double accumulations_a_step = 10, accumulations_a_product = 64 * 256 * 3;
+        constexpr double accumulations_a_step = 10, accumulations_a_product = product_rows * product_steps * product_vectors;
         shortest_part_ = std::min(all["panels"], all["block"] * (products_a_part * accumulations_a_product) /
                                                      (block_steps * accumulations_a_step));
         sample_dealt_products();
@@ -178,7 +181,7 @@ private:
 
     /// Panels of B that the products take in turn: some hundred kilobytes, or as much as half of the cache behind the first one holds.
     [[nodiscard]] std::int64_t num_panels() const {
-        const double panel_bytes = 256 * 3 * machine_.vector_bits.value / 8,
+        const double panel_bytes = product_steps * product_vectors * machine_.vector_bits.value / 8,
                      cache = machine_.levels.size() > 2 ? bytes_a_core(machine_, machine_.levels.size() - 2) : 0;
         return std::clamp<std::int64_t>(static_cast<std::int64_t>(cache / 2 / panel_bytes), 1, products_a_part);
     }
@@ -194,7 +197,7 @@ private:
         seconds_of_dealt_.push_back(interleaved_medians({dealt}, seconds_ * 0.01).seconds.front());
     }
 
-    /// What a kernel loses to all else that runs: the middle one of the samples beside the products' best moment.
+    /// What a kernel loses to all else that runs: the middle one of the samples beside the calmest one.
     void sustained() {
         sort(seconds_of_dealt_);
         machine_.sustained_share = measured(
@@ -456,9 +459,12 @@ Result<MeasuredMachine> measure_machine(const MeasureOptions& options) {
     jit.optimization = "-O2";
     for (const std::string& flag : flags_for_vectors(vector_bytes)) jit.flags.push_back(flag);
     Machine host = host_machine(options.vector_bytes);
-    const auto module = jit_compile(fmt::format("#define NAPKIN_VECTOR_BYTES {}\n#define NAPKIN_LINE_BYTES {}\n{}{}",
-                                                vector_bytes, host.line_bytes.value, cpu::prelude_text(), kernels_text),
-                                    jit);
+    const auto module = jit_compile(
+        fmt::format("#define NAPKIN_VECTOR_BYTES {}\n#define NAPKIN_LINE_BYTES {}\n#define NAPKIN_PRODUCT_ROWS {}\n"
+                    "#define NAPKIN_PRODUCT_STEPS {}\n#define NAPKIN_PRODUCT_VECTORS {}\n{}{}",
+                    vector_bytes, host.line_bytes.value, product_rows, product_steps, product_vectors,
+                    cpu::prelude_text(), kernels_text),
+        jit);
     if (!module) return module.errors();
     MeasuredMachine result = MachineMeasurement(host, **module, options.seconds).run();
     if (!result.disturbed()) return result;

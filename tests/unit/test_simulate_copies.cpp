@@ -93,5 +93,25 @@ TEST(SimulatedTransfers, TakeLongerInShortRuns) {
     EXPECT_GE(columns(plan_of(sums("f16"), short_runs, "stream x = 16\n")), 16 * 128);
 }
 
+/// What else runs takes as large a share of what comes from memory and leaves for it as of what the cores compute.
+TEST(SimulatedTransfers, TakeLongerBesideOtherWork) {
+    Machine disturbed = machine();
+    disturbed.sustained_share = {0.5, "test"};
+    const std::string schedule = "group h = 2\ngroup d = 128\nstream x = 16\n";
+    const Simulation calm = plan_of(sums("f16"), machine(), schedule).time,
+                     busy = plan_of(sums("f16"), disturbed, schedule).time;
+    ASSERT_GT(calm.transfers, 0);
+    std::size_t pipes = 0;
+    for (const Busy& alone : calm.busy) {
+        if (alone.what.find(" to ") == std::string::npos || alone.seconds <= 0) continue;
+        for (const Busy& beside : busy.busy) {
+            if (alone.what != beside.what) continue;
+            ++pipes;
+            EXPECT_NEAR(beside.seconds / alone.seconds, 2, 0.01) << alone.what;
+        }
+    }
+    EXPECT_GE(pipes, 2U);
+}
+
 }  // namespace
 }  // namespace napkin::test_simulate_copies
