@@ -11,7 +11,6 @@
 #include <ctime>
 #include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -19,6 +18,7 @@
 #include "machine/machine.hpp"
 #include "run/report.hpp"
 #include "support/files.hpp"
+#include "support/json.hpp"
 
 namespace {
 

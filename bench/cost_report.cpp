@@ -9,13 +9,13 @@
 #include <ctime>
 #include <fstream>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "machine/machine.hpp"
 #include "run/pipeline.hpp"
 #include "steps/report.hpp"
 #include "study/report.hpp"
+#include "support/json.hpp"
 
 namespace {
 

@@ -18,7 +18,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -28,6 +27,7 @@
 #include "run/library.hpp"
 #include "run/pipeline.hpp"
 #include "run/tensor.hpp"
+#include "support/json.hpp"
 
 namespace {
 

@@ -39,7 +39,7 @@ function(napkin_glob variable pattern)
 endfunction()
 
 # napkin_unity(variable sources): what to compile in place of the sources where CMAKE_UNITY_BUILD is set, as in a release: files that
-# include up to 24 of one folder, so that headers and templates are compiled once for them, in a third of the time. Names in a
+# include up to 40 of one folder, so that headers and templates are compiled once for them, in a third of the time. Names in a
 # folder's anonymous namespaces therefore differ. (CMake's own would hold absolute paths, and no two clones share what they compiled.)
 function(napkin_unity variable)
     if(NOT CMAKE_UNITY_BUILD)
@@ -50,7 +50,7 @@ function(napkin_unity variable)
     foreach(source IN LISTS ARGN)
         cmake_path(RELATIVE_PATH source BASE_DIRECTORY "${PROJECT_SOURCE_DIR}" OUTPUT_VARIABLE path)
         cmake_path(GET path PARENT_PATH folder)
-        math(EXPR part "0${count_${folder}} / 24")
+        math(EXPR part "0${count_${folder}} / 40")
         math(EXPR count_${folder} "0${count_${folder}} + 1")
         list(APPEND parts ${folder}/${part})
         string(APPEND text_${folder}/${part} "#include \"${path}\"\n")

@@ -1,10 +1,10 @@
 // What a kernel costs on a machine as JSON.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "cost/machine_report.hpp"
 #include "cost/optimum_text.hpp"
 #include "diagram/symbol_names.hpp"
+#include "support/json.hpp"
 
 namespace napkin {
 namespace {

@@ -1,11 +1,11 @@
 // What `napkin cost` says as JSON.
-#include <nlohmann/json.hpp>
 
 #include "cost/machine_report.hpp"
 #include "cost/optimum_text.hpp"
 #include "cost/report.hpp"
 #include "diagram/symbol_names.hpp"
 #include "support/ids.hpp"
+#include "support/json.hpp"
 #include "support/saturate.hpp"
 #include "support/text.hpp"
 

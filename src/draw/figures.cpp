@@ -1,8 +1,7 @@
 #include "draw/figures.hpp"
+#include "support/json.hpp"
 
 #include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
 
 #include "derive/derive.hpp"
 #include "machine/builtin.hpp"

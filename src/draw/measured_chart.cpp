@@ -1,9 +1,9 @@
 #include "draw/measured_chart.hpp"
+#include "support/json.hpp"
 
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "draw/plot.hpp"
 #include "support/numbers.hpp"

@@ -1,10 +1,10 @@
 #include "draw/overlap_chart.hpp"
+#include "support/json.hpp"
 
 #include <fmt/format.h>
 
 #include <cmath>
 #include <functional>
-#include <nlohmann/json.hpp>
 
 #include "draw/plot.hpp"
 #include "support/ids.hpp"

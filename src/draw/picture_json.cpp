@@ -1,6 +1,5 @@
 #include "draw/picture_json.hpp"
-
-#include <nlohmann/json.hpp>
+#include "support/json.hpp"
 
 #include "support/ids.hpp"
 

@@ -1,8 +1,7 @@
 #include "draw/plan_content.hpp"
+#include "support/json.hpp"
 
 #include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
 
 #include "draw/setting_fragments.hpp"
 #include "plan/by_hand.hpp"

@@ -1,8 +1,7 @@
 #include "draw/report_page.hpp"
+#include "support/json.hpp"
 
 #include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
 
 #include "draw/measured_chart.hpp"
 #include "draw/page_texts.hpp"

@@ -1,7 +1,6 @@
 #pragma once
 // `napkin report`: one page that stands by itself. It opens from disk, asks for nothing from anywhere, and shows everything without scripts;
 // with them, names light up wherever they stand, keys go through the derivation, and settings are chosen.
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "draw/figures.hpp"
 #include "draw/roofline_chart.hpp"
 #include "plan/plan.hpp"
+#include "support/json.hpp"
 #include "support/result.hpp"
 
 namespace napkin::draw {

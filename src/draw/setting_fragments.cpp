@@ -1,10 +1,10 @@
 #include "draw/setting_fragments.hpp"
+#include "support/json.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "draw/configuration_chart.hpp"
 #include "draw/diagram_picture.hpp"

@@ -1,8 +1,8 @@
 #include "plan/recall.hpp"
+#include "support/json.hpp"
 
 #include <cstdint>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "derive/derive.hpp"

@@ -46,7 +46,7 @@ bool differ_in_chunks(const ScheduledKernel& kernel, AxisId axis) {
 }
 
 /// The number nearest to `wanted` of which `of` is a multiple.
-std::int64_t nearest_divisor(std::int64_t of, std::int64_t wanted, const std::vector<std::int64_t>& among) {
+std::int64_t nearest_number_of_blocks(std::int64_t of, std::int64_t wanted, const std::vector<std::int64_t>& among) {
     std::int64_t best = 1;
     for (const std::int64_t n : among)
         if (of % n == 0 && std::abs(n - wanted) < std::abs(best - wanted)) best = n;
@@ -90,7 +90,7 @@ std::string why_no_cluster(const ScheduledKernel& kernel) {
     if (const std::int64_t tiles = tiles_along(kernel, axis); tiles % blocks != 0)
         return fmt::format("{} has {} group{} of {}, no multiple of {}; the nearest number is {}", axis_name(axis),
                            tiles, tiles == 1 ? "" : "s", kernel.span(axis, 0).tile, blocks,
-                           nearest_divisor(tiles, blocks, joined));
+                           nearest_number_of_blocks(tiles, blocks, joined));
     if (!shares(kernel, axis, blocks)) {
         std::vector<std::string> names;
         for (const AxisId other : axes_to_share(kernel, blocks)) names.push_back(axis_name(other));

@@ -11,7 +11,7 @@
 namespace napkin {
 namespace {
 /// Groups for which the prelude has barriers to pass turns by, behind those by which the warps of a group agree.
-constexpr std::int64_t most_in_turn = 4;
+constexpr std::int64_t most_groups_in_turn = 4;
 /// Tiles of rows of which share_of_others_chunks counts the chunks, at most, evenly spread.
 constexpr std::int64_t most_tiles_walked = 1024;
 
@@ -91,7 +91,8 @@ double share_of_others_chunks(const ScheduledKernel& kernel, const ScheduledLoop
 
 std::optional<TurnsAtProducts> turns_at_products(const ScheduledKernel& kernel) {
     const std::int64_t groups = kernel.schedule.warps.value / warps_together;
-    if (!kernel.on_matrix_unit() || !kernel.copying_role() || groups < 2 || groups > most_in_turn || kernel.loops.size() != 1)
+    if (!kernel.on_matrix_unit() || !kernel.copying_role() || groups < 2 || groups > most_groups_in_turn ||
+        kernel.loops.size() != 1)
         return std::nullopt;
     const ScheduledLoop& loop = kernel.loops.front();
     if (loop.prologue.empty()) return std::nullopt;

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "steps/report.hpp"
 #include "support/ids.hpp"
+#include "support/json.hpp"
 #include "support/numbers.hpp"
 #include "support/ranges.hpp"
 #include "support/text.hpp"

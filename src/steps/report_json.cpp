@@ -1,6 +1,6 @@
-#include <nlohmann/json.hpp>
 
 #include "steps/report.hpp"
+#include "support/json.hpp"
 
 namespace napkin {
 namespace {

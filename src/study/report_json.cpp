@@ -1,10 +1,10 @@
 // The answers to questions as JSON.
-#include <nlohmann/json.hpp>
 
 #include "cost/footprint.hpp"
 #include "cost/report.hpp"
 #include "machine/peaks.hpp"
 #include "study/report.hpp"
+#include "support/json.hpp"
 
 namespace napkin {
 namespace {

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "cost/report.hpp"
 #include "study/closed_form.hpp"
 #include "study/report.hpp"
 #include "support/ids.hpp"
+#include "support/json.hpp"
 #include "support/numbers.hpp"
 #include "support/text.hpp"
 

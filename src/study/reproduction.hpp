@@ -4,12 +4,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "algebra/size.hpp"
+#include "support/json.hpp"
 #include "support/result.hpp"
 
 namespace napkin {

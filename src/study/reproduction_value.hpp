@@ -5,13 +5,13 @@
 // element and KEY=VALUE (several joined by &) for those elements of which that holds: the value is the sum over those that have the rest of the
 // path, and count(…) their number. Operators have blanks around them after a path: + - * / ^, and parentheses.
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 #include "algebra/size.hpp"
+#include "support/json.hpp"
 
 namespace napkin {
 

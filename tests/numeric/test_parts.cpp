@@ -18,7 +18,7 @@ struct CutProgram {
     const char* text;
 };
 
-const CutProgram subjects[] = {
+const CutProgram cut_subjects[] = {
     {"one query against many keys",
      "f(Q[h, k], K[h, x, k], V[h, x, d]) -> O[h, d]\n"
      "    S[h, x] = sum(k) Q[h, k] * K[h, x, k]\n"
@@ -102,7 +102,7 @@ TEST(PartsOfKernels, ComputeTheirDefinitionAtEveryWidth) {
     for (const cpu_case::Width& width : cpu_case::widths()) {
         std::vector<cpu_case::Case> cases;
         std::vector<std::string> names;
-        for (const CutProgram& subject : subjects) {
+        for (const CutProgram& subject : cut_subjects) {
             const Parsed p = parsed(subject);
             for (const std::int64_t parts : {2, 3, 7}) {
                 names.push_back(fmt::format("{}, {} parts, {}", subject.name, parts, width.name));
@@ -122,7 +122,7 @@ TEST(PartsOfKernels, ComputeTheirDefinitionAtEveryWidth) {
 }
 
 TEST(PartsOfKernels, GiveTheSameBitsWhateverThreadsRunThem) {
-    const Parsed p = parsed(subjects[0]);
+    const Parsed p = parsed(cut_subjects[0]);
     const cpu_case::Case c = cpu_case::make_case(p.diagram, p.extents, 5, "same", in_parts(p.derived, p.extents, 5), {});
     const auto kernel = CpuKernel::load(c.program, c.source, 4).value();
     std::vector<Tensor> arrays;

@@ -37,7 +37,7 @@ void expect_good(const Compilation& c, std::uint64_t seed) {
         EXPECT_EQ(v.judgement, Judgement::good) << "seed " << seed << ": " << describe(v);
 }
 
-const char* const attention = R"(
+const char* const attention_program = R"(
 attention(Q[q, k], K[x, k], V[x, d]) -> O[q, d]
     S[q, x] = sum(k) Q[q, k] * K[x, k]
     P[q, x] = softmax(x) S[q, x] * k^-0.5
@@ -45,7 +45,7 @@ attention(Q[q, k], K[x, k], V[x, d]) -> O[q, d]
 )";
 
 TEST(CompiledVerdict, attention_of_ragged_sizes_is_good) {
-    const Compilation c = compiled(attention, {{"q", 113}, {"x", 203}, {"k", 16}, {"d", 24}});
+    const Compilation c = compiled(attention_program, {{"q", 113}, {"x", 203}, {"k", 16}, {"d", 24}});
     for (std::uint64_t seed = 0; seed < 10; ++seed) expect_good(c, seed);
 }
 
@@ -59,7 +59,7 @@ TEST(CompiledVerdict, double_precision_and_sizes_of_one_are_good) {
         "f(X[r, c]: f64) -> Y[r, c]: f64, V[r]: f64\n    Y[r, c] = softmax(c) X[r, c] * 3\n    V[r] = var(c) X[r, c]\n"
         "sizes r = 5, c = 37\n");
     for (std::uint64_t seed = 0; seed < 20; ++seed) expect_good(wide, seed);
-    const Compilation one = compiled(attention, {{"q", 1}, {"x", 1}, {"k", 1}, {"d", 1}});
+    const Compilation one = compiled(attention_program, {{"q", 1}, {"x", 1}, {"k", 1}, {"d", 1}});
     for (std::uint64_t seed = 0; seed < 20; ++seed) expect_good(one, seed);
 }
 

@@ -8,11 +8,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
 
 #include "study/report.hpp"
+#include "support/json.hpp"
 #include "syntax/parse.hpp"
 
 namespace napkin {

@@ -9,7 +9,6 @@
 #include <fstream>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "check/probe.hpp"
@@ -20,6 +19,7 @@
 #include "plan/plan.hpp"
 #include "support/examples.hpp"
 #include "support/fault.hpp"
+#include "support/json.hpp"
 #include "support/rounded.hpp"
 #include "tile/expand.hpp"
 #include "tile/interpret.hpp"

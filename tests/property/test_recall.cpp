@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "derive/derive.hpp"
 #include "diagram/sizes.hpp"
@@ -14,6 +13,7 @@
 #include "plan/recall.hpp"
 #include "schedule/rules.hpp"
 #include "support/examples.hpp"
+#include "support/json.hpp"
 #include "support/parsed.hpp"
 
 namespace napkin {

@@ -7,11 +7,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "machine/processor.hpp"
 #include "run/gpu/driver.hpp"
+#include "support/json.hpp"
 #include "text/tool.hpp"
 
 namespace {

@@ -9,7 +9,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
+
+#include "support/json.hpp"
 
 namespace {
 

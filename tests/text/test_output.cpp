@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "support/json.hpp"
 #include "support/sanitized.hpp"
 #include "text/tool.hpp"
 

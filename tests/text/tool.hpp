@@ -8,8 +8,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include "support/json.hpp"
 
 struct Outcome {
     int code = -1;

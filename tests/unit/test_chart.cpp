@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "costed.hpp"
@@ -12,6 +11,7 @@
 #include "steps/report.hpp"
 #include "support/files.hpp"
 #include "support/ids.hpp"
+#include "support/json.hpp"
 
 namespace napkin::test_chart {
 namespace {

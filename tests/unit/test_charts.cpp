@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <set>
 
@@ -26,6 +25,7 @@
 #include "steps/report.hpp"
 #include "support/files.hpp"
 #include "support/ids.hpp"
+#include "support/json.hpp"
 
 namespace napkin::draw::test_charts {
 namespace {

@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
 
 #include "study/report.hpp"
+#include "support/json.hpp"
 
 namespace napkin::test_compare {
 namespace {

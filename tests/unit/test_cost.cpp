@@ -1,13 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "cost/report.hpp"
 #include "cost/transfers.hpp"
 #include "hand_derived.hpp"
 #include "support/in_letters.hpp"
+#include "support/json.hpp"
 #include "support/sizes.hpp"
 #include "tile/expand.hpp"
 #include "tile/interpret.hpp"

@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "derive/derive.hpp"
 #include "draw/diagram_picture.hpp"
 #include "draw/drawings.hpp"
@@ -11,6 +9,7 @@
 #include "draw/readings.hpp"
 #include "draw/seen.hpp"
 #include "support/examples.hpp"
+#include "support/json.hpp"
 #include "support/parsed.hpp"
 
 namespace napkin::draw {

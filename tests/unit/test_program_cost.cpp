@@ -2,11 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "study/cost_study.hpp"
 #include "study/count_levels.hpp"
 #include "study/report.hpp"
+#include "support/json.hpp"
 
 namespace napkin::test_program_cost {
 namespace {

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include <fstream>
 #include "costed.hpp"
 #include "machine/peaks.hpp"
@@ -15,6 +13,7 @@
 #include "stepped.hpp"
 #include "steps/report.hpp"
 #include "steps/tell.hpp"
+#include "support/json.hpp"
 #include "support/parse_tile.hpp"
 #include "support/text.hpp"
 #include "syntax/parse.hpp"

@@ -1,8 +1,7 @@
 #include "napkin/chart_picture.hpp"
+#include "support/json.hpp"
 
 #include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
 
 #include "draw/configuration_chart.hpp"
 #include "draw/hierarchy_chart.hpp"

@@ -2,12 +2,12 @@
 // What the commands share: options, input files, exit codes, colours. One file a command; each adds itself to the command line.
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "run/pipeline.hpp"
+#include "support/json.hpp"
 #include "support/result.hpp"
 
 namespace CLI {

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <filesystem>
 #include <future>
-#include <nlohmann/json.hpp>
 
 #include "draw/measured_chart.hpp"
 #include "draw/plan_content.hpp"
@@ -13,6 +12,7 @@
 #include "napkin/command.hpp"
 #include "napkin/output_file.hpp"
 #include "support/files.hpp"
+#include "support/json.hpp"
 
 namespace napkin::cli {
 
