@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "algebra/power.hpp"
 #include "emit/emit_body.hpp"
 #include "emit/emit_index.hpp"
 #include "emit/operator_text.hpp"
@@ -115,22 +116,17 @@ ValueId BodyWriter::power(ValueId base, ValueId exponent) {
     if (at(base).is_constant && at(base).constant == 2 && !at(exponent).is_constant && has_powers_of_two())
         return call("exp2", {exponent});
     if (!at(exponent).is_constant) return call("pow", {base, exponent});
-    const double e = at(exponent).constant;
-    const auto whole = [&](int n) {  // by repeated squaring
-        ValueId result = -1, square = base;
-        for (; n > 0; n /= 2) {
-            if (n % 2 == 1) result = result < 0 ? square : arithmetic(BinaryOp::mul, result, square);
-            if (n > 1) square = arithmetic(BinaryOp::mul, square, square);
-        }
-        return result;
-    };
-    if (e == 0.5) return call("sqrt", {base});
-    if (e == -0.5) return call("rsqrt", {base});
-    if (e == 1.5) return arithmetic(BinaryOp::mul, base, call("sqrt", {base}));
-    if (e == 0) return number(1);
-    if (e >= 1 && e <= 8 && e == static_cast<int>(e)) return whole(static_cast<int>(e));
-    if (e <= -1 && e >= -8 && e == static_cast<int>(e)) return divided(number(1), whole(static_cast<int>(-e)));
-    return call("pow", {base, exponent});
+    const auto steps = power_steps(at(exponent).constant);
+    if (!steps) return call("pow", {base, exponent});
+    if (steps->has_root && steps->whole == 0) return call(steps->is_reciprocal ? "rsqrt" : "sqrt", {base});
+    ValueId power = -1, square = base;
+    for (int n = steps->whole; n > 0; n /= 2) {
+        if (n % 2 == 1) power = power < 0 ? square : arithmetic(BinaryOp::mul, power, square);
+        if (n > 1) square = arithmetic(BinaryOp::mul, square, square);
+    }
+    if (power < 0) return number(1);
+    if (steps->has_root) power = arithmetic(BinaryOp::mul, power, call("sqrt", {base}));
+    return steps->is_reciprocal ? divided(number(1), power) : power;
 }
 
 /// factor · e^x as 2^(x·log2 e + log2 factor), for which a GPU has an instruction. Where x is a·c - b, c is scaled beforehand, so that one fused

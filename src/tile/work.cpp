@@ -4,6 +4,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "algebra/power.hpp"
 #include "diagram/product.hpp"
 #include "support/ranges.hpp"
 #include "support/saturate.hpp"
@@ -33,13 +34,20 @@ OpKind kind_of(UnaryOp op) {
 
 OpKind kind_of(BinaryOp op) {
     if (op == BinaryOp::div || op == BinaryOp::floor_div || op == BinaryOp::mod) return OpKind::div;
-    if (op == BinaryOp::pow) return OpKind::pow;
     return OpKind::simple;
 }
 
-const Binary* product(const Expr& e) {
+std::optional<PowerSteps> steps_of_power(const Binary& b) {
+    const auto* exponent = b.op == BinaryOp::pow ? as<Constant>(b.b) : nullptr;
+    return exponent ? power_steps(exponent->value) : std::nullopt;
+}
+
+/// What is computed last is a multiplication.
+bool is_product(const Expr& e) {
     const auto* b = as<Binary>(e);
-    return b && b->op == BinaryOp::mul ? b : nullptr;
+    if (!b) return false;
+    const auto steps = steps_of_power(*b);
+    return b->op == BinaryOp::mul || (steps && steps->products() > 0 && !steps->is_reciprocal);
 }
 
 /// Collects the operations of one statement, each subexpression once; what is a number is worked out beforehand.
@@ -65,10 +73,22 @@ public:
             const bool sum = b->op == BinaryOp::add || b->op == BinaryOp::sub;
             // A product that is added once more at the same points is one operation with the addition.
             for (const Expr& child : {b->a, b->b})
-                if (sum && product(child) && free_axes(child) == axes && remove(OpKind::simple, axes))
+                if (sum && is_product(child) && free_axes(child) == axes && remove(OpKind::simple, axes))
                     return add(OpKind::fma, axes);
-            add(kind_of(b->op), axes);
+            if (b->op == BinaryOp::pow)
+                add_power(steps_of_power(*b), axes);
+            else
+                add(kind_of(b->op), axes);
         }
+    }
+
+    void add_power(const std::optional<PowerSteps>& steps, const std::vector<AxisId>& axes) {
+        if (!steps) return add(OpKind::pow, axes);
+        for (int i = 0; i < steps->products(); ++i) add(OpKind::simple, axes);
+        if (steps->has_root)
+            add(OpKind::sqrt, axes);
+        else if (steps->is_reciprocal)
+            add(OpKind::div, axes);
     }
 
     void add(OpKind kind, const std::vector<AxisId>& axes) { ++ops_[{kind, axes}]; }
@@ -168,7 +188,7 @@ StatementWork work_of(const Diagram& diagram, const TileKernel& kernel, const Co
     counter.count(s.body);
     if (s.reduce) {
         const std::vector<AxisId> points = united(free_axes(s.body), s.reduce_axes);
-        const bool fused = *s.reduce == ReduceOp::sum && product(s.body) &&
+        const bool fused = *s.reduce == ReduceOp::sum && is_product(s.body) &&
                            counter.remove(OpKind::simple, free_axes(s.body));
         counter.add(fused ? OpKind::fma : OpKind::simple, points);
     }
@@ -177,8 +197,8 @@ StatementWork work_of(const Diagram& diagram, const TileKernel& kernel, const Co
         counter.count(s.carry);
         std::vector<AxisId> points = work.target_axes;
         sort(points);
-        const bool fused = s.reduce && *s.reduce == ReduceOp::sum && product(s.carry) && free_axes(s.carry) == points &&
-                           counter.remove(OpKind::simple, points);
+        const bool fused = s.reduce && *s.reduce == ReduceOp::sum && is_product(s.carry) &&
+                           free_axes(s.carry) == points && counter.remove(OpKind::simple, points);
         counter.add(fused ? OpKind::fma : OpKind::simple, points);
     }
     work.ops = counter.ops();
