@@ -34,6 +34,25 @@ double distinct(const Index& index, const Extents& extents) {
     return static_cast<double>(range_of(known, std::vector<std::int64_t>(extents.size(), 0), extents).size());
 }
 
+/// What is skipped of a loop, loads included, is a matter of its chunks.
+bool may_skip(const Kernel& kernel) {
+    return any_of(kernel.stages, [](const Stage& stage) {
+        const auto* loop = std::get_if<Loop>(&stage);
+        return loop && !loop->support.empty();
+    });
+}
+
+/// Clocks of one core for one operation. A division may become a product, and an error function an exponential.
+double least_clocks(const Machine& machine, OpKind kind) {
+    const auto clocks = [&](OpKind of) {
+        const double rate = per_clock(machine, std::string(name(of)), DType::f32);
+        return rate > 0 ? 1 / rate : 0;
+    };
+    if (kind == OpKind::div) return std::min(clocks(kind), clocks(OpKind::simple));
+    if (kind == OpKind::erf) return std::min(clocks(kind), clocks(OpKind::exp));
+    return clocks(kind);
+}
+
 }  // namespace
 
 double values_read(const std::vector<StatementWork>& work, ArrayId input, const Extents& extents) {
@@ -52,15 +71,37 @@ double values_read(const std::vector<StatementWork>& work, ArrayId input, const 
     return most;
 }
 
-Compulsory compulsory_transfers(const Derived& derived, const Kernel& kernel, const Extents& extents) {
+Compulsory compulsory_transfers(const Derived& derived, const Kernel& kernel, const std::vector<StatementWork>& work,
+                                const Extents& extents) {
     const Diagram& diagram = derived.diagram;
-    const std::vector<StatementWork> work = statement_work(derived, kernel);
     Compulsory out;
     for (const ArrayId a : kernel.inputs)
         out.loaded_bytes += values_read(work, a, extents) * bytes(diagram.array(a).type);
     for (const ArrayId a : kernel.outputs)
         out.stored_bytes += static_cast<double>(count_values(diagram, a, extents)) * bytes(diagram.array(a).type);
     return out;
+}
+
+double least_seconds(const Derived& derived, const Kernel& kernel, const std::vector<StatementWork>& work,
+                     const Extents& extents, const Machine& machine) {
+    const Compulsory moved = compulsory_transfers(derived, kernel, work, extents);
+    const Level& first = machine.levels[1];
+    const auto seconds_a_byte = [&](double rate) { return rate > 0 ? 1 / (rate * first.instances.value) : 0; };
+    // A copy reads as many bytes as it writes; some of its rates are better than others.
+    const double read = seconds_a_byte(first.bandwidth_bytes_per_s.value),
+                 copy = seconds_a_byte(
+                     std::max(first.copy_bandwidth_bytes_per_s.value, machine.nontemporal_copy_bytes_per_s.value));
+    const double loading = may_skip(kernel) ? 0 : moved.loaded_bytes * read,
+                 moving = loading + moved.stored_bytes * std::max(0.0, 2 * copy - read);
+    double clocks = 0;
+    for (const StatementWork& s : work)
+        for (const OpCount& op : s.ops) {
+            double points = 1;
+            for (const AxisId axis : op.axes) points *= extent(extents, axis);
+            clocks += static_cast<double>(op.count) * points * least_clocks(machine, op.kind);
+        }
+    const double computing = may_skip(kernel) ? 0 : clocks / (machine.cores.value * machine.clock_hz.value);
+    return machine.launch_s.value + std::max(moving, computing);
 }
 
 }  // namespace napkin

@@ -2,6 +2,7 @@
 // What a kernel moves at least, whatever its partition: every input's values that it reads, and its outputs, once.
 #include "derive/derived.hpp"
 #include "diagram/sizes.hpp"
+#include "machine/machine.hpp"
 #include "tile/work.hpp"
 
 namespace napkin {
@@ -12,6 +13,12 @@ double values_read(const std::vector<StatementWork>& work, ArrayId input, const 
 struct Compulsory {
     double loaded_bytes = 0, stored_bytes = 0;
 };
-Compulsory compulsory_transfers(const Derived& derived, const Kernel& kernel, const Extents& extents);
+Compulsory compulsory_transfers(const Derived& derived, const Kernel& kernel, const std::vector<StatementWork>& work,
+                                const Extents& extents);
+
+/// Seconds of which the simulation of a CPU gives no plan of the kernel less: its start, and the longer of two times: of what passes the memory's pipe at
+/// least, and of what all cores compute at least, each unit's operations one after the other.
+double least_seconds(const Derived& derived, const Kernel& kernel, const std::vector<StatementWork>& work,
+                     const Extents& extents, const Machine& machine);
 
 }  // namespace napkin

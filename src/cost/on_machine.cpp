@@ -353,7 +353,7 @@ private:
         const double fraction = std::min(out_.run_fraction, run_fraction(points_of_groups, points_of_chunks));
         std::map<std::size_t, double> pipes;
         for (const SizedWork& work : work_) pipes[work.pipe] += operations(work, whole, fraction) / rate_of(work.rate);
-        const Compulsory moved = compulsory_transfers(derived_, kernel_, extents_);
+        const Compulsory moved = compulsory_transfers(derived_, kernel_, statements_, extents_);
         double bound = (moved.loaded_bytes * fraction + moved.stored_bytes) * outermost.seconds_per_byte;
         for (const auto& [pipe, seconds] : pipes) bound = std::max(bound, seconds);
         return bound;

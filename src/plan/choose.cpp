@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
 #include <utility>
 
+#include "cost/compulsory.hpp"
 #include "cost/footprint.hpp"
 #include "cost/on_machine.hpp"
 #include "plan/by_hand.hpp"
@@ -273,11 +275,17 @@ double quick_seconds(const Derived& derived, const Extents& extents, const Machi
     const SizedProgram tiles = with_whole_axes(tiles_of(derived, extents, items), extents);
     std::vector<std::string> texts;
     for (std::size_t k = 0; k < derived.kernels.size(); ++k) texts.push_back(text_of(tiles, k, derived.kernels[k]));
-    // What is known of the form may be enough against it.
-    double so_far = 0;
-    for (const std::string& text : texts)
-        if (const auto found = known.seconds.find(text); found != known.seconds.end()) so_far += found->second;
-    for (std::size_t k = 0; k < texts.size() && so_far < enough; ++k) {
+    // What is known of the form may be enough against it, with what nothing can beat of the kernels that are not known.
+    double so_far = 0, to_come = 0;
+    std::vector<double> least(texts.size());
+    for (std::size_t k = 0; k < texts.size(); ++k) {
+        if (const auto found = known.seconds.find(texts[k]); found != known.seconds.end())
+            so_far += found->second;
+        else if (std::isfinite(enough))
+            to_come += least[k] = least_seconds(derived, derived.kernels[k],
+                                                statement_work(tiles.diagram, tiles.kernels[k]), extents, machine);
+    }
+    for (std::size_t k = 0; k < texts.size() && so_far + to_come < enough; ++k) {
         const auto [found, is_new] = known.seconds.try_emplace(texts[k], std::numeric_limits<double>::infinity());
         if (!is_new) continue;
         Derived alone = derived;
@@ -285,9 +293,9 @@ double quick_seconds(const Derived& derived, const Extents& extents, const Machi
         quick.tiles = std::make_shared<const TilesToPlan>(TilesToPlan{{tiles.diagram, {tiles.kernels[k]}}, {texts[k]}});
         if (const auto plan = plan_whole_or_in_parts(alone, extents, machine, *hand, items, {(*parts)[k]}, quick))
             found->second = seconds_with_starts(*plan, machine);
-        so_far += found->second;
+        so_far += found->second, to_come -= least[k];
     }
-    if (so_far >= enough) return so_far;
+    if (so_far + to_come >= enough) return so_far + to_come;
     // In one order, whatever was known.
     double seconds = 0;
     for (const std::string& text : texts) seconds += known.seconds.at(text);

@@ -85,7 +85,8 @@ SizedProgram with_whole_axes(TileProgram program, const Extents& extents);
 std::string text_of(const SizedProgram& program, std::size_t k, const Kernel& kernel);
 
 /// The time alone, for comparing forms, from a quarter of the schedules; infinite where a choice by hand breaks a rule. Not less than
-/// `enough` once the kernels' times come to that. Alternatives share many kernels, of which `known` remembers the times.
+/// `enough` once the kernels' times, with what nothing can beat of those that are not simulated (cost/compulsory.hpp), come to that. Alternatives
+/// share many kernels, of which `known` remembers the times.
 double quick_seconds(const Derived& derived, const Extents& extents, const Machine& machine, KernelTimes& known,
                      double enough);
 
