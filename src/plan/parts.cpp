@@ -171,9 +171,9 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
         const double launch = machine.launch_s.value;
         const AxisId axis = streamed_axis(derived.kernels[k]);
         if (parts[k] || !idles || axis < 0) continue;
-        // Nothing is gained where even an even share with the waking of the cores takes as long.
+        // Nothing is gained where even an even share takes as long, with the starts of the parts and of their merge.
         const double whole = kernel.time.seconds + start_beside(kernel, machine);
-        if (kernel.time.seconds / static_cast<double>(cores) + launch >= worth_parting * whole) continue;
+        if ((whole - launch) / static_cast<double>(cores) + 2 * launch >= worth_parting * whole) continue;
         Derived alone = derived;
         alone.kernels = {derived.kernels[k]};
         double least = worth_parting * whole;
