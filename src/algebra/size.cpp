@@ -8,6 +8,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "support/ids.hpp"
 #include "support/limits.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
