@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "algebra/layout_tile.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin::layouts {
 namespace {

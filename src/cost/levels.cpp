@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "machine/quantity.hpp"
+#include "support/ids.hpp"
 #include "support/text.hpp"
 
 namespace napkin {

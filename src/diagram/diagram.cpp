@@ -1,5 +1,6 @@
 #include "diagram/diagram.hpp"
 
+#include <fmt/format.h>
 #include <set>
 #include <string_view>
 

@@ -1,4 +1,5 @@
 #include "draw/layout_chart.hpp"
+#include "support/ids.hpp"
 
 #include <fmt/format.h>
 

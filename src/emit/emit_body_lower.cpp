@@ -10,6 +10,7 @@
 #include "emit/emit_body.hpp"
 #include "emit/emit_index.hpp"
 #include "emit/operator_text.hpp"
+#include "schedule/quotients.hpp"
 #include "support/result.hpp"
 
 namespace napkin::writers {

@@ -13,6 +13,7 @@
 #include "plan/cluster.hpp"
 #include "plan/columns.hpp"
 #include "plan/complete.hpp"
+#include "plan/grid.hpp"
 #include "plan/polynomials.hpp"
 #include "plan/ratings.hpp"
 #include "plan/reasons.hpp"

@@ -9,6 +9,7 @@
 #include "run/jit.hpp"
 #include "run/process.hpp"
 #include "support/files.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {

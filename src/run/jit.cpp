@@ -12,6 +12,7 @@
 #include "run/process.hpp"
 #include "support/cache.hpp"
 #include "support/files.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {

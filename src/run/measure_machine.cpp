@@ -17,6 +17,7 @@
 #include "run/measure.hpp"
 #include "run/memory.hpp"
 #include "run/workers.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "schedule/fragments.hpp"
 #include "schedule/gathered.hpp"
 #include "schedule/views.hpp"
 #include "support/ids.hpp"

@@ -4,11 +4,13 @@
 #include <set>
 
 #include "schedule/cluster.hpp"
+#include "schedule/cut_groups.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/group_order.hpp"
 #include "schedule/legality.hpp"
 #include "schedule/simulate_parts.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {

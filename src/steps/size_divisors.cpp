@@ -4,6 +4,7 @@
 #include "steps/steps.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
+#include "support/text.hpp"
 #include "tile/uses.hpp"
 
 namespace napkin {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "support/cache.hpp"
+#include "support/ids.hpp"
 
 namespace napkin {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "support/ids.hpp"
 #include "support/limits.hpp"
 #include "support/ranges.hpp"
 

@@ -1,4 +1,5 @@
 #include "run/gpu/cuda_library.hpp"
+#include "support/ranges.hpp"
 
 #include <cstdlib>
 #include <filesystem>
