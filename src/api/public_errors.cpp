@@ -1,4 +1,5 @@
 #include "api/public_errors.hpp"
+
 #include "support/ranges.hpp"
 
 namespace napkin {

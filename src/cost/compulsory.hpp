@@ -16,8 +16,8 @@ struct Compulsory {
 Compulsory compulsory_transfers(const Derived& derived, const Kernel& kernel, const std::vector<StatementWork>& work,
                                 const Extents& extents);
 
-/// Seconds of which the simulation of a CPU gives no plan of the kernel less: its start, and the longer of two times: of what passes the memory's pipe at
-/// least, and of what all cores compute at least, each unit's operations one after the other.
+/// Seconds of which the simulation of a CPU gives no plan of the kernel less: its start, and the longer of two times: what passes the
+/// memory's pipe at least, and what all cores compute at least, one operation after the other.
 double least_seconds(const Derived& derived, const Kernel& kernel, const std::vector<StatementWork>& work,
                      const Extents& extents, const Machine& machine);
 

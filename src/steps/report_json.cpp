@@ -1,4 +1,3 @@
-
 #include "steps/report.hpp"
 #include "support/json.hpp"
 

@@ -1,5 +1,4 @@
 // The answers to questions as JSON.
-
 #include "cost/footprint.hpp"
 #include "cost/report.hpp"
 #include "machine/peaks.hpp"

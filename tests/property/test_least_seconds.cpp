@@ -42,7 +42,7 @@ void check(const std::string& name, const Diagram& diagram, const Extents& exten
         }
 }
 
-/// One whose stores past the caches are faster than its copies, and whose memory is as slow as a processor's with many cores.
+/// Many cores beside the memory of few, which stores past the caches reach faster than copies do.
 Machine with_fast_stores() {
     Machine machine = load_machine("generic-cpu").value();
     machine.cores.value = 32;
@@ -81,9 +81,8 @@ TEST(LeastSeconds, AreNoMoreThanThoseOfAnyPlanOfRandomDiagrams) {
 // Equation by equation the scores pass through memory: that takes longer than what is enough, and no kernel has to be simulated to know it.
 TEST(LeastSeconds, RuleOutFormsBeforeTheirKernelsAreSimulated) {
     const Diagram attention = parsed(
-        "f(Q[q, k], K[x, k], V[x, d]) -> O[q, d]\n    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    P[q, x] = softmax(x) "
-        "S[q, x]\n"
-        "    O[q, d] = sum(x) P[q, x] * V[x, d]\nsizes q = x = 8192, k = d = 8\n");
+        "f(Q[q, k], K[x, k], V[x, d]) -> O[q, d]\n    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    P[q, x] = "
+        "softmax(x) S[q, x]\n    O[q, d] = sum(x) P[q, x] * V[x, d]\nsizes q = x = 8192, k = d = 8\n");
     const Extents extents = bind_sizes(attention).value();
     const Machine machine = load_machine("generic-cpu").value();
     DeriveOptions apart;
