@@ -228,11 +228,9 @@ Expr transform(const Expr& e, const std::function<Expr(const Expr&)>& f) {
     OfNodes<Expr> rewritten;
     for_each_postorder(e, [&](const Expr& node) {
         bool changed = false;
+        for_each_child(*node, [&](const Expr& child) { changed = changed || rewritten.at(child.get()) != child; });
         std::vector<Expr> kids;
-        for_each_child(*node, [&](const Expr& child) {
-            kids.push_back(rewritten.at(child.get()));
-            changed = changed || kids.back() != child;
-        });
+        if (changed) for_each_child(*node, [&](const Expr& child) { kids.push_back(rewritten.at(child.get())); });
         rewritten.add(node.get(), f(changed ? with_children(node, std::move(kids)) : node));
     });
     return rewritten.at(e.get());

@@ -73,6 +73,7 @@ public:
             many_.emplace(node, std::move(found));
             return;
         }
+        if (few_.empty()) few_.reserve(8);
         few_.emplace_back(node, std::move(found));
         if (few_.size() > most_few) many_.insert(few_.begin(), few_.end());
     }
@@ -90,7 +91,9 @@ enum class Walk : std::uint8_t { all, values };
 template <class F>
 void for_each_postorder(const Expr& e, F&& f, Walk walk = Walk::all) {
     MetNodes done;
-    std::vector<std::pair<const Expr*, bool>> pending{{&e, false}};  // true: its children are done
+    std::vector<std::pair<const Expr*, bool>> pending;  // true: its children are done
+    pending.reserve(32);
+    pending.emplace_back(&e, false);
     while (!pending.empty()) {
         const auto [node, ready] = pending.back();
         pending.pop_back();

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <mutex>
+#include <optional>
 
 #include "derive/array_types.hpp"
 #include "derive/gather.hpp"
 #include "derive/normal_form.hpp"
 #include "derive/replay.hpp"
 #include "support/ranges.hpp"
+#include "support/share_out.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
@@ -69,6 +72,39 @@ void build(Derived& derived, KernelBuilder& builder, const std::vector<Gathering
     record_kernels(derived, gatherings);
     give_integer_types(derived);
 }
+
+/// The alternative of least cost, judged one after the other, whatever the order in which their costs become known.
+class LeastInTurn {
+public:
+    LeastInTurn(std::size_t alternatives, double least_gain) : costs_(alternatives), least_gain_(least_gain) {}
+
+    /// A cost that none of those whose turn is still to come is taken at. It only falls: who asks early may hear of more than is needed.
+    [[nodiscard]] double enough() const {
+        const std::lock_guard lock(mutex_);
+        return enough_;
+    }
+    /// What the alternative costs, or anything that is not less than what was enough.
+    void found(std::size_t alternative, double cost) {
+        const std::lock_guard lock(mutex_);
+        costs_[alternative] = cost;
+        for (; judged_ < costs_.size() && costs_[judged_]; ++judged_) {
+            const double next = *costs_[judged_];
+            if (judged_ > 0 && !(next < enough_)) continue;
+            enough_ = next * (1 - least_gain_);
+            best_ = judged_;
+        }
+    }
+    [[nodiscard]] std::size_t best() const {
+        const std::lock_guard lock(mutex_);
+        return best_;
+    }
+
+private:
+    mutable std::mutex mutex_;
+    std::vector<std::optional<double>> costs_;
+    double least_gain_, enough_ = std::numeric_limits<double>::infinity();
+    std::size_t judged_ = 0, best_ = 0;
+};
 
 Diagnostic problem(const char* code, const SourceRange& range, std::string message, std::string expected, std::string hint) {
     return Diagnostic{
@@ -147,26 +183,30 @@ Derived rederive(const Derived& derived, const std::vector<std::size_t>& chosen)
 }
 
 Derived with_least_cost(const Derived& derived, const std::function<double(const Derived&, double)>& cost,
-                        double least_gain) {
+                        double least_gain, std::size_t threads) {
     std::vector<std::size_t> chosen;
     bool changed = false;
     const Diagram normal = normal_form_of(derived);
     for (const Region& region : derived.regions) {
-        std::size_t best = 0;
-        double least = std::numeric_limits<double>::infinity();
-        for (std::size_t i = 0; i < region.alternatives.size() && region.alternatives.size() > 1; ++i) {
-            Derived alone;
-            alone.source = derived.source;
-            alone.form = derived.form;
-            KernelBuilder builder(normal, derived.form);
-            build(alone, builder, region.alternatives[i].kernels);
-            const double enough = i > 0 ? least * (1 - least_gain) : least, found = cost(alone, enough);
-            if (i > 0 && !(found < enough)) continue;
-            least = found;
-            best = i;
+        if (region.alternatives.size() < 2) {
+            chosen.push_back(0);
+        } else {
+            LeastInTurn least(region.alternatives.size(), least_gain);
+            share_out(
+                region.alternatives.size(),
+                [&](std::size_t i) {
+                    const double enough = least.enough();
+                    Derived alone;
+                    alone.source = derived.source;
+                    alone.form = derived.form;
+                    KernelBuilder builder(normal, derived.form);
+                    build(alone, builder, region.alternatives[i].kernels);
+                    least.found(i, cost(alone, enough));
+                },
+                threads);
+            chosen.push_back(least.best());
         }
-        chosen.push_back(best);
-        changed = changed || best != region.chosen;
+        changed = changed || chosen.back() != region.chosen;
     }
     return changed ? rederive(derived, chosen) : derived;
 }

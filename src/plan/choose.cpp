@@ -13,6 +13,7 @@
 #include "cost/on_machine.hpp"
 #include "plan/by_hand.hpp"
 #include "plan/kernel_chooser.hpp"
+#include "plan/kernel_times.hpp"
 #include "plan/parts.hpp"
 #include "plan/tiled.hpp"
 #include "schedule/rules.hpp"
@@ -247,15 +248,12 @@ double quick_seconds_by_cost(const Derived& derived, const Extents& extents, con
     double seconds = 0;
     for (std::size_t k = 0; k < derived.kernels.size(); ++k) {
         if (seconds >= enough) return seconds;
-        const auto [found, is_new] = known.seconds.try_emplace(text_of(tiles, k, derived.kernels[k]),
-                                                               std::numeric_limits<double>::infinity());
-        if (is_new) {
+        seconds += known.seconds(text_of(tiles, k, derived.kernels[k]), [&] {
             MachineCostOptions quick;
             quick.quick = true;
-            if (const auto cost = cost_on_machine(derived, derived.kernels[k], extents, machine, quick))
-                found->second = cost->seconds;
-        }
-        seconds += found->second;
+            const auto cost = cost_on_machine(derived, derived.kernels[k], extents, machine, quick);
+            return cost ? cost->seconds : std::numeric_limits<double>::infinity();
+        });
     }
     // Arrays between kernels that the memory cannot hold make a partition worth nothing.
     const bool fits = footprint(derived, extents).bytes() <= machine.levels[0].capacity_bytes.value;
@@ -266,7 +264,7 @@ double quick_seconds_by_cost(const Derived& derived, const Extents& extents, con
 double quick_seconds(const Derived& derived, const Extents& extents, const Machine& machine, KernelTimes& known,
                      double enough) {
     if (machine.kind == MachineKind::gpu) return quick_seconds_by_cost(derived, extents, machine, known, enough);
-    PlanOptions quick{.quick = true, .completion = Completion::for_rating, .ratings = known.ratings};
+    PlanOptions quick{.quick = true, .completion = Completion::for_rating, .ratings = known.ratings()};
     const std::vector<ScheduleItem> items = of_all_kernels(own_schedule(derived));
     const auto hand = hand_choices(derived, extents, items);
     if (!hand) return std::numeric_limits<double>::infinity();
@@ -278,27 +276,33 @@ double quick_seconds(const Derived& derived, const Extents& extents, const Machi
     // What is known of the form may be enough against it, with what nothing can beat of the kernels that are not known.
     double so_far = 0, to_come = 0;
     std::vector<double> least(texts.size());
+    std::vector<std::optional<double>> times(texts.size());
     for (std::size_t k = 0; k < texts.size(); ++k) {
-        if (const auto found = known.seconds.find(texts[k]); found != known.seconds.end())
-            so_far += found->second;
+        times[k] = known.known(texts[k]);
+        if (times[k])
+            so_far += *times[k];
         else if (std::isfinite(enough))
             to_come += least[k] = least_seconds(derived, derived.kernels[k],
                                                 statement_work(tiles.diagram, tiles.kernels[k]), extents, machine);
     }
-    for (std::size_t k = 0; k < texts.size() && so_far + to_come < enough; ++k) {
-        const auto [found, is_new] = known.seconds.try_emplace(texts[k], std::numeric_limits<double>::infinity());
-        if (!is_new) continue;
+    const auto find = [&](std::size_t k) {
         Derived alone = derived;
         alone.kernels = {derived.kernels[k]};
         quick.tiles = std::make_shared<const TilesToPlan>(TilesToPlan{{tiles.diagram, {tiles.kernels[k]}}, {texts[k]}});
-        if (const auto plan = plan_whole_or_in_parts(alone, extents, machine, *hand, items, {(*parts)[k]}, quick))
-            found->second = seconds_with_starts(*plan, machine);
-        so_far += found->second, to_come -= least[k];
-    }
+        const auto plan = plan_whole_or_in_parts(alone, extents, machine, *hand, items, {(*parts)[k]}, quick);
+        return plan ? seconds_with_starts(*plan, machine) : std::numeric_limits<double>::infinity();
+    };
+    // What another thread is finding out comes last, so that less of it is waited for.
+    for (const bool waits : {false, true})
+        for (std::size_t k = 0; k < texts.size() && so_far + to_come < enough; ++k) {
+            if (times[k] || (!waits && known.is_under_way(texts[k]))) continue;
+            times[k] = known.seconds(texts[k], [&] { return find(k); });
+            so_far += *times[k], to_come -= least[k];
+        }
     if (so_far + to_come >= enough) return so_far + to_come;
     // In one order, whatever was known.
     double seconds = 0;
-    for (const std::string& text : texts) seconds += known.seconds.at(text);
+    for (const std::optional<double>& time : times) seconds += *time;
     return seconds;
 }
 

@@ -33,18 +33,13 @@ struct KernelCandidate {
 };
 KernelCandidate candidate_of(const ScheduledKernel& kernel);
 
+class KernelTimes;
 class Ratings;
 
 /// The kernels of a form as they are planned.
 struct TilesToPlan {
     TileProgram program;
     std::vector<std::string> texts = {};  ///< text_of each kernel; of what asks no ratings, none
-};
-
-/// What alternative forms have in common, so that it is found out once: kernels, and the candidates of these.
-struct KernelTimes {
-    std::map<std::string, double> seconds = {};  ///< by all that a kernel's time follows from
-    std::shared_ptr<Ratings> ratings = {};       ///< PlanOptions::ratings
 };
 
 struct PlanOptions {
@@ -86,7 +81,7 @@ std::string text_of(const SizedProgram& program, std::size_t k, const Kernel& ke
 
 /// The time alone, for comparing forms, from a quarter of the schedules; infinite where a choice by hand breaks a rule. Not less than
 /// `enough` once the kernels' times, with what nothing can beat of those that are not simulated (cost/compulsory.hpp), come to that. Alternatives
-/// share many kernels, of which `known` remembers the times.
+/// share many kernels, of which `known` remembers the times; any number of threads may ask with one `known`.
 double quick_seconds(const Derived& derived, const Extents& extents, const Machine& machine, KernelTimes& known,
                      double enough);
 

@@ -1,8 +1,10 @@
 #include "plan/choose_form.hpp"
 
+#include <cstddef>
 #include <limits>
 
 #include "plan/choose.hpp"
+#include "plan/kernel_times.hpp"
 #include "support/ranges.hpp"
 #include "support/text.hpp"
 #include "tile/expand.hpp"
@@ -10,6 +12,11 @@
 namespace napkin {
 
 namespace {
+
+/// A form that reads the diagram's order of things less directly must be so much faster.
+constexpr double least_gain = 0.02;
+/// Threads that compare forms: with each of them more forms are costed before it is known what is enough against them.
+constexpr std::size_t forms_at_a_time = 2;
 
 bool has_what_is_named(const Derived& alone, const Extents& extents, const std::vector<ScheduleItem>& by_hand) {
     std::vector<ScheduleItem> named;
@@ -41,12 +48,14 @@ bool rounds_a_factor(const TileProgram& program) {
 
 Derived choose_form(const Derived& derived, const Extents& extents, const Machine& machine,
                     const std::vector<ScheduleItem>& by_hand, const std::shared_ptr<Ratings>& ratings) {
-    KernelTimes known;
-    if (by_hand.empty()) known.ratings = ratings;
-    return with_least_cost(derived, [&](const Derived& alone, double enough) {
-        if (!has_what_is_named(alone, extents, by_hand)) return std::numeric_limits<double>::infinity();
-        return quick_seconds(alone, extents, machine, known, enough);
-    });
+    KernelTimes known(by_hand.empty() ? ratings : nullptr);
+    return with_least_cost(
+        derived,
+        [&](const Derived& alone, double enough) {
+            if (!has_what_is_named(alone, extents, by_hand)) return std::numeric_limits<double>::infinity();
+            return quick_seconds(alone, extents, machine, known, enough);
+        },
+        least_gain, forms_at_a_time);
 }
 
 Derived choose_form_by_plans(const Derived& derived, const Extents& extents, const Machine& machine,

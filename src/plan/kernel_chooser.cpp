@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -500,7 +501,9 @@ Result<KernelPlan> choose_kernel(const std::shared_ptr<const TileProgram>& progr
         options.tiles && !options.tiles->texts.empty()
             ? options.tiles->texts[kernel]
             : text_of(with_whole_axes(*program, model.extents()), kernel, model.kernel()));
-    return KernelChooser(schedules, model, hand, options, options.ratings->of(question)).run();
+    KernelRatings& known = options.ratings->of(question);
+    const std::lock_guard lock(known.asking);
+    return KernelChooser(schedules, model, hand, options, known).run();
 }
 
 }  // namespace napkin

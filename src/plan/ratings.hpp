@@ -50,6 +50,7 @@ struct Rating {
 
 /// The candidates of one kernel in blocks of one shape.
 struct KernelRatings {
+    std::mutex asking;  ///< held by the one search that reads and extends them
     std::map<SearchedFields, Rating> candidates;
     /// Those made for their time alone (PlanOptions::quick), and whether their groups may be cut.
     std::map<std::pair<SearchedFields, bool>, KernelPlan> rated_plans;
@@ -59,7 +60,7 @@ struct KernelRatings {
 /// Those of all kernels of the forms of one diagram on one machine with one set of choices by hand.
 class Ratings {
 public:
-    /// Of the kernel that `question` tells from all others, and its blocks from those of other shapes. Two threads ask no question at a time.
+    /// Of the kernel that `question` tells from all others, and its blocks from those of other shapes. Whoever reads the ratings holds their mutex.
     KernelRatings& of(const std::string& question);
 
 private:

@@ -4,21 +4,23 @@
 #include <atomic>
 #include <cstddef>
 #include <future>
+#include <limits>
 #include <thread>
 #include <vector>
 
 namespace napkin {
 
-/// Calls work(i) for each i below `count`, each once and in no order, by as many threads as there are processors. Returns when all is done; what one throws
-/// comes out.
+/// Calls work(i) for each i below `count`, each once and begun in their order, by as many threads as there are processors and at most so many. Returns when
+/// all is done; what one throws comes out.
 template <class Work>
-void share_out(std::size_t count, const Work& work) {
+void share_out(std::size_t count, const Work& work, std::size_t most_threads = std::numeric_limits<std::size_t>::max()) {
     std::atomic<std::size_t> next = 0;
     const auto take = [&] {
         for (std::size_t i = next++; i < count; i = next++) work(i);
     };
     std::vector<std::future<void>> others;
-    const std::size_t threads = std::min<std::size_t>(count, std::max(1U, std::thread::hardware_concurrency()));
+    const std::size_t threads = std::min<std::size_t>(
+        {count, most_threads, std::max(1U, std::thread::hardware_concurrency())});
     for (std::size_t t = 1; t < threads; ++t) others.push_back(std::async(std::launch::async, take));
     take();
     for (std::future<void>& other : others) other.get();

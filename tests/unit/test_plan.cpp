@@ -9,6 +9,7 @@
 #include "hand_derived.hpp"
 #include "plan/choose.hpp"
 #include "plan/choose_form.hpp"
+#include "plan/kernel_times.hpp"
 #include "schedule/rules.hpp"
 #include "support/ids.hpp"
 #include "support/schedules.hpp"
@@ -71,15 +72,14 @@ TEST(QuickSeconds, KernelsThatFormsShareTakeTheSameTimeWhicheverFormIsAskedFirst
             const auto derived = derive(*diagram);
             ASSERT_TRUE(derived.ok());
             const auto bound = bind_sizes(*diagram);
-            KernelTimes known;
-            known.ratings = std::make_shared<Ratings>();
+            KernelTimes known(std::make_shared<Ratings>());
             static_cast<void>(with_least_cost(*derived, [&](const Derived& form, double) {
                 KernelTimes none;
-                const std::size_t before = known.seconds.size();
+                const std::size_t before = known.size();
                 const double alone = quick_seconds(form, *bound, machine, none, all),
                              beside = quick_seconds(form, *bound, machine, known, all);
                 EXPECT_EQ(alone, beside) << text;
-                ++compared, shared += known.seconds.size() - before < form.kernels.size() ? 1 : 0;
+                ++compared, shared += known.size() - before < form.kernels.size() ? 1 : 0;
                 return beside;
             }));
         }

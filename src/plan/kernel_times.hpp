@@ -1,0 +1,44 @@
+#pragma once
+// What alternative forms have in common, so that it is found out once: the times of kernels, and the ratings of their candidates.
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "plan/ratings.hpp"
+
+namespace napkin {
+
+/// Any number of threads may ask at a time.
+class KernelTimes {
+public:
+    /// `ratings`: PlanOptions::ratings.
+    explicit KernelTimes(std::shared_ptr<Ratings> ratings = {}) : ratings_(std::move(ratings)) {}
+
+    [[nodiscard]] const std::shared_ptr<Ratings>& ratings() const { return ratings_; }
+    /// Seconds of the kernel with that text (text_of), from which its time follows; none where nobody has asked for it, or where the answer is under way.
+    [[nodiscard]] std::optional<double> known(const std::string& text) const;
+    /// Somebody has asked for it and is finding it out.
+    [[nodiscard]] bool is_under_way(const std::string& text) const;
+    /// Of a kernel, by `find` for the first who asks: others wait for what that finds, or throws.
+    double seconds(const std::string& text, const std::function<double()>& find);
+    /// Kernels that somebody has asked for.
+    [[nodiscard]] std::size_t size() const;
+
+private:
+    using Answer = std::shared_future<double>;
+    static bool is_there(const Answer& answer) {
+        return answer.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+    }
+    mutable std::mutex mutex_;
+    std::map<std::string, Answer> seconds_;
+    std::shared_ptr<Ratings> ratings_;
+};
+
+}  // namespace napkin
