@@ -6,18 +6,20 @@
 The computer is measured first, as its user is told to do. Each round measures napkin's kernel and its peer one after the other, so that both
 see the machine in the same state. Times are the least of the rounds' medians; the ratio is the median of the rounds' ratios, above 1 where
 napkin is faster. OpenBLAS takes processors newer than itself for old ones: the kernels of its own choice and those for the processor's
-vectors are tried, and the faster ones are the peer. A peer that is not installed leaves
-its rows out: torch (pip install torch), OpenBLAS (apt install libopenblas0). On a machine that does other work too, run it under
+vectors are tried, and the faster ones are the peer; so is a copy through the caches or past them. Rows are of two sizes: what large caches
+hold from one run to the next, and 512 MiB, which comes from memory. A peer that is not installed leaves its rows out: torch (pip install torch), OpenBLAS (apt install libopenblas0). On a machine that does other work too, run it under
 `chrt -f 10`: without real-time priority a peer that spins on both cores loses more than a kernel that does not.
 """
 import argparse
 import ctypes
 import json
+import mmap
 import os
 import pathlib
 import random
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -45,6 +47,8 @@ CASES = [
      "target": 0.95},
     rows("softmax_rows", 4096, 4096),
     rows("layernorm_rows", 8192, 1024),
+    rows("softmax_rows", 32768, 4096),
+    rows("layernorm_rows", 131072, 1024),
 ]
 
 # What holds each library to vectors of that many bytes.
@@ -57,10 +61,25 @@ WIDTHS = {
 }
 
 
-def blas_settings(vector_bytes):
-    """The settings of OpenBLAS to choose the fastest of."""
-    if vector_bytes:
-        return [WIDTHS[vector_bytes]]
+# How a copy may go: by memcpy in pieces that stay in the caches, by one memcpy a thread, which leaves the caches out where it is large, and by stores past
+# the caches whatever the size.
+WAYS_TO_COPY = [{"WAY_TO_COPY": way} for way in ("pieces", "whole", "past caches")]
+STREAMED_COPY = """
+#include <immintrin.h>
+#include <stddef.h>
+void copy(char* to, const char* from, size_t bytes) {
+    for (size_t i = 0; i < bytes; i += 32) _mm256_stream_ps((float*)(to + i), _mm256_load_ps((const float*)(from + i)));
+    _mm_sfence();
+}
+"""
+
+
+def settings_of(peer, vector_bytes):
+    """The settings of a peer to choose the fastest of."""
+    if peer == "copy":
+        return WAYS_TO_COPY
+    if vector_bytes or peer != "openblas":
+        return [WIDTHS.get(vector_bytes, {})]
     cpuinfo = pathlib.Path("/proc/cpuinfo")
     flags = cpuinfo.read_text().split() if cpuinfo.exists() else []
     wider = [("avx512f", "SkylakeX"), ("avx2", "Haswell")]
@@ -101,21 +120,39 @@ def openblas_peer(threads):
     return blas.openblas_get_config().decode(), prepare
 
 
+def in_huge_pages(size):
+    """Memory as napkin's arrays are in, where the system has such pages: the peer is not to lose by its address translation."""
+    memory = mmap.mmap(-1, size)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    return (ctypes.c_char * size).from_buffer(memory)
+
+
+def streamed_copy():
+    """STREAMED_COPY, compiled; memcpy where there are no such vectors."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, library = pathlib.Path(folder) / "copy.c", pathlib.Path(folder) / "copy.so"
+        source.write_text(STREAMED_COPY)
+        done = subprocess.run(["cc", "-O2", "-mavx", "-shared", "-fPIC", "-o", library, source], capture_output=True)
+        return ctypes.CDLL(library).copy if done.returncode == 0 else ctypes.CDLL(None).memcpy
+
+
 def copy_peer(threads):
-    memcpy = ctypes.CDLL(None).memcpy
-    memcpy.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
-    piece = 1 << 18  # bytes: below the size from which memcpy leaves the caches out
+    way = os.environ["WAY_TO_COPY"]
+    copy_bytes = streamed_copy() if way == "past caches" else ctypes.CDLL(None).memcpy
+    copy_bytes.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
 
     def prepare(_, sizes):
         size = 4 * sizes["r"] * sizes["c"]
-        source, target = (ctypes.create_string_buffer(size) for _ in range(2))
+        source, target = (in_huge_pages(size) for _ in range(2))
         ctypes.memset(source, 1, size)
+        piece = 1 << 18 if way == "pieces" else size // threads // 64 * 64
         starts = range(0, size, piece)
 
         def copy(part):
             to, begin = ctypes.addressof(target), ctypes.addressof(source)
             for at in starts[part * len(starts) // threads:(part + 1) * len(starts) // threads]:
-                memcpy(to + at, begin + at, min(piece, size - at))
+                copy_bytes(to + at, begin + at, min(piece, size - at))
 
         def run():
             workers = [threading.Thread(target=copy, args=(part,)) for part in range(1, threads)]
@@ -127,7 +164,7 @@ def copy_peer(threads):
 
         return run
 
-    return "memcpy in pieces of 256 KiB", prepare
+    return "copies: memcpy in pieces of 256 KiB, one a thread, or stores past the caches, whichever is fastest", prepare
 
 
 PEERS = {"torch": torch_peer, "openblas": openblas_peer, "copy": copy_peer}
@@ -201,7 +238,8 @@ def measure(case, peer, options):
         "diagram": case["diagram"], "sizes": case["sizes"], "type": "f32", "unit": case["unit"],
         "napkin": {"seconds": min(ours), "rate": case["work"] / min(ours) / 1e9, "rounds": ours,
                    "predicted_seconds": document["predicted_seconds"]},
-        case["peer"]: {"seconds": min(theirs), "rate": case["work"] / min(theirs) / 1e9, "rounds": theirs},
+        case["peer"]: {"seconds": min(theirs), "rate": case["work"] / min(theirs) / 1e9, "rounds": theirs,
+                       "environment": peer.environment},
         "ratio": ratio, "target": case["target"]}
 
 
@@ -220,20 +258,17 @@ def main():
 
     cases = [case for case in CASES if options.only in case["diagram"]]
     records.measure_host(options.vector_bytes)
-    environment = WIDTHS.get(options.vector_bytes, {})
-    peers = {}
-    for case in cases:
-        if case["peer"] not in peers:
-            settings = blas_settings(options.vector_bytes) if case["peer"] == "openblas" else [environment]
-            peers[case["peer"]] = fastest_peer(case["peer"], options.threads, settings, case)
     results, device = [], ""
     print(f"{'':16}{'sizes':>26}{'napkin':>12}{'':>16}{'peer':>20}{'':>16}{'ratio':>8}{'target':>8}")
+    versions = {}
     for case in cases:
-        peer = peers[case["peer"]]
+        peer = fastest_peer(case["peer"], options.threads, settings_of(case["peer"], options.vector_bytes), case)
+        versions[case["peer"]] = peer.version or f"missing: {peer.missing}"
         if peer.missing:
             print(f"{case['diagram']:16} left out: {peer.missing}")
             continue
         document, entry = measure(case, peer, options)
+        peer.end()
         device = document["machine"]
         results.append(entry)
         ours, theirs = entry["napkin"], entry[case["peer"]]
@@ -241,13 +276,10 @@ def main():
         print(f"{case['diagram']:16}{sizes:>26}{ours['seconds'] * 1e3:9.1f} ms{ours['rate']:8.1f} {case['unit']}"
               f"{case['peer']:>9}{theirs['seconds'] * 1e3:8.1f} ms{theirs['rate']:8.1f} {case['unit']}"
               f"{entry['ratio']:8.2f}{case['target'] or '-':>8}", flush=True)
-    for peer in peers.values():
-        peer.end()
     if options.output:
         records.write(options.output, {
             **records.head("napkin.compare_cpu/1", device), "vector_bytes": options.vector_bytes, "threads": options.threads,
-            "peers": {name: peer.version or f"missing: {peer.missing}" for name, peer in peers.items()},
-            "environment": {name: peer.environment for name, peer in peers.items()}, "results": results})
+            "peers": versions, "results": results})
     return 0
 
 

@@ -40,6 +40,9 @@ constexpr double little_in_rows = 0.8;
 /// By how many times the best one's time tiles of ordinary size of the second-best axis may differ and still be the faster ones at other sizes.
 constexpr double worth_searching = 2;
 
+/// Tiles that are fetched ahead into the first cache must be so much faster than the larger ones that the search finds.
+constexpr double worth_smaller_tiles = 0.01;
+
 /// Of the core's memory, with one stage of everything.
 double bytes_of_one_stage(const ScheduledKernel& kernel) {
     auto out = static_cast<double>(kernel.memory_bytes());
@@ -421,11 +424,34 @@ private:
     }
 
     Result<KernelPlan> plan_of(const Point& best) {
-        if (!options_.quick || options_.completion == Completion::whole) return plan_anew(best);
+        if (!options_.quick) return plan_with_tiles_ahead(best);
+        if (options_.completion == Completion::whole) return plan_anew(best);
         const auto [found, is_new] = known_.rated_plans.try_emplace(
             {searched_fields(schedule_at(best)), may_cut(rating_at(best).candidate)});
         if (is_new) found->second = plan_anew(best);
         return found->second;
+    }
+    /// The search sees nothing fetched ahead. With that, tiles that the first cache holds beside the next ones may be faster than larger ones.
+    KernelPlan plan_with_tiles_ahead(const Point& best) {
+        KernelPlan plan = plan_anew(best);
+        const Machine& machine = model_.machine();
+        if (machine.kind != MachineKind::cpu || !plan.scheduled.loops.empty()) return plan;
+        const double first_cache = bytes_a_core(machine, machine.levels.size() - 1);
+        Point smaller = best;
+        while (bytes_of(smaller) > first_cache) {
+            const auto largest = std::max_element(smaller.begin(), smaller.end());
+            if (largest == smaller.end() || *largest == 0) return plan;
+            --*largest;
+        }
+        if (smaller == best) return plan;
+        KernelPlan other = plan_anew(smaller);
+        if (!(other.time.seconds < (1 - worth_smaller_tiles) * plan.time.seconds)) return plan;
+        for (std::size_t i = 0; i < dimensions_.size(); ++i)
+            if (smaller[i] != best[i])
+                other.scheduled.schedule.group.at(dimensions_[i].axis).reason = fmt::format(
+                    "fetched ahead, it fits {} with the group at hand; {} is {}", machine.levels.back().name,
+                    dimensions_[i].sizes[best[i]], time_change(plan.time.seconds / other.time.seconds));
+        return other;
     }
     KernelPlan plan_anew(const Point& best) {
         KernelSchedule schedule = schedule_at(best);

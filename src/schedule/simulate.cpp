@@ -362,6 +362,8 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     std::vector<Traffic> traffic;  // by level
     for (const std::string& path : pipe_names_) traffic.push_back({path});
     std::vector<double> ahead_into(core_level_ + 1);  // of what comes in while the core computes, whatever it computes
+    const bool flows = flows_through_first_cache(k, moved);
+    double flowing = 0;  // seconds of what comes in, and goes out, beside all that the core computes
     double arrivals = 0,
            ahead_arrivals = 0;  // the same of what arrives in the cores, of which several may get one request's answer
     double leaving = 0;         // seconds of what goes out meanwhile
@@ -398,7 +400,10 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
             if (m.is_ahead || !is_under_way) longest = beside({longest, std::max(time, arrival)});
             if (is_under_way && !m.is_store) ahead_into[l] += time;
         }
-        if (!m.is_ahead) waited[m.step] += longest;
+        if (flows && (m.is_store || groups_ahead(k, m.variable) > 0))
+            flowing += longest;
+        else if (!m.is_ahead)
+            waited[m.step] += longest;
         if (m.is_ahead && m.is_store) leaving += longest;
         if (m.is_ahead) filled += clocks_of_shared(k, m.bytes);
         if (m.is_ahead && !m.is_store && k.copying_role()) {
@@ -465,7 +470,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
                                                         .alone = begun / std::max(begun, tiles),
                                                         .own = *std::min_element(own_share.begin(), own_share.end())})});
     else
-        total = beside({total, ahead, leaving});
+        total = beside({total, ahead, leaving, flowing});
     // Before the first chunk there is nothing to compute, and nothing to copy behind the last: once, where a role copies for the next group
     // meanwhile, else in every group, unless other blocks of the core have work.
     if (ahead > 0)

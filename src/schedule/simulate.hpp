@@ -144,6 +144,8 @@ private:
     [[nodiscard]] double seconds_of_blocks(double groups, double workers, const BlockWork& work) const;
     [[nodiscard]] double gather_clocks(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile) const;
     [[nodiscard]] bool tables_stay(const ScheduledKernel& k) const;
+    [[nodiscard]] static std::int64_t groups_ahead(const ScheduledKernel& k, VariableId id);
+    [[nodiscard]] bool flows_through_first_cache(const ScheduledKernel& k, const std::vector<Moved>& moved) const;
     [[nodiscard]] double copy_clocks(const ScheduledKernel& k, VariableId v, const std::vector<std::int64_t>& tile,
                                      bool is_load) const;
     [[nodiscard]] double partial_sectors_a_value(const ScheduledKernel& k, VariableId v) const;

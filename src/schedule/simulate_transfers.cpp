@@ -165,6 +165,28 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
     return out;
 }
 
+std::int64_t Simulator::groups_ahead(const ScheduledKernel& k, VariableId id) {
+    for (const Prefetch& p : k.schedule.prefetches)
+        if (p.variable == id && p.fetched == Fetched::groups) return p.ahead.value;
+    return 0;
+}
+
+/// Groups of a CPU without loops whose tiles are fetched ahead, and which store past the caches, while the first cache holds the tiles at hand and those
+/// ahead: then no statement waits for memory alone, and all that comes and goes is beside all that is computed. On two cores of an Intel server with 48 KiB of
+/// L1 a layer norm of 131072 × 1024 takes 27.9 ms in groups of 4 rows, as long as a copy of its bytes, and 33.4 in groups of 8; a softmax of these rows 30
+/// ms in groups of 2 and 42 in groups of 8 (2026-11-27).
+bool Simulator::flows_through_first_cache(const ScheduledKernel& k, const std::vector<Moved>& moved) const {
+    if (k.in_blocks() || !k.loops.empty()) return false;
+    double fetched = 0;
+    for (const Moved& m : moved) {
+        if (m.is_store && !m.is_non_temporal) return false;
+        if (const std::int64_t ahead = m.is_store ? 0 : groups_ahead(k, m.variable); ahead > 0)
+            fetched += static_cast<double>((1 + ahead) * k.layout(m.variable).tile) *
+                       bytes(k.variable(m.variable).memory_type);
+    }
+    return fetched > 0 && fetched <= bytes_a_core(machine_, machine_.levels.size() - 1);
+}
+
 /// Bytes that come from memory in the rounds that are cut because blocks stand at different chunks then, where whole groups' blocks read the same ones together.
 double Simulator::bytes_out_of_step(const ScheduledKernel& k, const CutGroups& cut, const std::vector<Moved>& moved) const {
     const auto groups = static_cast<double>(cut.groups), all = static_cast<double>(k.num_groups());
