@@ -7,7 +7,8 @@ The computer is measured first, as its user is told to do. Each round measures n
 see the machine in the same state. Times are the least of the rounds' medians; the ratio is the median of the rounds' ratios, above 1 where
 napkin is faster. OpenBLAS takes processors newer than itself for old ones: the kernels of its own choice and those for the processor's
 vectors are tried, and the faster ones are the peer; so is a copy through the caches or past them. Rows are of two sizes: what large caches
-hold from one run to the next, and 512 MiB, which comes from memory. A peer that is not installed leaves its rows out: torch (pip install torch), OpenBLAS (apt install libopenblas0). On a machine that does other work too, run it under
+hold from one run to the next, and 512 MiB, which comes from memory. A peer that is not installed leaves its rows out: torch (pip install
+torch), OpenBLAS (apt install libopenblas0). On a machine that does other work too, run it under
 `chrt -f 10`: without real-time priority a peer that spins on both cores loses more than a kernel that does not.
 """
 import argparse
@@ -17,6 +18,7 @@ import mmap
 import os
 import pathlib
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -129,7 +131,10 @@ def in_huge_pages(size):
 
 
 def streamed_copy():
-    """STREAMED_COPY, compiled; memcpy where there are no such vectors."""
+    """STREAMED_COPY, compiled; memcpy where there is no compiler, or where the processor has no such vectors."""
+    cpuinfo = pathlib.Path("/proc/cpuinfo")
+    if not shutil.which("cc") or not cpuinfo.exists() or "avx" not in cpuinfo.read_text().split():
+        return ctypes.CDLL(None).memcpy
     with tempfile.TemporaryDirectory() as folder:
         source, library = pathlib.Path(folder) / "copy.c", pathlib.Path(folder) / "copy.so"
         source.write_text(STREAMED_COPY)
@@ -278,7 +283,7 @@ def main():
               f"{entry['ratio']:8.2f}{case['target'] or '-':>8}", flush=True)
     if options.output:
         records.write(options.output, {
-            **records.head("napkin.compare_cpu/1", device), "vector_bytes": options.vector_bytes, "threads": options.threads,
+            **records.head("napkin.compare_cpu/2", device), "vector_bytes": options.vector_bytes, "threads": options.threads,
             "peers": versions, "results": results})
     return 0
 

@@ -183,7 +183,7 @@ Derived rederive(const Derived& derived, const std::vector<std::size_t>& chosen)
 }
 
 Derived with_least_cost(const Derived& derived, const std::function<double(const Derived&, double)>& cost,
-                        double least_gain, std::size_t threads) {
+                        std::size_t threads, double least_gain) {
     std::vector<std::size_t> chosen;
     bool changed = false;
     const Diagram normal = normal_form_of(derived);

@@ -30,7 +30,7 @@ Derived rederive(const Derived& derived, const std::vector<std::size_t>& chosen)
 /// another costs less by more than `least_gain` of it. So many threads ask for the costs of a region's alternatives; their number changes no
 /// result, as an alternative is judged by those before it alone.
 Derived with_least_cost(const Derived& derived, const std::function<double(const Derived&, double)>& cost,
-                        double least_gain = 0.02, std::size_t threads = 1);
+                        std::size_t threads = 1, double least_gain = 0.02);
 
 /// Runs the derived form in double precision, kernel by kernel, with the given group and stream sizes by AxisId (0: the whole axis):
 /// what a Derived means, for translation validation. `values` holds the inputs by ArrayId of derived.diagram; on return every

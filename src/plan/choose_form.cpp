@@ -13,8 +13,6 @@ namespace napkin {
 
 namespace {
 
-/// A form that reads the diagram's order of things less directly must be so much faster.
-constexpr double least_gain = 0.02;
 /// Threads that compare forms: with each of them more forms are costed before it is known what is enough against them.
 constexpr std::size_t forms_at_a_time = 2;
 
@@ -55,7 +53,7 @@ Derived choose_form(const Derived& derived, const Extents& extents, const Machin
             if (!has_what_is_named(alone, extents, by_hand)) return std::numeric_limits<double>::infinity();
             return quick_seconds(alone, extents, machine, known, enough);
         },
-        least_gain, forms_at_a_time);
+        forms_at_a_time);
 }
 
 Derived choose_form_by_plans(const Derived& derived, const Extents& extents, const Machine& machine,

@@ -445,10 +445,12 @@ private:
         }
         if (smaller == best) return plan;
         KernelPlan other = plan_anew(smaller);
-        if (!(other.time.seconds < (1 - worth_smaller_tiles) * plan.time.seconds)) return plan;
+        if (other.schedule().prefetches.empty() || !(other.time.seconds < (1 - worth_smaller_tiles) * plan.time.seconds))
+            return plan;
+        KernelSchedule& schedule = other.scheduled.schedule;
         for (std::size_t i = 0; i < dimensions_.size(); ++i)
             if (smaller[i] != best[i])
-                other.scheduled.schedule.group.at(dimensions_[i].axis).reason = fmt::format(
+                (dimensions_[i].stream ? schedule.stream : schedule.group).at(dimensions_[i].axis).reason = fmt::format(
                     "fetched ahead, it fits {} with the group at hand; {} is {}", machine.levels.back().name,
                     dimensions_[i].sizes[best[i]], time_change(plan.time.seconds / other.time.seconds));
         return other;

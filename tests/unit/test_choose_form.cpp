@@ -41,8 +41,8 @@ TEST(WithLeastCost, IsTheSameForAnyNumberOfThreads) {
                 std::this_thread::sleep_for(std::chrono::microseconds((asked++ * 7919 + seed) % 5 * 60));
                 return true_cost >= enough && random() % 2 == 0 ? enough : true_cost;
             };
-            const Derived one = with_least_cost(*derived, cost), two = with_least_cost(*derived, cost, 0.02, 2),
-                          many = with_least_cost(*derived, cost, 0.02, 16);
+            const Derived one = with_least_cost(*derived, cost), two = with_least_cost(*derived, cost, 2),
+                          many = with_least_cost(*derived, cost, 16);
             EXPECT_EQ(names_of(one.kernels), names_of(two.kernels)) << seed;
             EXPECT_EQ(names_of(one.kernels), names_of(many.kernels)) << seed;
             changed += names_of(one.kernels) == names_of(derived->kernels) ? 0 : 1;
