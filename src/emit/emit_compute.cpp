@@ -76,7 +76,8 @@ public:
             if (atom_.cut_axis >= 0 && loops_[l] == atom_.cut_axis) cut_level_ = static_cast<int>(l) + 1;
     }
 
-    void run() {
+    /// `before`: a statement of the group before, which runs at every point before this one does.
+    void run(const Step* before) {
         if (frame_.partials(step_) > 0) return run_shared();
         BodyWriter body(frame_, step_, loops_, target_level_, names_);
         body_ = &body;
@@ -87,12 +88,14 @@ public:
                                   : -1;
         body.decide();
         if (step_.follower >= 0) plan_follower();
+        if (before) plan_before(*before);
 
         hoist(0);
         if (frame_.in_blocks()) share_points();
         for (int level = 1; level <= target_level_; ++level) frame_.in_blocks() ? hoist(level) : open_loop(level);
         if (!compute_.reduce) {
             if (follower_) out_(fmt::format("vec {}{};", result(), dims()));
+            if (before_) before_->write_point();
             prefetches();
             body.statement(out_, root, [&](const std::string& text) {
                 return follower_ ? fmt::format("{}{} = {};", result(), index(), as_vector(text, body.is_vector(root)))
@@ -275,6 +278,7 @@ private:
     }
 
     void hoist(int level) {
+        if (before_) before_->body_->hoist(out_, level);
         body_->hoist(out_, level);
         if (!follower_ || level > target_level_) return;
         follower_->body.hoist(out_, level);
@@ -406,6 +410,20 @@ private:
         });
     }
 
+    // ---- what is of the group before ---------------------------------------------------------------------------------------------
+
+    void plan_before(const Step& step) {
+        frame_before_ = std::make_unique<Frame>(frame_.of_group_before());
+        before_ = std::make_unique<ComputeWriter>(*frame_before_, out_, step);
+        before_->own_body_ = std::make_unique<BodyWriter>(*frame_before_, step, loops_, target_level_, names_);
+        before_->body_ = before_->own_body_.get();
+        before_->root_ = before_->body_->add_root(before_->compute_.body, target_level_, true);
+        before_->body_->decide();
+    }
+    void write_point() {
+        body_->statement(out_, root_, [&](const std::string& text) { return store(text, body_->is_vector(root_)); });
+    }
+
     // ---- what follows ------------------------------------------------------------------------------------------------------------
 
     void plan_follower() {
@@ -468,6 +486,10 @@ private:
     int target_level_ = 0;
     int cut_level_ = 0;  ///< whose loop is cut into parts; 0: none
     BodyWriter* body_ = nullptr;
+    std::unique_ptr<BodyWriter> own_body_;  ///< of what is of the group before
+    ValueId root_ = -1;                     ///< and its value
+    std::unique_ptr<Frame> frame_before_;
+    std::unique_ptr<ComputeWriter> before_;
     std::unique_ptr<Follower> follower_;
 };
 
@@ -495,7 +517,7 @@ std::optional<std::string> extremum_of_place(const Frame& frame, const Compute& 
 
 }  // namespace
 
-void write_compute(const Frame& frame, Lines& out, const Step& step) {
+void write_compute(const Frame& frame, Lines& out, const Step& step, const Step* before) {
     const auto& compute = std::get<Compute>(*step.statement);
     if (const auto text = extremum_of_place(frame, compute, step.scope);
         text && frame.in_blocks() && frame.partials(step) == 0) {
@@ -507,7 +529,7 @@ void write_compute(const Frame& frame, Lines& out, const Step& step) {
                         frame.is_whole(compute.variable) ? *text : fmt::format("real({})", *text)));
         return;
     }
-    ComputeWriter(frame, out, step).run();
+    ComputeWriter(frame, out, step).run(before);
 }
 
 }  // namespace napkin::writers

@@ -42,6 +42,10 @@ void add_names(Frame& frame) {
     }
     for (const Prefetch& p : frame.schedule.prefetches)
         frame.ahead[p.variable] = frame.names.add(frame.name(p.variable) + "_ahead");
+    for (const Step& s : frame.steps)
+        for (std::size_t v = 0; s.is_deferred && v < frame.layouts.size(); ++v)
+            if (const auto id = static_cast<VariableId>(v); frame.is_view(id) && (variable_of(s) == id || reads(s, id)))
+                frame.before[id] = frame.names.add(frame.name(id) + "_before");
     if (any_of(frame.steps, [&](const Step& s) { return frame.partials(s) > 0; }))
         frame.partials_name = frame.names.add("partials");
     for (const ArrayId a : frame.inputs) frame.memory[a] = frame.names.add(diagram.array(a).name + "_in");
@@ -54,6 +58,12 @@ void add_names(Frame& frame) {
 
 Frame::Frame(ScheduledKernel kernel, std::string_view prelude) : ScheduledKernel(std::move(kernel)), names(prelude) {
     add_names(*this);
+}
+
+Frame Frame::of_group_before() const {
+    Frame out = *this;
+    for (const auto& [id, name] : before) out.variables[at(id)] = name;
+    return out;
 }
 
 std::string Frame::count(AxisId id, int at_scope) const {

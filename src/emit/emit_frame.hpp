@@ -34,9 +34,12 @@ struct Frame : ScheduledKernel {
     std::vector<std::string> variables;  ///< buffers' names, by VariableId
     std::vector<std::string> copies;  ///< of views, by VariableId: where tiles are copied to that may not be read in place
     std::map<VariableId, std::string> ahead;  ///< of views that are fetched ahead: where the tile of a group to come lies
-    std::string partials_name;                ///< of what warps that share a reduction leave behind
+    std::map<VariableId, std::string> before;  ///< of views that a deferred statement reads or writes: where the tile of the group before lies
+    std::string partials_name;                       ///< of what warps that share a reduction leave behind
     std::map<ArrayId, std::string> memory, strides;  ///< pointers to arrays and to their strides
 
+    /// The same for a deferred statement, which runs for the group before.
+    [[nodiscard]] Frame of_group_before() const;
     [[nodiscard]] const AxisNames& axis(AxisId id) const { return axes[at(id)]; }
     [[nodiscard]] const std::string& name(VariableId id) const { return variables[at(id)]; }
     [[nodiscard]] const Diagram& diagram() const { return program->diagram; }

@@ -72,6 +72,9 @@ private:
         const std::int64_t num_groups = frame_.num_groups();
         const std::string of_sections = fmt::format("{}, {}", num_groups / frame_.num_sections(), num_groups);
         const bool by_queue = frame_.takes_from_queue();
+        for (const auto& [id, before] : frame_.before)
+            out_(fmt::format("{}real* {} = nullptr;",
+                             contains(frame_.outputs, frame_.variable(id).array) ? "" : "const ", before));
         if (by_queue) out_("unsigned queue_turn_ = 0;");
         if (by_queue && in_copying_role_) out_("unsigned next_group_ = 0;"), out_("bool has_asked_ = false;");
         out_.open(
@@ -99,6 +102,12 @@ private:
         if (frame_.on_matrix_unit()) count_turn(frame_, out_, 0);
         if (by_queue && in_copying_role_) ask_for_group("!has_asked_"), out_("has_asked_ = false;");
         out_.close();
+        for (const Step& step : frame_.steps)
+            if (step.is_deferred) {
+                out_.open(fmt::format("if ({})", frame_.before.at(variable_of(step))));
+                call_of_blocks(frame_.of_group_before(), step);
+                out_.close();
+            }
         return std::exchange(out_, Lines()).text();
     }
 
@@ -339,9 +348,30 @@ private:
                                                     : write_fragment(frame_, out_, s);
             return;
         }
+        if (s.is_deferred) {
+            write_target(frame_, out_, variable_of(s), s.scope);
+            out_(fmt::format("// {}: beside the next group", equation(frame_, std::get<Compute>(*s.statement))));
+            for (const auto& [id, before] : frame_.before)
+                if (variable_of(s) == id || reads(s, id)) out_(fmt::format("{} = {};", before, frame_.name(id)));
+            return;
+        }
+        if (frame_.is_view(variable_of(s))) write_target(frame_, out_, variable_of(s), s.scope);
+        if (s.deferred < 0) return call_of_blocks(frame_, s);
+        const Step& before = frame_.step(s.deferred);
+        out_.open(fmt::format("if ({})", frame_.before.at(variable_of(before))));
+        call_of_blocks(frame_, s, &before);
+        out_.close();
+        out_.open("else");
+        call_of_blocks(frame_, s);
+        out_.close();
+    }
+
+    /// The function of a statement's blocks, with those of a statement of the group before, and its call.
+    void call_of_blocks(const Frame& frame, const Step& s, const Step* before = nullptr) {
         Lines body(1);
-        write_compute(frame_, body, s);
+        write_compute(frame, body, s, before);
         std::vector<const Compute*> computes = {&std::get<Compute>(*s.statement)};
+        if (before) computes.insert(computes.begin(), &std::get<Compute>(*before->statement));
         if (s.follower >= 0) computes.push_back(&std::get<Compute>(*frame_.step(s.follower).statement));
         std::string comment, name = "compute";
         for (const Compute* c : computes) {
@@ -367,6 +397,10 @@ private:
             pass(fmt::format("{}{}*{} ", written ? "" : "const ", frame_.cell_type(v), shared ? "" : " __restrict"),
                  frame_.name(v));
         }
+        for (const auto& [id, name_before] : frame_.before)
+            if (mentions_name(body.text(), name_before))
+                pass(fmt::format("{}real* __restrict ", contains(frame_.outputs, frame_.variable(id).array) ? "" : "const "),
+                     name_before);
         if (frame_.partials(s) > 0) pass("real* ", frame_.partials_name);
         for (const auto& [id, ahead] : frame_.ahead)
             if (mentions_name(body.text(), ahead)) pass("const real* ", ahead);
@@ -378,8 +412,6 @@ private:
             pass_if_used(a.begin);
             pass_if_used(a.count);
         }
-        for (const Compute* c : computes)
-            if (frame_.is_view(c->variable)) write_target(frame_, out_, c->variable, s.scope);
         functions_ += fmt::format("{}NAPKIN_APART void {}({}) {{\n{}}}\n\n", comment, name, parameters, body.text());
         out_(fmt::format("{}({});", name, arguments));
     }

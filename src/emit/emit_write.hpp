@@ -9,8 +9,9 @@ void write_store(const Frame& frame, Lines& out, VariableId variable, int scope)
 /// The pointer to where the tile of a result goes that is written in place.
 void write_target(const Frame& frame, Lines& out, VariableId variable, int scope);
 void write_init(const Frame& frame, Lines& out, const Init& init);
-/// The loop nest of a compute statement; inside of the panel's loop when it runs along the kernel's vector axis.
-void write_compute(const Frame& frame, Lines& out, const Step& step);
+/// The loop nest of a compute statement; inside of the panel's loop when it runs along the kernel's vector axis. `before`: of the group before, a
+/// statement that runs in these loops.
+void write_compute(const Frame& frame, Lines& out, const Step& step, const Step* before = nullptr);
 /// The two values combined, and the prelude's name of what combines all of a vector.
 std::string combined(ReduceOp op, const std::string& a, const std::string& b);
 const char* horizontal(ReduceOp op);

@@ -55,7 +55,7 @@ private:
         static const std::vector<std::string> own{"group",  "stream",  "split",  "subloop", "threads",
                                                   "grid",   "warps",   "rows",   "vectors", "vector",
                                                   "tensor", "maximum", "matrix", "groups",  "cluster"},
-            others{"form", "role", "atom", "place", "slot", "prefetch", "machine"},
+            others{"form", "role", "atom", "place", "slot", "prefetch", "defer", "machine"},
             of_steps{"warpgroup", "precision", "piece", "issue", "turns"};
         if (item.kind == "group") {
             check_sized(item, choices_.group, groupable_);

@@ -234,7 +234,7 @@ bool CandidateSchedules::joins_blocks(const Shape& shape) const {
 
 KernelSchedule CandidateSchedules::of_shape(const Shape& shape) const {
     KernelSchedule s;
-    s.atoms = given_.atoms, s.places = given_.places, s.prefetches = given_.prefetches;
+    s.atoms = given_.atoms, s.places = given_.places, s.prefetches = given_.prefetches, s.deferrals = given_.deferrals;
     s.kernel = model_.kernel().name;
     s.vector_axis = shape.axis.axis, s.vector_axis_reason = shape.axis.reason, s.panel_vectors = shape.vectors;
     s.tensor_axis = shape.tensor;

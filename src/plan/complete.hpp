@@ -48,6 +48,9 @@ void fetch_rows_ahead(ScheduledKernel& kernel);
 /// Keeps those that save time by simulation, and adds those of groups: each in the statement with which the simulator finds the kernel the
 /// fastest, where that saves time and the tiles ahead fit beside the others. Returns how many simulations that took.
 int choose_prefetches(ScheduledKernel& kernel, const Simulator& model, std::int64_t threads, std::int64_t walk_limit);
+/// KernelSchedule::deferrals: of what is stored past the caches, in the statement with which the simulator finds the kernel the fastest, where that saves
+/// time. Returns how many simulations that took. Pre: prefetches are chosen.
+int choose_deferrals(ScheduledKernel& kernel, const Simulator& model, std::int64_t threads, std::int64_t walk_limit);
 
 /// What a completed kernel is for: one that is only rated has none of a matrix unit's waits, which no rating asks for and which take long to find.
 enum class Completion : std::uint8_t { whole, for_rating };

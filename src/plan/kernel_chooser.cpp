@@ -463,6 +463,7 @@ private:
         if (!options_.quick) simulated_ += choose_cluster(schedule, schedules_, model_, options_, walk_limit);
         plan.scheduled = schedules_.completed(std::move(schedule), options_.completion);
         if (!options_.quick) simulated_ += choose_prefetches(plan.scheduled, model_, schedules_.threads(), walk_limit);
+        if (!options_.quick) simulated_ += choose_deferrals(plan.scheduled, model_, schedules_.threads(), walk_limit);
         plan.time = choose_columns(plan.scheduled, model_, schedules_.threads(), schedules_.given_slots(),
                                    options_.completion);
         if (may_cut(candidate_of(plan.scheduled)))

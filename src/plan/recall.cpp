@@ -23,12 +23,13 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Atom, kind, vector_axis, across, shared, vect
                                    reason, by_hand)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Place, holding, innermost, stages, non_temporal, boxes, by_hand)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Prefetch, variable, atom, ahead, fetched)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Deferral, atom, in, groups)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Role, name, workers, reason, by_hand)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Slot, role, position, ahead)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelSchedule, kernel, group, stream, subloop, split, threads, grid, dealing,
                                    cluster_axis, cluster, warps, vector_axis, vector_axis_reason, vector_axis_by_hand,
                                    panel_vectors, tensor_axis, tensor_axis_reason, panel_by_hand, lazy, turns, rows,
-                                   atoms, places, prefetches, roles, slots)
+                                   atoms, places, prefetches, deferrals, roles, slots)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Busy, what, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Traffic, path, loaded_bytes, stored_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Simulation, seconds, core_seconds, waves, transfers, groups, busy, traffic)
@@ -60,6 +61,11 @@ public:
                is_below(s_.dealing.value, std::ssize(dealing_words)) &&
                all(s_.atoms, [&](const Atom& a) { return is_sound(a); }) && are_sound_places() &&
                all(s_.prefetches, [&](const Prefetch& p) { return is_sound(p); }) &&
+               all(s_.deferrals,
+                   [&](const Deferral& d) {
+                       return is_below(d.atom, std::ssize(s_.atoms)) && is_below(d.in, std::ssize(s_.atoms)) &&
+                              is_below(d.groups.value, 2);
+                   }) &&
                all(s_.roles, [](const Role& role) { return role.workers > 0; }) && all(s_.slots, [&](const auto& slot) {
                    return is_below(slot.first, statements) && slot.second.role >= -1 &&
                           slot.second.role < std::ssize(s_.roles) && slot.second.ahead >= 0;

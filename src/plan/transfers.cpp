@@ -138,4 +138,40 @@ int choose_prefetches(ScheduledKernel& kernel, const Simulator& model, std::int6
     return simulated;
 }
 
+int choose_deferrals(ScheduledKernel& kernel, const Simulator& model, std::int64_t threads, std::int64_t walk_limit) {
+    int simulated = 0;
+    const auto seconds = [&](const ScheduledKernel& k) {
+        ++simulated;
+        return model.run(k, threads, walk_limit).seconds;
+    };
+    const auto number = static_cast<std::size_t>(kernel.kernel - kernel.program->kernels.data());
+    double best = 0;
+    for (std::size_t s = 0; s < kernel.steps.size(); ++s) {
+        const Step& step = kernel.steps[s];
+        const auto is_chosen = [&](const Deferral& d) { return d.atom == step.atom; };
+        if (step.atom < 0 || !kernel.place(variable_of(step)).non_temporal || any_of(kernel.schedule.deferrals, is_chosen))
+            continue;
+        std::optional<ScheduledKernel> found;
+        for (std::size_t in = 0; in < s; ++in) {
+            if (kernel.steps[in].atom < 0 || kernel.steps[in].deferred >= 0) continue;
+            ScheduledKernel with = kernel;
+            // What was fetched ahead in the loops of the one is fetched in those of the other.
+            for (Prefetch& p : with.schedule.prefetches)
+                if (p.atom == step.atom && !p.ahead.by_hand) p.atom = kernel.steps[in].atom;
+            if (!why_not_deferred(with, with.steps[s], with.steps[in]).empty()) continue;
+            if (best == 0) best = seconds(kernel);
+            with.schedule.deferrals.push_back({step.atom, kernel.steps[in].atom, {1, "", false}});
+            with = scheduled(kernel.program, number, kernel.extents, with.schedule, kernel.unit);
+            const double time = seconds(with);
+            if (time >= best * (1 - worth_fetching)) continue;
+            with.schedule.deferrals.back().groups.reason = fmt::format(
+                "{:.2g}% slower without: it stores beside what {} computes", (best / time - 1) * 100,
+                kernel.variable(variable_of(kernel.steps[in])).name);
+            found = std::move(with), best = time;
+        }
+        if (found) kernel = std::move(*found);
+    }
+    return simulated;
+}
+
 }  // namespace napkin

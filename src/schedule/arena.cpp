@@ -160,6 +160,10 @@ public:
         for (std::size_t v = 0; v < kernel_.layouts.size(); ++v)
             if (kernel_.is_operand(static_cast<VariableId>(v)))
                 kernel_.layouts[v].lives = {{0, std::max(0, position_ - 1)}};
+        // What is deferred reads in the next group what this one left.
+        for (const Step& step : kernel_.steps)
+            for (const Read* r : step.reads)
+                if (step.is_deferred) kernel_.layouts[at(r->array)].lives = {{0, std::max(0, position_ - 1)}};
         // A variable that is used after the loop or run which defines it holds on to its memory for all of the repetitions.
         for (const auto& [begin, end] : whole_)
             for (Layout& l : kernel_.layouts)
@@ -194,8 +198,9 @@ private:
     }
 
     void step(int index, bool follows) {
-        if (follows) --position_;
         Step& step = kernel_.steps[at(index)];
+        if (step.is_deferred) return;
+        if (follows) --position_;
         step.position = position_;
         const TileStatement& s = *step.statement;
         if (const auto* load = std::get_if<Load>(&s)) step.stays ? keep(load->variable) : begin(load->variable);
@@ -208,6 +213,8 @@ private:
             touch(compute->variable);
             for (const Read* r : step.reads) touch(r->array);
         }
+        // Its result is none of what the core holds: it goes out as it is computed.
+        if (step.deferred >= 0) kernel_.steps[at(step.deferred)].position = position_;
         ++position_;
     }
 

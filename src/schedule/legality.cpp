@@ -196,7 +196,7 @@ std::string why_not_prefetched(const ScheduledKernel& kernel, VariableId id, con
     if (loads.empty() || !kernel.is_view(id)) return "it is not read where it lies in memory";
     if (kernel.facts(id).is_only_looked_up) return "no statement computes with it";
     if (!variable.gathers.empty()) return "data decide where it lies";
-    if (in.atom < 0 || kernel.atom(in).follows) return "the statement has no loops of its own";
+    if (in.atom < 0 || kernel.atom(in).follows || in.is_deferred) return "the statement has no loops of its own";
     std::set<AxisId> points, wanted;
     bool moves = false;
     for (const Index& dim : variable.dims) {
@@ -221,13 +221,85 @@ std::string why_not_prefetched(const ScheduledKernel& kernel, VariableId id, con
     return "";
 }
 
+namespace {
+
+/// The two run the same blocks in the same loops.
+bool have_same_loops(const Atom& a, const Atom& b) {
+    return a.kind == AtomKind::block && b.kind == AtomKind::block && a.vector_axis == b.vector_axis &&
+           a.across == b.across && a.vectors == b.vectors && a.row_axis == b.row_axis && a.rows == b.rows &&
+           a.vector_inner == b.vector_inner && a.points == b.points;
+}
+
+/// No group has another tile of the variable, which is loaded.
+bool is_same_in_all_groups(const ScheduledKernel& kernel, const Variable& variable) {
+    return variable.gathers.empty() && all_of(variable.dims, [&](const Index& dim) {
+               return dim.affine() && none_of(dim.axes(), [&](AxisId axis) { return kernel.span(axis, 0).begins; });
+           });
+}
+
+/// Why what the read finds is not there still when the next group comes to the point of the statement `in`; empty when it is.
+std::string why_gone(const ScheduledKernel& kernel, const Read& read, const Step& in) {
+    const Variable& variable = kernel.variable(read.array);
+    if (any_of(read.indices, [](const Index& index) { return index.single_axis() < 0; }))
+        return fmt::format("it reads {} at indices that are not plain axes", variable.name);
+    // What is loaded lies in memory still, or is loaded again.
+    if (kernel.facts(read.array).load_scope) {
+        const bool is_there = kernel.is_view(read.array) && !kernel.layout(read.array).may_overrun &&
+                              variable.gathers.empty();
+        return is_there || is_same_in_all_groups(kernel, variable)
+                   ? ""
+                   : fmt::format("it reads {}, whose tile is another one then", variable.name);
+    }
+    if (kernel.place(read.array).holding != Holding::buffer)
+        return fmt::format("it reads {}, which has no tile of its own", variable.name);
+    for (const Step& step : kernel.steps) {
+        if (step.atom < 0 ? variable_of(step) != read.array || std::holds_alternative<Store>(*step.statement)
+                          : std::get<Compute>(*step.statement).variable != read.array)
+            continue;
+        const bool at_the_point = &step == &in && read.indices == variable.dims;
+        if (&step <= &in && !at_the_point)
+            return fmt::format("it reads {}, which is overwritten before", variable.name);
+    }
+    return "";
+}
+
+}  // namespace
+
+std::string why_not_deferred(const ScheduledKernel& kernel, const Step& deferred, const Step& in) {
+    if (kernel.in_blocks()) return of_a_cpu;
+    if (deferred.atom < 0 || in.atom < 0 || &in >= &deferred) return "the other one does not compute before it";
+    const auto &compute = std::get<Compute>(*deferred.statement), &other = std::get<Compute>(*in.statement);
+    if (!kernel.loops.empty() || kernel.kernel->parts.any()) return "a group has loops";
+    if (!kernel.is_view(compute.variable) || kernel.layout(compute.variable).may_overrun)
+        return "its result is not written in place";
+    if (const std::string why = why_not_in_place(kernel, compute.variable); !why.empty())
+        return "its result is not written in place: " + why;
+    if (compute.reduce || other.reduce || other.carry) return "only maps share loops so";
+    const Atom &own = kernel.atom(deferred), &of_other = kernel.atom(in);
+    if (own.run >= 0 || of_other.run >= 0 || deferred.is_whole || in.is_whole || !have_same_loops(own, of_other) ||
+        kernel.is_view(other.variable))
+        return "the two do not run the same blocks in the same loops";
+    const std::vector<AxisId> axes = target_axes(kernel.variable(compute.variable));
+    if (any_of(axes, [&](AxisId axis) { return kernel.span(axis, 0).ragged; }))
+        return "some groups have fewer points than others";
+    bool knows_place = false;
+    visit(compute.body, [&](const Expr& e) {
+        const AxisIndex* index = as<AxisIndex>(e);
+        knows_place |= index && kernel.span(index->axis, 0).begins;
+    });
+    if (knows_place || compute.carry) return "it computes with where its group stands";
+    for (const Read* r : deferred.reads)
+        if (std::string why = why_gone(kernel, *r, in); !why.empty()) return why;
+    return kernel.prefetches_in(deferred).empty() ? "" : "tiles are fetched ahead in its own loops";
+}
+
 std::string_view why_no_rows_ahead(const ScheduledKernel& kernel, VariableId id, const Step& in) {
     if (kernel.in_blocks()) return of_a_cpu;
     const Variable& variable = kernel.variable(id);
     if (!contains(kernel.inputs, variable.array) || !kernel.is_view(id))
         return "it is not read where it lies in memory";
     if (!variable.gathers.empty()) return "data decide where it lies";
-    if (in.atom < 0 || kernel.atom(in).follows) return "the statement has no loops of its own";
+    if (in.atom < 0 || kernel.atom(in).follows || in.is_deferred) return "the statement has no loops of its own";
     const Atom& atom = kernel.atom(in);
     if (atom.rows == 1 || atom.reduced.empty() || atom.across)
         return "the statement does not reduce several rows at once";

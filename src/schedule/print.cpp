@@ -47,7 +47,12 @@ public:
             rows_.push_back({"place " + kernel_.variables[v].name, "", text(s_.places[v], kernel_.variables[v])});
         for (const Prefetch& p : s_.prefetches)
             if (p.ahead.value > 0 || p.ahead.by_hand)
-                rows_.push_back({"prefetch " + kernel_.variables[at(p.variable)].name, "", text(p, atoms[at(p.atom)])});
+                rows_.push_back(
+                    {"prefetch " + kernel_.variables[at(p.variable)].name, "",
+                     in_loops_of(p.fetched == Fetched::blocks ? "blocks" : "groups", p.ahead, atoms[at(p.atom)])});
+        for (const Deferral& d : s_.deferrals)
+            if (d.groups.value > 0 || d.groups.by_hand)
+                rows_.push_back({"defer " + atoms[at(d.atom)], "", in_loops_of("groups", d.groups, atoms[at(d.in)])});
         const std::vector<std::string> statements = statement_names(kernel_);
         for (const auto& [statement, slot] : s_.slots)
             rows_.push_back({"slot " + statements.at(static_cast<std::size_t>(statement)), "", text(slot)});
@@ -98,13 +103,12 @@ private:
         return out;
     }
 
-    /// Clauses end with the line; a reason behind them is a comment.
-    [[nodiscard]] static std::string text(const Prefetch& p, const std::string& statement) {
-        std::string out = fmt::format("{} {}, in {}", p.fetched == Fetched::blocks ? "blocks" : "groups", p.ahead.value,
-                                      statement);
-        if (p.ahead.by_hand || !p.ahead.reason.empty())
-            out += fmt::format("  # {}{}{}", p.ahead.by_hand ? hand_mark : "",
-                               p.ahead.by_hand && !p.ahead.reason.empty() ? " " : "", p.ahead.reason);
+    /// What runs so many groups or blocks from the one at hand, in the loops of a statement. Clauses end with the line; a reason behind them is a comment.
+    [[nodiscard]] static std::string in_loops_of(std::string_view word, const Choice& choice, const std::string& statement) {
+        std::string out = fmt::format("{} {}, in {}", word, choice.value, statement);
+        if (choice.by_hand || !choice.reason.empty())
+            out += fmt::format("  # {}{}{}", choice.by_hand ? hand_mark : "",
+                               choice.by_hand && !choice.reason.empty() ? " " : "", choice.reason);
         return out;
     }
 

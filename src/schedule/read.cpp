@@ -45,8 +45,8 @@ private:
                 ++found;
                 continue;
             }
-            const std::vector<std::string> own = item.kind == "atom"   ? atom_names(kernel)
-                                                 : item.kind == "slot" ? statement_names(kernel)
+            const std::vector<std::string> own = item.kind == "atom" || item.kind == "defer" ? atom_names(kernel)
+                                                 : item.kind == "slot"                       ? statement_names(kernel)
                                                                        : names_of(kernel.variables);
             const auto place = find(own, item.axis);
             append(meant, own);
@@ -56,6 +56,7 @@ private:
             if (item.kind == "slot") read_slot(item, index, out_[k]);
             if (item.kind == "place") read_place(item, index, kernel, out_[k]);
             if (item.kind == "prefetch") read_prefetch(item, static_cast<VariableId>(index), kernel, out_[k]);
+            if (item.kind == "defer") read_deferral(item, static_cast<int>(index), kernel, out_[k]);
             ++found;
         }
         const bool variable = item.kind == "place" || item.kind == "prefetch";
@@ -282,15 +283,7 @@ private:
                 is_ahead = true;
                 check_rest(c, 0, {});
             } else if (c.word == "in") {
-                const std::string name = c.names.empty() ? "" : c.names[0].text;
-                const auto found = find(statements, name);
-                if (found == statements.end())
-                    fail("unknown-statement", c.range, fmt::format("the kernel has no statement '{}'", name),
-                         "one of " + join(statements, ", "), did_you_mean(name, statements));
-                else
-                    p.atom = static_cast<int>(found - statements.begin());
-                check_rest(c, 1, {});
-                check_no_number(c);
+                p.atom = statement_of(c, statements);
             } else {
                 fail("bad-schedule", c.range, "a prefetch cannot be read here", "groups, blocks or in");
             }
@@ -300,6 +293,42 @@ private:
                  fmt::format("prefetch {} groups 1, in {}", item.axis, statements.empty() ? "S" : statements[0]));
         std::erase_if(s.prefetches, [&](const Prefetch& other) { return other.variable == variable; });
         s.prefetches.push_back(std::move(p));
+    }
+
+    /// "groups 1, in E": the statement runs for the group before, in the loops of E; "groups 0, in E": in its own group.
+    void read_deferral(const ScheduleItem& item, int atom, const TileKernel& kernel, KernelSchedule& s) {
+        Deferral d{atom, -1, {0, "", true}};
+        bool has_groups = false;
+        const std::vector<std::string> statements = atom_names(kernel);
+        for (const ScheduleClause& c : item.clauses) {
+            if (c.word == "groups") {
+                d.groups.value = small_of(c, 0);
+                has_groups = true;
+                check_rest(c, 0, {});
+            } else if (c.word == "in") {
+                d.in = statement_of(c, statements);
+            } else {
+                fail("bad-schedule", c.range, "what defers a statement cannot be read here", "groups or in");
+            }
+        }
+        if (diagnostics_.empty() && (!has_groups || d.in < 0))
+            fail("bad-schedule", item.range,
+                 "what is deferred says by how many groups, and in which statement's loops it runs then",
+                 fmt::format("defer {} groups 1, in {}", item.axis, statements.empty() ? "S" : statements[0]));
+        std::erase_if(s.deferrals, [&](const Deferral& other) { return other.atom == atom; });
+        s.deferrals.push_back(std::move(d));
+    }
+
+    /// "in E": the statement of that name; -1 after an error.
+    int statement_of(const ScheduleClause& clause, const std::vector<std::string>& statements) {
+        const std::string name = clause.names.empty() ? "" : clause.names[0].text;
+        const auto found = find(statements, name);
+        check_rest(clause, 1, {});
+        check_no_number(clause);
+        if (found != statements.end()) return static_cast<int>(found - statements.begin());
+        fail("unknown-statement", clause.range, fmt::format("the kernel has no statement '{}'", name),
+             "one of " + join(statements, ", "), did_you_mean(name, statements));
+        return -1;
     }
 
     /// The dimension of the variable with the index that is written.

@@ -41,6 +41,7 @@ public:
         check_turns();
         check_column_parts();
         check_polynomials();
+        check_deferrals();
         check_prefetches();
         check_grid();
         check_cluster();
@@ -361,6 +362,25 @@ private:
             if (!is_blocks && p.ahead.value >= k_.num_groups())
                 report({"prefetch", name}, "{} is fetched {} groups ahead, and there are {}", name, p.ahead.value,
                        k_.num_groups());
+        }
+    }
+
+    void check_deferrals() {
+        std::set<int> taken;
+        for (const Deferral& d : k_.schedule.deferrals) {
+            if (d.groups.value == 0) continue;
+            const auto step_of = [&](int atom) {
+                return find_if(k_.steps, [&](const Step& s) { return s.atom == atom; });
+            };
+            const std::string &name = atoms_[at(d.atom)], &where = atoms_[at(d.in)];
+            const ScheduleField field{"defer", name};
+            if (const std::string why = why_not_deferred(k_, *step_of(d.atom), *step_of(d.in)); !why.empty())
+                report(field, "{} cannot run for the group before in the loops of {}: {}", name, where, why);
+            else if (d.groups.value > 1 || k_.num_groups() < 2)
+                report(field, "{} is deferred by {} groups of {}, and tiles are held for one group more", name,
+                       d.groups.value, k_.num_groups());
+            if (!taken.insert(d.in).second)
+                report(field, "another statement is deferred to the loops of {}, too", where);
         }
     }
 

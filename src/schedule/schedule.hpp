@@ -102,6 +102,14 @@ struct Prefetch {
     friend bool operator==(const Prefetch&, const Prefetch&) = default;
 };
 
+/// A statement that runs for the group before, in the loops of another one, so that what it stores goes out beside what that one computes.
+struct Deferral {
+    int atom = -1;
+    int in = -1;    ///< the atom of the other statement
+    Choice groups;  ///< by how many groups: 1; 0: it runs in its own group
+    friend bool operator==(const Deferral&, const Deferral&) = default;
+};
+
 /// Warps of a block that run statements of their own, beside those that compute (KernelSchedule::warps), which run all others.
 struct Role {
     std::string name;
@@ -185,6 +193,7 @@ struct KernelSchedule {
     std::vector<Atom> atoms;
     std::vector<Place> places;
     std::vector<Prefetch> prefetches;  ///< of views that are read, at most one each
+    std::vector<Deferral> deferrals;   ///< at most one of each statement, and in each
     std::vector<Role> roles;
     std::map<int, Slot> slots;  ///< by statement, as statement_names counts them; one that is missing has the default
     friend bool operator==(const KernelSchedule&, const KernelSchedule&) = default;

@@ -303,6 +303,12 @@ void apply_atoms(ScheduledKernel& kernel) {
     pad(kernel);
     kernel.body = with_runs(kernel, kernel.body);
     for (ScheduledLoop& loop : kernel.loops) loop.body = with_runs(kernel, loop.body);
+    const auto step_of = [&](int atom) { return find_if(kernel.steps, [&](const Step& s) { return s.atom == atom; }); };
+    for (const Deferral& d : kernel.schedule.deferrals)
+        if (d.groups.value > 0 && d.in != d.atom) {
+            step_of(d.in)->deferred = static_cast<int>(step_of(d.atom) - kernel.steps.begin());
+            step_of(d.atom)->is_deferred = true;
+        }
 }
 
 ScheduledKernel scheduled(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Extents& extents,

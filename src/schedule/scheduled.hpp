@@ -67,8 +67,10 @@ struct Step {
     const TileStatement* statement = nullptr;
     std::vector<const Read*> reads = {};  ///< of a Compute: those of its body, then those of its carry
     int scope = 0;
-    int atom = -1;              ///< of a Compute: index into KernelSchedule::atoms
-    int follower = -1;          ///< the step that rides in this one's loops; -1: none
+    int atom = -1;      ///< of a Compute: index into KernelSchedule::atoms
+    int follower = -1;  ///< the step that rides in this one's loops; -1: none
+    int deferred = -1;  ///< the step that runs in this one's loops for the group before; -1: none
+    bool is_deferred = false;  ///< it runs for the group before, in the loops of another step, and for the last group behind all of them
     bool is_whole = false;      ///< it computes integers that real numbers may not hold: scalar code
     bool synchronizes = false;  ///< of a block of warps: all wait for each other before it
     /// And once more inside: between the zeros of a load's tile and what is copied over them, or between what the warps that share a
@@ -85,7 +87,7 @@ struct Step {
     bool publishes = false;  ///< of a store by boxes: what a warp has written to a box is made visible to the bulk copy that it asks for then
     bool refills = false;  ///< of a load of an operand in a role: its warps wait until those that compute are done with what it overwrites
     int ahead = 0;      ///< it runs for so many turns to come of its loop
-    int position = -1;  ///< in order of execution; a follower has that of its leader
+    int position = -1;  ///< in order of execution; a follower has that of its leader, and what is deferred that of the step in whose loops it runs
 };
 
 /// Compute statements that run one after the other for each panel of the kernel's vector axis.
@@ -382,7 +384,7 @@ ScheduledKernel unscheduled(const std::shared_ptr<const TileProgram>& program, s
                             const Extents& extents, const VectorUnit& unit);
 /// Scopes and the order of groups: what the sizes alone decide. Atoms and places are those of a schedule that has none yet.
 ScheduledKernel with_sizes(ScheduledKernel unscheduled, KernelSchedule schedule);
-/// From the schedule's atoms: what axes are padded to, runs, followers. Pre: it has an atom for each compute statement.
+/// From the schedule's atoms: what axes are padded to, runs, followers, what is deferred. Pre: it has an atom for each compute statement.
 void apply_atoms(ScheduledKernel& kernel);
 /// Sizes, strides and count of a variable's layout, from its place. Pre: the atoms are applied.
 void shape(ScheduledKernel& kernel, VariableId id);

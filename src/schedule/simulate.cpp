@@ -400,10 +400,10 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
             if (m.is_ahead || !is_under_way) longest = beside({longest, std::max(time, arrival)});
             if (is_under_way && !m.is_store) ahead_into[l] += time;
         }
-        if (flows && (m.is_store || groups_ahead(k, m.variable) > 0))
-            flowing += longest;
-        else if (!m.is_ahead)
-            waited[m.step] += longest;
+        const bool is_flowing = flows && (m.is_store || groups_ahead(k, m.variable) > 0);
+        if (is_flowing) flowing += longest;
+        // What one statement stores goes out beside what that one computes, unless it is deferred to another one's loops.
+        if (is_flowing ? m.is_store && !k.steps[m.step].is_deferred : !m.is_ahead) waited[m.step] += longest;
         if (m.is_ahead && m.is_store) leaving += longest;
         if (m.is_ahead) filled += clocks_of_shared(k, m.bytes);
         if (m.is_ahead && !m.is_store && k.copying_role()) {

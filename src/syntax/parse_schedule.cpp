@@ -4,6 +4,7 @@
 //   place VARIABLE CLAUSE, CLAUSE, …      place K view, inner k
 //   slot STATEMENT CLAUSE, CLAUSE, …      slot load K position 0, role producer, ahead 1
 //   prefetch VARIABLE CLAUSE, CLAUSE      prefetch X groups 1, in Y_E
+//   defer STATEMENT CLAUSE, CLAUSE        defer Y groups 1, in Y_E
 //   piece VARIABLE AXIS SIZE, …           piece O_acc_delta_thread d 8
 //   precision VARIABLE TYPE               precision weight f16
 //   issue VARIABLE [NUMBER], …            issue S 1, O_acc; likewise turns VARIABLE, … and units UNIT, …
@@ -31,20 +32,35 @@ struct ScheduleKind {
     Operand operand;
 };
 constexpr std::array kinds{
-    ScheduleKind{"group", Operand::size},        ScheduleKind{"stream", Operand::optional_size},
-    ScheduleKind{"split", Operand::size},        ScheduleKind{"subloop", Operand::size},
-    ScheduleKind{"threads", Operand::number},    ScheduleKind{"grid", Operand::number},
-    ScheduleKind{"groups", Operand::word},       ScheduleKind{"warps", Operand::number},
-    ScheduleKind{"role", Operand::named_number}, ScheduleKind{"vector", Operand::word},
-    ScheduleKind{"vectors", Operand::number},    ScheduleKind{"rows", Operand::number},
-    ScheduleKind{"form", Operand::word},         ScheduleKind{"atom", Operand::clauses},
-    ScheduleKind{"place", Operand::clauses},     ScheduleKind{"slot", Operand::clauses},
-    ScheduleKind{"prefetch", Operand::clauses},  ScheduleKind{"tensor", Operand::word},
-    ScheduleKind{"maximum", Operand::word},      ScheduleKind{"matrix", Operand::word},
-    ScheduleKind{"warpgroup", Operand::size},    ScheduleKind{"precision", Operand::named_word},
-    ScheduleKind{"piece", Operand::clauses},     ScheduleKind{"overhead", Operand::named_number},
-    ScheduleKind{"issue", Operand::list},        ScheduleKind{"turns", Operand::list},
-    ScheduleKind{"units", Operand::list},        ScheduleKind{"cluster", Operand::size},
+    ScheduleKind{"group", Operand::size},
+    ScheduleKind{"stream", Operand::optional_size},
+    ScheduleKind{"split", Operand::size},
+    ScheduleKind{"subloop", Operand::size},
+    ScheduleKind{"threads", Operand::number},
+    ScheduleKind{"grid", Operand::number},
+    ScheduleKind{"groups", Operand::word},
+    ScheduleKind{"warps", Operand::number},
+    ScheduleKind{"role", Operand::named_number},
+    ScheduleKind{"vector", Operand::word},
+    ScheduleKind{"vectors", Operand::number},
+    ScheduleKind{"rows", Operand::number},
+    ScheduleKind{"form", Operand::word},
+    ScheduleKind{"atom", Operand::clauses},
+    ScheduleKind{"place", Operand::clauses},
+    ScheduleKind{"slot", Operand::clauses},
+    ScheduleKind{"prefetch", Operand::clauses},
+    ScheduleKind{"defer", Operand::clauses},
+    ScheduleKind{"tensor", Operand::word},
+    ScheduleKind{"maximum", Operand::word},
+    ScheduleKind{"matrix", Operand::word},
+    ScheduleKind{"warpgroup", Operand::size},
+    ScheduleKind{"precision", Operand::named_word},
+    ScheduleKind{"piece", Operand::clauses},
+    ScheduleKind{"overhead", Operand::named_number},
+    ScheduleKind{"issue", Operand::list},
+    ScheduleKind{"turns", Operand::list},
+    ScheduleKind{"units", Operand::list},
+    ScheduleKind{"cluster", Operand::size},
 };
 /// Lines of a printed plan that fix nothing.
 constexpr std::array<std::string_view, 7> figures{"plan",      "transfers", "memory", "arena",

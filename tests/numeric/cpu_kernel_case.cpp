@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 #include <random>
+#include <set>
 #include <stdexcept>
 
 #include "check/verdict.hpp"
@@ -233,6 +234,17 @@ ScheduledKernel varied(const ScheduledKernel& kernel, std::uint64_t seed) {
             schedule.prefetches.push_back({id, step.atom, {ahead, "", false}, has_rows ? Fetched::blocks : Fetched::groups});
         }
     }
+    std::set<int> taken;
+    for (const Step& step : placed.steps) {
+        const auto in = std::find_if(placed.steps.begin(), placed.steps.end(), [&](const Step& s) {
+            return why_not_deferred(placed, step, s).empty() && !taken.contains(s.atom);
+        });
+        if (in == placed.steps.end() || placed.num_groups() < 2 || random() % 4 == 0) continue;
+        schedule.deferrals.push_back({step.atom, in->atom, {1, "", false}});
+        for (Prefetch& p : schedule.prefetches)
+            if (p.atom == step.atom) p.atom = in->atom;
+        taken.insert(in->atom);
+    }
     return with();
 }
 
@@ -379,6 +391,7 @@ Case make_case(const Diagram& diagram, const Extents& sizes_of_diagram, std::uin
             c.num_non_temporal += place.non_temporal ? 1 : 0;
         for (const Prefetch& p : c.scheduled.kernels.back().schedule.prefetches)
             ++(p.fetched == Fetched::blocks ? c.num_rows_ahead : c.num_groups_ahead);
+        c.num_deferred += static_cast<int>(c.scheduled.kernels.back().schedule.deferrals.size());
         sizes.push_back(c.scheduled.kernels.back().sizes);
         if (const auto broken = verify(c.scheduled.kernels.back()); !broken.empty())
             throw std::runtime_error(broken.front());

@@ -32,6 +32,7 @@ struct Case {
     int num_in_place = 0;                          ///< results that are written where they go in memory
     int num_non_temporal = 0;                      ///< of these, past the caches
     int num_groups_ahead = 0, num_rows_ahead = 0;  ///< prefetches of tiles, and of blocks' rows
+    int num_deferred = 0;                          ///< statements that run for the group before
     int num_on_matrix_unit = 0;                    ///< kernels that run products there
     int num_subloops = 0;                          ///< axes of kernels over which reductions are cut once more
 };

@@ -84,14 +84,15 @@ std::multiset<std::int64_t> scheduled_offsets(const ScheduledProgram& program) {
     return wanted;
 }
 
-/// Nothing is held by panels, in the place of another or as integers, which take more room than M counts, and no run of statements goes
-/// through the panels of a tile.
+/// Nothing is held by panels, in the place of another or as integers, which take more room than M counts, no run of statements goes
+/// through the panels of a tile, and nothing is kept for a statement of the next group.
 bool holds_whole_tiles(const ScheduledKernel& kernel) {
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
         if (kernel.is_panel(static_cast<VariableId>(v)) || kernel.layouts[v].over >= 0 || kernel.variable_facts[v].is_whole)
             return false;
-    return std::all_of(kernel.steps.begin(), kernel.steps.end(),
-                       [&](const Step& step) { return step.atom < 0 || kernel.atom(step).run < 0; });
+    return std::all_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
+        return (step.atom < 0 || kernel.atom(step).run < 0) && !step.is_deferred;
+    });
 }
 
 /// Results that the source writes by way of a pointer into an output, and those that it copies there.
@@ -137,9 +138,14 @@ std::map<std::string, int> scheduled_fetched_and_past(const ScheduledProgram& pr
             const std::int64_t block = kernel.lanes * kernel.atom(step).vectors * kernel.value_bytes();
             for (const Prefetch* p : kernel.prefetches_in(step)) {
                 const std::int64_t line = kernel.unit.line_bytes;
-                ++wanted[fmt::format("prefetch<{}, {}>", p->fetched == Fetched::blocks ? line : block, line)];
+                // The first group has no statement of a group before in its loops, and is written for itself.
+                wanted[fmt::format("prefetch<{}, {}>", p->fetched == Fetched::blocks ? line : block, line)] += step.deferred >= 0
+                                                                                                                   ? 2
+                                                                                                                   : 1;
             }
-            if (kernel.place(std::get<Compute>(*step.statement).variable).non_temporal) ++wanted["past"];
+            // What is deferred is written once more for the last group.
+            if (kernel.place(std::get<Compute>(*step.statement).variable).non_temporal)
+                wanted["past"] += step.is_deferred ? 2 : 1;
         }
     }
     return wanted;

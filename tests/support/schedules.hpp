@@ -14,6 +14,7 @@ inline KernelSchedule as_file(KernelSchedule s) {
     s.vector_axis_reason = "by hand", s.vector_axis_by_hand = s.panel_by_hand = true;
     for (Atom& a : s.atoms) a.by_hand = true;
     for (Place& p : s.places) p.by_hand = true;
+    for (Deferral& d : s.deferrals) d.groups = {d.groups.value, "", true};
     for (Prefetch& p : s.prefetches) p.ahead = {p.ahead.value, "", true};
     if (s.warps.value > 0) s.warps = {s.warps.value, "", true};
     return s;

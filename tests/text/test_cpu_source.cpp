@@ -2,6 +2,7 @@
 // rewrites them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -13,8 +14,10 @@
 #include "machine/machine.hpp"
 #include "plan/blocks.hpp"
 #include "plan/complete.hpp"
+#include "schedule/rules.hpp"
 #include "support/ids.hpp"
 #include "support/parsed.hpp"
+#include "support/whole_rows.hpp"
 #include "syntax/parse.hpp"
 #include "tile/expand.hpp"
 #include "unit/tile_examples.hpp"
@@ -100,6 +103,27 @@ TEST(CudaSource, WarpsShareTheRowsOfATileThatStaysAtTheCore) {
     k.warps = {4, "chosen by hand", true};
     expect_text(cuda::emit({{complete(unscheduled(tiles, 0, extents, {128, 96, 64, 32, 48 << 10, 0, {}}), k)}}).text,
                 "cuda/rows_shared.txt");
+}
+
+TEST(CpuSource, QuotientsAreStoredBesideTheNextGroupsExponentials) {
+    const Derived derived = in_whole_rows(
+        derived_from("rows(X[r, c]) -> Y[r, c]\n    Y[r, c] = softmax(c) X[r, c]\nsizes r = 6, c = 100\n"));
+    const Extents extents = bind_sizes(derived.diagram).value();
+    const auto tiles = std::make_shared<const TileProgram>(
+        sized(expand(derived), extents, std::vector<TileSizes>(derived.kernels.size())));
+    KernelSchedule k;
+    k.kernel = tiles->kernels[0].name;
+    k.group[derived.diagram.find_axis("r").value()] = {2, "", true};
+    ScheduledKernel alone = complete(unscheduled(tiles, 0, extents, {64, 32, 64, 0, 0, 0, {}}), k);
+    k = alone.schedule;
+    const auto atom = [&](const std::string& name) {
+        const std::vector<std::string> names = atom_names(tiles->kernels[0]);
+        return static_cast<int>(std::find(names.begin(), names.end(), name) - names.begin());
+    };
+    k.deferrals = {{atom("Y"), atom("Y_E"), {1, "", true}}};
+    const ScheduledKernel deferred = scheduled(tiles, 0, extents, k, alone.unit);
+    ASSERT_TRUE(verify(deferred).empty()) << verify(deferred).front();
+    expect_text(cpu::emit({{deferred}}).text, "cpu/deferred.txt");
 }
 
 TEST(CpuSource, ConvolutionReadsAHalo) {

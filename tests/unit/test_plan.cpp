@@ -613,6 +613,14 @@ TEST(Schedule, WrongTexts) {
     EXPECT_EQ(code(kernel + "  prefetch K in S"), "bad-schedule");
     EXPECT_EQ(code(kernel + "  prefetch K blocks 2, in S\n"), "none");
     EXPECT_EQ(code(kernel + "  prefetch K groups 0, in S\n"), "none");
+    EXPECT_EQ(code(kernel + "  defer P groups 1, in S"), "none");
+    EXPECT_EQ(code(kernel + "  defer P groups 1"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  defer P in S"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  defer P groups 1, beside S"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  defer P groups 1 S, in S"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  defer P groups 1, in S 2"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  defer nothing groups 1, in S"), "unknown-statement");
+    EXPECT_EQ(code(kernel + "  defer P groups 1, in nothing"), "unknown-statement");
     EXPECT_EQ(code(kernel + "  group q 48  2 panels of 3×8 lanes; half is slower\n"), "none");
     EXPECT_EQ(code("  group q = 48\n"), "none");
 }

@@ -1,7 +1,9 @@
-// Groups of rows whose tiles are fetched ahead into the first cache.
+// Groups of rows whose tiles are fetched ahead into the first cache, and whose results go out beside what the next group computes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +28,12 @@ constexpr const char* norm =
     "f(X[r, c]) -> Y[r, c]\n    M[r] = mean(c) X[r, c]\n    V[r] = mean(c) (X[r, c] - M[r])^2\n"
     "    Y[r, c] = (X[r, c] - M[r]) * (V[r] + 1e-5)^-0.5\nsizes r = 65536, c = 1024\n";
 
+/// Rows of 8 KiB.
+constexpr const char* softmax =
+    "f(X[r, c], G[c]) -> Y[r, c]\n    M[r] = max(c) X[r, c]\n    E[r, c] = exp(X[r, c] - M[r])\n    Z[r] = sum(c) E[r, "
+    "c]\n"
+    "    Y[r, c] = E[r, c] / Z[r] * G[c]\nsizes r = 4096, c = 2048\n";
+
 /// Two cores whose memory copies 36 GB/s past the caches.
 Machine machine(double first_cache) {
     Machine m = load_machine("generic-cpu").value();
@@ -40,8 +48,8 @@ Machine machine(double first_cache) {
     return m;
 }
 
-std::optional<KernelPlan> plan_for(const Machine& on, const std::string& schedule = "") {
-    const auto diagram = parse_diagram(std::make_shared<const Source>(Source{"<test>", norm}));
+std::optional<KernelPlan> plan_for(const Machine& on, const std::string& schedule = "", const char* text = norm) {
+    const auto diagram = parse_diagram(std::make_shared<const Source>(Source{"<test>", text}));
     EXPECT_TRUE(diagram.ok()) << render(diagram.errors());
     const auto derived = derive(*diagram);
     const auto sizes = bind_sizes(*diagram);
@@ -92,6 +100,91 @@ TEST(TilesAhead, LetWhatComesAndGoesRunBesideAllThatIsComputed) {
     EXPECT_GT(cached->time.seconds, 1.2 * fits->time.seconds)
         << "a line that is stored through the caches is read first";
     EXPECT_EQ(rows(*exceeds).value, 32) << "what is by hand stays";
+}
+
+// The exponentials take as long as reading and writing do; what is stored beside none of them takes time of its own.
+TEST(Deferral, LetsResultsGoOutBesideWhatTheNextGroupComputes) {
+    const Machine m = machine(64.0 * 1024);
+    const auto plan = plan_for(m, "group r 1", softmax), none = plan_for(m, "group r 1\n  defer Y groups 0, in E", softmax);
+    ASSERT_TRUE(plan && none);
+    const KernelSchedule& s = plan->schedule();
+    const std::vector<std::string> names = atom_names(*plan->scheduled.kernel);
+    ASSERT_EQ(s.deferrals.size(), 1U);
+    EXPECT_EQ(names.at(at(s.deferrals[0].atom)), "Y");
+    EXPECT_EQ(names.at(at(s.deferrals[0].in)), "E");
+    EXPECT_THAT(s.deferrals[0].groups.reason, HasSubstr("slower without: it stores beside what E computes"));
+    EXPECT_LT(plan->time.seconds, 0.99 * none->time.seconds);
+    ASSERT_EQ(none->schedule().deferrals.size(), 1U) << "what is by hand stays";
+    EXPECT_TRUE(none->schedule().deferrals[0].groups.by_hand);
+    EXPECT_THAT(to_string(*plan->scheduled.program, *plan->scheduled.kernel, s),
+                HasSubstr("defer Y        groups 1, in E  # "));
+    for (const auto& p : {plan, none}) EXPECT_THAT(verify(p->scheduled), testing::IsEmpty());
+    // What Y reads of a group stays until the next one has passed, and nothing else takes its place.
+    const auto lives = [&](const char* name) {
+        const auto& variables = plan->scheduled.kernel->variables;
+        const auto v = std::find_if(variables.begin(), variables.end(), [&](const Variable& x) { return x.name == name; });
+        return plan->scheduled.layouts[static_cast<std::size_t>(v - variables.begin())].lives;
+    };
+    for (const char* name : {"E", "Z"}) {
+        ASSERT_EQ(lives(name).size(), 1U);
+        EXPECT_EQ(lives(name)[0].first, 0);
+        EXPECT_GE(lives(name)[0].last, plan->scheduled.steps.back().position);
+    }
+    EXPECT_GT(lives("M")[0].first, 0);
+    EXPECT_EQ(plan->time.transfers, none->time.transfers);
+    // Stores through the caches wait for nothing that could be beside them.
+    const auto cached = plan_for(m, "group r 1\n  place Y view, inner c", softmax);
+    ASSERT_TRUE(cached);
+    EXPECT_THAT(cached->schedule().deferrals, testing::IsEmpty());
+}
+
+TEST(Deferral, IsRefusedWhereItWouldReadOrWriteAnotherGroup) {
+    const auto plan = plan_for(machine(64.0 * 1024), "group r 1", softmax);
+    ASSERT_TRUE(plan);
+    const ScheduledKernel& k = plan->scheduled;
+    const std::vector<std::string> names = atom_names(*k.kernel);
+    const auto atom = [&](const char* name) {
+        return static_cast<int>(std::find(names.begin(), names.end(), name) - names.begin());
+    };
+    const auto refused = [&](
+                             const ScheduledKernel& of, const char* what, const char* in, std::int64_t groups = 1,
+                             const std::function<void(KernelSchedule&)>& change = [](KernelSchedule&) {}) {
+        KernelSchedule s = of.schedule;
+        s.deferrals = {{atom(what), atom(in), {groups, "", true}}};
+        change(s);
+        const auto messages = verify(scheduled(of.program, 0, of.extents, s, of.unit));
+        return messages.empty() ? std::string("nothing") : messages.front();
+    };
+    EXPECT_EQ(refused(k, "Y", "E"), "nothing");
+    EXPECT_EQ(refused(k, "Y", "M", 0), "nothing");
+    EXPECT_THAT(refused(k, "Y", "M"),
+                HasSubstr("Y cannot run for the group before in the loops of M: only maps share loops so"));
+    EXPECT_THAT(refused(k, "E", "Y"), HasSubstr("the other one does not compute before it"));
+    EXPECT_THAT(refused(k, "Y", "Y"), HasSubstr("the other one does not compute before it"));
+    EXPECT_THAT(refused(k, "E", "M"), HasSubstr("its result is not written in place"));
+    EXPECT_THAT(refused(k, "Y", "E", 2),
+                HasSubstr("Y is deferred by 2 groups of 4096, and tiles are held for one group more"));
+    EXPECT_THAT(refused(k, "Y", "E", 1, [&](KernelSchedule& s) { s.group.begin()->second.value = 4096; }),
+                HasSubstr("Y is deferred by 1 groups of 1"));
+    EXPECT_THAT(refused(k, "Y", "E", 1, [&](KernelSchedule& s) { s.group.begin()->second.value = 3; }),
+                HasSubstr("some groups have fewer points than others"));
+    EXPECT_THAT(refused(k, "Y", "E", 1, [&](KernelSchedule& s) { s.atoms[at(atom("Y"))].vectors = 2; }),
+                HasSubstr("the two do not run the same blocks in the same loops"));
+    EXPECT_THAT(refused(k, "Y", "E", 1, [&](KernelSchedule& s) { s.prefetches.at(0).atom = atom("Y"); }),
+                HasSubstr("tiles are fetched ahead in its own loops"));
+    EXPECT_THAT(refused(k, "Y", "E", 1, [&](KernelSchedule& s) { s.deferrals.push_back(s.deferrals[0]); }),
+                HasSubstr("another statement is deferred to the loops of E, too"));
+    // What the statement reads is another group's by then.
+    const auto body = [&](const std::string& last) {
+        std::string text(softmax);
+        text.replace(text.find("E[r, c] / Z[r] * G[c]"), std::string("E[r, c] / Z[r] * G[c]").size(), last);
+        const auto other = plan_for(machine(64.0 * 1024), "group r 1", text.c_str());
+        return other ? refused(other->scheduled, "Y", "E") : "no plan";
+    };
+    EXPECT_EQ(body("E[r, c] / Z[r] + X[r, c]"), "nothing") << "the input lies in memory still";
+    EXPECT_EQ(body("E[r, c] / Z[r] + c"), "nothing") << "all groups have all columns";
+    EXPECT_THAT(body("E[r, c] / Z[r] + M[r]"), HasSubstr("it reads M, which is overwritten before"));
+    EXPECT_THAT(body("E[r, c] / Z[r] + r"), HasSubstr("it computes with where its group stands"));
 }
 
 }  // namespace
