@@ -139,6 +139,8 @@ std::vector<std::string> own_files(const std::string& entry) {
 /// what an interruption leaves is known for a dead draft. An entry with somebody's files in it stays where it is.
 std::int64_t remove_entry(const std::string& directory, const std::string& key) {
     std::string entry = directory + "/" + key;
+    struct stat there{};
+    if (::lstat(entry.c_str(), &there) != 0) return 0;
     std::vector<std::string> own = own_files(entry);
     const std::vector<std::string> present = directory_names(entry);
     const bool shared = any_of(present, [&](const std::string& name) { return !contains(own, name); });
