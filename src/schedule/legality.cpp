@@ -244,6 +244,8 @@ std::string why_gone(const ScheduledKernel& kernel, const Read& read, const Step
         return fmt::format("it reads {} at indices that are not plain axes", variable.name);
     // What is loaded lies in memory still, or is loaded again.
     if (kernel.facts(read.array).load_scope) {
+        if (contains(kernel.outputs, variable.array))
+            return fmt::format("it reads {}, whose array is written, too", variable.name);
         const bool is_there = kernel.is_view(read.array) && !kernel.layout(read.array).may_overrun &&
                               variable.gathers.empty();
         return is_there || is_same_in_all_groups(kernel, variable)

@@ -38,8 +38,8 @@ std::string why_not_prefetched(const ScheduledKernel& kernel, VariableId id, con
 /// those of `in`, which is no reduction; and what it reads is there still: `in` overwrites it at the very point that is read before, and nothing that
 /// runs until then does.
 std::string why_not_deferred(const ScheduledKernel& kernel, const Step& deferred, const Step& in);
-/// Why the rows of a block to come cannot be fetched ahead in the statement's loops; empty when they can. The statement reduces along several of the tile's rows at once, innermost, and has the tile in
-/// place.
+/// Why the rows of a block to come cannot be fetched ahead in the statement's loops; empty when they can. The statement reduces along several
+/// of the tile's rows at once, innermost, and has the tile in place.
 std::string_view why_no_rows_ahead(const ScheduledKernel& kernel, VariableId id, const Step& in);
 /// They may be fetched ahead, and several of a block lie in one page, where a processor's prefetchers see no stream in what is read in turn.
 bool rows_share_pages(const ScheduledKernel& kernel, VariableId id, const Step& in);
