@@ -66,6 +66,8 @@ Frame Frame::of_group_before() const {
     return out;
 }
 
+bool Frame::is_output(VariableId id) const { return contains(outputs, variable(id).array); }
+
 std::string Frame::count(AxisId id, int at_scope) const {
     const Span& span = this->span(id, at_scope);
     return span.ragged ? axis(id).count : std::to_string(span.tile);

@@ -42,6 +42,8 @@ struct Frame : ScheduledKernel {
     [[nodiscard]] Frame of_group_before() const;
     [[nodiscard]] const AxisNames& axis(AxisId id) const { return axes[at(id)]; }
     [[nodiscard]] const std::string& name(VariableId id) const { return variables[at(id)]; }
+    /// Its array is one that the kernel writes.
+    [[nodiscard]] bool is_output(VariableId id) const;
     [[nodiscard]] const Diagram& diagram() const { return program->diagram; }
     /// C++ type of the numbers in the variable's buffer.
     [[nodiscard]] const char* cell_type(VariableId id) const { return is_whole(id) ? "int64_t" : "real"; }

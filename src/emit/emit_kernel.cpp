@@ -7,7 +7,9 @@
 #include <set>
 #include <utility>
 
+#include "emit/emit_blocks.hpp"
 #include "emit/emit_chunk_ranges.hpp"
+#include "emit/emit_entry.hpp"
 #include "emit/emit_fragment.hpp"
 #include "emit/emit_frame.hpp"
 #include "emit/emit_header.hpp"
@@ -30,7 +32,7 @@ public:
     KernelWriter(Frame& frame, std::string entry) : frame_(frame), entry_(std::move(entry)) {}
 
     std::string run() {
-        frame_.in_blocks() ? begin_on_gpu() : begin_on_cpu();
+        write_entry(frame_, out_, entry_);
         const Lines head = std::exchange(out_, Lines());
         const std::string groups_loop = groups();
         in_copying_role_ = true;
@@ -60,7 +62,7 @@ public:
         out_("using mask = Mask<real>;");
         out_("");
         for (const std::string& function : instructions_) functions_.insert(0, function + "\n");
-        const std::string before = frame_.in_blocks() ? ranges_pass(frame_, entry_, parameters()) : "";
+        const std::string before = frame_.in_blocks() ? ranges_pass(frame_, entry_, parameters_on_gpu(frame_)) : "";
         return tidied(out_.text() + functions_ + before + main +
                       fmt::format("\n}}  // namespace {}::{}_code\n", library, entry_));
     }
@@ -73,8 +75,7 @@ private:
         const std::string of_sections = fmt::format("{}, {}", num_groups / frame_.num_sections(), num_groups);
         const bool by_queue = frame_.takes_from_queue();
         for (const auto& [id, before] : frame_.before)
-            out_(fmt::format("{}real* {} = nullptr;",
-                             contains(frame_.outputs, frame_.variable(id).array) ? "" : "const ", before));
+            out_(fmt::format("{}real* {} = nullptr;", frame_.is_output(id) ? "" : "const ", before));
         if (by_queue) out_("unsigned queue_turn_ = 0;");
         if (by_queue && in_copying_role_) out_("unsigned next_group_ = 0;"), out_("bool has_asked_ = false;");
         out_.open(
@@ -105,7 +106,7 @@ private:
         for (const Step& step : frame_.steps)
             if (step.is_deferred) {
                 out_.open(fmt::format("if ({})", frame_.before.at(variable_of(step))));
-                call_of_blocks(frame_.of_group_before(), step);
+                call_of_blocks(step);
                 out_.close();
             }
         return std::exchange(out_, Lines()).text();
@@ -174,51 +175,6 @@ private:
         out_("return;");
         out_.close();
         if (registers.computing > registers.launch) out_(fmt::format("take_registers<{}>();", registers.computing));
-    }
-
-    [[nodiscard]] const Diagram& diagram() const { return frame_.diagram(); }
-
-    void begin_on_cpu() {
-        out_.open(fmt::format(
-            "extern \"C\" void {}(const void* const* inputs, void* const* outputs, const int64_t* strides,\n"
-            "        int64_t first_group, int64_t last_group, void* arena)",
-            entry_));
-        out_("[[maybe_unused]] const FlushToZero flush_to_zero;");
-    }
-
-    /// Arrays of no element are none in C++.
-    [[nodiscard]] std::string parameters() const {
-        const auto count = [](std::size_t n) { return std::max<std::size_t>(n, 1); };
-        std::size_t strides = 0;
-        for (const auto* arrays : {&frame_.inputs, &frame_.outputs})
-            for (const ArrayId a : *arrays) strides += diagram().array(a).axes.size();
-        return fmt::format("\n        const __grid_constant__ Arguments<{}, {}, {}> arguments, char* scratch{}",
-                           count(frame_.inputs.size()), count(frame_.outputs.size()), count(strides),
-                           frame_.on_matrix_unit() && frame_.has_bulk_copies()
-                               ? fmt::format(", const __grid_constant__ TensorMaps<{}> maps",
-                                             operands_of(frame_).size() + boxed_of(frame_).size())
-                               : "");
-    }
-
-    /// Blocks of warps take the groups in turn, or one each. The assembler leaves each of the blocks that share an SM its part of the registers; roles
-    /// share that out among them, and so it has to know the part even where a block has the SM for itself.
-    void begin_on_gpu() {
-        const int blocks = frame_.on_matrix_unit() && !frame_.copying_role() ? 0 : frame_.unit.blocks_a_core;
-        out_.open(fmt::format("extern \"C\" __global__ void {}__launch_bounds__({}{}) {}({})",
-                              frame_.in_cluster() ? fmt::format("__cluster_dims__({}, 1, 1) ", frame_.cluster_blocks()) : "",
-                              frame_.num_threads(), blocks > 1 || frame_.copying_role() ? fmt::format(", {}", blocks) : "",
-                              entry_, parameters()));
-        out_(fmt::format("block_has({}, {});", frame_.threads_a_row(), frame_.num_threads() / frame_.threads_a_row()));
-        out_("const void* const* const inputs = arguments.inputs;");
-        out_("void* const* const outputs = arguments.outputs;");
-        out_("const int64_t* const strides = arguments.strides;");
-        if (frame_.arena_in_core()) {
-            out_(fmt::format("extern __shared__ __align__({}) char shared_memory[];",
-                             frame_.on_matrix_unit() ? operand_alignment : 16));
-            out_("void* const arena = shared_memory;");
-        } else {
-            out_(fmt::format("void* const arena = scratch + blockIdx.x * {}ll;", round_up(frame_.arena_bytes(), 256)));
-        }
     }
 
     void declare_fragments() {
@@ -333,7 +289,6 @@ private:
         }
     }
 
-    /// A function of its own, so that the compiler gives its loops all registers; it gets what its text mentions.
     void compute(const Step& s) {
         if (frame_.atom(s).follows) return;
         if (frame_.atom(s).kind == AtomKind::column)
@@ -356,64 +311,21 @@ private:
             return;
         }
         if (frame_.is_view(variable_of(s))) write_target(frame_, out_, variable_of(s), s.scope);
-        if (s.deferred < 0) return call_of_blocks(frame_, s);
+        if (s.deferred < 0) return call_of_blocks(s);
         const Step& before = frame_.step(s.deferred);
         out_.open(fmt::format("if ({})", frame_.before.at(variable_of(before))));
-        call_of_blocks(frame_, s, &before);
+        call_of_blocks(s, &before);
         out_.close();
         out_.open("else");
-        call_of_blocks(frame_, s);
+        call_of_blocks(s);
         out_.close();
     }
 
-    /// The function of a statement's blocks, with those of a statement of the group before, and its call.
-    void call_of_blocks(const Frame& frame, const Step& s, const Step* before = nullptr) {
-        Lines body(1);
-        write_compute(frame, body, s, before);
-        std::vector<const Compute*> computes = {&std::get<Compute>(*s.statement)};
-        if (before) computes.insert(computes.begin(), &std::get<Compute>(*before->statement));
-        if (s.follower >= 0) computes.push_back(&std::get<Compute>(*frame_.step(s.follower).statement));
-        std::string comment, name = "compute";
-        for (const Compute* c : computes) {
-            comment += fmt::format("// {}\n", equation(frame_, *c));
-            name += (name == "compute" ? "_" : "_and_") + frame_.name(c->variable);
-        }
-        name = frame_.names.add(name);
-
-        std::vector<VariableId> used;
-        for (std::size_t v = 0; v < frame_.layouts.size(); ++v)
-            if (mentions_name(body.text(), frame_.variables[v])) used.push_back(static_cast<VariableId>(v));
-        std::string parameters, arguments;
-        const auto pass = [&](const std::string& type, const std::string& what) {
-            parameters += fmt::format("{}{}{}", parameters.empty() ? "" : ", ", type, what);
-            arguments += fmt::format("{}{}", arguments.empty() ? "" : ", ", what);
-        };
-        for (const VariableId v : used) {
-            const bool written = any_of(computes, [&](const Compute* c) { return c->variable == v; });
-            const bool shared = any_of(used, [&](VariableId other) {
-                return other != v && !frame_.is_view(v) && !frame_.is_view(other) &&
-                       frame_.layout(other).offset == frame_.layout(v).offset;
-            });
-            pass(fmt::format("{}{}*{} ", written ? "" : "const ", frame_.cell_type(v), shared ? "" : " __restrict"),
-                 frame_.name(v));
-        }
-        for (const auto& [id, name_before] : frame_.before)
-            if (mentions_name(body.text(), name_before))
-                pass(fmt::format("{}real* __restrict ", contains(frame_.outputs, frame_.variable(id).array) ? "" : "const "),
-                     name_before);
-        if (frame_.partials(s) > 0) pass("real* ", frame_.partials_name);
-        for (const auto& [id, ahead] : frame_.ahead)
-            if (mentions_name(body.text(), ahead)) pass("const real* ", ahead);
-        for (const AxisNames& a : frame_.axes) {
-            const auto pass_if_used = [&](const std::string& what) {
-                if (!what.empty() && mentions_name(body.text(), what)) pass("Index ", what);
-            };
-            if (!mentions_name(body.text(), fmt::format("Index {} =", a.local))) pass_if_used(a.local);
-            pass_if_used(a.begin);
-            pass_if_used(a.count);
-        }
-        functions_ += fmt::format("{}NAPKIN_APART void {}({}) {{\n{}}}\n\n", comment, name, parameters, body.text());
-        out_(fmt::format("{}({});", name, arguments));
+    /// The call of the statement's blocks, whose function stands above the kernel. `before`: a statement of the group before, in the same loops.
+    void call_of_blocks(const Step& s, const Step* before = nullptr) {
+        const BlocksFunction function = function_of_blocks(frame_, s, before);
+        functions_ += function.text;
+        out_(function.call);
     }
 
     void run_panels(const Run& run) {

@@ -1,0 +1,81 @@
+#include "emit/emit_blocks.hpp"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "emit/emit_header.hpp"
+#include "emit/emit_write.hpp"
+#include "support/ranges.hpp"
+
+namespace napkin::writers {
+namespace {
+
+/// What the function's text mentions, as parameters and as arguments: each has the same name in the kernel.
+class Parameters {
+public:
+    Parameters(const Frame& frame, std::string text) : frame_(frame), text_(std::move(text)) {}
+
+    void add_tiles(const std::vector<const Compute*>& computes) {
+        std::vector<VariableId> used;
+        for (std::size_t v = 0; v < frame_.layouts.size(); ++v)
+            if (mentions_name(text_, frame_.variables[v])) used.push_back(static_cast<VariableId>(v));
+        for (const VariableId v : used) {
+            const bool written = any_of(computes, [&](const Compute* c) { return c->variable == v; });
+            const bool shared = any_of(used, [&](VariableId other) {
+                return other != v && !frame_.is_view(v) && !frame_.is_view(other) &&
+                       frame_.layout(other).offset == frame_.layout(v).offset;
+            });
+            pass(fmt::format("{}{}*{} ", written ? "" : "const ", frame_.cell_type(v), shared ? "" : " __restrict"),
+                 frame_.name(v));
+        }
+        for (const auto& [id, name] : frame_.before)
+            pass_if_used(fmt::format("{}real* __restrict ", frame_.is_output(id) ? "" : "const "), name);
+        pass_if_used("real* ", frame_.partials_name);
+        for (const auto& [id, name] : frame_.ahead) pass_if_used("const real* ", name);
+    }
+    void add_positions() {
+        for (const AxisNames& a : frame_.axes) {
+            if (!mentions_name(text_, fmt::format("Index {} =", a.local))) pass_if_used("Index ", a.local);
+            pass_if_used("Index ", a.begin);
+            pass_if_used("Index ", a.count);
+        }
+    }
+
+    std::string parameters, arguments;
+
+private:
+    void pass_if_used(const std::string& type, const std::string& name) {
+        if (!name.empty() && mentions_name(text_, name)) pass(type, name);
+    }
+    void pass(const std::string& type, const std::string& name) {
+        parameters += fmt::format("{}{}{}", parameters.empty() ? "" : ", ", type, name);
+        arguments += fmt::format("{}{}", arguments.empty() ? "" : ", ", name);
+    }
+
+    const Frame& frame_;
+    const std::string text_;
+};
+
+}  // namespace
+
+BlocksFunction function_of_blocks(Frame& frame, const Step& step, const Step* before) {
+    Lines body(1);
+    step.is_deferred ? write_compute(frame.of_group_before(), body, step) : write_compute(frame, body, step, before);
+    std::vector<const Compute*> computes = {&std::get<Compute>(*step.statement)};
+    if (before) computes.insert(computes.begin(), &std::get<Compute>(*before->statement));
+    if (step.follower >= 0) computes.push_back(&std::get<Compute>(*frame.step(step.follower).statement));
+    std::string equations, name = "compute";
+    for (const Compute* c : computes) {
+        equations += fmt::format("// {}\n", equation(frame, *c));
+        name += (name == "compute" ? "_" : "_and_") + frame.name(c->variable);
+    }
+    name = frame.names.add(name);
+    Parameters passed(frame, body.text());
+    passed.add_tiles(computes);
+    passed.add_positions();
+    return {fmt::format("{}NAPKIN_APART void {}({}) {{\n{}}}\n\n", equations, name, passed.parameters, body.text()),
+            fmt::format("{}({});", name, passed.arguments)};
+}
+
+}  // namespace napkin::writers

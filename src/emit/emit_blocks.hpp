@@ -1,0 +1,18 @@
+#pragma once
+// Statements in register blocks as functions of their own, so that the compiler gives their loops all registers.
+#include <string>
+
+#include "emit/emit_frame.hpp"
+
+namespace napkin::writers {
+
+struct BlocksFunction {
+    std::string text;  ///< with the equations above it
+    std::string call;
+};
+
+/// The function of a statement's blocks, which gets what its text mentions. `before`: a statement that runs in the same loops, for the group before. That is what
+/// one that is deferred runs for.
+BlocksFunction function_of_blocks(Frame& frame, const Step& step, const Step* before = nullptr);
+
+}  // namespace napkin::writers

@@ -1,0 +1,14 @@
+#pragma once
+// How a kernel's function begins.
+#include <string>
+
+#include "emit/emit_frame.hpp"
+
+namespace napkin::writers {
+
+/// The parameters of a GPU's kernel: its arrays, where it may lay down what does not fit at the core, and the maps of bulk copies.
+std::string parameters_on_gpu(const Frame& frame);
+/// The head of the function named `entry`, opened, and where its arena lies.
+void write_entry(const Frame& frame, Lines& out, const std::string& entry);
+
+}  // namespace napkin::writers
