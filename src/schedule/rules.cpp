@@ -377,7 +377,7 @@ private:
             if (const std::string why = why_not_deferred(k_, *step_of(d.atom), *step_of(d.in)); !why.empty())
                 report(field, "{} cannot run for the group before in the loops of {}: {}", name, where, why);
             else if (d.groups.value > 1 || k_.num_groups() < 2)
-                report(field, "{} is deferred by {} groups of {}, and tiles are held for one group more", name,
+                report(field, "{} is deferred by {} of {} groups, and tiles are held for one group more", name,
                        d.groups.value, k_.num_groups());
             if (!taken.insert(d.in).second)
                 report(field, "another statement is deferred to the loops of {}, too", where);

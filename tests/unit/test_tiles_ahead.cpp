@@ -163,9 +163,9 @@ TEST(Deferral, IsRefusedWhereItWouldReadOrWriteAnotherGroup) {
     EXPECT_THAT(refused(k, "Y", "Y"), HasSubstr("the other one does not compute before it"));
     EXPECT_THAT(refused(k, "E", "M"), HasSubstr("its result is not written in place"));
     EXPECT_THAT(refused(k, "Y", "E", 2),
-                HasSubstr("Y is deferred by 2 groups of 4096, and tiles are held for one group more"));
+                HasSubstr("Y is deferred by 2 of 4096 groups, and tiles are held for one group more"));
     EXPECT_THAT(refused(k, "Y", "E", 1, [&](KernelSchedule& s) { s.group.begin()->second.value = 4096; }),
-                HasSubstr("Y is deferred by 1 groups of 1"));
+                HasSubstr("Y is deferred by 1 of 1 groups"));
     EXPECT_THAT(refused(k, "Y", "E", 1, [&](KernelSchedule& s) { s.group.begin()->second.value = 3; }),
                 HasSubstr("some groups have fewer points than others"));
     EXPECT_THAT(refused(k, "Y", "E", 1, [&](KernelSchedule& s) { s.atoms[at(atom("Y"))].vectors = 2; }),
