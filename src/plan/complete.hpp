@@ -48,8 +48,9 @@ void fetch_rows_ahead(ScheduledKernel& kernel);
 /// Keeps those that save time by simulation, and adds those of groups: each in the statement with which the simulator finds the kernel the
 /// fastest, where that saves time and the tiles ahead fit beside the others. Returns how many simulations that took.
 int choose_prefetches(ScheduledKernel& kernel, const Simulator& model, std::int64_t threads, std::int64_t walk_limit);
-/// KernelSchedule::deferrals: of what is stored past the caches, in the statement with which the simulator finds the kernel the fastest, where that saves
-/// time. Returns how many simulations that took. Pre: prefetches are chosen.
+/// KernelSchedule::deferrals: of what is stored past the caches, in the statement with which the simulator finds the kernel the fastest, unless it is slower
+/// than in its own group. As long as memory takes longest the model finds both equally fast; fewer bytes then go in bursts, of which it has nothing.
+/// Returns how many simulations that took. Pre: prefetches are chosen.
 int choose_deferrals(ScheduledKernel& kernel, const Simulator& model, std::int64_t threads, std::int64_t walk_limit);
 
 /// What a completed kernel is for: one that is only rated has none of a matrix unit's waits, which no rating asks for and which take long to find.

@@ -17,6 +17,9 @@ namespace {
 /// Fetching ahead must save at least this share of the time.
 constexpr double worth_fetching = 0.01;
 
+/// A time that is longer by no more than this share, which rounding makes, is as short.
+constexpr double as_fast = 1e-9;
+
 /// Whether the statement writes its result from end to end as memory has it: whole rows, vector by vector.
 bool goes_along_memory(const ScheduledKernel& kernel, const Step& step) {
     const Atom& atom = kernel.atom(step);
@@ -145,13 +148,14 @@ int choose_deferrals(ScheduledKernel& kernel, const Simulator& model, std::int64
         return model.run(k, threads, walk_limit).seconds;
     };
     const auto number = static_cast<std::size_t>(kernel.kernel - kernel.program->kernels.data());
-    double best = 0;
+    double without = 0;
     for (std::size_t s = 0; s < kernel.steps.size(); ++s) {
         const Step& step = kernel.steps[s];
         const auto is_chosen = [&](const Deferral& d) { return d.atom == step.atom; };
         if (step.atom < 0 || !kernel.place(variable_of(step)).non_temporal || any_of(kernel.schedule.deferrals, is_chosen))
             continue;
         std::optional<ScheduledKernel> found;
+        double least = 0;
         for (std::size_t in = 0; in < s; ++in) {
             if (kernel.steps[in].atom < 0 || kernel.steps[in].deferred >= 0) continue;
             ScheduledKernel with = kernel;
@@ -159,17 +163,20 @@ int choose_deferrals(ScheduledKernel& kernel, const Simulator& model, std::int64
             for (Prefetch& p : with.schedule.prefetches)
                 if (p.atom == step.atom && !p.ahead.by_hand) p.atom = kernel.steps[in].atom;
             if (!why_not_deferred(with, with.steps[s], with.steps[in]).empty()) continue;
-            if (best == 0) best = seconds(kernel);
+            if (without == 0) without = seconds(kernel);
             with.schedule.deferrals.push_back({step.atom, kernel.steps[in].atom, {1, "", false}});
             with = scheduled(kernel.program, number, kernel.extents, with.schedule, kernel.unit);
-            const double time = seconds(with);
-            if (time >= best * (1 - worth_fetching)) continue;
-            with.schedule.deferrals.back().groups.reason = fmt::format(
-                "{:.2g}% slower without: it stores beside what {} computes", (best / time - 1) * 100,
-                kernel.variable(variable_of(kernel.steps[in])).name);
-            found = std::move(with), best = time;
+            const double time = seconds(with), gain = without / time - 1;
+            if (gain < -as_fast || (found && time >= least)) continue;
+            const std::string beside = fmt::format("stores beside what {} computes",
+                                                   kernel.variable(variable_of(kernel.steps[in])).name);
+            with.schedule.deferrals.back().groups.reason = gain < worth_fetching
+                                                               ? fmt::format("{}; as fast without by the model", beside)
+                                                               : fmt::format("{}; {:.2g}% slower without", beside,
+                                                                             gain * 100);
+            found = std::move(with), least = time;
         }
-        if (found) kernel = std::move(*found);
+        if (found) kernel = std::move(*found), without = least;
     }
     return simulated;
 }

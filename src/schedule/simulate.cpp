@@ -364,6 +364,8 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     std::vector<double> ahead_into(core_level_ + 1);  // of what comes in while the core computes, whatever it computes
     const bool flows = flows_through_first_cache(k, moved);
     double flowing = 0;  // seconds of what comes in, and goes out, beside all that the core computes
+    // The same of what a statement stores that is not deferred to another one's loops: it goes out beside what that one statement computes.
+    std::vector<double> stored(k.steps.size());
     double arrivals = 0,
            ahead_arrivals = 0;  // the same of what arrives in the cores, of which several may get one request's answer
     double leaving = 0;         // seconds of what goes out meanwhile
@@ -400,10 +402,11 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
             if (m.is_ahead || !is_under_way) longest = beside({longest, std::max(time, arrival)});
             if (is_under_way && !m.is_store) ahead_into[l] += time;
         }
-        const bool is_flowing = flows && (m.is_store || groups_ahead(k, m.variable) > 0);
-        if (is_flowing) flowing += longest;
-        // What one statement stores goes out beside what that one computes, unless it is deferred to another one's loops.
-        if (is_flowing ? m.is_store && !k.steps[m.step].is_deferred : !m.is_ahead) waited[m.step] += longest;
+        if (flows && (m.is_store || groups_ahead(k, m.variable) > 0))
+            flowing += longest;
+        else if (!m.is_ahead)
+            waited[m.step] += longest;
+        if (flows && m.is_store && k.steps[m.step].deferred < 0) stored[m.step] += longest;
         if (m.is_ahead && m.is_store) leaving += longest;
         if (m.is_ahead) filled += clocks_of_shared(k, m.bytes);
         if (m.is_ahead && !m.is_store && k.copying_role()) {
@@ -442,6 +445,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
     // One statement after the other: what a core computes hides only what comes in, or goes out, in the same one; of several panels only
     // the first one's work, as the others find it in the cache.
     double total = seconds(starts), outside = 0;  // of that, of what no loop is around
+    double storing = 0;                           // besides, of statements that wait for what they store
     out.core_seconds = total;
     for (std::size_t i = 0; i < k.steps.size(); ++i) {
         const Step& step = k.steps[i];
@@ -453,6 +457,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
         out.core_seconds += here + alone;
         const double of_step = beside({first, waited[i]}) + here - first + alone + stood_still[i];
         total += of_step;
+        storing += beside({first, waited[i] + stored[i]}) - beside({first, waited[i]});
         if (step.scope == 0) outside += of_step;
     }
     double ahead = seconds(std::max(shared, filled));
@@ -470,7 +475,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::i
                                                         .alone = begun / std::max(begun, tiles),
                                                         .own = *std::min_element(own_share.begin(), own_share.end())})});
     else
-        total = beside({total, ahead, leaving, flowing});
+        total = std::max(beside({total, ahead, leaving, flowing}), total + storing);
     // Before the first chunk there is nothing to compute, and nothing to copy behind the last: once, where a role copies for the next group
     // meanwhile, else in every group, unless other blocks of the core have work.
     if (ahead > 0)

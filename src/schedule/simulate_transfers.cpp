@@ -24,6 +24,12 @@ std::size_t first_load(const ScheduledKernel& k, VariableId id) {
     return static_cast<std::size_t>(found - k.steps.begin());
 }
 
+/// The step in whose loops the one that is deferred runs.
+std::size_t loops_of_deferred(const ScheduledKernel& k, std::size_t step) {
+    const auto found = find_if(k.steps, [&](const Step& s) { return s.deferred == static_cast<int>(step); });
+    return static_cast<std::size_t>(found - k.steps.begin());
+}
+
 /// Elements of the variable say what the step loads.
 bool looks_up(const ScheduledKernel& k, const Step& step, VariableId id) {
     const auto* load = std::get_if<Load>(step.statement);
@@ -81,7 +87,7 @@ bool Simulator::tables_stay(const ScheduledKernel& k) const {
 }
 
 /// The statement in whose time a tile comes in or goes out: its copy; of one in place, the one that fetches it ahead, the first that reads
-/// it or looks rows up in it, or the one that makes it.
+/// it or looks rows up in it, or the one that makes it, or in whose loops that is deferred.
 std::size_t Simulator::step_of_transfer(const ScheduledKernel& k, std::size_t transfer) const {
     const auto* load = std::get_if<Load>(k.steps[transfer].statement);
     const VariableId id = load ? load->variable : std::get<Store>(*k.steps[transfer].statement).variable;
@@ -93,7 +99,7 @@ std::size_t Simulator::step_of_transfer(const ScheduledKernel& k, std::size_t tr
         const auto* compute = std::get_if<Compute>(k.steps[i].statement);
         if (load && looks_up(k, k.steps[i], id)) return i;
         if (!compute) continue;
-        if (!load && compute->variable == id) return i;
+        if (!load && compute->variable == id) return k.steps[i].is_deferred ? loops_of_deferred(k, i) : i;
         if (load && reads(k.steps[i], id)) return i;
     }
     return transfer;
