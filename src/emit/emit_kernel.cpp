@@ -104,7 +104,7 @@ private:
         if (by_queue && in_copying_role_) ask_for_group("!has_asked_"), out_("has_asked_ = false;");
         out_.close();
         for (const Step& step : frame_.steps)
-            if (step.is_deferred) {
+            if (step.is_deferred()) {
                 out_.open(fmt::format("if ({})", frame_.before.at(variable_of(step))));
                 call_of_blocks(step);
                 out_.close();
@@ -303,7 +303,7 @@ private:
                                                     : write_fragment(frame_, out_, s);
             return;
         }
-        if (s.is_deferred) {
+        if (s.is_deferred()) {
             write_target(frame_, out_, variable_of(s), s.scope);
             out_(fmt::format("// {}: beside the next group", equation(frame_, std::get<Compute>(*s.statement))));
             for (const auto& [id, before] : frame_.before)

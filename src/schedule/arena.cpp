@@ -163,7 +163,7 @@ public:
         // What is deferred reads in the next group what this one left.
         for (const Step& step : kernel_.steps)
             for (const Read* r : step.reads)
-                if (step.is_deferred) kernel_.layouts[at(r->array)].lives = {{0, std::max(0, position_ - 1)}};
+                if (step.is_deferred()) kernel_.layouts[at(r->array)].lives = {{0, std::max(0, position_ - 1)}};
         // A variable that is used after the loop or run which defines it holds on to its memory for all of the repetitions.
         for (const auto& [begin, end] : whole_)
             for (Layout& l : kernel_.layouts)
@@ -199,7 +199,7 @@ private:
 
     void step(int index, bool follows) {
         Step& step = kernel_.steps[at(index)];
-        if (step.is_deferred) return;
+        if (step.is_deferred()) return;
         if (follows) --position_;
         step.position = position_;
         const TileStatement& s = *step.statement;

@@ -196,7 +196,7 @@ std::string why_not_prefetched(const ScheduledKernel& kernel, VariableId id, con
     if (loads.empty() || !kernel.is_view(id)) return "it is not read where it lies in memory";
     if (kernel.facts(id).is_only_looked_up) return "no statement computes with it";
     if (!variable.gathers.empty()) return "data decide where it lies";
-    if (in.atom < 0 || kernel.atom(in).follows || in.is_deferred) return "the statement has no loops of its own";
+    if (in.atom < 0 || kernel.atom(in).follows || in.is_deferred()) return "the statement has no loops of its own";
     std::set<AxisId> points, wanted;
     bool moves = false;
     for (const Index& dim : variable.dims) {
@@ -301,7 +301,7 @@ std::string_view why_no_rows_ahead(const ScheduledKernel& kernel, VariableId id,
     if (!contains(kernel.inputs, variable.array) || !kernel.is_view(id))
         return "it is not read where it lies in memory";
     if (!variable.gathers.empty()) return "data decide where it lies";
-    if (in.atom < 0 || kernel.atom(in).follows || in.is_deferred) return "the statement has no loops of its own";
+    if (in.atom < 0 || kernel.atom(in).follows || in.is_deferred()) return "the statement has no loops of its own";
     const Atom& atom = kernel.atom(in);
     if (atom.rows == 1 || atom.reduced.empty() || atom.across)
         return "the statement does not reduce several rows at once";

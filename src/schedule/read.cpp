@@ -273,50 +273,44 @@ private:
 
     /// "groups 1, in E": the tile of the next group; "blocks 1, in X": the rows of the next block; 0: none.
     void read_prefetch(const ScheduleItem& item, VariableId variable, const TileKernel& kernel, KernelSchedule& s) {
-        Prefetch p{variable, -1, {0, "", true}};
-        bool is_ahead = false;
-        const std::vector<std::string> statements = atom_names(kernel);
-        for (const ScheduleClause& c : item.clauses) {
-            if (c.word == "groups" || c.word == "blocks") {
-                p.fetched = c.word == "blocks" ? Fetched::blocks : Fetched::groups;
-                p.ahead.value = small_of(c, 0);
-                is_ahead = true;
-                check_rest(c, 0, {});
-            } else if (c.word == "in") {
-                p.atom = statement_of(c, statements);
-            } else {
-                fail("bad-schedule", c.range, "a prefetch cannot be read here", "groups, blocks or in");
-            }
-        }
-        if (diagnostics_.empty() && (!is_ahead || p.atom < 0))
-            fail("bad-schedule", item.range, "a prefetch says what it is ahead by, and in which statement's loops",
-                 fmt::format("prefetch {} groups 1, in {}", item.axis, statements.empty() ? "S" : statements[0]));
+        const auto [by, word, in] = read_in_loops(item, kernel, {"groups", "blocks"});
         std::erase_if(s.prefetches, [&](const Prefetch& other) { return other.variable == variable; });
-        s.prefetches.push_back(std::move(p));
+        s.prefetches.push_back({variable, in, by, word == "blocks" ? Fetched::blocks : Fetched::groups});
     }
 
     /// "groups 1, in E": the statement runs for the group before, in the loops of E; "groups 0, in E": in its own group.
     void read_deferral(const ScheduleItem& item, int atom, const TileKernel& kernel, KernelSchedule& s) {
-        Deferral d{atom, -1, {0, "", true}};
-        bool has_groups = false;
+        const auto [by, word, in] = read_in_loops(item, kernel, {"groups"});
+        std::erase_if(s.deferrals, [&](const Deferral& other) { return other.atom == atom; });
+        s.deferrals.push_back({atom, in, by});
+    }
+
+    /// By how many groups or blocks something is done elsewhere, and in which statement's loops; -1 after an error.
+    struct InLoops {
+        Choice by{0, "", true};
+        std::string word;
+        int in = -1;
+    };
+    InLoops read_in_loops(const ScheduleItem& item, const TileKernel& kernel, const std::vector<std::string>& words) {
+        InLoops out;
         const std::vector<std::string> statements = atom_names(kernel);
         for (const ScheduleClause& c : item.clauses) {
-            if (c.word == "groups") {
-                d.groups.value = small_of(c, 0);
-                has_groups = true;
+            if (contains(words, c.word)) {
+                out.word = c.word, out.by.value = small_of(c, 0);
                 check_rest(c, 0, {});
             } else if (c.word == "in") {
-                d.in = statement_of(c, statements);
+                out.in = statement_of(c, statements);
             } else {
-                fail("bad-schedule", c.range, "what defers a statement cannot be read here", "groups or in");
+                fail("bad-schedule", c.range, fmt::format("this says nothing of a line '{}'", item.kind),
+                     fmt::format("{} or in", join(words, ", ")));
             }
         }
-        if (diagnostics_.empty() && (!has_groups || d.in < 0))
+        if (diagnostics_.empty() && (out.word.empty() || out.in < 0))
             fail("bad-schedule", item.range,
-                 "what is deferred says by how many groups, and in which statement's loops it runs then",
-                 fmt::format("defer {} groups 1, in {}", item.axis, statements.empty() ? "S" : statements[0]));
-        std::erase_if(s.deferrals, [&](const Deferral& other) { return other.atom == atom; });
-        s.deferrals.push_back(std::move(d));
+                 fmt::format("a line '{}' says by how many {}, and in which statement's loops", item.kind,
+                             join(words, " or ")),
+                 fmt::format("{} {} groups 1, in {}", item.kind, item.axis, statements.empty() ? "S" : statements[0]));
+        return out;
     }
 
     /// "in E": the statement of that name; -1 after an error.

@@ -306,8 +306,8 @@ void apply_atoms(ScheduledKernel& kernel) {
     const auto step_of = [&](int atom) { return find_if(kernel.steps, [&](const Step& s) { return s.atom == atom; }); };
     for (const Deferral& d : kernel.schedule.deferrals)
         if (d.groups.value > 0 && d.in != d.atom) {
-            step_of(d.in)->deferred = static_cast<int>(step_of(d.atom) - kernel.steps.begin());
-            step_of(d.atom)->is_deferred = true;
+            const auto deferred = step_of(d.atom), in = step_of(d.in);
+            in->deferred = kernel.number(*deferred), deferred->deferred_to = kernel.number(*in);
         }
 }
 

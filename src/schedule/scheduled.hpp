@@ -70,7 +70,8 @@ struct Step {
     int atom = -1;      ///< of a Compute: index into KernelSchedule::atoms
     int follower = -1;  ///< the step that rides in this one's loops; -1: none
     int deferred = -1;  ///< the step that runs in this one's loops for the group before; -1: none
-    bool is_deferred = false;  ///< it runs for the group before, in the loops of another step, and for the last group behind all of them
+    /// It runs for the group before, in the loops of this step, and for the last group behind all of them; -1: in its own group.
+    int deferred_to = -1;
     bool is_whole = false;      ///< it computes integers that real numbers may not hold: scalar code
     bool synchronizes = false;  ///< of a block of warps: all wait for each other before it
     /// And once more inside: between the zeros of a load's tile and what is copied over them, or between what the warps that share a
@@ -88,6 +89,7 @@ struct Step {
     bool refills = false;  ///< of a load of an operand in a role: its warps wait until those that compute are done with what it overwrites
     int ahead = 0;      ///< it runs for so many turns to come of its loop
     int position = -1;  ///< in order of execution; a follower has that of its leader, and what is deferred that of the step in whose loops it runs
+    [[nodiscard]] bool is_deferred() const { return deferred_to >= 0; }
 };
 
 /// Compute statements that run one after the other for each panel of the kernel's vector axis.

@@ -24,12 +24,6 @@ std::size_t first_load(const ScheduledKernel& k, VariableId id) {
     return static_cast<std::size_t>(found - k.steps.begin());
 }
 
-/// The step in whose loops the one that is deferred runs.
-std::size_t loops_of_deferred(const ScheduledKernel& k, std::size_t step) {
-    const auto found = find_if(k.steps, [&](const Step& s) { return s.deferred == static_cast<int>(step); });
-    return static_cast<std::size_t>(found - k.steps.begin());
-}
-
 /// Elements of the variable say what the step loads.
 bool looks_up(const ScheduledKernel& k, const Step& step, VariableId id) {
     const auto* load = std::get_if<Load>(step.statement);
@@ -99,7 +93,7 @@ std::size_t Simulator::step_of_transfer(const ScheduledKernel& k, std::size_t tr
         const auto* compute = std::get_if<Compute>(k.steps[i].statement);
         if (load && looks_up(k, k.steps[i], id)) return i;
         if (!compute) continue;
-        if (!load && compute->variable == id) return k.steps[i].is_deferred ? loops_of_deferred(k, i) : i;
+        if (!load && compute->variable == id) return k.steps[i].is_deferred() ? at(k.steps[i].deferred_to) : i;
         if (load && reads(k.steps[i], id)) return i;
     }
     return transfer;

@@ -91,7 +91,7 @@ bool holds_whole_tiles(const ScheduledKernel& kernel) {
         if (kernel.is_panel(static_cast<VariableId>(v)) || kernel.layouts[v].over >= 0 || kernel.variable_facts[v].is_whole)
             return false;
     return std::all_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
-        return (step.atom < 0 || kernel.atom(step).run < 0) && !step.is_deferred;
+        return (step.atom < 0 || kernel.atom(step).run < 0) && !step.is_deferred();
     });
 }
 
@@ -145,7 +145,7 @@ std::map<std::string, int> scheduled_fetched_and_past(const ScheduledProgram& pr
             }
             // What is deferred is written once more for the last group.
             if (kernel.place(std::get<Compute>(*step.statement).variable).non_temporal)
-                wanted["past"] += step.is_deferred ? 2 : 1;
+                wanted["past"] += step.is_deferred() ? 2 : 1;
         }
     }
     return wanted;

@@ -86,17 +86,27 @@ TEST(CpuSource, RowsOfTheNextBlockAreFetchedAhead) {
     expect_source("rows_ahead", tile_examples::matmul(64, 96, 48), {{"a", 32}, {"c", 48}}, {{"b", 48}}, "c", 8, 3, true);
 }
 
+std::shared_ptr<const TileProgram> tiles_of_rows(const Derived& derived, const Extents& extents) {
+    return std::make_shared<const TileProgram>(
+        sized(expand(derived), extents, std::vector<TileSizes>(derived.kernels.size())));
+}
+
+/// Groups of two rows r.
+KernelSchedule two_rows(const TileProgram& tiles) {
+    KernelSchedule k;
+    k.kernel = tiles.kernels[0].name;
+    k.group[tiles.diagram.find_axis("r").value()] = {2, "", true};
+    return k;
+}
+
 TEST(CudaSource, WarpsShareTheRowsOfATileThatStaysAtTheCore) {
     const auto diagram = parse_diagram(std::make_shared<const Source>(
         Source{"rows.nk", "rows(X[r, c]) -> Y[r, c]\n    Y[r, c] = softmax(c) X[r, c]\nsizes r = 64, c = 1000\n"}));
     ASSERT_TRUE(diagram.ok()) << render(diagram.errors());
     const Derived derived = derive(*diagram).value();
     const Extents extents = bind_sizes(derived.diagram).value();
-    const auto tiles = std::make_shared<const TileProgram>(
-        sized(expand(derived), extents, std::vector<TileSizes>(derived.kernels.size())));
-    KernelSchedule k;
-    k.kernel = tiles->kernels[0].name;
-    k.group[derived.diagram.find_axis("r").value()] = {2, "", true};
+    const auto tiles = tiles_of_rows(derived, extents);
+    KernelSchedule k = two_rows(*tiles);
     k.stream[derived.diagram.find_axis("c").value()] = {1000, "", true};
     k.vector_axis = derived.diagram.find_axis("c").value();
     k.vector_axis_reason = "chosen by hand";
@@ -109,11 +119,8 @@ TEST(CpuSource, QuotientsAreStoredBesideTheNextGroupsExponentials) {
     const Derived derived = in_whole_rows(
         derived_from("rows(X[r, c]) -> Y[r, c]\n    Y[r, c] = softmax(c) X[r, c]\nsizes r = 6, c = 100\n"));
     const Extents extents = bind_sizes(derived.diagram).value();
-    const auto tiles = std::make_shared<const TileProgram>(
-        sized(expand(derived), extents, std::vector<TileSizes>(derived.kernels.size())));
-    KernelSchedule k;
-    k.kernel = tiles->kernels[0].name;
-    k.group[derived.diagram.find_axis("r").value()] = {2, "", true};
+    const auto tiles = tiles_of_rows(derived, extents);
+    KernelSchedule k = two_rows(*tiles);
     ScheduledKernel alone = complete(unscheduled(tiles, 0, extents, {64, 32, 64, 0, 0, 0, {}}), k);
     k = alone.schedule;
     const auto atom = [&](const std::string& name) {
