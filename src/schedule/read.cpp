@@ -301,7 +301,7 @@ private:
             } else if (c.word == "in") {
                 out.in = statement_of(c, statements);
             } else {
-                fail("bad-schedule", c.range, fmt::format("this says nothing of a line '{}'", item.kind),
+                fail("bad-schedule", c.range, fmt::format("'{}' cannot be read in a line '{}'", c.word, item.kind),
                      fmt::format("{} or in", join(words, ", ")));
             }
         }
