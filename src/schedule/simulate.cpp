@@ -251,10 +251,18 @@ double Simulator::waves_of_uneven(const ScheduledKernel& k, const TileCounter& c
     return taken * workers / times.total();
 }
 
-Simulation Simulator::run(const ScheduledKernel& k, std::int64_t threads, std::int64_t walk_limit) const {
+/// Threads without a group take no part: on a CPU they load no share of the caches or of the memory's rate. The figures of a GPU are those
+/// of all its cores at work, so that there as many as have groups stand for all.
+std::int64_t Simulator::threads_of_model(const ScheduledKernel& k, std::int64_t threads, std::int64_t groups) const {
+    if (threads < groups) return threads;
+    return k.in_blocks() ? std::max(threads, machine_.num_cores()) : std::max<std::int64_t>(1, groups);
+}
+
+Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, std::int64_t walk_limit) const {
     const TileCounter counter(derived_.diagram, live_, extents_, k.sizes, walk_limit);
     Simulation out;
     out.groups = counter.groups();
+    const std::int64_t threads = threads_of_model(k, most_threads, out.groups);
 
     // ---- the cores
     Pipes sum;

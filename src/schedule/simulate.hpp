@@ -164,6 +164,7 @@ private:
     [[nodiscard]] double waits_of_rows(const ScheduledKernel& k, VariableId id, const Step& step, double bytes_moved) const;
     [[nodiscard]] const CoreVariable& transferred(VariableId id, bool is_load) const;
     [[nodiscard]] double seconds_a_byte(std::size_t level, double workers, const Moved& moved) const;
+    [[nodiscard]] std::int64_t threads_of_model(const ScheduledKernel& k, std::int64_t threads, std::int64_t groups) const;
     [[nodiscard]] double seconds_of_arrival(double workers) const;
     [[nodiscard]] double clocks_of_shared(const ScheduledKernel& k, double num_bytes) const;
     [[nodiscard]] double contiguous_bytes(const ScheduledKernel& k, VariableId v, int scope) const;

@@ -154,7 +154,7 @@ TEST_F(ScheduleRules, TilesAheadAndStoresPastTheCachesAreForWhatGoesAlongMemory)
         Block{{fold(M, ReduceOp::max, {c}, builder.get(X)), map(E, exp(builder.get(X)) * builder.get(G)),
                map(Y, builder.get(E) * builder.get(E))}});
     const Derived d = builder.finish("Y", {r});
-    const ScheduledKernel k = planned(d, extents(d, {{"r", 512}, {"c", 256}}));
+    const ScheduledKernel k = planned(d, extents(d, {{"r", 4096}, {"c", 256}}));
     const auto names = atom_names(*k.kernel);
     const auto fetched = [&](const std::string& name, const std::string& in, std::int64_t ahead = 1) {
         const auto atom = static_cast<int>(std::find(names.begin(), names.end(), in) - names.begin());
@@ -164,7 +164,7 @@ TEST_F(ScheduleRules, TilesAheadAndStoresPastTheCachesAreForWhatGoesAlongMemory)
     EXPECT_EQ(fetched("G", "E", 0), "");
     EXPECT_THAT(fetched("G", "E"), HasSubstr("G cannot be fetched ahead in E: every group reads the same tile"));
     EXPECT_THAT(fetched("E", "Y"), HasSubstr("it is not read where it lies in memory"));
-    EXPECT_THAT(fetched("X", "E", 4096), HasSubstr("X is fetched 4096 groups ahead, and there are"));
+    EXPECT_THAT(fetched("X", "E", 1 << 20), HasSubstr("X is fetched 1048576 groups ahead, and there are"));
     const ScheduledKernel attention = k_;
     const auto at_s = atom_names(*attention.kernel);
     EXPECT_THAT(broken(attention,
