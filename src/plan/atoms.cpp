@@ -241,7 +241,10 @@ void choose_orders(ScheduledKernel& kernel) {
 void choose_atoms(ScheduledKernel& kernel) {
     if (const AxisId axis = kernel.schedule.vector_axis; axis >= 0) {
         const std::int64_t vectors = (kernel.span(axis, 0).tile + kernel.lanes - 1) / kernel.lanes;
-        kernel.schedule.panel_vectors = fitting_block(vectors, kernel.schedule.panel_vectors);
+        int& panel = kernel.schedule.panel_vectors;
+        panel = kernel.schedule.panel_by_hand
+                    ? static_cast<int>(std::max<std::int64_t>(1, std::min<std::int64_t>(vectors, panel)))
+                    : fitting_block(vectors, panel);
     }
     for (const Step& step : kernel.steps) {
         if (step.atom < 0) continue;

@@ -237,6 +237,7 @@ KernelSchedule CandidateSchedules::of_shape(const Shape& shape) const {
     s.atoms = given_.atoms, s.places = given_.places, s.prefetches = given_.prefetches, s.deferrals = given_.deferrals;
     s.kernel = model_.kernel().name;
     s.vector_axis = shape.axis.axis, s.vector_axis_reason = shape.axis.reason, s.panel_vectors = shape.vectors;
+    s.panel_by_hand = hand_.vectors.has_value();
     s.tensor_axis = shape.tensor;
     if (shape.tensor >= 0) s.tensor_axis_reason = fmt::format("{} rows a warp", fragment_rows);
     s.threads = {threads_, "", hand_.threads.has_value()};

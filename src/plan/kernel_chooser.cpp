@@ -462,15 +462,26 @@ private:
         KernelPlan plan;
         if (!options_.quick) simulated_ += choose_cluster(schedule, schedules_, model_, options_, walk_limit);
         plan.scheduled = schedules_.completed(std::move(schedule), options_.completion);
-        if (!options_.quick) simulated_ += choose_prefetches(plan.scheduled, model_, schedules_.threads(), walk_limit);
-        if (!options_.quick) simulated_ += choose_deferrals(plan.scheduled, model_, schedules_.threads(), walk_limit);
+        const auto choose_ahead = [&](ScheduledKernel& kernel, std::int64_t threads) {
+            simulated_ += choose_prefetches(kernel, model_, threads, walk_limit);
+            simulated_ += choose_deferrals(kernel, model_, threads, walk_limit);
+        };
+        std::optional<ScheduledKernel> with_nothing_ahead;
+        if (!options_.quick) with_nothing_ahead = plan.scheduled, choose_ahead(plan.scheduled, schedules_.threads());
         plan.time = choose_columns(plan.scheduled, model_, schedules_.threads(), schedules_.given_slots(),
                                    options_.completion);
         if (may_cut(candidate_of(plan.scheduled)))
             plan.time = choose_cut_groups(plan.scheduled, model_, schedules_.threads(), std::move(plan.time));
         if (!options_.quick)
             plan.time = choose_polynomials(plan.scheduled, model_, schedules_.threads(), std::move(plan.time));
-        plan.scheduled.schedule.threads = thread_choice(plan);
+        Choice threads = thread_choice(plan);
+        if (with_nothing_ahead && threads.value == 1 && schedules_.threads() > 1 && !plan.scheduled.in_blocks()) {
+            // One thread has other groups to come, and more time for each.
+            choose_ahead(*with_nothing_ahead, 1);
+            plan.scheduled = std::move(*with_nothing_ahead);
+            plan.time = model_.run(plan.scheduled, 1);
+        }
+        plan.scheduled.schedule.threads = std::move(threads);
         const TileCounter counter(model_.derived().diagram, model_.live(), model_.extents(), plan.scheduled.sizes);
         plan.memory_values = static_cast<double>(counter.peak_memory());
         return plan;

@@ -121,7 +121,13 @@ private:
 
     [[nodiscard]] std::string text(const Place& p, const Variable& v) const {
         std::string out(napkin::name(p.holding));
-        if (p.innermost >= 0) out += fmt::format(", inner {}", to_string(v.dims[at(p.innermost)], diagram_.names()));
+        if (p.innermost >= 0) {
+            const Index& inner = v.dims[at(p.innermost)];
+            out += fmt::format(", inner {}", to_string(inner, diagram_.names()));
+            // Of D[q, q] the index alone does not say it.
+            if (find(v.dims, inner) != v.dims.begin() + p.innermost)
+                out += fmt::format(", dimension {}", p.innermost + 1);
+        }
         if (p.stages != 1) out += fmt::format(", stages {}", p.stages);
         if (p.non_temporal) out += ", nontemporal";
         if (p.boxes > 0) out += fmt::format(", boxes {}", p.boxes);

@@ -260,12 +260,16 @@ private:
                 check_rest(c, 0, {});
             } else if (c.word == "inner") {
                 p.innermost = dimension(c, kernel, kernel.variables[index]);
+            } else if (c.word == "dimension") {
+                p.innermost = dimension_like(c, p.innermost, kernel.variables[index]);
+                check_rest(c, 0, {});
             } else if (c.word == "nontemporal") {
                 p.non_temporal = true;
                 check_rest(c, 0, {});
                 check_no_number(c);
             } else {
-                fail("bad-schedule", c.range, "a place cannot be read here", "inner, stages, boxes or nontemporal");
+                fail("bad-schedule", c.range, "a place cannot be read here",
+                     "inner, dimension, stages, boxes or nontemporal");
             }
         }
         s.places[index] = p;
@@ -343,6 +347,21 @@ private:
         fail("bad-schedule", clause.range, fmt::format("this is no dimension of {}", variable.name),
              "one of its indices: " + join(dims, ", "));
         return -1;
+    }
+
+    /// Of several dimensions with the same index, as of D[q, q], the one with the number that is written, counted from 1.
+    int dimension_like(const ScheduleClause& clause, int inner, const Variable& variable) {
+        const int number = small_of(clause);
+        const auto is_like = [&](int d) { return inner >= 0 && variable.dims[at(d)] == variable.dims[at(inner)]; };
+        const int rank = static_cast<int>(variable.dims.size());
+        if (number >= 1 && number <= rank && is_like(number - 1)) return number - 1;
+        std::vector<std::string> numbers;
+        for (int d = 0; d < rank; ++d)
+            if (is_like(d)) numbers.push_back(std::to_string(d + 1));
+        fail("bad-schedule", clause.range,
+             fmt::format("dimension {} of {} has not the index that is inner", number, variable.name),
+             inner < 0 ? "'inner' and an index before it" : "one of dimensions " + join(numbers, ", "));
+        return inner;
     }
 
     const TileProgram& program_;

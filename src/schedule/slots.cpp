@@ -95,15 +95,17 @@ private:
         return {turn - kernel_.step(steps_[s].first).ahead, steps_[s].second};
     }
     [[nodiscard]] const std::string& name(int step) const { return kernel_.variable(written(step)).name; }
+    /// Of a store, what it brings out.
     [[nodiscard]] VariableId written(int step) const { return variable_of(kernel_.step(step)); }
     [[nodiscard]] bool touches(int step, VariableId v) const {
         return written(step) == v || reads(kernel_.step(step), v);
     }
-    /// One of them writes what the other touches. Stages keep an operand's tile apart from the next one, and what threads read where it lies in
-    /// memory no statement brings anywhere.
+    /// One of them writes what the other touches; a store reads its tile. Stages keep an operand's tile apart from the next one, and what threads
+    /// read where it lies in memory no statement brings anywhere.
     [[nodiscard]] bool meet(int a, int b) const {
         const auto one = [&](int writer, int other) {
-            return !kernel_.is_operand(written(writer)) && !kernel_.is_read_by_threads(written(writer)) &&
+            return !std::holds_alternative<Store>(*kernel_.step(writer).statement) &&
+                   !kernel_.is_operand(written(writer)) && !kernel_.is_read_by_threads(written(writer)) &&
                    touches(other, written(writer));
         };
         return one(a, b) || one(b, a);

@@ -1,0 +1,177 @@
+// A schedule in words: what is printed and read back, what is kept of what is set by hand, and what is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "derive/derive.hpp"
+#include "diagram/sizes.hpp"
+#include "hand_derived.hpp"
+#include "machine/machine.hpp"
+#include "plan/choose.hpp"
+#include "support/ids.hpp"
+#include "support/parsed.hpp"
+#include "support/schedules.hpp"
+#include "syntax/print.hpp"
+
+namespace napkin::test_schedule_words {
+namespace {
+
+using hand::extents;
+using testing::HasSubstr;
+
+Machine generic() { return load_machine("generic-cpu").value(); }
+
+Machine with_stores_past_caches() {
+    Machine m = generic();
+    m.nontemporal_copy_bytes_per_s = m.core_nontemporal_copy_bytes_per_s = {36e9, "test"};
+    m.nontemporal_from_bytes = {1e3, "test"};
+    return m;
+}
+
+Extents attention_extents(const Derived& d) {
+    return extents(d, {{"h", 8}, {"q", 4096}, {"x", 4096}, {"k", 64}, {"d", 64}});
+}
+
+ScheduleItem item(const std::string& kind, const std::string& axis, std::optional<std::int64_t> value) {
+    return {kind, axis, value, "", {}};
+}
+
+TEST(Schedule, PrintsAndComesBack) {
+    bool fetches_ahead = false, goes_past_caches = false;
+    for (const auto& d : {hand::streamed({{"h"}, {}}), hand::streamed({{"h"}, {"g"}, true}), hand::matmul(),
+                          hand::pointwise(), hand::strided_window(), hand::softmax()}) {
+        const auto plan = choose_plan(d, Extents(d.diagram.axes.size(), d.diagram.find_axis("r") ? 2048 : 40),
+                                      with_stores_past_caches());
+        ASSERT_TRUE(plan.ok()) << render(plan.errors());
+        const std::string text = to_string(*plan);
+        const auto again = schedules_in(text, *plan->kernels[0].scheduled.program);
+        ASSERT_TRUE(again.ok()) << render(again.errors()) << text;
+        ASSERT_EQ(again->size(), 1U);
+        const KernelSchedule& read = again->front();
+        fetches_ahead |= !read.prefetches.empty();
+        goes_past_caches |= std::any_of(read.places.begin(), read.places.end(),
+                                        [](const Place& p) { return p.non_temporal; });
+        EXPECT_EQ(read, as_file(plan->kernels[0].schedule())) << text;
+        const ScheduledKernel same = scheduled(plan->kernels[0].scheduled.program, 0, plan->kernels[0].scheduled.extents,
+                                               read, plan->kernels[0].scheduled.unit);
+        EXPECT_EQ(same.arena_values, plan->kernels[0].scheduled.arena_values);
+        EXPECT_EQ(same.held_values, plan->kernels[0].scheduled.held_values);
+    }
+    EXPECT_TRUE(fetches_ahead);
+    EXPECT_TRUE(goes_past_caches);
+}
+
+TEST(Schedule, AStatementIsCalledByItsNumber) {
+    const Derived d = hand::streamed({{"h"}, {}});
+    const auto plan = choose_plan(d, attention_extents(d), generic());
+    ASSERT_TRUE(plan.ok());
+    TileProgram twice = *plan->kernels[0].scheduled.program;
+    TileKernel& kernel = twice.kernels[0];
+    const auto s = std::find_if(kernel.variables.begin(), kernel.variables.end(),
+                                [](const Variable& v) { return v.name == "S"; });
+    kernel.body.emplace_back(
+        Compute{static_cast<VariableId>(s - kernel.variables.begin()), std::nullopt, {}, constant(0), nullptr});
+    const auto read = schedules_in(
+        "  atom S#2 vectors q 3, run 0\n  atom S scalar # a comment\n  slot S#2 position 7, ahead 1\n", twice);
+    ASSERT_TRUE(read.ok()) << render(read.errors());
+    EXPECT_EQ(read->front().atoms.back().vectors, 3);
+    const std::map<int, Slot> last{{static_cast<int>(statement_names(kernel).size()) - 1, {-1, 7, 1}}};
+    EXPECT_EQ(read->front().slots, last);
+    const auto wrong = schedules_in("  atom S#3 scalar\n", twice);
+    ASSERT_FALSE(wrong.ok());
+    EXPECT_EQ(wrong.errors()[0].code, "unknown-statement");
+    EXPECT_THAT(wrong.errors()[0].message, HasSubstr("'S#3'"));
+    // In the text of a diagram too, where # begins comments.
+    const auto diagram = parse_diagram(
+        std::make_shared<const Source>(Source{"a.nk",
+                                              "f(X[i]) -> Y[i]\n    Y[i] = X[i]#2\nschedule\n    kernel Y\n    atom "
+                                              "Y#2 scalar\n    place X view, inner i\n"}));
+    ASSERT_TRUE(diagram.ok()) << render(diagram.errors());
+    ASSERT_EQ(diagram->schedule.size(), 2U);
+    EXPECT_EQ(diagram->schedule[0].axis, "Y#2");
+    EXPECT_EQ(diagram->schedule[0].kernel, "Y");
+    EXPECT_EQ(diagram->schedule[1].clauses.size(), 2U);
+    const auto again = parse_diagram(std::make_shared<const Source>(Source{"b.nk", print(*diagram)}));
+    ASSERT_TRUE(again.ok()) << render(again.errors()) << print(*diagram);
+    EXPECT_EQ(again->schedule, diagram->schedule);
+}
+
+TEST(Schedule, SaysWhichOfTwoDimensionsWithOneIndexIsInner) {
+    const Derived d = derive(parsed("f(D[r, c], E[q]) -> Y[q]\n    Y[q] = D[q, q] * E[q]\nsizes q = r = c = 100\n")).value();
+    const auto plan = choose_plan(d, bind_sizes(d.diagram).value(), generic());
+    ASSERT_TRUE(plan.ok());
+    const TileProgram& program = *plan->kernels[0].scheduled.program;
+    const auto inner = [&](const std::string& clauses) {
+        const auto read = schedules_in("  place D buffer, " + clauses + "\n", program);
+        return read.ok() ? read->front().places.front().innermost : -1;
+    };
+    ASSERT_EQ(program.kernels[0].variables.front().name, "D");
+    EXPECT_EQ(inner("inner q"), 0);
+    EXPECT_EQ(inner("inner q, dimension 1"), 0);
+    EXPECT_EQ(inner("inner q, dimension 2"), 1);
+    EXPECT_EQ(inner("inner q, dimension 3"), -1);
+    KernelSchedule second = plan->kernels[0].schedule();
+    second.places.front().innermost = 1;
+    EXPECT_THAT(to_string(program, program.kernels[0], second), HasSubstr(", inner q, dimension 2\n"));
+}
+
+// 203 values are 26 vectors of 8, which panels of 3 cover with less to spare than those of 4.
+TEST(Schedule, KeepsPanelsThatAreSetByHand) {
+    const Derived d = hand::matmul();
+    const auto panels = [&](std::vector<ScheduleItem> items) {
+        items.push_back(item("vector", "c", std::nullopt)), items.push_back(item("group", "c", 203));
+        const auto plan = choose_plan(d, extents(d, {{"a", 512}, {"b", 64}, {"c", 203}}), generic(), items);
+        return plan.ok() ? plan->kernels[0].schedule().panel_vectors : -1;
+    };
+    EXPECT_EQ(panels({item("vectors", "", 4)}), 4);
+    EXPECT_EQ(panels({item("vectors", "", 3)}), 3);
+    EXPECT_EQ(panels({item("vectors", "", 2)}), 2);
+}
+
+TEST(Schedule, WrongTexts) {
+    const Derived d = hand::streamed({{"h"}, {}});
+    const auto plan = choose_plan(d, attention_extents(d), generic());
+    ASSERT_TRUE(plan.ok());
+    const std::string kernel = "kernel " + d.kernels[0].name + "\n";
+    const auto code = [&](const std::string& text) {
+        const auto parsed = schedules_in(text, *plan->kernels[0].scheduled.program);
+        return parsed.ok() ? "none" : parsed.errors().front().code;
+    };
+    EXPECT_EQ(code("kernel nobody\n  group q 3"), "unknown-kernel");
+    EXPECT_EQ(code(kernel + "  group q many"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  group q 4x  ×"), "bad-number");
+    EXPECT_EQ(code(kernel + "  group q 4\n  group q 8"), "duplicate-schedule");
+    EXPECT_EQ(code(kernel + "  form auxiliary"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  group qq 4"), "unknown-axis");
+    EXPECT_EQ(code(kernel + "  colour red"), "unknown-choice");
+    EXPECT_EQ(code(kernel + "  atom nothing scalar"), "unknown-statement");
+    EXPECT_EQ(code(kernel + "  atom S vectors q 3, wide"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  place nothing view"), "unknown-variable");
+    EXPECT_EQ(code(kernel + "  place K sideways"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  atom S vectors q 3, run × 0"), "bad-character");
+    EXPECT_EQ(code(kernel + "  place K view, inner q"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  place K view, temporal"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  place K view, dimension 1"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  place K view, inner x, dimension 9"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  place K view, inner x, dimension 1"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  place K view, inner x, dimension q"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  prefetch K groups 1"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  prefetch K groups far, in S"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  prefetch nothing groups 1, in S"), "unknown-variable");
+    EXPECT_EQ(code(kernel + "  prefetch K groups 1, in nothing"), "unknown-statement");
+    EXPECT_EQ(code(kernel + "  prefetch K in S"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  prefetch K blocks 2, in S\n"), "none");
+    EXPECT_EQ(code(kernel + "  prefetch K groups 0, in S\n"), "none");
+    EXPECT_EQ(code(kernel + "  defer P groups 1, in S"), "none");
+    EXPECT_EQ(code(kernel + "  defer P groups 1"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  defer P in S"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  defer P groups 1, beside S"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  defer P groups 1 S, in S"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  defer P groups 1, in S 2"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  defer nothing groups 1, in S"), "unknown-statement");
+    EXPECT_EQ(code(kernel + "  defer P groups 1, in nothing"), "unknown-statement");
+    EXPECT_EQ(code(kernel + "  group q 48  2 panels of 3×8 lanes; half is slower\n"), "none");
+    EXPECT_EQ(code("  group q = 48\n"), "none");
+}
+
+}  // namespace
+}  // namespace napkin::test_schedule_words
