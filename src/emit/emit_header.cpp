@@ -74,7 +74,9 @@ void write_header(const Frame& frame, Lines& out) {
     if (s.cluster_axis >= 0) line("cluster " + frame.diagram().axis(s.cluster_axis).name, s.cluster);
     if (frame.cuts_groups())
         out(fmt::format("//     {:<14} {:>6}  {}", "groups", name(Dealing::cut), s.dealing.reason));
-    if (frame.in_blocks()) line("warps", s.warps);
+    if (frame.in_blocks())
+        line("warps", {s.warps.value, fmt::format("{} block{} an SM{}{}", s.blocks.value, s.blocks.value == 1 ? "" : "s",
+                                                  s.warps.reason.empty() ? "" : "; ", s.warps.reason)});
     if (s.vector_axis >= 0)
         out(fmt::format("//     {:<14} {:>6}  {}", "vector axis", diagram.axis(s.vector_axis).name, s.vector_axis_reason));
 }

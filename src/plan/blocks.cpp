@@ -11,6 +11,7 @@
 
 #include "machine/block_machine.hpp"
 #include "plan/by_hand.hpp"
+#include "plan/parts.hpp"
 #include "plan/ratings.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
@@ -60,22 +61,26 @@ constexpr double near_the_best = 1.05;
 /// What is said of all blocks by hand.
 struct BlocksByHand {
     std::optional<std::int64_t> warps, threads;
+    std::optional<ScheduleItem> blocks;  ///< of an SM
     std::int64_t copying = 0;
     SourceRange copying_range = {};
     bool needs_copies = false;  ///< clusters, groups that are cut or come from a queue, and turns are of blocks with a role that copies
 };
 
-/// Those to try, each once. With as many warps as by hand, an SM that holds `most` of them has room for fewer blocks; as many blocks as by hand
-/// have even shares of the SMs.
+/// Those to try, each once. With as many warps as by hand, an SM that holds `most` of them has room for fewer blocks; as many threads as by hand
+/// have even shares of the SMs, where it is not said how many blocks an SM has.
 std::vector<BlockShape> shapes_to_try(std::span<const BlockShape> shapes, const BlocksByHand& by_hand,
                                       std::int64_t cores, std::int64_t most) {
     std::vector<BlockShape> out;
     for (BlockShape shape : shapes) {
         if (by_hand.copying > 0) shape.copying_warps = static_cast<int>(by_hand.copying);
         if (by_hand.warps) shape.warps = static_cast<int>(*by_hand.warps);
-        if (by_hand.threads) shape.blocks_a_core = static_cast<int>(std::min(most, ceil_div(*by_hand.threads, cores)));
+        if (by_hand.threads && !by_hand.blocks)
+            shape.blocks_a_core = static_cast<int>(std::min(most, ceil_div(*by_hand.threads, cores)));
         const int warps = shape.warps + shape.copying_warps;
-        if (by_hand.warps || by_hand.threads || by_hand.copying > 0)
+        if (by_hand.blocks)
+            shape.blocks_a_core = static_cast<int>(*by_hand.blocks->value);
+        else if (by_hand.warps || by_hand.threads || by_hand.copying > 0)
             shape.blocks_a_core = std::max(1, std::min(shape.blocks_a_core, static_cast<int>(most) / warps));
         if (warps <= most_warps && warps * shape.blocks_a_core <= most && !contains(out, shape)) out.push_back(shape);
     }
@@ -93,22 +98,21 @@ bool loads_operands_in_a_loop(const KernelPlan& plan) {
            any_of(k.steps, [&](const Step& step) { return step.scope > 0 && k.loads_operand(step); });
 }
 
-std::string reason_of(const BlockShape& shape, std::size_t num_shapes) {
-    const std::string blocks = fmt::format("{} block{} an SM", shape.blocks_a_core, shape.blocks_a_core == 1 ? "" : "s");
-    return num_shapes == 1 ? fmt::format("{}; no more of {} warps fit", blocks, shape.warps)
-                           : fmt::format("{}; fastest of {} shapes", blocks, num_shapes);
+std::string reason_of(std::size_t num_shapes) {
+    return num_shapes == 1 ? "" : fmt::format("fastest of {} shapes of blocks", num_shapes);
 }
 
-/// Of warps the last that says so: the file, the choices beside the text, the text. What is said of a kernel that the form lacks is said of a part of
-/// one of them.
+/// Of warps the last that says so: the file, the choices beside the text, the text. What is said of the kernel's parts, or of their merge, is said of all
+/// of it.
 Result<BlocksByHand> blocks_by_hand(const Derived& derived, const Extents& extents, std::size_t kernel,
                                     const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
     auto said = all_by_hand(derived, by_hand, options.file);
     if (!said) return said.errors();
     std::vector<ScheduleItem> items = std::move(said).value();
+    const std::string& own = derived.kernels[kernel].name;
     std::erase_if(items, [&](const ScheduleItem& item) {
-        const auto is_named = [&](const Kernel& k) { return k.name == item.kernel; };
-        return any_of(derived.kernels, is_named) && !is_named(derived.kernels[kernel]);
+        if (item.kernel.empty() || item.kernel == own) return false;
+        return contains(names_of(derived.kernels), item.kernel) || !is_of_parts(derived, kernel, item.kernel);
     });
     BlocksByHand out;
     for (const ScheduleItem& item : items)
@@ -120,11 +124,37 @@ Result<BlocksByHand> blocks_by_hand(const Derived& derived, const Extents& exten
                  (item.kind == "groups" && item.word != name(Dealing::fixed)) ||
                  (item.kind == "matrix" && item.word == turns_word))
             out.needs_copies = true;
-    std::erase_if(items, [](const ScheduleItem& item) { return item.kind != "warps"; });
+    std::erase_if(items, [](const ScheduleItem& item) { return item.kind != "warps" && item.kind != "blocks"; });
     const auto checked = hand_choices(derived, extents, items);
     if (!checked) return checked.errors();
     if (checked->warps) out.warps = *checked->warps->value;
+    out.blocks = checked->blocks;
     return out;
+}
+
+/// What by hand no block or no SM has, which runs `most` warps at a time.
+std::optional<Diagnostic> too_many(const BlocksByHand& wanted, std::int64_t most) {
+    const std::int64_t computing = wanted.warps.value_or(ordinary_shapes[3].warps), warps = wanted.copying + computing;
+    if (warps > most_warps)
+        return Diagnostic{
+            "too-many-warps",
+            wanted.copying_range,
+            fmt::format("a block of {} warps beside {} of a role is more than the {} that a block may have", computing,
+                        wanted.copying, most_warps),
+            "a role of 4 warps",
+            "role copies 4",
+            {},
+            ExitCode::bad_input};
+    if (wanted.blocks && *wanted.blocks->value * warps > most)
+        return Diagnostic{
+            "too-many-blocks",
+            wanted.blocks->range,
+            fmt::format("{} blocks of {} warps are more than the {} warps of an SM", *wanted.blocks->value, warps, most),
+            fmt::format("blocks 1 … {}", std::max<std::int64_t>(1, most / warps)),
+            {},
+            {},
+            ExitCode::bad_input};
+    return std::nullopt;
 }
 
 /// Kernels of the derived form that are refused and have no other candidate in blocks of this shape.
@@ -140,27 +170,19 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
                               const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
     const auto wanted = blocks_by_hand(derived, extents, kernel, by_hand, options);
     if (!wanted) return wanted.errors();
-    if (const std::int64_t fewest = wanted->warps.value_or(ordinary_shapes[3].warps); wanted->copying + fewest > most_warps)
-        return Diagnostic{
-            "too-many-warps",
-            wanted->copying_range,
-            fmt::format("a block of {} warps beside {} of a role is more than the {} that a block may have", fewest,
-                        wanted->copying, most_warps),
-            "a role of 4 warps",
-            "role copies 4",
-            {},
-            ExitCode::bad_input};
+    const auto most = static_cast<std::int64_t>(gpu.threads->warps_a_core.value);
+    if (auto error = too_many(*wanted, most)) return *error;
     const auto planned = [&](const BlockShape& shape, bool quick, const std::string& reason) {
         PlanOptions of_shape = options;
         of_shape.only = {kernel};
         of_shape.quick = quick || options.quick;
         if (quick) of_shape.completion = Completion::for_rating;
         of_shape.warps = {shape.warps, reason, wanted->warps.has_value()};
+        of_shape.blocks_by_hand = wanted->blocks.has_value();
         of_shape.copying_warps = shape.copying_warps, of_shape.products = shape.products;
         return choose_plan(derived, extents, block_machine(gpu, shape.warps, shape.blocks_a_core, shape.copying_warps),
                            by_hand, of_shape);
     };
-    const auto most = static_cast<std::int64_t>(gpu.threads->warps_a_core.value);
     std::vector<BlockShape> shapes;
     std::optional<Result<Plan>> refused;
     std::vector<RatedShape> rated;
@@ -197,7 +219,7 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
                    other.shape.copying_warps == r.shape.copying_warps;
         };
         if (any_of(rated, same)) continue;
-        const auto plan = planned(r.shape, false, reason_of(r.shape, shapes.size()));
+        const auto plan = planned(r.shape, false, reason_of(shapes.size()));
         if (!best || (plan && (!*best || plan->seconds() < (*best)->seconds()))) best = plan;
     }
     return *best;

@@ -52,9 +52,9 @@ private:
     }
 
     void check(const ScheduleItem& item) {
-        static const std::vector<std::string> own{"group",  "stream",  "split",  "subloop", "threads",
-                                                  "grid",   "warps",   "rows",   "vectors", "vector",
-                                                  "tensor", "maximum", "matrix", "groups",  "cluster"},
+        static const std::vector<std::string> own{"group",   "stream", "split",  "subloop", "threads", "grid",
+                                                  "warps",   "blocks", "rows",   "vectors", "vector",  "tensor",
+                                                  "maximum", "matrix", "groups", "cluster"},
             others{"form", "role", "atom", "place", "slot", "prefetch", "defer", "machine"},
             of_steps{"warpgroup", "precision", "piece", "issue", "turns"};
         if (item.kind == "group") {
@@ -69,6 +69,8 @@ private:
             check_number(item, choices_.grid, (std::int64_t{1} << 31) - 1);
         } else if (item.kind == "warps") {
             check_number(item, choices_.warps, 32);
+        } else if (item.kind == "blocks") {
+            check_number(item, choices_.blocks, 32);
         } else if (item.kind == "rows") {
             check_number(item, choices_.rows, 1024);
         } else if (item.kind == "vectors") {

@@ -14,7 +14,8 @@ namespace napkin {
 
 struct HandChoices {
     std::map<AxisId, ScheduleItem> group, stream, subloop, split;  ///< with a value
-    std::optional<ScheduleItem> threads, grid, warps, rows, vectors, vector, tensor, maximum, turns, dealing, cluster;
+    std::optional<ScheduleItem> threads, grid, warps, blocks, rows, vectors, vector, tensor, maximum, turns, dealing,
+        cluster;
     AxisId vector_axis = -1;   ///< where `vector` is set; -1: scalar code
     AxisId cluster_axis = -1;  ///< where `cluster` is set
     AxisId tensor_axis = -1;   ///< where `tensor` is set; -1: no statement uses a matrix unit

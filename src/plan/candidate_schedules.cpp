@@ -244,6 +244,7 @@ KernelSchedule CandidateSchedules::of_shape(const Shape& shape) const {
     if (hand_.grid) s.grid = {*hand_.grid->value, "", true};
     if (joins_blocks(shape)) s.cluster_axis = hand_.cluster_axis, s.cluster = {*hand_.cluster->value, "", true};
     s.warps = options_.warps;
+    if (s.warps.value > 0) s.blocks = {unit_.blocks_a_core, "an SM", options_.blocks_by_hand};
     s.split.value = num_parts();
     s.roles = given_.roles, s.slots = given_.slots;
     if (s.roles.empty() && shape.tensor >= 0 && options_.copying_warps > 0)

@@ -43,9 +43,9 @@ Result<HandChoices> with_own(const HandChoices& hand, const Derived& derived, co
     for (const auto& [axis, item] : checked->group) out.group[axis] = item;
     for (const auto& [axis, item] : checked->stream) out.stream[axis] = item;
     for (const auto& [axis, item] : checked->subloop) out.subloop[axis] = item;
-    for (const auto field : {&HandChoices::threads, &HandChoices::grid, &HandChoices::warps, &HandChoices::rows,
-                             &HandChoices::vectors, &HandChoices::vector, &HandChoices::tensor, &HandChoices::maximum,
-                             &HandChoices::turns, &HandChoices::dealing, &HandChoices::cluster})
+    for (const auto field : {&HandChoices::threads, &HandChoices::grid, &HandChoices::warps, &HandChoices::blocks,
+                             &HandChoices::rows, &HandChoices::vectors, &HandChoices::vector, &HandChoices::tensor,
+                             &HandChoices::maximum, &HandChoices::turns, &HandChoices::dealing, &HandChoices::cluster})
         if ((*checked).*field) out.*field = (*checked).*field;
     if (checked->vector) out.vector_axis = checked->vector_axis;
     if (checked->tensor) out.tensor_axis = checked->tensor_axis;
@@ -220,14 +220,16 @@ Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const M
     std::vector<ScheduleItem> items = std::move(said).value();
     const auto hand = hand_choices(derived, extents, of_all_kernels(items));
     if (!hand) return hand.errors();
-    if (hand->warps && machine.kind == MachineKind::cpu)
-        return Diagnostic{"no-warps",
-                          hand->warps->range,
-                          fmt::format("{} has no warps: each thread of a CPU runs whole groups", machine.name),
-                          "a GPU",
-                          "leave 'warps' out, or use 'threads'",
-                          {},
-                          ExitCode::bad_input};
+    for (const auto& of_gpu : {hand->warps, hand->blocks})
+        if (of_gpu && machine.kind == MachineKind::cpu)
+            return Diagnostic{
+                "no-" + of_gpu->kind,
+                of_gpu->range,
+                fmt::format("{} has no {}: each thread of a CPU runs whole groups", machine.name, of_gpu->kind),
+                "a GPU",
+                fmt::format("leave '{}' out, or use 'threads'", of_gpu->kind),
+                {},
+                ExitCode::bad_input};
     auto parts = parts_by_hand(derived, extents, items, options);
     if (!parts) return parts.errors();
     for (std::size_t k = 0; k < options.parts.size(); ++k)

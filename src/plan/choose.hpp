@@ -43,8 +43,9 @@ struct TilesToPlan {
 };
 
 struct PlanOptions {
-    Choice warps = {};      ///< of a block of threads, where the machine is block_machine's
-    int copying_warps = 0;  ///< beside them, which ask for the copies of operands
+    Choice warps = {};            ///< of a block of threads, where the machine is block_machine's
+    bool blocks_by_hand = false;  ///< of a core: its number is that machine's
+    int copying_warps = 0;        ///< beside them, which ask for the copies of operands
     ProductOrder products = ProductOrder::in_turn;
     std::vector<std::size_t> only = {};             ///< the kernels of the form that are planned, in order; none: all
     std::vector<std::optional<Choice>> parts = {};  ///< of every kernel's stream, where they are settled and not by hand

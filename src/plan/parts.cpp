@@ -48,12 +48,7 @@ bool is_meant(const Derived& derived, std::size_t k, const ScheduleItem& split) 
         return axis >= 0 && derived.diagram.axis(axis).name == split.axis;
     }
     if (split.kernel == kernel.name) return true;
-    if (split.value.value_or(1) < 2) return false;
-    const Parted cut = with_parts(derived, k, *split.value);
-    if (!cut.form) return false;
-    const auto begin = cut.form->kernels.begin() + static_cast<std::ptrdiff_t>(k);
-    return std::any_of(begin, begin + static_cast<std::ptrdiff_t>(cut.num_kernels),
-                       [&](const Kernel& part) { return part.name == split.kernel; });
+    return split.value.value_or(1) > 1 && is_of_parts(derived, k, split.kernel);
 }
 
 /// The last split that is meant for the kernel; one beside the kernel's name goes before one of all kernels.
@@ -85,6 +80,14 @@ double start_beside(const KernelPlan& kernel, const Machine& machine) {
 }
 
 }  // namespace
+
+bool is_of_parts(const Derived& derived, std::size_t kernel, const std::string& name) {
+    const Parted cut = with_parts(derived, kernel, 2);
+    if (!cut.form) return false;
+    const auto begin = cut.form->kernels.begin() + static_cast<std::ptrdiff_t>(kernel);
+    return std::any_of(begin, begin + static_cast<std::ptrdiff_t>(cut.num_kernels),
+                       [&](const Kernel& part) { return part.name == name; });
+}
 
 Cut cut_streams(const Derived& derived, const Extents& extents, const std::vector<std::int64_t>& parts) {
     Cut cut{derived, extents, {}};

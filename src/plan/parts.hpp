@@ -22,6 +22,9 @@ Result<std::vector<std::optional<Choice>>> parts_by_hand(const Derived& derived,
                                                          const std::vector<ScheduleItem>& items,
                                                          const PlanOptions& options);
 
+/// Whether the kernel's parts, or what merges them, have that name.
+bool is_of_parts(const Derived& derived, std::size_t kernel, const std::string& name);
+
 /// A form whose streams are cut, and of each of its kernels which one of the form before it stands for.
 struct Cut {
     Derived form;

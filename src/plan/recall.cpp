@@ -27,9 +27,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Deferral, atom, in, groups)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Role, name, workers, reason, by_hand)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Slot, role, position, ahead)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelSchedule, kernel, group, stream, subloop, split, threads, grid, dealing,
-                                   cluster_axis, cluster, warps, vector_axis, vector_axis_reason, vector_axis_by_hand,
-                                   panel_vectors, tensor_axis, tensor_axis_reason, panel_by_hand, lazy, turns, rows,
-                                   atoms, places, prefetches, deferrals, roles, slots)
+                                   cluster_axis, cluster, warps, blocks, vector_axis, vector_axis_reason,
+                                   vector_axis_by_hand, panel_vectors, tensor_axis, tensor_axis_reason, panel_by_hand,
+                                   lazy, turns, rows, atoms, places, prefetches, deferrals, roles, slots)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Busy, what, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Traffic, path, loaded_bytes, stored_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Simulation, seconds, core_seconds, waves, transfers, groups, busy, traffic)
@@ -55,7 +55,7 @@ public:
                s_.places.size() == kernel_.variables.size() && are_sizes(s_.group) && are_sizes(s_.stream) &&
                are_sizes(s_.subloop) && is_axis_or_none(s_.vector_axis) && is_axis_or_none(s_.tensor_axis) &&
                is_axis_or_none(s_.cluster_axis) && s_.cluster.value > 0 && s_.split.value > 0 && s_.threads.value > 0 &&
-               s_.grid.value >= 0 && (on_gpu_ ? s_.warps.value > 0 : s_.warps.value == 0) &&
+               s_.grid.value >= 0 && (s_.warps.value > 0) == on_gpu_ && (s_.blocks.value > 0) == on_gpu_ &&
                (on_gpu_ || s_.tensor_axis < 0) && s_.panel_vectors > 0 && s_.rows.value > 0 &&
                is_below(s_.lazy.value, std::ssize(lagging_words)) && (s_.turns.value == 0 || s_.turns.value == 1) &&
                is_below(s_.dealing.value, std::ssize(dealing_words)) &&

@@ -32,6 +32,7 @@ public:
             row("groups", std::string(napkin::name(static_cast<Dealing>(s_.dealing.value))), s_.dealing);
         if (s_.cluster_axis >= 0) row("cluster " + name(s_.cluster_axis), s_.cluster);
         if (s_.warps.value > 0) row("warps", s_.warps);
+        if (s_.blocks.value > 0) row("blocks", s_.blocks);
         for (const Role& role : s_.roles) row("role " + role.name, {role.workers, role.reason, role.by_hand});
         rows_.push_back({"vector axis", s_.vector_axis < 0 ? "-" : name(s_.vector_axis), s_.vector_axis_reason});
         if (s_.tensor_axis >= 0) rows_.push_back({"tensor axis", name(s_.tensor_axis), s_.tensor_axis_reason});

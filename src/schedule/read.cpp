@@ -87,6 +87,7 @@ private:
         if (item.kind == "groups") s.dealing = {dealing_of(item.word), "", true};
         if (item.kind == "cluster") s.cluster_axis = axis(item.axis, item.range), s.cluster = choice;
         if (item.kind == "warps") s.warps = choice;
+        if (item.kind == "blocks") s.blocks = choice;
         if (item.kind == "role") s.roles.push_back({item.axis, small(choice.value, item.range), "", true});
         if (item.kind == "rows") s.rows = choice;
         if (item.kind == "vectors") s.panel_vectors = static_cast<int>(choice.value), s.panel_by_hand = true;

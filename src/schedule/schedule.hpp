@@ -175,8 +175,9 @@ struct KernelSchedule {
     /// depend on the axis is loaded once (cluster.hpp); -1: every block loads for itself.
     AxisId cluster_axis = -1;
     Choice cluster{1, "", false};
-    Choice warps{0, "", false};  ///< of a GPU's block, which runs a group together; 0: a CPU's thread runs it alone
-    AxisId vector_axis = -1;     ///< the kernel's own: runs go along its panels; -1: every statement goes its own way
+    Choice warps{0, "", false};   ///< of a GPU's block, which runs a group together; 0: a CPU's thread runs it alone
+    Choice blocks{0, "", false};  ///< of a GPU's core, which share its memory and its registers; 0: of a CPU
+    AxisId vector_axis = -1;      ///< the kernel's own: runs go along its panels; -1: every statement goes its own way
     std::string vector_axis_reason;
     bool vector_axis_by_hand = false;
     int panel_vectors = 1;  ///< vectors of a panel

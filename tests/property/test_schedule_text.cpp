@@ -115,26 +115,41 @@ TEST(ScheduleText, EveryPlanReadsBack) {
     EXPECT_GT(seen.idle, 10);
 }
 
+/// Of f32 or of mixed types, with sizes of 1 to 9 or of up to some hundreds.
+void check_random(std::uint64_t seed, const Machine& machine, PlansRead& seen) {
+    RandomDiagramOptions random;
+    if (seed % 5 == 1) random.types = {DType::f32, DType::f16, DType::bf16};
+    const Diagram diagram = random_diagram(seed, random);
+    Extents extents = random_extents(diagram, seed);
+    for (std::size_t a = 0; a < extents.size(); ++a)
+        if (seed % 3 != 0 && !diagram.axes[a].size) extents[a] *= 29;
+    const auto derived = derive(diagram);
+    ASSERT_TRUE(derived.ok()) << seed;
+    expect_same_plan_again("seed " + std::to_string(seed), diagram, *derived, extents, machine, {}, {}, seen);
+}
+
 TEST(ScheduleText, EveryPlanOfARandomDiagramReadsBack) {
     Machine machine = load_machine("generic-cpu").value();
     PlansRead seen;
     const auto check = [&](std::uint64_t seed) {
-        RandomDiagramOptions random;
-        if (seed % 5 == 1) random.types = {DType::f32, DType::f16, DType::bf16};
-        const Diagram diagram = random_diagram(seed, random);
-        Extents extents = random_extents(diagram, seed);
-        for (std::size_t a = 0; a < extents.size(); ++a)
-            if (seed % 3 != 0 && !diagram.axes[a].size) extents[a] *= 29;
-        const auto derived = derive(diagram);
-        ASSERT_TRUE(derived.ok()) << seed;
         machine.cores.value = seed % 2 == 0 ? 2 : 16;
-        expect_same_plan_again("seed " + std::to_string(seed), diagram, *derived, extents, machine, {}, {}, seen);
+        check_random(seed, machine, seen);
     };
     for (std::uint64_t seed = 1; seed <= 280; ++seed) check(seed);
     check(2557);  // a tile is stored after a run of statements, and one that stands before the run reads it
     EXPECT_EQ(seen.plans, 281);
     EXPECT_GT(seen.blocks, 250);
     EXPECT_GT(seen.idle, 10);
+}
+
+// Blocks of one shape of those that fit, and kernels whose parts and merges stand in blocks of other shapes than their neighbours.
+TEST(ScheduleText, EveryPlanOfARandomDiagramOnAGpuReadsBack) {
+    const Machine gpu = load_machine("h200").value();
+    PlansRead seen;
+    for (std::uint64_t seed = 41; seed <= 110; ++seed) check_random(seed, gpu, seen);
+    check_random(121, gpu, seen), check_random(145, gpu, seen);
+    EXPECT_EQ(seen.plans, 72);
+    EXPECT_GT(seen.split, 5);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ inline KernelSchedule as_file(KernelSchedule s) {
     for (Place& p : s.places) p.by_hand = true;
     for (Deferral& d : s.deferrals) d.groups = {d.groups.value, "", true};
     for (Prefetch& p : s.prefetches) p.ahead = {p.ahead.value, "", true};
-    if (s.warps.value > 0) s.warps = {s.warps.value, "", true};
+    if (s.warps.value > 0) s.warps = {s.warps.value, "", true}, s.blocks = {s.blocks.value, "", true};
     return s;
 }
 

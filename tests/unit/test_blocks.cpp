@@ -5,43 +5,66 @@
 #include "derive/derive.hpp"
 #include "plan/choose.hpp"
 #include "support/parsed.hpp"
-#include "syntax/parse.hpp"
 
 namespace napkin::test_blocks {
 namespace {
 
-using testing::EndsWith;
+using testing::StartsWith;
 
-/// What is said of the warps of a plan in which a file fixes them.
-std::string reason(std::int64_t warps, double warps_a_core) {
-    const Diagram diagram = parse_diagram(std::make_shared<Source>(Source{"sum.nk",
-                                                                          "f(X[i, j]) -> Y[i]\n"
-                                                                          "    Y[i] = sum(j) X[i, j]\n"
-                                                                          "sizes i = 4096, j = 512\n"}))
-                                .value();
-    Machine machine = load_machine("h200").value();
-    machine.threads->warps_a_core.value = warps_a_core;
+/// A plan of sums of rows with these numbers by hand, where they are above 0.
+Result<KernelSchedule> planned(std::int64_t warps, std::int64_t blocks, double warps_a_core = 64,
+                               const std::string& on = "h200") {
+    const Derived derived = derived_from("f(X[i, j]) -> Y[i]\n    Y[i] = sum(j) X[i, j]\nsizes i = 4096, j = 512\n");
+    Machine machine = load_machine(on).value();
+    if (machine.threads) machine.threads->warps_a_core.value = warps_a_core;
     std::vector<ScheduleItem> by_hand;
-    if (warps > 0) {
-        ScheduleItem item;
-        item.kind = "warps", item.value = warps;
-        by_hand.push_back(item);
-    }
-    const auto plan = choose_plan(derive(diagram).value(), bind_sizes(diagram).value(), machine, by_hand);
-    if (!plan) return render(plan.errors());
-    const Choice& chosen = plan->kernels[0].schedule().warps;
-    EXPECT_EQ(chosen.by_hand, warps > 0);
-    EXPECT_TRUE(warps == 0 || chosen.value == warps);
-    return chosen.reason;
+    const auto fix = [&](const std::string& kind, std::int64_t value) {
+        if (value > 0) by_hand.push_back({kind, "", value, "", {}});
+    };
+    fix("warps", warps), fix("blocks", blocks);
+    const auto plan = choose_plan(derived, bind_sizes(derived.diagram).value(), machine, by_hand);
+    if (!plan) return plan.errors();
+    return plan->kernels[0].schedule();
+}
+std::string reason(std::int64_t warps, double warps_a_core) {
+    const KernelSchedule schedule = planned(warps, 0, warps_a_core).value();
+    EXPECT_EQ(schedule.warps.by_hand, warps > 0);
+    EXPECT_TRUE(warps == 0 || schedule.warps.value == warps);
+    return schedule.warps.reason;
 }
 
 TEST(Blocks, EachShapeIsTriedOnceAndCounted) {
-    EXPECT_THAT(reason(0, 64), EndsWith(" an SM; fastest of 7 shapes"));
-    EXPECT_THAT(reason(0, 32), EndsWith(" an SM; fastest of 6 shapes")) << "no room for 12 blocks of 4 warps";
-    EXPECT_THAT(reason(8, 64), EndsWith(" an SM; fastest of 5 shapes")) << "1, 2, 3, 4 or 8 blocks";
-    EXPECT_THAT(reason(16, 64), EndsWith(" an SM; fastest of 4 shapes")) << "an SM has room for four";
-    EXPECT_THAT(reason(32, 64), EndsWith(" an SM; fastest of 2 shapes")) << "an SM has room for two";
-    EXPECT_EQ(reason(32, 48), "1 block an SM; no more of 32 warps fit");
+    EXPECT_EQ(reason(0, 64), "fastest of 7 shapes of blocks");
+    EXPECT_EQ(reason(0, 32), "fastest of 6 shapes of blocks") << "no room for 12 blocks of 4 warps";
+    EXPECT_EQ(reason(8, 64), "fastest of 5 shapes of blocks") << "1, 2, 3, 4 or 8 blocks";
+    EXPECT_EQ(reason(16, 64), "fastest of 4 shapes of blocks") << "an SM has room for four";
+    EXPECT_EQ(reason(32, 64), "fastest of 2 shapes of blocks") << "an SM has room for two";
+    EXPECT_EQ(reason(32, 48), "") << "there is no other";
+}
+
+TEST(Blocks, OfAnSmMayBeSetByHand) {
+    for (const std::int64_t blocks : {1, 3, 5}) {
+        const KernelSchedule schedule = planned(0, blocks).value();
+        EXPECT_EQ(schedule.blocks.value, blocks);
+        EXPECT_TRUE(schedule.blocks.by_hand);
+        EXPECT_FALSE(schedule.warps.by_hand);
+    }
+    const KernelSchedule both = planned(16, 3).value();
+    EXPECT_EQ(both.warps.value, 16);
+    EXPECT_EQ(both.blocks.value, 3);
+    EXPECT_FALSE(planned(16, 0).value().blocks.by_hand);
+    const auto error = [](const auto& result) {
+        return result.ok() ? "none"
+                           : result.errors().front().code + ": " + result.errors().front().message + "; " +
+                                 result.errors().front().expected;
+    };
+    EXPECT_EQ(error(planned(16, 5)),
+              "too-many-blocks: 5 blocks of 16 warps are more than the 64 warps of an SM; blocks 1 … 4");
+    EXPECT_EQ(error(planned(0, 17)),
+              "too-many-blocks: 17 blocks of 4 warps are more than the 64 warps of an SM; blocks 1 … 16");
+    EXPECT_THAT(error(planned(0, 33)), StartsWith("size-out-of-range: "));
+    EXPECT_EQ(error(planned(0, 2, 64, "generic-cpu")),
+              "no-blocks: generic-cpu has no blocks: each thread of a CPU runs whole groups; a GPU");
 }
 
 /// The tensor axis and the sizes of the groups' axes, as "t 128, b 1 t 128 n 256"; "none" of a kernel that no matrix unit runs.
