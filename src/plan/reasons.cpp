@@ -19,7 +19,9 @@ std::string most_memory_text(const Simulator& model) {
 std::string time_change(double ratio) {
     const double change = (ratio - 1) * 100;
     if (std::abs(change) < 0.1) return "the same time";
-    return fmt::format("{:.2g}% {}", std::abs(change), change > 0 ? "slower" : "faster");
+    const std::string percent = std::abs(change) < 99.5 ? fmt::format("{:.2g}", std::abs(change))
+                                                        : fmt::format("{:.0f}", std::abs(change));
+    return fmt::format("{}% {}", percent, change > 0 ? "slower" : "faster");
 }
 
 std::string memory_text(double bytes, const Simulator& model) {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "plan/complete.hpp"
+#include "plan/reasons.hpp"
 #include "schedule/legality.hpp"
 #include "support/ids.hpp"
 #include "support/numbers.hpp"
@@ -105,8 +106,8 @@ int choose_prefetches(ScheduledKernel& kernel, const Simulator& model, std::int6
             best = without;
             continue;
         }
-        p.ahead.reason = fmt::format("{:.2g}% slower without: {} rows are read in turn, and share pages",
-                                     (without / best - 1) * 100, kernel.schedule.atoms[at(p.atom)].rows);
+        p.ahead.reason = fmt::format("{} without: {} rows are read in turn, and share pages",
+                                     time_change(without / best), kernel.schedule.atoms[at(p.atom)].rows);
         chosen[i] = std::move(p);
     }
     for (const Prefetch& p : chosen) held += bytes_ahead(kernel, p);
@@ -127,8 +128,8 @@ int choose_prefetches(ScheduledKernel& kernel, const Simulator& model, std::int6
             chosen.push_back(p);
             if (const double with = seconds(); with < std::min(fastest, best * (1 - worth_fetching))) {
                 fastest = with, found = std::move(p);
-                found->ahead.reason = fmt::format("{:.2g}% slower without; a group takes {}, {} answers in {}",
-                                                  (best / fastest - 1) * 100, seconds_text(of_a_group),
+                found->ahead.reason = fmt::format("{} without; a group takes {}, {} answers in {}",
+                                                  time_change(best / fastest), seconds_text(of_a_group),
                                                   model.machine().levels.front().name, seconds_text(latency));
             }
             chosen.pop_back();
@@ -172,8 +173,8 @@ int choose_deferrals(ScheduledKernel& kernel, const Simulator& model, std::int64
                                                    kernel.variable(variable_of(kernel.steps[in])).name);
             with.schedule.deferrals.back().groups.reason = gain < worth_fetching
                                                                ? fmt::format("{}; as fast without by the model", beside)
-                                                               : fmt::format("{}; {:.2g}% slower without", beside,
-                                                                             gain * 100);
+                                                               : fmt::format("{}; {} without", beside,
+                                                                             time_change(without / time));
             found = std::move(with), least = time;
         }
         if (found) kernel = std::move(*found), without = least;

@@ -7,6 +7,7 @@
 #include "hand_derived.hpp"
 #include "machine/machine.hpp"
 #include "plan/choose.hpp"
+#include "plan/reasons.hpp"
 #include "support/ids.hpp"
 #include "support/parsed.hpp"
 #include "support/schedules.hpp"
@@ -125,6 +126,14 @@ TEST(Schedule, KeepsPanelsThatAreSetByHand) {
     EXPECT_EQ(panels({item("vectors", "", 4)}), 4);
     EXPECT_EQ(panels({item("vectors", "", 3)}), 3);
     EXPECT_EQ(panels({item("vectors", "", 2)}), 2);
+}
+
+TEST(Schedule, SaysByHowMuchATimeIsAnother) {
+    EXPECT_EQ(time_change(1.0004), "the same time");
+    EXPECT_EQ(time_change(1.0052), "0.52% slower");
+    EXPECT_EQ(time_change(0.8), "20% faster");
+    EXPECT_EQ(time_change(1.996), "100% slower");
+    EXPECT_EQ(time_change(7.1), "610% slower");
 }
 
 TEST(Schedule, WrongTexts) {
