@@ -16,6 +16,8 @@ public:
     explicit RunForming(ScheduledKernel& kernel) : kernel_(kernel) {
         for (const ArrayId a : kernel.outputs)
             if (contains(kernel.inputs, a)) stored_and_loaded_.insert(a);
+        for (const Atom& a : kernel.schedule.atoms)
+            if (a.by_hand && a.run >= 0) by_hand_.insert(a.run);
     }
 
     void list(const std::vector<Node>& nodes) {
@@ -31,13 +33,20 @@ public:
 private:
     Atom& atom(int step) { return kernel_.schedule.atoms[at(kernel_.step(step).atom)]; }
 
+    /// The run that the statement is in by hand; -1: none is said.
+    int by_hand(int step) { return atom(step).by_hand ? atom(step).run : -1; }
+
     void close() {
         // One statement that goes along the rows of its operands hands nothing to another.
-        const bool alone = members_.size() == 1 && atom(members_[0]).vector_inner;
-        for (const int m : members_) atom(m).run = alone ? -1 : next_run_, atom(m).vector_inner = alone;
-        next_run_ += members_.empty() || alone ? 0 : 1;
+        const bool alone = members_.size() == 1 && atom(members_[0]).vector_inner && open_by_hand_ < 0;
+        while (by_hand_.contains(next_run_)) ++next_run_;
+        const int run = alone ? -1 : open_by_hand_ >= 0 ? open_by_hand_ : next_run_;
+        for (const int m : members_)
+            if (!atom(m).by_hand) atom(m).run = run, atom(m).vector_inner = alone;
+        if (!members_.empty() && run == next_run_) ++next_run_;
         members_.clear();
         stored_.clear();
+        open_by_hand_ = -1;
     }
 
     void step(int index) {
@@ -53,8 +62,14 @@ private:
                 close();
         } else if (const auto* compute = std::get_if<Compute>(step.statement)) {
             const Atom& a = atom(index);
-            if (kernel_.schedule.vector_axis >= 0 && a.vector_axis == kernel_.schedule.vector_axis && !a.across) {
-                if (open && (!may_join(kernel_, members_, step) || stored_.contains(compute->variable))) close();
+            // What is by hand and in no run stays by itself.
+            const int said = by_hand(index);
+            if (kernel_.schedule.vector_axis >= 0 && a.vector_axis == kernel_.schedule.vector_axis && !a.across &&
+                !(a.by_hand && said < 0)) {
+                const bool is_other = said >= 0 && open_by_hand_ >= 0 && said != open_by_hand_;
+                if (open && (is_other || !may_join(kernel_, members_, step) || stored_.contains(compute->variable)))
+                    close();
+                if (said >= 0) open_by_hand_ = said;
                 members_.push_back(index);
             } else if (open && !is_independent(kernel_, members_, step)) {
                 close();
@@ -68,6 +83,8 @@ private:
     std::set<ArrayId> stored_and_loaded_;
     std::vector<int> members_;
     std::set<VariableId> stored_;  ///< by the open run, after it
+    std::set<int> by_hand_;        ///< runs that a schedule by hand names
+    int open_by_hand_ = -1;        ///< the one of them that is open
     int next_run_ = 0;
 };
 

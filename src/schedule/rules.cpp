@@ -120,6 +120,10 @@ private:
             const auto* run = std::get_if<Run>(&node);
             if (!run) continue;
             std::vector<int> members;
+            const Step& first = k_.step(run->steps.front());
+            if (!runs_.insert(k_.atom(first).run).second)
+                report(atom_of(first), "{} is in run {}, which a loop or another list of statements ends before it",
+                       k_.variable(std::get<Compute>(*first.statement).variable).name, k_.atom(first).run);
             for (const int s : run->steps) {
                 const Step& step = k_.step(s);
                 const Atom& a = k_.atom(step);
@@ -127,6 +131,8 @@ private:
                 if (a.across || a.vector_axis < 0 || a.vector_axis != k_.schedule.vector_axis ||
                     a.vectors != k_.schedule.panel_vectors)
                     report(atom_of(step), "{} is in a run, but does not go along its panels", name);
+                if (a.vector_inner)
+                    report(atom_of(step), "{} is in a run, whose loop over panels is around all others", name);
                 if (!may_join(k_, members, k_.step(s)))
                     report(atom_of(step), "{} reads another panel of its run", name);
                 if (a.follows && (members.empty() || !may_follow(k_, k_.step(members.back()), step)))
@@ -425,6 +431,7 @@ private:
 
     const ScheduledKernel& k_;
     const std::vector<std::string> atoms_, statements_;
+    std::set<int> runs_;  ///< numbers of those that are checked
     std::vector<BrokenRule> broken_;
 };
 

@@ -122,7 +122,8 @@ void pad(ScheduledKernel& kernel) {
     }
 }
 
-/// The statements of a run stand together: what is loaded or computed between them comes before the run, what is stored after it.
+/// The statements of a run stand together: what is loaded or computed between them comes before the run, what is stored after it. A loop ends a
+/// run; one that goes on behind it is another one of the same number, which the rules refuse.
 std::vector<Node> with_runs(ScheduledKernel& kernel, const std::vector<Node>& nodes) {
     const auto run_of = [&](const Node& node) {
         const int* s = std::get_if<int>(&node);
@@ -136,7 +137,7 @@ std::vector<Node> with_runs(ScheduledKernel& kernel, const std::vector<Node>& no
             continue;
         }
         std::size_t last = i;
-        for (std::size_t k = i; k < nodes.size(); ++k)
+        for (std::size_t k = i; k < nodes.size() && std::holds_alternative<int>(nodes[k]); ++k)
             if (run_of(nodes[k]) == id) last = k;
         Run run;
         std::vector<Node> after;
@@ -145,9 +146,8 @@ std::vector<Node> with_runs(ScheduledKernel& kernel, const std::vector<Node>& no
                 run.steps.push_back(std::get<int>(nodes[i]));
                 continue;
             }
-            const int* other = std::get_if<int>(&nodes[i]);
-            internal_check(other != nullptr, "schedule: a loop stands inside of a run");
-            (std::holds_alternative<Store>(*kernel.step(*other).statement) ? after : out).push_back(nodes[i]);
+            const Step& other = kernel.step(std::get<int>(nodes[i]));
+            (std::holds_alternative<Store>(*other.statement) ? after : out).push_back(nodes[i]);
         }
         --i;
         for (std::size_t k = 1; k < run.steps.size(); ++k)

@@ -1,9 +1,13 @@
 // Plans as text and back: what `napkin plan` prints of every example, with reductions cut by subloops and streams cut into parts too, reads
 // back as the same schedule, from a file and from the diagram's own text, and planning by it gives it, and its predicted time, again.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cctype>
+#include <map>
 #include <random>
+#include <sstream>
 
 #include "derive/derive.hpp"
 #include "diagram/sizes.hpp"
@@ -84,6 +88,33 @@ void expect_same_plan_again(const std::string& name, const Diagram& diagram, con
     }
 }
 
+/// The text with some of its lines left out, and some of its numbers changed.
+std::string tampered(const std::string& text, std::mt19937_64& random) {
+    std::istringstream lines(text);
+    std::string out, line;
+    while (std::getline(lines, line)) {
+        if (!line.starts_with("kernel") && random() % 5 == 0) continue;
+        for (std::size_t i = 1; i < line.size(); ++i)
+            if (line[i - 1] == ' ' && std::isdigit(line[i]) != 0 && random() % 32 == 0)
+                line[i] = static_cast<char>('0' + random() % 10);
+        out += line + "\n";
+    }
+    return out;
+}
+
+/// What the file says by hand is in the plan.
+void expect_kept(const KernelSchedule& by_hand, const KernelSchedule& planned, const std::string& name) {
+    for (const auto& [axis, choice] : by_hand.group) EXPECT_EQ(planned.group.at(axis).value, choice.value) << name;
+    for (const auto& [axis, choice] : by_hand.stream) EXPECT_EQ(planned.stream.at(axis).value, choice.value) << name;
+    for (std::size_t i = 0; i < by_hand.atoms.size(); ++i)
+        EXPECT_TRUE(!by_hand.atoms[i].by_hand || planned.atoms[i] == by_hand.atoms[i]) << name << "atom " << i;
+    for (std::size_t v = 0; v < by_hand.places.size(); ++v)
+        EXPECT_TRUE(!by_hand.places[v].by_hand || planned.places[v] == by_hand.places[v]) << name << "place " << v;
+    // A panel is no longer than its axis.
+    EXPECT_TRUE(!by_hand.panel_by_hand || planned.panel_vectors <= by_hand.panel_vectors) << name;
+    EXPECT_TRUE(!by_hand.vector_axis_by_hand || planned.vector_axis == by_hand.vector_axis) << name;
+}
+
 TEST(ScheduleText, EveryPlanReadsBack) {
     std::mt19937_64 random(1);
     Machine machine = load_machine("generic-cpu").value();
@@ -115,14 +146,20 @@ TEST(ScheduleText, EveryPlanReadsBack) {
     EXPECT_GT(seen.idle, 10);
 }
 
-/// Of f32 or of mixed types, with sizes of 1 to 9 or of up to some hundreds.
+/// Of 1 to 9, or of up to some hundreds.
+Extents random_sizes(const Diagram& diagram, std::uint64_t seed) {
+    Extents extents = random_extents(diagram, seed);
+    for (std::size_t a = 0; a < extents.size(); ++a)
+        if (seed % 3 != 0 && !diagram.axes[a].size) extents[a] *= 29;
+    return extents;
+}
+
+/// Of f32 or of mixed types.
 void check_random(std::uint64_t seed, const Machine& machine, PlansRead& seen) {
     RandomDiagramOptions random;
     if (seed % 5 == 1) random.types = {DType::f32, DType::f16, DType::bf16};
     const Diagram diagram = random_diagram(seed, random);
-    Extents extents = random_extents(diagram, seed);
-    for (std::size_t a = 0; a < extents.size(); ++a)
-        if (seed % 3 != 0 && !diagram.axes[a].size) extents[a] *= 29;
+    const Extents extents = random_sizes(diagram, seed);
     const auto derived = derive(diagram);
     ASSERT_TRUE(derived.ok()) << seed;
     expect_same_plan_again("seed " + std::to_string(seed), diagram, *derived, extents, machine, {}, {}, seen);
@@ -150,6 +187,34 @@ TEST(ScheduleText, EveryPlanOfARandomDiagramOnAGpuReadsBack) {
     check_random(121, gpu, seen), check_random(145, gpu, seen);
     EXPECT_EQ(seen.plans, 72);
     EXPECT_GT(seen.split, 5);
+}
+
+TEST(ScheduleText, WhatIsLeftOfATamperedPlanIsKeptOrRefused) {
+    std::mt19937_64 random(5);
+    const Machine machine = load_machine("generic-cpu").value();
+    std::map<std::string, int> ends;
+    for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+        const Diagram diagram = random_diagram(seed);
+        const Extents extents = random_sizes(diagram, seed);
+        const Derived derived = derive(diagram).value();
+        const Plan plan = choose_plan(derived, extents, machine).value();
+        PlanOptions from_file;
+        from_file.file = std::make_shared<const Source>(Source{"a.schedule", tampered(to_string(plan), random)});
+        const auto again = choose_plan(derived, extents, machine, {}, from_file);
+        ++ends[again.ok() ? "planned" : again.errors().front().code];
+        if (!again) continue;
+        const auto said = schedules_by_hand(parse_schedule_file(from_file.file).value(),
+                                            *again->kernels[0].scheduled.program);
+        ASSERT_TRUE(said.ok()) << render(said.errors());
+        for (std::size_t k = 0; k < said->size(); ++k) {
+            const std::string name = "seed " + std::to_string(seed) + "\n" + from_file.file->text;
+            expect_kept((*said)[k], again->kernels[k].schedule(), name);
+            EXPECT_THAT(verify(again->kernels[k].scheduled), testing::IsEmpty()) << name;
+        }
+    }
+    for (const auto& [end, count] : ends) fmt::print("{}: {}\n", end, count);
+    EXPECT_GT(ends["planned"], 100);
+    EXPECT_GT(ends["broken-schedule"], 20);
 }
 
 }  // namespace
