@@ -102,12 +102,13 @@ void join_reductions(ScheduledKernel& kernel) {
     for (const Step& step : kernel.steps) {
         if (step.atom < 0 || kernel.atom(step).run < 0) continue;
         Atom& atom = kernel.schedule.atoms[at(step.atom)];
-        if (leader && may_follow(kernel, *leader, step)) {
-            atom.follows = true;
-            // The reduced axis becomes the innermost loop over points.
-            auto& points = kernel.schedule.atoms[at(leader->atom)].points;
+        if (leader && !atom.by_hand && may_follow(kernel, *leader, step)) {
+            // The reduced axis becomes the innermost loop over points, if it is not by hand which one is.
+            Atom& leading = kernel.schedule.atoms[at(leader->atom)];
+            auto& points = leading.points;
             const auto at = find(points, std::get<Compute>(*step.statement).reduce_axes.front());
-            if (at != points.end()) std::rotate(at, at + 1, points.end());
+            atom.follows = at == points.end() || at + 1 == points.end() || !leading.by_hand;
+            if (atom.follows && at != points.end()) std::rotate(at, at + 1, points.end());
         }
         leader = &step;
     }

@@ -115,7 +115,45 @@ private:
         if (have != want) report(field, "the loops of {} are not over its {}", name, what);
     }
 
+    /// One of them writes what the other reads or writes, at the core or in memory.
+    [[nodiscard]] bool depend(const Step& a, const Step& b) const {
+        const auto variable = [](const Step& s) { return variable_of(s); };
+        const auto is_store = [](const Step& s) { return std::holds_alternative<Store>(*s.statement); };
+        const auto is_load = [](const Step& s) { return std::holds_alternative<Load>(*s.statement); };
+        const auto looks_up = [&](const Step& s, VariableId v) {
+            return is_load(s) && any_of(k_.variable(variable(s)).gathers, [&](const Index& i) {
+                       return i.is_gathered() && reads_array(*i.expression(), v);
+                   });
+        };
+        const auto one = [&](const Step& writer, const Step& other) {
+            const VariableId v = variable(writer);
+            if (is_store(writer)) return is_load(other) && k_.variable(variable(other)).array == k_.variable(v).array;
+            return variable(other) == v || reads(other, v) || looks_up(other, v);
+        };
+        return one(a, b) || one(b, a);
+    }
+
+    /// What stands between the statements of a run comes before it, and what is stored there behind it.
+    void check_order(const std::vector<Node>& nodes) {
+        std::vector<int> order;
+        for (const Node& node : nodes) {
+            if (const int* s = std::get_if<int>(&node)) order.push_back(*s);
+            if (const auto* run = std::get_if<Run>(&node)) append(order, run->steps);
+        }
+        for (std::size_t i = 0; i < order.size(); ++i)
+            for (std::size_t j = i + 1; j < order.size(); ++j)
+                if (order[i] > order[j] && depend(k_.step(order[i]), k_.step(order[j]))) {
+                    const Step &early = k_.step(order[i]), &late = k_.step(order[j]);
+                    report(early.atom >= 0  ? atom_of(early)
+                           : late.atom >= 0 ? atom_of(late)
+                                            : ScheduleField{},
+                           "{} would run before {}, which it comes after, as a run's statements stand together",
+                           k_.variable(variable_of(early)).name, k_.variable(variable_of(late)).name);
+                }
+    }
+
     void check_runs(const std::vector<Node>& nodes) {
+        if (any_of(nodes, [](const Node& node) { return std::holds_alternative<Run>(node); })) check_order(nodes);
         for (const Node& node : nodes) {
             const auto* run = std::get_if<Run>(&node);
             if (!run) continue;

@@ -457,7 +457,8 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
     out.core_seconds = total;
     for (std::size_t i = 0; i < k.steps.size(); ++i) {
         const Step& step = k.steps[i];
-        const bool in_run = step.atom >= 0 && k.atom(step).run >= 0;
+        // A run by hand may stand where no axis has panels, which the rules refuse once the plan is made.
+        const bool in_run = step.atom >= 0 && k.atom(step).run >= 0 && k.schedule.vector_axis >= 0;
         const double panels = in_run ? ceil_of(static_cast<double>(k.span(k.schedule.vector_axis, step.scope).tile),
                                                static_cast<double>(k.panel()))
                                      : 1;

@@ -4,10 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cctype>
 #include <map>
 #include <random>
-#include <sstream>
 
 #include "derive/derive.hpp"
 #include "diagram/sizes.hpp"
@@ -86,20 +84,6 @@ void expect_same_plan_again(const std::string& name, const Diagram& diagram, con
         seen.split += s.split.value > 1, seen.subloops += s.subloop.empty() ? 0 : 1;
         seen.idle += s.threads.value > 1 && s.threads.value < machine.num_cores();
     }
-}
-
-/// The text with some of its lines left out, and some of its numbers changed.
-std::string tampered(const std::string& text, std::mt19937_64& random) {
-    std::istringstream lines(text);
-    std::string out, line;
-    while (std::getline(lines, line)) {
-        if (!line.starts_with("kernel") && random() % 5 == 0) continue;
-        for (std::size_t i = 1; i < line.size(); ++i)
-            if (line[i - 1] == ' ' && std::isdigit(line[i]) != 0 && random() % 32 == 0)
-                line[i] = static_cast<char>('0' + random() % 10);
-        out += line + "\n";
-    }
-    return out;
 }
 
 /// What the file says by hand is in the plan.

@@ -1,5 +1,11 @@
 #pragma once
 // Schedules as text and back.
+#include <array>
+#include <cctype>
+#include <random>
+#include <sstream>
+#include <string>
+
 #include "schedule/schedule.hpp"
 #include "syntax/parse.hpp"
 
@@ -24,6 +30,30 @@ inline Result<std::vector<KernelSchedule>> schedules_in(const std::string& text,
     const auto items = parse_schedule_file(std::make_shared<const Source>(Source{"a.schedule", text}));
     if (!items) return items.errors();
     return schedules_by_hand(*items, program);
+}
+
+/// A printed plan with some of its lines and clauses left out, and some of its numbers and words changed.
+inline std::string tampered(const std::string& text, std::mt19937_64& random) {
+    std::istringstream lines(text);
+    std::string out, line;
+    while (std::getline(lines, line)) {
+        const bool is_plan = line.starts_with("  ");
+        if (is_plan && random() % 5 == 0) continue;
+        for (std::size_t i = 1; i < line.size(); ++i)
+            if (line[i - 1] == ' ' && std::isdigit(line[i]) != 0 && random() % 32 == 0)
+                line[i] = static_cast<char>('0' + random() % 10);
+        constexpr std::array<std::string_view, 4> words{"buffer", "view", "packed", "panel"};
+        for (const std::string_view word : words)
+            if (const auto at = line.find(word);
+                is_plan && line.starts_with("  place") && at != std::string::npos && random() % 16 == 0)
+                line.replace(at, word.size(), words[random() % words.size()]);
+        for (const std::string_view clause : {", follows", ", run", " inner", " across", ", nontemporal"})
+            if (const auto at = line.find(clause);
+                line.starts_with("  atom") && at != std::string::npos && random() % 16 == 0)
+                line.erase(at, clause == ", run" ? std::string::npos : clause.size());
+        out += line + "\n";
+    }
+    return out;
 }
 
 }  // namespace napkin
