@@ -242,9 +242,8 @@ void choose_atoms(ScheduledKernel& kernel) {
     if (const AxisId axis = kernel.schedule.vector_axis; axis >= 0) {
         const std::int64_t vectors = (kernel.span(axis, 0).tile + kernel.lanes - 1) / kernel.lanes;
         int& panel = kernel.schedule.panel_vectors;
-        panel = kernel.schedule.panel_by_hand
-                    ? static_cast<int>(std::max<std::int64_t>(1, std::min<std::int64_t>(vectors, panel)))
-                    : fitting_block(vectors, panel);
+        panel = kernel.schedule.panel_by_hand ? static_cast<int>(std::clamp<std::int64_t>(panel, 1, vectors))
+                                              : fitting_block(vectors, panel);
     }
     for (const Step& step : kernel.steps) {
         if (step.atom < 0) continue;

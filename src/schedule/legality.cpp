@@ -99,6 +99,14 @@ bool is_independent(const ScheduledKernel& kernel, const std::vector<int>& membe
     return true;
 }
 
+bool looks_up(const ScheduledKernel& k, const Step& step, VariableId id) {
+    const auto* load = std::get_if<Load>(step.statement);
+    if (!load) return false;
+    const std::vector<Index>& gathers = k.variable(load->variable).gathers;
+    return std::any_of(gathers.begin(), gathers.end(),
+                       [&](const Index& i) { return i.is_gathered() && reads_array(*i.expression(), id); });
+}
+
 bool may_follow(const ScheduledKernel& kernel, const Step& leader, const Step& after) {
     const auto& l = std::get<Compute>(*leader.statement);
     const auto& f = std::get<Compute>(*after.statement);

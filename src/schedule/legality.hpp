@@ -18,6 +18,8 @@ constexpr std::int64_t page_bytes = 4096;
 bool may_join(const ScheduledKernel& kernel, const std::vector<int>& members, const Step& joining);
 /// Whether the statement may stand before a run with these members though it stands between them.
 bool is_independent(const ScheduledKernel& kernel, const std::vector<int>& members, const Step& other);
+/// Whether elements of the variable say what the step loads.
+bool looks_up(const ScheduledKernel& kernel, const Step& step, VariableId id);
 /// Whether `after` can be computed in the loops of `leader`, with the axis that it reduces innermost of those over points.
 bool may_follow(const ScheduledKernel& kernel, const Step& leader, const Step& after);
 

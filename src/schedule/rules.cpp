@@ -117,18 +117,12 @@ private:
 
     /// One of them writes what the other reads or writes, at the core or in memory.
     [[nodiscard]] bool depend(const Step& a, const Step& b) const {
-        const auto variable = [](const Step& s) { return variable_of(s); };
-        const auto is_store = [](const Step& s) { return std::holds_alternative<Store>(*s.statement); };
-        const auto is_load = [](const Step& s) { return std::holds_alternative<Load>(*s.statement); };
-        const auto looks_up = [&](const Step& s, VariableId v) {
-            return is_load(s) && any_of(k_.variable(variable(s)).gathers, [&](const Index& i) {
-                       return i.is_gathered() && reads_array(*i.expression(), v);
-                   });
-        };
         const auto one = [&](const Step& writer, const Step& other) {
-            const VariableId v = variable(writer);
-            if (is_store(writer)) return is_load(other) && k_.variable(variable(other)).array == k_.variable(v).array;
-            return variable(other) == v || reads(other, v) || looks_up(other, v);
+            const VariableId v = variable_of(writer), w = variable_of(other);
+            // A store writes to memory, and reads its tile.
+            if (std::holds_alternative<Store>(*writer.statement))
+                return std::holds_alternative<Load>(*other.statement) && k_.variable(w).array == k_.variable(v).array;
+            return w == v || reads(other, v) || looks_up(k_, other, v);
         };
         return one(a, b) || one(b, a);
     }

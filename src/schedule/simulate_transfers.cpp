@@ -24,15 +24,6 @@ std::size_t first_load(const ScheduledKernel& k, VariableId id) {
     return static_cast<std::size_t>(found - k.steps.begin());
 }
 
-/// Elements of the variable say what the step loads.
-bool looks_up(const ScheduledKernel& k, const Step& step, VariableId id) {
-    const auto* load = std::get_if<Load>(step.statement);
-    if (!load) return false;
-    const std::vector<Index>& gathers = k.variable(load->variable).gathers;
-    return std::any_of(gathers.begin(), gathers.end(),
-                       [&](const Index& i) { return i.is_gathered() && reads_array(*i.expression(), id); });
-}
-
 }  // namespace
 
 /// Bytes of a tile that lie beside each other in memory.

@@ -98,6 +98,19 @@ TEST_F(ScheduleRules, FollowersRideBehindWhatTheyReduce) {
                 HasSubstr("Y cannot ride in the loops of the statement before it"));
 }
 
+TEST_F(ScheduleRules, RunsStandTogetherInOneList) {
+    // O ends the group behind the loop, in which the runs of the others are.
+    EXPECT_THAT(broken(k_,
+                       [&](KernelSchedule& s) {
+                           atom(k_, s, "O").run = atom(k_, s, "S").run, atom(k_, s, "O").vector_inner = false;
+                       }),
+                HasSubstr("a loop or another list of statements ends before it"));
+    EXPECT_THAT(broken(k_, [&](KernelSchedule& s) { atom(k_, s, "S").vector_inner = true; }),
+                HasSubstr("S is in a run, whose loop over panels is around all others"));
+    // What stands between the statements of a run comes before it, and the correction is of the maximum that the run computes.
+    EXPECT_THAT(broken(k_, [&](KernelSchedule& s) { atom(k_, s, "delta").run = -1; }), HasSubstr("would run before"));
+}
+
 TEST_F(ScheduleRules, PlacesAreThoseThatTheirVariablesMayHave) {
     const auto held = [&](const std::string& name, Holding holding) {
         return broken(k_, [&](KernelSchedule& s) { s.places[at(variable(k_, name))].holding = holding; });
