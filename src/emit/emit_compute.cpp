@@ -242,9 +242,9 @@ private:
                 continue;
             }
             const bool is_tall = atom_.rows > 1 && carries(v, atom_.row_axis);
-            out_(fmt::format("{}prefetch<{}, {}>(&{}[{}]);", is_tall ? body_->rows_header() + " " : "",
+            out_(fmt::format("{}prefetch<{}, {}{}>(&{}[{}]);", is_tall ? body_->rows_header() + " " : "",
                              frame_.lanes * atom_.vectors * frame_.value_bytes(), frame_.unit.line_bytes,
-                             frame_.ahead.at(p.variable),
+                             p.cache == 1 ? "" : fmt::format(", {}", p.cache), frame_.ahead.at(p.variable),
                              body_->position(p.variable, frame_.address(p.variable, v.dims, scope_), false)));
         }
     }

@@ -51,6 +51,7 @@ public:
             atom.vectors = fitting_block(vectors, std::max(kernel_.schedule.panel_vectors, least_chains(atom, vectors)));
         while (atom.vector_axis >= 0 && !takes_blocks(atom.vector_axis, atom.vectors * kernel_.lanes)) --atom.vectors;
         choose_rows(atom);
+        if (!kernel_.in_blocks()) fill_chains(atom, vectors);
         share_among_warps(atom);
         for (const AxisId a : targets_)
             if (a != atom.row_axis && (atom.across || a != atom.vector_axis)) atom.points.push_back(a);
@@ -123,6 +124,16 @@ private:
         for (const AxisId a : targets_)
             if (a != atom.vector_axis) vectors *= tile(a);
         return static_cast<int>(std::clamp<std::int64_t>(vectors / kernel_.schedule.warps.value, 1, enough));
+    }
+
+    /// Where no rows stand beside each other to hide its latency, a reduction across the lanes has as many chains as the unit needs.
+    void fill_chains(Atom& atom, std::int64_t vectors) const {
+        if (!atom.across || atom.rows > 1) return;
+        Atom more = atom;
+        more.vectors = std::min(kernel_.unit.chains, kernel_.unit.registers / 2);
+        more.vectors = fitting_block(vectors, more.vectors);
+        while (more.vectors > atom.vectors && !takes_blocks(atom.vector_axis, more.vectors * kernel_.lanes)) --more.vectors;
+        if (more.vectors > atom.vectors) atom = more;
     }
 
     /// A number of rows, `most` or a little less, that cuts the tiles without a remainder; else `most`, evened out over the blocks.

@@ -26,7 +26,9 @@ VectorUnit unit_of(const Simulator& model) {
     VectorUnit unit{.bytes = static_cast<int>(machine.vector_bits.value) / 8,
                     .registers = static_cast<int>(machine.vector_registers.value),
                     .line_bytes = static_cast<int>(machine.line_bytes.value)};
-    if (machine.kind == MachineKind::gpu) {
+    if (machine.kind == MachineKind::cpu) {
+        unit.chains = static_cast<int>(std::ceil(machine.fma_latency_clocks.value / model.fma_clocks()));
+    } else {
         unit.warp_threads = static_cast<int>(model.lanes());
         unit.blocks_a_core = static_cast<int>(std::lround(blocks_a_core(machine)));
         unit.block_bytes = static_cast<std::int64_t>(machine.threads->block_bytes.value);

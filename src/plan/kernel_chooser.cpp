@@ -206,6 +206,10 @@ private:
             const bool is_lighter = rated.seconds < best.seconds * (1 + tolerance) && rated.loads < best.loads * 0.9;
             if (rated.seconds < best.seconds * 0.99 || is_lighter) best = rated;
         }
+        // Panels of whole lines, where they are as fast: what is fetched ahead is asked for once a line.
+        const int line = schedules_.unit().line_bytes / schedules_.unit().bytes;
+        if (!hand_.vectors && best.shape.vectors < line && line <= std::min(wanted, by_registers))
+            if (RatedShape rated = rated_in_panels(axis, line); rated.seconds < best.seconds * (1 + tolerance)) best = rated;
         return best.shape;
     }
 
@@ -465,6 +469,7 @@ private:
         const auto choose_ahead = [&](ScheduledKernel& kernel, std::int64_t threads) {
             simulated_ += choose_prefetches(kernel, model_, threads, walk_limit);
             simulated_ += choose_deferrals(kernel, model_, threads, walk_limit);
+            choose_caches(kernel, model_.machine());
         };
         std::optional<ScheduledKernel> with_nothing_ahead;
         if (!options_.quick) with_nothing_ahead = plan.scheduled, choose_ahead(plan.scheduled, schedules_.threads());

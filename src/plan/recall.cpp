@@ -22,7 +22,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Atom, kind, vector_axis, across, shared, vect
                                    points, reduced, cut_axis, cut, parts, polynomials, polynomials_of, run, follows,
                                    reason, by_hand)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Place, holding, innermost, stages, non_temporal, boxes, by_hand)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Prefetch, variable, atom, ahead, fetched)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Prefetch, variable, atom, ahead, fetched, cache)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Deferral, atom, in, groups)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Role, name, workers, reason, by_hand)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Slot, role, position, ahead)
@@ -36,8 +36,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Simulation, seconds, core_seconds, waves, tra
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TiledReduction, producer, consumer, axis, tile)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FormChange, tiled, has_aligned_rows, parts)
 // Without what the machine says of instructions.
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(VectorUnit, bytes, registers, line_bytes, warp_threads, block_bytes, share_bytes,
-                                   block_registers, blocks_a_core, reread_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(VectorUnit, bytes, registers, line_bytes, chains, warp_threads, block_bytes,
+                                   share_bytes, block_registers, blocks_a_core, reread_bytes)
 
 namespace {
 
@@ -94,7 +94,7 @@ private:
     }
     [[nodiscard]] bool is_sound(const Prefetch& p) const {
         return is_below(p.variable, std::ssize(s_.places)) && is_below(p.atom, std::ssize(s_.atoms)) &&
-               p.ahead.value >= 0 && p.fetched <= Fetched::blocks;
+               p.ahead.value >= 0 && p.fetched <= Fetched::blocks && p.cache >= 1 && p.cache <= 2;
     }
     [[nodiscard]] bool are_sound_places() const {
         for (std::size_t v = 0; v < s_.places.size(); ++v) {

@@ -142,6 +142,21 @@ int choose_prefetches(ScheduledKernel& kernel, const Simulator& model, std::int6
     return simulated;
 }
 
+void choose_caches(ScheduledKernel& kernel, const Machine& machine) {
+    if (kernel.in_blocks() || machine.levels.size() < 3) return;
+    auto held = static_cast<double>(kernel.arena_bytes());
+    for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
+        const auto id = static_cast<VariableId>(v);
+        // What is stored past the caches is in none of them.
+        if (kernel.is_view(id) && !kernel.place(id).non_temporal)
+            held += static_cast<double>(kernel.layout(id).tile) * bytes(kernel.variable(id).memory_type);
+    }
+    for (const Prefetch& p : kernel.schedule.prefetches) held += bytes_ahead(kernel, p);
+    if (held <= bytes_a_core(machine, machine.levels.size() - 1)) return;
+    for (Prefetch& p : kernel.schedule.prefetches)
+        if (p.fetched == Fetched::groups && !p.ahead.by_hand) p.cache = 2;
+}
+
 int choose_deferrals(ScheduledKernel& kernel, const Simulator& model, std::int64_t threads, std::int64_t walk_limit) {
     int simulated = 0;
     const auto seconds = [&](const ScheduledKernel& k) {

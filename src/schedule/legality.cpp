@@ -362,6 +362,9 @@ std::vector<bool> in_one_run(const ScheduledKernel& kernel) {
     return out;
 }
 
-int registers_of(const Atom& atom) { return atom.rows * atom.vectors + atom.vectors + 1; }
+int registers_of(const Atom& atom) {
+    const int operands = atom.across && atom.rows == 1 ? 1 : atom.vectors;
+    return atom.rows * atom.vectors + operands + 1;
+}
 
 }  // namespace napkin

@@ -50,7 +50,8 @@ bool may_be_packed(const ScheduledKernel& kernel, VariableId id);
 /// The variables that live within one run, which defines each of their panels before it reads it. Pre: the atoms are applied.
 std::vector<bool> in_one_run(const ScheduledKernel& kernel);
 
-/// Registers that an atom's block takes: its accumulators, a row of operands, a broadcast.
+/// Registers that an atom's block takes: its accumulators, a row of operands, a broadcast. Operands that no other row takes, and that are
+/// reduced across their lanes, come one after the other.
 int registers_of(const Atom& atom);
 
 }  // namespace napkin

@@ -48,9 +48,9 @@ public:
             rows_.push_back({"place " + kernel_.variables[v].name, "", text(s_.places[v], kernel_.variables[v])});
         for (const Prefetch& p : s_.prefetches)
             if (p.ahead.value > 0 || p.ahead.by_hand)
-                rows_.push_back(
-                    {"prefetch " + kernel_.variables[at(p.variable)].name, "",
-                     in_loops_of(p.fetched == Fetched::blocks ? "blocks" : "groups", p.ahead, atoms[at(p.atom)])});
+                rows_.push_back({"prefetch " + kernel_.variables[at(p.variable)].name, "",
+                                 in_loops_of(p.fetched == Fetched::blocks ? "blocks" : "groups", p.ahead,
+                                             atoms[at(p.atom)], p.cache == 1 ? "" : fmt::format(", cache {}", p.cache))});
         for (const Deferral& d : s_.deferrals)
             if (d.groups.value > 0 || d.groups.by_hand)
                 rows_.push_back({"defer " + atoms[at(d.atom)], "", in_loops_of("groups", d.groups, atoms[at(d.in)])});
@@ -105,8 +105,9 @@ private:
     }
 
     /// What runs so many groups or blocks from the one at hand, in the loops of a statement. Clauses end with the line; a reason behind them is a comment.
-    [[nodiscard]] static std::string in_loops_of(std::string_view word, const Choice& choice, const std::string& statement) {
-        std::string out = fmt::format("{} {}, in {}", word, choice.value, statement);
+    [[nodiscard]] static std::string in_loops_of(std::string_view word, const Choice& choice, const std::string& statement,
+                                                 const std::string& rest = "") {
+        std::string out = fmt::format("{} {}, in {}{}", word, choice.value, statement, rest);
         if (choice.by_hand || !choice.reason.empty())
             out += fmt::format("  # {}{}{}", choice.by_hand ? hand_mark : "",
                                choice.by_hand && !choice.reason.empty() ? " " : "", choice.reason);

@@ -276,11 +276,12 @@ private:
         s.places[index] = p;
     }
 
-    /// "groups 1, in E": the tile of the next group; "blocks 1, in X": the rows of the next block; 0: none.
+    /// "groups 1, in E": the tile of the next group; "blocks 1, in X": the rows of the next block; 0: none. "cache 2": into the second one.
     void read_prefetch(const ScheduleItem& item, VariableId variable, const TileKernel& kernel, KernelSchedule& s) {
-        const auto [by, word, in] = read_in_loops(item, kernel, {"groups", "blocks"});
+        int cache = 1;
+        const auto [by, word, in] = read_in_loops(item, kernel, {"groups", "blocks"}, &cache);
         std::erase_if(s.prefetches, [&](const Prefetch& other) { return other.variable == variable; });
-        s.prefetches.push_back({variable, in, by, word == "blocks" ? Fetched::blocks : Fetched::groups});
+        s.prefetches.push_back({variable, in, by, word == "blocks" ? Fetched::blocks : Fetched::groups, cache});
     }
 
     /// "groups 1, in E": the statement runs for the group before, in the loops of E; "groups 0, in E": in its own group.
@@ -296,7 +297,8 @@ private:
         std::string word;
         int in = -1;
     };
-    InLoops read_in_loops(const ScheduleItem& item, const TileKernel& kernel, const std::vector<std::string>& words) {
+    InLoops read_in_loops(const ScheduleItem& item, const TileKernel& kernel, const std::vector<std::string>& words,
+                          int* cache = nullptr) {
         InLoops out;
         const std::vector<std::string> statements = atom_names(kernel);
         for (const ScheduleClause& c : item.clauses) {
@@ -305,9 +307,12 @@ private:
                 check_rest(c, 0, {});
             } else if (c.word == "in") {
                 out.in = statement_of(c, statements);
+            } else if (cache && c.word == "cache") {
+                *cache = small_of(c, 1);
+                check_rest(c, 0, {});
             } else {
                 fail("bad-schedule", c.range, fmt::format("'{}' cannot be read in a line '{}'", c.word, item.kind),
-                     fmt::format("{} or in", join(words, ", ")));
+                     fmt::format("{}{} or in", join(words, ", "), cache ? ", cache" : ""));
             }
         }
         if (diagnostics_.empty() && (out.word.empty() || out.in < 0))

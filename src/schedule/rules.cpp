@@ -96,13 +96,17 @@ private:
         if (a.row_axis >= 0) points.push_back(a.row_axis);
         check_axes(field, name, "points", points, targets);
         check_axes(field, name, "reduced axes", reduced, compute.reduce ? compute.reduce_axes : std::vector<AxisId>{});
-        if (compute.reduce && !step.is_whole && registers_of(a) > k_.unit.registers)
-            report(
-                field,
-                "the block of {} takes {} registers of {}: {} rows × {} vectors, {} operand{} and a broadcast; {} rows "
-                "fit",
-                name, registers_of(a), k_.unit.registers, a.rows, a.vectors, a.vectors, a.vectors == 1 ? "" : "s",
-                std::max(1, (k_.unit.registers - 1) / a.vectors - 1));
+        if (compute.reduce && !step.is_whole && registers_of(a) > k_.unit.registers) {
+            const int operands = registers_of(a) - a.rows * a.vectors - 1;
+            const bool is_too_wide = a.rows == 1;
+            report(field,
+                   "the block of {} takes {} registers of {}: {} row{} × {} vectors, {} operand{} and a broadcast; {} {} fit",
+                   name, registers_of(a), k_.unit.registers, a.rows, a.rows == 1 ? "" : "s", a.vectors, operands,
+                   operands == 1 ? "" : "s",
+                   is_too_wide ? (k_.unit.registers - 1) / (a.across ? 1 : 2) - (a.across ? 1 : 0)
+                               : std::max(1, (k_.unit.registers - 1) / a.vectors - 1),
+                   is_too_wide ? "vectors" : "rows");
+        }
         if (a.cut_axis >= 0 && (!compute.reduce || *compute.reduce != ReduceOp::sum || a.across || step.is_whole ||
                                 a.cut < 1 || !contains(a.reduced, a.cut_axis)))
             report(field, "{} cannot be cut along {}: only sums are, along a loop of theirs", name, axis_name(a.cut_axis));
@@ -397,6 +401,8 @@ private:
             else if (const Atom& atom = k_.atom(*in); is_blocks && p.ahead.value * atom.rows >= k_.extent(atom.row_axis))
                 report({"prefetch", name}, "{} is fetched {} blocks of {} rows ahead, and it has {} rows", name,
                        p.ahead.value, atom.rows, k_.extent(atom.row_axis));
+            if (p.cache < 1 || p.cache > 2)
+                report({"prefetch", name}, "{} is fetched into cache {}, and caches of one core are 1 and 2", name, p.cache);
             if (!is_blocks && p.ahead.value >= k_.num_groups())
                 report({"prefetch", name}, "{} is fetched {} groups ahead, and there are {}", name, p.ahead.value,
                        k_.num_groups());

@@ -99,6 +99,7 @@ struct Prefetch {
     int atom = -1;
     Choice ahead;  ///< groups or blocks; 0: it is not fetched ahead
     Fetched fetched = Fetched::groups;
+    int cache = 1;  ///< that it is fetched into, counted from the core: 1 or 2
     friend bool operator==(const Prefetch&, const Prefetch&) = default;
 };
 

@@ -41,6 +41,7 @@ CopyAtoms copy_atoms(const Machine& gpu);
 /// with a value in every thread, whatever its type.
 struct VectorUnit {
     int bytes = 64, registers = 32, line_bytes = 64;
+    int chains = 8;  ///< of dependent multiply-adds that keep the unit busy: their latency over the clocks of one
     int warp_threads = 0;          ///< 0: vectors of so many bytes
     std::int64_t block_bytes = 0;  ///< of the core's memory that a block of warps may use; a larger arena lies in memory
     std::int64_t share_bytes = 0;          ///< of it that one has where several share a core

@@ -82,6 +82,8 @@ public:
     [[nodiscard]] const Derived& derived() const { return derived_; }
     [[nodiscard]] const Extents& extents() const { return extents_; }
     [[nodiscard]] std::int64_t lanes() const { return lanes_; }
+    /// Clocks of a core for a vector of multiply-adds.
+    [[nodiscard]] double fma_clocks() const { return clocks_a_vector_[0]; }
     [[nodiscard]] std::string level_name() const { return machine_.levels[core_level_].name; }
     /// What one core may use of its memory for tiles: three quarters of it, the rest being for code, stacks and lines on their way.
     /// A GPU's shared memory has nothing else in it.
