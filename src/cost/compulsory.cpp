@@ -42,15 +42,18 @@ bool may_skip(const Kernel& kernel) {
     });
 }
 
-/// Clocks of one core for one operation. A division may become a product, and an error function an exponential.
+/// Clocks of one core for one operation. A division may become a product, an exponential one of a difference that is known not to be positive,
+/// and an error function an exponential.
 double least_clocks(const Machine& machine, OpKind kind) {
-    const auto clocks = [&](OpKind of) {
-        const double rate = per_clock(machine, std::string(name(of)), DType::f32);
+    const auto clocks = [&](const std::string& unit) {
+        const double rate = per_clock(machine, unit, DType::f32);
         return rate > 0 ? 1 / rate : 0;
     };
-    if (kind == OpKind::div) return std::min(clocks(kind), clocks(OpKind::simple));
-    if (kind == OpKind::erf) return std::min(clocks(kind), clocks(OpKind::exp));
-    return clocks(kind);
+    const std::string own(name(kind));
+    if (kind == OpKind::div) return std::min(clocks(own), clocks("simple"));
+    if (kind == OpKind::exp) return std::min(clocks(own), clocks("exp_nonpositive"));
+    if (kind == OpKind::erf) return std::min(clocks(own), clocks("exp"));
+    return clocks(own);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "emit/emit_index.hpp"
 #include "emit/operator_text.hpp"
 #include "schedule/error_function.hpp"
+#include "schedule/maxima.hpp"
 #include "schedule/quotients.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
@@ -25,7 +26,8 @@ BodyWriter::BodyWriter(const Frame& frame, const Step& step, std::vector<AxisId>
       names_(names),
       whole_values_(frame),
       polynomials_(polynomial_part(frame, step)),
-      near_erf_(near_erf(frame, step)) {}
+      near_erf_(near_erf(frame, step)),
+      nonpositive_(nonpositive_exponentials(frame, step)) {}
 
 ValueId BodyWriter::add_root(const Expr& e, int level, bool vectors, bool rows, bool whole) {
     const auto* b = as<Binary>(e);

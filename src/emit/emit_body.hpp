@@ -115,6 +115,7 @@ private:
     ValueId lower_whole(const Expr& e, Kind kind);
     ValueId lower_whole_binary(const Binary& b, Kind kind);
     ValueId lower(const Expr& e);
+    ValueId nonpositive_exponential(const Binary& difference);
     ValueId lower_unary(const Unary& u);
     ValueId lower_binary(const Binary& b);
     ValueId axis_index(AxisId axis, bool whole = false);
@@ -151,6 +152,7 @@ private:
     WholeValues whole_values_;
     std::optional<PolynomialPart> polynomials_;
     const Unary* near_erf_;
+    std::vector<const Unary*> nonpositive_;
 };
 
 }  // namespace napkin::writers

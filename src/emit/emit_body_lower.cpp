@@ -293,6 +293,7 @@ ValueId BodyWriter::read_value(const Read& r) {
 
 ValueId BodyWriter::lower_unary(const Unary& u) {
     if (u.op == UnaryOp::exp && has_powers_of_two() && !at(lower(u.a)).is_constant) return exponential(u.a, 1);
+    if (contains(nonpositive_, &u)) return nonpositive_exponential(*as<Binary>(u.a));
     const ValueId a = lower(u.a);
     if (at(a).is_constant) return number(apply(u.op, at(a).constant));
     if (u.op == UnaryOp::logical_not) {
@@ -305,6 +306,12 @@ ValueId BodyWriter::lower_unary(const Unary& u) {
     if (&u == near_erf_) return call("near_erf", {x});
     const OperatorText text = operator_text(u.op);
     return op(std::string(text.pattern), {x}, text.precedence, {text.operands[0]}, text.precedence == 4);
+}
+
+ValueId BodyWriter::nonpositive_exponential(const Binary& difference) {
+    ValueId value = as_number(lower(difference.a));
+    if (!as<Read>(difference.a)) value = call("keep", {value});
+    return call("exp_nonpositive", {arithmetic(BinaryOp::sub, value, as_number(lower(difference.b)))});
 }
 
 /// Of single numbers a GPU computes powers of two, of which all exponentials are made.

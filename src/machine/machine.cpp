@@ -18,10 +18,12 @@ struct StandIn {
 };
 StandIn stand_in(const std::string& unit) {
     static const std::map<std::string, StandIn> known{
-        {"simple", {"fma", 1}},   {"max", {"simple", 2}},     {"load", {"fma", 1}},     {"store", {"fma", 2}},
-        {"div", {"fma", 8}},      {"sqrt", {"fma", 12}},      {"exp", {"fma", 11}},     {"log", {"fma", 14}},
-        {"tanh", {"fma", 18}},    {"erf", {"fma", 22}},       {"sin", {"fma", 20}},     {"pow", {"fma", 30}},
-        {"widen", {"simple", 2}}, {"broadcast", {"load", 1}}, {"narrow", {"simple", 4}}};
+        {"simple", {"fma", 1}},   {"max", {"simple", 2}},   {"load", {"fma", 1}},
+        {"store", {"fma", 2}},    {"div", {"fma", 8}},      {"sqrt", {"fma", 12}},
+        {"exp", {"fma", 11}},     {"log", {"fma", 14}},     {"exp_nonpositive", {"exp", 1}},
+        {"tanh", {"fma", 18}},    {"erf", {"fma", 22}},     {"sin", {"fma", 20}},
+        {"pow", {"fma", 30}},     {"widen", {"simple", 2}}, {"broadcast", {"load", 1}},
+        {"narrow", {"simple", 4}}};
     return value_or(known, unit, StandIn{"fma", 16});
 }
 

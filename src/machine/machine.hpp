@@ -117,7 +117,7 @@ struct ThreadLimits {
 
 /// A unit of a core and its rate: operations a clock by type. All but "tensor" count values.
 struct Unit {
-    /// An operation kind of tile/work.hpp; "max" (and minimum, which keep NaN); "load", "store", "broadcast" (one value loaded into all
+    /// An operation kind of tile/work.hpp; "exp_nonpositive" (schedule/maxima.hpp); "max" (and minimum, which keep NaN); "load", "store", "broadcast" (one value loaded into all
     /// lanes); "widen" and "narrow" (conversion of a storage type as it is loaded and stored); "tensor" counts multiply-adds, as "fma" does.
     std::string name;
     std::map<DType, Figure> per_clock;

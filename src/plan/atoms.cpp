@@ -132,7 +132,8 @@ private:
         Atom more = atom;
         more.vectors = std::min(kernel_.unit.chains, kernel_.unit.registers / 2);
         more.vectors = fitting_block(vectors, more.vectors);
-        while (more.vectors > atom.vectors && !takes_blocks(atom.vector_axis, more.vectors * kernel_.lanes)) --more.vectors;
+        while (more.vectors > atom.vectors && !takes_blocks(atom.vector_axis, more.vectors * kernel_.lanes))
+            --more.vectors;
         if (more.vectors > atom.vectors) atom = more;
     }
 

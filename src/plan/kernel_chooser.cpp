@@ -209,7 +209,8 @@ private:
         // Panels of whole lines, where they are as fast: what is fetched ahead is asked for once a line.
         const int line = schedules_.unit().line_bytes / schedules_.unit().bytes;
         if (!hand_.vectors && best.shape.vectors < line && line <= std::min(wanted, by_registers))
-            if (RatedShape rated = rated_in_panels(axis, line); rated.seconds < best.seconds * (1 + tolerance)) best = rated;
+            if (RatedShape rated = rated_in_panels(axis, line); rated.seconds < best.seconds * (1 + tolerance))
+                best = rated;
         return best.shape;
     }
 

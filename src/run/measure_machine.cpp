@@ -98,6 +98,7 @@ private:
                                           {"div", "vectors from L1", 16},
                                           {"sqrt", "vectors from L1", 16},
                                           {"exp", "vectors from L1, napkin's own function", 16},
+                                          {"exp_nonpositive", "vectors from L1, napkin's own function", 16},
                                           {"log", "vectors from L1, napkin's own function", 16},
                                           {"tanh", "vectors from L1, napkin's own function", 16},
                                           {"erf", "vectors from L1, napkin's own function", 16},

@@ -9,6 +9,7 @@
 
 #include "diagram/guards.hpp"
 #include "machine/block_machine.hpp"
+#include "schedule/maxima.hpp"
 #include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
@@ -37,49 +38,27 @@ AxisId other_axis(const ScheduledKernel& kernel, const Read& r, AxisId axis, int
 }
 
 /// Sees that what a statement computes is at most 1 in size, so that it may be rounded to a type of a narrow range: factors of a product
-/// are, and exponentials of a value less a maximum over all such values. What is read has to be computed before it is read: a maximum that
-/// is brought up to date later may be less than the value.
+/// are, and exponentials of a value less a maximum over all such values.
 class AtMostOne {
 public:
-    explicit AtMostOne(const ScheduledKernel& kernel) : kernel_(kernel) {}
+    explicit AtMostOne(const ScheduledKernel& kernel) : kernel_(kernel), maxima_(kernel) {}
 
     [[nodiscard]] bool variable(VariableId id) const {
-        const std::optional<std::size_t> step = definition(id);
-        return step && !compute(*step).reduce && expression(compute(*step).body, *step);
+        const std::optional<std::size_t> step = maxima_.definition(id);
+        if (!step) return false;
+        const auto& compute = std::get<Compute>(*kernel_.steps[*step].statement);
+        return !compute.reduce && expression(compute.body, *step);
     }
 
 private:
-    [[nodiscard]] const Compute& compute(std::size_t step) const {
-        return std::get<Compute>(*kernel_.steps[step].statement);
-    }
-    /// The one step that computes the variable; none where none or several do.
-    [[nodiscard]] std::optional<std::size_t> definition(VariableId id) const {
-        std::optional<std::size_t> found;
-        for (std::size_t s = 0; s < kernel_.steps.size(); ++s) {
-            const auto* compute = std::get_if<Compute>(kernel_.steps[s].statement);
-            if (!compute || compute->variable != id) continue;
-            if (found) return std::nullopt;
-            found = s;
-        }
-        return found;
-    }
-    /// Every step that computes something that the expression reads stands before the given one.
-    [[nodiscard]] bool is_known_before(const Expr& e, std::size_t step) const {
-        const std::vector<ArrayId> arrays = read_arrays(e);
-        for (std::size_t s = step; s < kernel_.steps.size(); ++s)
-            if (const auto* compute = std::get_if<Compute>(kernel_.steps[s].statement);
-                compute && contains(arrays, compute->variable))
-                return false;
-        return true;
-    }
-
     /// As step `reader` finds it.
     [[nodiscard]] bool expression(const Expr& e, std::size_t reader) const {
         if (const auto* c = as<Constant>(e)) return std::abs(c->value) <= 1;
         if (const auto* s = as<Select>(e)) return expression(s->a, reader) && expression(s->b, reader);
         if (const auto* u = as<Unary>(e)) {
             const auto* difference = u->op == UnaryOp::exp ? as<Binary>(u->a) : nullptr;
-            return difference && difference->op == BinaryOp::sub && dominates(difference->b, difference->a, reader);
+            return difference && difference->op == BinaryOp::sub &&
+                   maxima_.dominates(difference->b, difference->a, reader, Dominance::nearly);
         }
         const auto* b = as<Binary>(e);
         if (!b) return false;
@@ -89,29 +68,8 @@ private:
         return exponent && exponent->value <= 0 && as<AxisSize>(b->a);
     }
 
-    /// `m` is a maximum of such values, or 0 where that is infinite: then all of them are -inf, or the result is infinite anyway.
-    [[nodiscard]] bool dominates(const Expr& m, const Expr& value, std::size_t reader) const {
-        if (const auto* s = as<Select>(m)) {
-            const auto* zero = as<Constant>(s->a);
-            return zero && zero->value == 0 && is_infinite(s->condition, s->b) && dominates(s->b, value, reader);
-        }
-        const auto* r = as<Read>(m);
-        const std::optional<std::size_t> step = r ? definition(r->array) : std::nullopt;
-        if (!step || *step >= reader) return false;
-        if (!compute(*step).reduce) return dominates(compute(*step).body, value, *step);
-        return *compute(*step).reduce == ReduceOp::max && equal(compute(*step).body, value) &&
-               is_known_before(value, *step);
-    }
-    /// The condition says that m, or its size, is infinite.
-    [[nodiscard]] static bool is_infinite(const Expr& condition, const Expr& m) {
-        const auto* test = as<Binary>(condition);
-        const auto* bound = test && test->op == BinaryOp::eq ? as<Constant>(test->b) : nullptr;
-        if (!bound || !std::isinf(bound->value)) return false;
-        const auto* size = as<Unary>(test->a);
-        return equal(test->a, m) || (size && size->op == UnaryOp::abs && equal(size->a, m));
-    }
-
     const ScheduledKernel& kernel_;
+    Maxima maxima_;
 };
 
 /// Registers of a thread beside its accumulators without which the assembler takes no wgmma (CUDA 13.0, ptxas C7602: 154 for 128 of them), at the

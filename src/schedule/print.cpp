@@ -105,8 +105,8 @@ private:
     }
 
     /// What runs so many groups or blocks from the one at hand, in the loops of a statement. Clauses end with the line; a reason behind them is a comment.
-    [[nodiscard]] static std::string in_loops_of(std::string_view word, const Choice& choice, const std::string& statement,
-                                                 const std::string& rest = "") {
+    [[nodiscard]] static std::string in_loops_of(std::string_view word, const Choice& choice,
+                                                 const std::string& statement, const std::string& rest = "") {
         std::string out = fmt::format("{} {}, in {}{}", word, choice.value, statement, rest);
         if (choice.by_hand || !choice.reason.empty())
             out += fmt::format("  # {}{}{}", choice.by_hand ? hand_mark : "",

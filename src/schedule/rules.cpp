@@ -100,7 +100,8 @@ private:
             const int operands = registers_of(a) - a.rows * a.vectors - 1;
             const bool is_too_wide = a.rows == 1;
             report(field,
-                   "the block of {} takes {} registers of {}: {} row{} × {} vectors, {} operand{} and a broadcast; {} {} fit",
+                   "the block of {} takes {} registers of {}: {} row{} × {} vectors, {} operand{} and a broadcast; {} "
+                   "{} fit",
                    name, registers_of(a), k_.unit.registers, a.rows, a.rows == 1 ? "" : "s", a.vectors, operands,
                    operands == 1 ? "" : "s",
                    is_too_wide ? (k_.unit.registers - 1) / (a.across ? 1 : 2) - (a.across ? 1 : 0)

@@ -41,7 +41,6 @@ CopyAtoms copy_atoms(const Machine& gpu);
 /// with a value in every thread, whatever its type.
 struct VectorUnit {
     int bytes = 64, registers = 32, line_bytes = 64;
-    int chains = 8;  ///< of dependent multiply-adds that keep the unit busy: their latency over the clocks of one
     int warp_threads = 0;          ///< 0: vectors of so many bytes
     std::int64_t block_bytes = 0;  ///< of the core's memory that a block of warps may use; a larger arena lies in memory
     std::int64_t share_bytes = 0;          ///< of it that one has where several share a core
@@ -50,6 +49,7 @@ struct VectorUnit {
     CopyAtoms copies = {};
     int blocks_a_core = 1;  ///< that a core is to hold at a time: a thread may have so many registers that they fit
     std::int64_t reread_bytes = 0;  ///< of tiles that later blocks read again, which the cache of all cores holds meanwhile
+    int chains = 8;  ///< of dependent multiply-adds that keep a CPU's unit busy: their latency over the clocks of one
     friend bool operator==(const VectorUnit&, const VectorUnit&) = default;
 };
 

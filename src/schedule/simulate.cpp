@@ -14,6 +14,7 @@
 #include "schedule/error_function.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/group_order.hpp"
+#include "schedule/maxima.hpp"
 #include "schedule/quotients.hpp"
 #include "schedule/simulate_parts.hpp"
 #include "schedule/warpgroups.hpp"
@@ -35,6 +36,7 @@ Simulator::Simulator(const Derived& derived, const Kernel& kernel, const TileKer
     for (std::size_t k = 0; k < num_op_kinds; ++k)
         clocks_a_vector_[k] = clocks(std::string(name(static_cast<OpKind>(k))));
     load_clocks_ = clocks("load"), store_clocks_ = clocks("store"), broadcast_clocks_ = clocks("broadcast");
+    nonpositive_clocks_ = clocks("exp_nonpositive");
     exponent_ = std::log(2.0) / std::log(machine.beside_factor.value);
     for (const StatementWork& s : work_) {
         std::vector<AxisId> axes = s.target_axes;
@@ -87,6 +89,16 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
         pipes.arithmetic += clocks;
     };
     const bool has_near_erf = counts(work, OpKind::erf) && near_erf(k, step);
+    if (counts(work, OpKind::exp))
+        for (const Unary* u : nonpositive_exponentials(k, step)) {
+            // Instead of what is counted below for any; a product that is rounded before the difference is an operation of its own.
+            const double product = as<Read>(as<Binary>(u->a)->a) ? 0
+                                                                 : clocks_a_vector_[at(static_cast<int>(OpKind::simple))];
+            const double clocks = block.points(free_axes(u->a)) *
+                                  (product + nonpositive_clocks_ - clocks_a_vector_[at(static_cast<int>(OpKind::exp))]);
+            pipes.by_kind[at(static_cast<int>(OpKind::exp))] += clocks;
+            pipes.arithmetic += clocks;
+        }
     for (const OpCount& op : work.ops) {
         const double times = static_cast<double>(op.count) * block.points(op.axes);
         const bool is_near = has_near_erf && op.kind == OpKind::erf;

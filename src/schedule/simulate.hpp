@@ -187,10 +187,10 @@ private:
     std::int64_t lanes_ = 1;
     std::size_t core_level_ = 0;
     double exponent_ = 1;  ///< of the norm by which pipes join that run beside each other
-    std::array<double, num_op_kinds> clocks_a_vector_{};                ///< by OpKind
-    std::vector<std::vector<AxisId>> work_axes_;                        ///< by statement
-    std::vector<std::string> pipe_names_;                               ///< by level: the pipe into it
-    double load_clocks_ = 1, store_clocks_ = 1, broadcast_clocks_ = 1;  ///< of one vector
+    std::array<double, num_op_kinds> clocks_a_vector_{};  ///< by OpKind
+    std::vector<std::vector<AxisId>> work_axes_;          ///< by statement
+    std::vector<std::string> pipe_names_;                 ///< by level: the pipe into it
+    double load_clocks_ = 1, store_clocks_ = 1, broadcast_clocks_ = 1, nonpositive_clocks_ = 1;  ///< of one vector
 };
 
 }  // namespace napkin

@@ -23,7 +23,7 @@ namespace napkin_cpu {
     extern "C" void name##_single_##T(const T* x, T* y, long n) { for (long i = 0; i < n; ++i) y[i] = name(x[i]); }
 #define OVER_BOTH(name) OVER(name, float) OVER(name, double)
 OVER_BOTH(exp) OVER_BOTH(exp2) OVER_BOTH(log) OVER_BOTH(tanh) OVER_BOTH(erf) OVER_BOTH(sin) OVER_BOTH(cos) OVER_BOTH(sqrt) OVER_BOTH(rsqrt)
-OVER_BOTH(floor) OVER_BOTH(abs)
+OVER_BOTH(floor) OVER_BOTH(abs) OVER_BOTH(exp_nonpositive)
 OVER_BOTH(round_f64) OVER_BOTH(round_f32) OVER_BOTH(round_f16) OVER_BOTH(round_bf16) OVER_BOTH(round_e4m3) OVER_BOTH(round_e5m2)
 #define OVER2(name, T) extern "C" void name##_##T(const T* x, const T* y, T* z, long n) { \
     for (long i = 0; i < n; i += lanes<T>) store(z + i, name(load(x + i), load(y + i))); }
@@ -232,6 +232,31 @@ TEST_P(Prelude, ExponentialsOfOrdinaryNumbersAreAccurateWhateverIsBesideThem) {
         if (mixed[i] != x[i]) continue;
         ASSERT_EQ(beside[i], alone[i]) << x[i];
     }
+}
+
+// Of a difference that is rounded: by less than half of what that changes. What is below the normal range is 0, or comes out as it is.
+TEST_P(Prelude, ExponentialsOfDifferencesAreAccurateUpToWhatThoseAreRounded) {
+    std::vector<float> x;
+    for (int i = 0; i < 40000; ++i) x.push_back(-87.3f * static_cast<float>(i) / 40000);
+    for (float size = 0x1p-149f; size < 1; size *= 2) x.push_back(-size);
+    const std::vector<float> y = apply("exp_nonpositive", x);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        ASSERT_LE(ulps(y[i], std::exp(static_cast<long double>(x[i]))), 1.4 + 0.225 * std::fabs(x[i])) << x[i];
+        ASSERT_LE(y[i], 1.0f) << x[i];
+    }
+    const float infinity = std::numeric_limits<float>::infinity(), undefined = std::numeric_limits<float>::quiet_NaN();
+    const std::vector<float> far = {-87.34f, -87.5f, -88.0f, -88.03f, -89.0f, -104.0f, -1e9f, -1e38f, -infinity};
+    const std::vector<float> small = apply("exp_nonpositive", far);
+    for (std::size_t i = 0; i < far.size(); ++i) {
+        EXPECT_GE(small[i], 0.0f) << far[i];
+        EXPECT_LT(small[i], std::numeric_limits<float>::min()) << far[i];
+        if (far[i] < -105) {
+            EXPECT_EQ(small[i], 0.0f) << far[i];
+        }
+    }
+    EXPECT_TRUE(std::isnan(apply("exp_nonpositive", std::vector<float>{undefined})[0]));
+    const std::vector<double> wide = {0.0, -1.0, -700.0, -std::numeric_limits<double>::infinity()};
+    expect_accurate(wide, apply("exp_nonpositive", wide), accuracies[0]);
 }
 
 TEST_P(Prelude, PowAgreesWithTheCLibrary) {

@@ -178,6 +178,14 @@ TEST_F(ScheduleRules, TilesAheadAndStoresPastTheCachesAreForWhatGoesAlongMemory)
     EXPECT_THAT(fetched("G", "E"), HasSubstr("G cannot be fetched ahead in E: every group reads the same tile"));
     EXPECT_THAT(fetched("E", "Y"), HasSubstr("it is not read where it lies in memory"));
     EXPECT_THAT(fetched("X", "E", 1 << 20), HasSubstr("X is fetched 1048576 groups ahead, and there are"));
+    const auto into = [&](int cache) {
+        const auto atom = static_cast<int>(std::find(names.begin(), names.end(), "E") - names.begin());
+        return broken(k, [&](KernelSchedule& s) {
+            s.prefetches = {{variable(k, "X"), atom, {1, "", true}, Fetched::groups, cache}};
+        });
+    };
+    EXPECT_EQ(into(2), "");
+    EXPECT_THAT(into(3), HasSubstr("X is fetched into cache 3, and caches of one core are 1 and 2"));
     const ScheduledKernel attention = k_;
     const auto at_s = atom_names(*attention.kernel);
     EXPECT_THAT(broken(attention,

@@ -170,6 +170,9 @@ TEST(Schedule, WrongTexts) {
     EXPECT_EQ(code(kernel + "  prefetch K in S"), "bad-schedule");
     EXPECT_EQ(code(kernel + "  prefetch K blocks 2, in S\n"), "none");
     EXPECT_EQ(code(kernel + "  prefetch K groups 0, in S\n"), "none");
+    EXPECT_EQ(code(kernel + "  prefetch K groups 0, in S, cache 2\n"), "none");
+    EXPECT_EQ(code(kernel + "  prefetch K groups 0, in S, cache\n"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  prefetch K groups 0, in S, cache 2 near\n"), "bad-schedule");
     EXPECT_EQ(code(kernel + "  defer P groups 1, in S"), "none");
     EXPECT_EQ(code(kernel + "  defer P groups 1"), "bad-schedule");
     EXPECT_EQ(code(kernel + "  defer P in S"), "bad-schedule");

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "derive/derive.hpp"
+#include "emit/cpu/emit.hpp"
 #include "machine/machine.hpp"
 #include "plan/choose.hpp"
 #include "plan/choose_form.hpp"
@@ -48,7 +49,7 @@ Machine machine(double first_cache) {
     return m;
 }
 
-std::optional<KernelPlan> plan_for(const Machine& on, const std::string& schedule = "", const char* text = norm) {
+Result<Plan> whole_plan(const Machine& on, const std::string& schedule, const char* text) {
     const auto diagram = parse_diagram(std::make_shared<const Source>(Source{"<test>", text}));
     EXPECT_TRUE(diagram.ok()) << render(diagram.errors());
     const auto derived = derive(*diagram);
@@ -56,7 +57,10 @@ std::optional<KernelPlan> plan_for(const Machine& on, const std::string& schedul
     PlanOptions options;
     if (!schedule.empty())
         options.file = std::make_shared<const Source>(Source{"a.schedule", "kernel Y\n  " + schedule + "\n"});
-    auto plan = choose_plan(choose_form(*derived, *sizes, on), *sizes, on, {}, options);
+    return choose_plan(choose_form(*derived, *sizes, on), *sizes, on, {}, options);
+}
+std::optional<KernelPlan> plan_for(const Machine& on, const std::string& schedule = "", const char* text = norm) {
+    auto plan = whole_plan(on, schedule, text);
     EXPECT_TRUE(plan.ok()) << render(plan.errors());
     if (!plan.ok() || plan->kernels.size() != 1) return std::nullopt;
     return std::move(plan->kernels[0]);
@@ -100,6 +104,50 @@ TEST(TilesAhead, LetWhatComesAndGoesRunBesideAllThatIsComputed) {
     EXPECT_GT(cached->time.seconds, 1.2 * fits->time.seconds)
         << "a line that is stored through the caches is read first";
     EXPECT_EQ(rows(*exceeds).value, 32) << "what is by hand stays";
+}
+
+// Where the first cache does not hold what is fetched ahead beside what it is at hand, they would displace each other there.
+TEST(TilesAhead, ComeIntoTheSecondCacheWhereTheFirstDoesNotHoldThem) {
+    const auto cache = [](double first_cache, const std::string& schedule) {
+        const auto plan = plan_for(machine(first_cache), "group r 1" + schedule, softmax);
+        EXPECT_TRUE(plan);
+        return plan && plan->schedule().prefetches.size() == 1 ? plan->schedule().prefetches[0].cache : 0;
+    };
+    // Rows of X at hand and ahead, E and G are of 8 KiB each.
+    EXPECT_EQ(cache(36.0 * 1024, ""), 1);
+    EXPECT_EQ(cache(30.0 * 1024, ""), 2);
+    EXPECT_EQ(cache(30.0 * 1024, "\n  prefetch X groups 1, in E"), 1) << "what is by hand stays";
+    EXPECT_EQ(cache(36.0 * 1024, "\n  prefetch X groups 1, in E, cache 2"), 2);
+    const auto plan = plan_for(machine(30.0 * 1024), "group r 1", softmax);
+    ASSERT_TRUE(plan);
+    EXPECT_THAT(to_string(*plan->scheduled.program, *plan->scheduled.kernel, plan->schedule()),
+                HasSubstr("prefetch X     groups 1, in E, cache 2  # "));
+    const auto whole = whole_plan(machine(30.0 * 1024), "group r 1", softmax);
+    EXPECT_THAT(cpu::emit(whole.value().program()).text, HasSubstr("prefetch<64, 64, 2>(&X_ahead["));
+}
+
+// A vector of 32 bytes is half a line; of a vector each, a line would be asked for twice.
+TEST(TilesAhead, AreAskedForOnceALine) {
+    const auto plan = plan_for(machine(36.0 * 1024), "group r 1", softmax);
+    ASSERT_TRUE(plan);
+    EXPECT_EQ(plan->schedule().panel_vectors, 2);
+}
+
+// One maximum of a row waits for the other: as many beside each other as the latency takes keep the unit busy.
+TEST(Chains, AreAsManyAsHideTheLatencyOfEach) {
+    const auto vectors = [](double latency, const char* text) {
+        Machine m = machine(36.0 * 1024);
+        m.fma_latency_clocks = {latency, "test"};
+        const auto plan = plan_for(m, "group r 1", text);
+        EXPECT_TRUE(plan);
+        std::vector<int> out;
+        for (const Atom& atom : plan->schedule().atoms)
+            if (atom.across) out.push_back(atom.vectors);
+        return out;
+    };
+    EXPECT_EQ(vectors(4, softmax), (std::vector<int>{8, 8}));
+    EXPECT_EQ(vectors(2, softmax), (std::vector<int>{4, 4}));
+    EXPECT_EQ(vectors(40, softmax), (std::vector<int>{8, 8})) << "half of the registers";
 }
 
 // The exponentials take as long as reading and writing do; what is stored beside none of them takes time of its own.
@@ -177,7 +225,7 @@ TEST(Deferral, IsRefusedWhereItWouldReadOrWriteAnotherGroup) {
                 HasSubstr("Y is deferred by 1 of 1 groups"));
     EXPECT_THAT(refused(k, "Y", "E", 1, [&](KernelSchedule& s) { s.group.begin()->second.value = 3; }),
                 HasSubstr("some groups have fewer points than others"));
-    EXPECT_THAT(refused(k, "Y", "E", 1, [&](KernelSchedule& s) { s.atoms[at(atom("Y"))].vectors = 2; }),
+    EXPECT_THAT(refused(k, "Y", "E", 1, [&](KernelSchedule& s) { s.atoms[at(atom("Y"))].vectors = 4; }),
                 HasSubstr("the two do not run the same blocks in the same loops"));
     EXPECT_THAT(refused(k, "Y", "E", 1, [&](KernelSchedule& s) { s.prefetches.at(0).atom = atom("Y"); }),
                 HasSubstr("tiles are fetched ahead in its own loops"));

@@ -1,0 +1,40 @@
+#pragma once
+// Which of a kernel's values are maxima over others, so that an exponential of the difference is at most 1.
+#include <optional>
+#include <vector>
+
+#include "schedule/scheduled.hpp"
+
+namespace napkin {
+
+/// How a maximum bounds its values.
+enum class Dominance : std::uint8_t {
+    exactly,  ///< none of them is above it: 0 stands in for it only where it is -inf, as all of them are then
+    nearly,   ///< 0 may stand in for it also where it is +inf, as the result is infinite anyway
+};
+
+class Maxima {
+public:
+    explicit Maxima(const ScheduledKernel& kernel) : kernel_(kernel) {}
+
+    /// The one step that computes the variable; none where none or several do.
+    [[nodiscard]] std::optional<std::size_t> definition(VariableId id) const;
+
+    /// As step `reader` finds both, `m` is a maximum over values, `value` among them, or 0 where that is infinite. What is read has to be computed before
+    /// it is read: a maximum that is brought up to date later may be less than the value.
+    [[nodiscard]] bool dominates(const Expr& m, const Expr& value, std::size_t reader, Dominance how) const;
+
+private:
+    [[nodiscard]] const Compute& compute(std::size_t step) const;
+    [[nodiscard]] bool is_known_before(const Expr& e, std::size_t step) const;
+    [[nodiscard]] bool is_read_in_place(const Read& r) const;
+
+    const ScheduledKernel& kernel_;
+};
+
+/// The exponentials of the step that a CPU computes as `exp_nonpositive` (emit/cpu/prelude_math.inc): of a variable's value, its product with a number or a choice
+/// between such ones, less a maximum over these. The product is rounded before the maximum is subtracted, as it was for that: rounded once with the difference, it might
+/// be above it.
+std::vector<const Unary*> nonpositive_exponentials(const ScheduledKernel& kernel, const Step& step);
+
+}  // namespace napkin
