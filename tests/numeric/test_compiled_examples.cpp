@@ -1,4 +1,5 @@
-// Every example compiled at ragged sizes and random plans, many to a module, on every kind of inputs: right kernels are never bad.
+// Every example compiled at ragged sizes and random plans for every width of vectors, many to a module, on every kind of inputs: right kernels are never
+// bad.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +37,11 @@ std::optional<Extents> ragged_extents(const Diagram& diagram, std::mt19937_64& r
     return extents_of(diagram, *sizes);
 }
 
-TEST(CompiledExamples, AreNeverBad) {
+class CompiledExamples : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(CompiledExamples, AreNeverBad) {
+    const cpu_case::Width& width = cpu_case::widths().at(GetParam());
+    if (!width.runs_here) GTEST_SKIP() << "this processor lacks " << width.name;
     const std::vector<ExampleDiagram> examples = example_diagrams();
     // A seed is one example, in turn, at sizes of its own.
     const auto [first, last] = seeds(examples.size());
@@ -49,12 +54,12 @@ TEST(CompiledExamples, AreNeverBad) {
             std::mt19937_64 random(seed);
             const auto extents = ragged_extents(example.diagram, random);
             if (!extents) continue;
-            cases.push_back(cpu_case::make_case(example.diagram, *extents, seed, fmt::format("k{}_", seed)));
+            cases.push_back(cpu_case::make_case(example.diagram, *extents, seed, fmt::format("k{}_", seed), {}, width));
             cases.back().probes.assign(std::begin(all_probes), std::end(all_probes));
             cases.back().nan_is_open = false;
             names.push_back(example.name);
         }
-        const auto found = cpu_case::failures(cases);
+        const auto found = cpu_case::failures(cases, width);
         programs += static_cast<int>(cases.size());
         runs += static_cast<int>(cases.size() * std::size(all_probes));
         for (std::size_t k = 0; k < cases.size(); ++k) {
@@ -71,6 +76,12 @@ TEST(CompiledExamples, AreNeverBad) {
     RecordProperty("runs", std::to_string(runs));
     RecordProperty("failures", std::to_string(failures));
 }
+
+INSTANTIATE_TEST_SUITE_P(Widths, CompiledExamples, testing::Range<std::size_t>(0, cpu_case::widths().size()),
+                         [](const auto& tested) {
+                             return std::to_string(cpu_case::widths()[tested.param].vector_bytes) +
+                                    (tested.param == 0 ? "_bytes_of_this_processor" : "_bytes");
+                         });
 
 }  // namespace
 }  // namespace napkin

@@ -1,4 +1,4 @@
-// Random programs compiled, many to a module, on inputs of every kind: each value within the bound of its definition.
+// Random programs compiled for every width of vectors, many to a module, on inputs of every kind: each value within the bound of its definition.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -10,13 +10,15 @@
 namespace napkin {
 namespace {
 
-constexpr int shards = 2;
+constexpr int shards = 4;
 constexpr std::uint64_t random_programs_a_module = 60;
 
 class CompiledPrograms : public testing::TestWithParam<int> {};
 
 TEST_P(CompiledPrograms, ComputeTheirDefinition) {
-    const auto [from, to] = seeds(120);
+    const auto [from, to] = seeds(160);
+    // Widths that do not run here are compiled and not run.
+    const cpu_case::Width& width = cpu_case::widths().at(static_cast<std::size_t>(GetParam()) % cpu_case::widths().size());
     const std::uint64_t shard = static_cast<std::uint64_t>(GetParam());
     const std::uint64_t first = from + (to - from) * shard / shards, last = from + (to - from) * (shard + 1) / shards;
     int failures = 0, kernels = 0;
@@ -24,11 +26,12 @@ TEST_P(CompiledPrograms, ComputeTheirDefinition) {
         std::vector<cpu_case::Case> cases;
         for (; seed < last && cases.size() < random_programs_a_module; ++seed) {
             const Diagram diagram = parsed_program(random_program(seed));
-            cases.push_back(cpu_case::make_case(diagram, random_extents(diagram, seed), seed, fmt::format("k{}", seed)));
+            cases.push_back(
+                cpu_case::make_case(diagram, random_extents(diagram, seed), seed, fmt::format("k{}", seed), {}, width));
             cases.back().probes = {seed % 2 == 0 ? Probe::normal : all_probes[seed / 2 % std::size(all_probes)]};
             kernels += static_cast<int>(cases.back().derived.kernels.size());
         }
-        const auto found = cpu_case::failures(cases);
+        const auto found = cpu_case::failures(cases, width);
         for (std::size_t k = 0; k < cases.size(); ++k) {
             const std::uint64_t number = cases[k].seed;
             if (found[k].empty()) continue;
