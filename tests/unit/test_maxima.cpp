@@ -1,9 +1,10 @@
 // Which exponentials are of a value less a maximum over it, and are computed as such.
 #include "schedule/maxima.hpp"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include "algebra/expr_walk.hpp"
+#include "emit/cpu/emit.hpp"
 #include "plan/choose.hpp"
 #include "support/parsed.hpp"
 
@@ -88,6 +89,18 @@ TEST(Maxima, AreOfCpusInSinglePrecision) {
                       "h200")
                   .nonpositive,
               0);
+}
+
+// Contracted with the difference, the product would be rounded with it alone.
+TEST(Maxima, HaveTheProductsThatTheyAreOverRoundedBeforeTheDifference) {
+    const auto source = [](const std::string& value) {
+        const Derived derived = derived_from("f(X[r, c]) -> Y[r, c]\n    M[r] = max(c) " + value +
+                                             "\n    Y[r, c] = exp(" + value + " - M[r])\nsizes r = 64, c = 256\n");
+        const Machine machine = load_machine("generic-cpu").value();
+        return cpu::emit(choose_plan(derived, bind_sizes(derived.diagram).value(), machine).value().program()).text;
+    };
+    EXPECT_THAT(source("X[r, c] * 0.3"), testing::HasSubstr("exp_nonpositive(keep("));
+    EXPECT_THAT(source("X[r, c]"), testing::HasSubstr("exp_nonpositive(load("));
 }
 
 }  // namespace
