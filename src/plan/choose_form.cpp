@@ -16,6 +16,10 @@ namespace {
 /// Threads that compare forms: with each of them more forms are costed before it is known what is enough against them.
 constexpr std::size_t forms_at_a_time = 2;
 
+/// By how much the whole fold's time of a quick search may exceed that of the form that is the fastest by such searches, and be the lesser one of whole searches:
+/// the one of one new token against a cache (examples/decode.nk) finds 8.3 ms where the whole search finds 6.3 (two cores of an Intel server, 2026-11-27).
+constexpr double near_the_least = 1.25;
+
 bool has_what_is_named(const Derived& alone, const Extents& extents, const std::vector<ScheduleItem>& by_hand) {
     std::vector<ScheduleItem> named;
     for (const ScheduleItem& item : by_hand)
@@ -42,11 +46,8 @@ bool rounds_a_factor(const TileProgram& program) {
     return any_of(program.kernels, [](const TileKernel& kernel) { return rounds_a_factor(kernel, kernel.body); });
 }
 
-}  // namespace
-
-Derived choose_form(const Derived& derived, const Extents& extents, const Machine& machine,
-                    const std::vector<ScheduleItem>& by_hand, const std::shared_ptr<Ratings>& ratings) {
-    KernelTimes known(by_hand.empty() ? ratings : nullptr);
+Derived least_form(const Derived& derived, const Extents& extents, const Machine& machine,
+                   const std::vector<ScheduleItem>& by_hand, KernelTimes& known) {
     return with_least_cost(
         derived,
         [&](const Derived& alone, double enough) {
@@ -56,16 +57,35 @@ Derived choose_form(const Derived& derived, const Extents& extents, const Machin
         forms_at_a_time);
 }
 
+}  // namespace
+
+Derived choose_form(const Derived& derived, const Extents& extents, const Machine& machine,
+                    const std::vector<ScheduleItem>& by_hand, const std::shared_ptr<Ratings>& ratings) {
+    KernelTimes known(by_hand.empty() ? ratings : nullptr);
+    return least_form(derived, extents, machine, by_hand, known);
+}
+
 Derived choose_form_by_plans(const Derived& derived, const Extents& extents, const Machine& machine,
                              const std::vector<ScheduleItem>& by_hand, const std::shared_ptr<Ratings>& ratings) {
-    Derived least = choose_form(derived, extents, machine, by_hand, ratings);
-    // The model of forms takes each product in the widest type of what it reads, where a kernel on a matrix unit rounds what it computes.
-    if (machine.kind != MachineKind::gpu || names_of(least.kernels) == names_of(derived.kernels) ||
-        !rounds_a_factor(expand(derived)))
-        return least;
-    PlanOptions quick{.quick = true, .completion = Completion::for_rating};
-    const auto first = choose_plan(derived, extents, machine, by_hand, quick),
-               other = choose_plan(least, extents, machine, by_hand, quick);
+    KernelTimes known(by_hand.empty() ? ratings : nullptr);
+    Derived least = least_form(derived, extents, machine, by_hand, known);
+    if (names_of(least.kernels) == names_of(derived.kernels)) return least;
+    PlanOptions options;
+    if (machine.kind == MachineKind::gpu) {
+        // The model of forms takes each product in the widest type of what it reads, where a kernel on a matrix unit rounds what it computes.
+        if (!rounds_a_factor(expand(derived))) return least;
+        options.quick = true, options.completion = Completion::for_rating;
+    } else {
+        // A quick search finds less of a long fold's schedules than of its parts'.
+        constexpr double no_limit = std::numeric_limits<double>::infinity();
+        if (!has_what_is_named(derived, extents, by_hand) ||
+            quick_seconds(derived, extents, machine, known, no_limit) >
+                near_the_least * quick_seconds(least, extents, machine, known, no_limit))
+            return least;
+        options.ratings = known.ratings();
+    }
+    const auto first = choose_plan(derived, extents, machine, by_hand, options),
+               other = choose_plan(least, extents, machine, by_hand, options);
     return first && (!other || first->seconds() < other->seconds()) ? derived : least;
 }
 

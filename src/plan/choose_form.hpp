@@ -17,8 +17,8 @@ namespace napkin {
 /// Pre: `extents` binds derived.diagram.
 Derived choose_form(const Derived& derived, const Extents& extents, const Machine& machine,
                     const std::vector<ScheduleItem>& by_hand = {}, const std::shared_ptr<Ratings>& ratings = {});
-/// The same for one plan, which has time for it: where the matrix unit of a GPU may round what the model of forms multiplies as it is, the whole fold
-/// is planned beside the form that the model finds, and the faster one is taken.
+/// The same for one plan, which has time for it: where the matrix unit of a GPU may round what the model of forms multiplies as it is, and where the
+/// whole fold is about as fast on a CPU as the form that quick searches find, both are planned, and the faster one is taken.
 Derived choose_form_by_plans(const Derived& derived, const Extents& extents, const Machine& machine,
                              const std::vector<ScheduleItem>& by_hand = {}, const std::shared_ptr<Ratings>& ratings = {});
 

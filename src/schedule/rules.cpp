@@ -117,7 +117,12 @@ private:
                     std::vector<AxisId> want) {
         sort(have);
         sort(want);
-        if (have != want) report(field, "the loops of {} are not over its {}", name, what);
+        if (have == want) return;
+        const auto names = [&](const std::vector<AxisId>& axes) {
+            return axes.empty() ? "none" : join(mapped<std::string>(axes, [&](AxisId a) { return axis_name(a); }), ", ");
+        };
+        report(field, "the loops of {} are not over its {}, which are {}: they are over {}", name, what, names(want),
+               names(have));
     }
 
     /// One of them writes what the other reads or writes, at the core or in memory.

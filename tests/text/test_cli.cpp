@@ -243,16 +243,16 @@ TEST_F(Cli, plan_says_how_many_bytes_cross_each_level) {
 TEST_F(Cli, plan_searches_the_two_best_shapes) {
     const std::string decode = "plan '" NAPKIN_SOURCE_DIR "/examples/decode.nk' --json --machine '" NAPKIN_SOURCE_DIR
                                "/tests/text/machines/short_runs.toml'";
-    const auto seconds_of_o = [](const nlohmann::json& plan) -> double {
-        for (const nlohmann::json& kernel : plan["kernels"])
-            if (kernel["name"] == "O") return kernel["predicted"]["seconds"];
-        return 0;
+    const auto seconds_of = [](const nlohmann::json& plan) {
+        double seconds = 0;
+        for (const nlohmann::json& kernel : plan["kernels"]) seconds += kernel["predicted"]["seconds"].get<double>();
+        return seconds;
     };
-    const double chosen = seconds_of_o(parsed(napkin(decode)));
+    const double chosen = seconds_of(parsed(napkin(decode)));
     EXPECT_GT(chosen, 0);
-    for (const std::string axis : {"-", "d", "h"}) {
+    for (const std::string axis : {"-", "d", "h", "k", "x"}) {
         write("by_hand", "kernel O\n  vector axis " + axis + "\n");
-        EXPECT_LT(chosen, 1.01 * seconds_of_o(parsed(napkin(decode + " --schedule by_hand")))) << axis;
+        EXPECT_LT(chosen, 1.03 * seconds_of(parsed(napkin(decode + " --schedule by_hand")))) << axis;
     }
 }
 

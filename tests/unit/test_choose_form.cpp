@@ -1,4 +1,4 @@
-// The choice among forms by several threads.
+// The choice among forms, by several threads and by whole searches.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -13,6 +13,9 @@
 
 #include "bench/examples.hpp"
 #include "derive/derive.hpp"
+#include "machine/machine.hpp"
+#include "plan/choose.hpp"
+#include "plan/choose_form.hpp"
 #include "plan/kernel_times.hpp"
 #include "support/text.hpp"
 #include "syntax/parse.hpp"
@@ -51,6 +54,31 @@ TEST(WithLeastCost, IsTheSameForAnyNumberOfThreads) {
     });
     EXPECT_GT(alternatives, 20);
     EXPECT_GT(changed, 20);
+}
+
+// Quick searches take decode for slower in one kernel, where whole ones find it faster.
+TEST(ChooseForm, ByPlansIsNoSlowerThanByQuickSearches) {
+    const Machine machine = load_machine("generic-cpu").value();
+    int changed = 0;
+    for_each_example([&](const std::string& name, const std::string& text) {
+        SCOPED_TRACE(name);
+        const auto diagram = parse_diagram(std::make_shared<const Source>(Source{"<test>", text}));
+        ASSERT_TRUE(diagram.ok()) << render(diagram.errors());
+        const auto derived = derive(*diagram);
+        const auto extents = bind_sizes(*diagram);
+        if (!derived || !extents) return;
+        const Derived quick = choose_form(*derived, *extents, machine),
+                      whole = choose_form_by_plans(*derived, *extents, machine);
+        if (names_of(quick.kernels) == names_of(whole.kernels)) return;
+        ++changed;
+        const auto before = choose_plan(quick, *extents, machine), after = choose_plan(whole, *extents, machine);
+        ASSERT_TRUE(before.ok() && after.ok());
+        EXPECT_LT(after->seconds(), before->seconds());
+        if (name == "decode") {
+            EXPECT_EQ(whole.kernels.size(), 1U);
+        }
+    });
+    EXPECT_GE(changed, 1);
 }
 
 // Those who ask for the same kernel at a time wait for one answer, also where that is an exception.
