@@ -181,13 +181,19 @@ private:
         return masked(t.guards, value);
     }
 
-    /// value · tail, one factor after the other, results of the stream first: what is accumulated and what it is divided by are of one
-    /// magnitude, where a constant over the one or the other need not be a number of the type.
+    /// value · tail, one factor after the other. First what the stream's results divide: what is accumulated and what it is divided by are of one
+    /// magnitude, where a constant over the one or the other need not be a number of the type. Then numbers below 1, which the definition has inside the
+    /// sum: without them a product of two sums need be none. Then the stream's other results, and all else.
     [[nodiscard]] Expr multiplied(Expr value, const Expr& tail) const {
+        const auto rank = [&](int sign, const Expr& part) {
+            if (stream_.runs(part)) return sign < 0 ? 0 : 2;
+            const auto* c = as<Constant>(part);
+            return c && sign > 0 && std::abs(c->value) < 1 ? 1 : 3;
+        };
         const auto parts = factors(tail);
-        for (const bool running : {true, false})
+        for (const int turn : {0, 1, 2, 3})
             for (const auto& [sign, part] : parts) {
-                if (stream_.runs(part) != running) continue;
+                if (rank(sign, part) != turn) continue;
                 const auto* c = as<Constant>(part);
                 value = c && c->value == -1 ? negated(value) : sign > 0 ? times(value, part) : over(value, part);
             }

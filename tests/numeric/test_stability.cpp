@@ -170,6 +170,21 @@ TEST(Stability, a_large_constant_meets_a_mean_after_its_division) {
     for (const std::int64_t chunk : {16, 64, 256}) check(text, fill, 1e-4, streamed("x", chunk));
 }
 
+// Of the square of a large sum and another sum, whose product without the numbers is none of the type.
+TEST(Stability, numbers_below_one_meet_a_sum_before_another_sum_does) {
+    const std::string text =
+        "squared(G[x], K[k]) -> C[k]\n"
+        "    F = sum(x) exp(G[x])\n"
+        "    H = sum(x) 0.03125 * (0.0078125 * (G[x] - F))^2\n"
+        "    L = sum(x) 0.015625 * (G[x] * H)\n"
+        "    C[k] = 0.0009765625 * L * K[k]\n"
+        "sizes x = 256, k = 8\n";
+    const Fill fill = [](const std::string& array, std::int64_t, std::int64_t column) {
+        return array == "K" ? 1.0F : column == 7 ? 41.0F : 4.0F;
+    };
+    for (const std::int64_t chunk : {16, 64, 256}) check(text, fill, 1e-4, streamed("x", chunk));
+}
+
 TEST(Stability, a_count_of_what_is_minus_infinity) {
     // Σ over t of a factor that is -inf before anything else is known.
     const std::string text =
