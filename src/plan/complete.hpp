@@ -51,8 +51,8 @@ int choose_prefetches(ScheduledKernel& kernel, const Simulator& model, std::int6
 /// KernelSchedule::deferrals: of what is stored past the caches, in the statement with which the simulator finds the kernel the fastest, unless it is slower
 /// than in its own group. As long as memory takes longest the model finds both equally fast; fewer bytes then go in bursts, of which it has nothing.
 /// Returns how many simulations that took. Pre: prefetches are chosen.
-/// Fetches the tiles of groups to come into the second cache where the first does not hold them beside those at hand: they would displace each
-/// other. Pre: prefetches and deferrals are chosen.
+/// Fetches the tiles of groups to come into the second cache where the first does not hold them beside those at hand, of which others are as large:
+/// they would displace these. Pre: prefetches and deferrals are chosen.
 void choose_caches(ScheduledKernel& kernel, const Machine& machine);
 int choose_deferrals(ScheduledKernel& kernel, const Simulator& model, std::int64_t threads, std::int64_t walk_limit);
 

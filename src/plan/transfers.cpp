@@ -144,15 +144,19 @@ int choose_prefetches(ScheduledKernel& kernel, const Simulator& model, std::int6
 
 void choose_caches(ScheduledKernel& kernel, const Machine& machine) {
     if (kernel.in_blocks() || machine.levels.size() < 3) return;
-    auto held = static_cast<double>(kernel.arena_bytes());
+    double own = 0, ahead = 0, others = static_cast<double>(kernel.arena_bytes());
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
         const auto id = static_cast<VariableId>(v);
         // What is stored past the caches is in none of them.
-        if (kernel.is_view(id) && !kernel.place(id).non_temporal)
-            held += static_cast<double>(kernel.layout(id).tile) * bytes(kernel.variable(id).memory_type);
+        if (!kernel.is_view(id) || kernel.place(id).non_temporal) continue;
+        const bool is_fetched = any_of(kernel.schedule.prefetches, [&](const Prefetch& p) {
+            return p.variable == id && p.fetched == Fetched::groups && p.ahead.value > 0;
+        });
+        (is_fetched ? own : others) += static_cast<double>(kernel.layout(id).tile) * bytes(kernel.variable(id).memory_type);
     }
-    for (const Prefetch& p : kernel.schedule.prefetches) held += bytes_ahead(kernel, p);
-    if (held <= bytes_a_core(machine, machine.levels.size() - 1)) return;
+    for (const Prefetch& p : kernel.schedule.prefetches) ahead += bytes_ahead(kernel, p);
+    // Alone, a tile to come takes the place of what has been read of the one at hand.
+    if (others < ahead || own + ahead + others <= bytes_a_core(machine, machine.levels.size() - 1)) return;
     for (Prefetch& p : kernel.schedule.prefetches)
         if (p.fetched == Fetched::groups && !p.ahead.by_hand) p.cache = 2;
 }

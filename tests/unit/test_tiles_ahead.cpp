@@ -118,6 +118,14 @@ TEST(TilesAhead, ComeIntoTheSecondCacheWhereTheFirstDoesNotHoldThem) {
     EXPECT_EQ(cache(30.0 * 1024, ""), 2);
     EXPECT_EQ(cache(30.0 * 1024, "\n  prefetch X groups 1, in E"), 1) << "what is by hand stays";
     EXPECT_EQ(cache(36.0 * 1024, "\n  prefetch X groups 1, in E, cache 2"), 2);
+    // Beside its rows a variance has a few numbers: a row to come takes the place of what has been read.
+    const auto alone = plan_for(
+        machine(6.0 * 1024), "group r 1",
+        "f(X[r, c]) -> Y[r]\n    M[r] = mean(c) X[r, c]\n    Y[r] = mean(c) (X[r, c] - M[r])^2\n"
+        "sizes r = 65536, c = 1024\n");
+    ASSERT_TRUE(alone);
+    ASSERT_EQ(alone->schedule().prefetches.size(), 1U);
+    EXPECT_EQ(alone->schedule().prefetches[0].cache, 1);
     const auto plan = plan_for(machine(30.0 * 1024), "group r 1", softmax);
     ASSERT_TRUE(plan);
     EXPECT_THAT(to_string(*plan->scheduled.program, *plan->scheduled.kernel, plan->schedule()),
