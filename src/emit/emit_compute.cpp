@@ -230,12 +230,13 @@ private:
         for (const Prefetch* prefetch : frame_.prefetches_in(step_)) {
             const Prefetch& p = *prefetch;
             const Variable& v = frame_.variable(p.variable);
+            const std::string cache = p.cache == 1 ? "" : fmt::format(", {}", p.cache);
             if (p.fetched == Fetched::blocks) {
                 const auto row = find_if(v.dims, [&](const Index& dim) { return dim.is_axis(atom_.row_axis); });
                 const std::int64_t stride = frame_.layout(p.variable).strides[at(row - v.dims.begin())];
-                out_(fmt::format("if ({} % {} == 0) {} prefetch<{}, {}>(&{}[{} + {}]);",
+                out_(fmt::format("if ({} % {} == 0) {} prefetch<{}, {}{}>(&{}[{} + {}]);",
                                  body_->loop_name(atom_.reduced.back()), frame_.unit.line_bytes / frame_.value_bytes(),
-                                 body_->rows_header(), frame_.unit.line_bytes, frame_.unit.line_bytes,
+                                 body_->rows_header(), frame_.unit.line_bytes, frame_.unit.line_bytes, cache,
                                  frame_.name(p.variable),
                                  body_->position(p.variable, frame_.address(p.variable, v.dims, scope_), false),
                                  p.ahead.value * atom_.rows * stride));
@@ -243,8 +244,8 @@ private:
             }
             const bool is_tall = atom_.rows > 1 && carries(v, atom_.row_axis);
             out_(fmt::format("{}prefetch<{}, {}{}>(&{}[{}]);", is_tall ? body_->rows_header() + " " : "",
-                             frame_.lanes * atom_.vectors * frame_.value_bytes(), frame_.unit.line_bytes,
-                             p.cache == 1 ? "" : fmt::format(", {}", p.cache), frame_.ahead.at(p.variable),
+                             frame_.lanes * atom_.vectors * frame_.value_bytes(), frame_.unit.line_bytes, cache,
+                             frame_.ahead.at(p.variable),
                              body_->position(p.variable, frame_.address(p.variable, v.dims, scope_), false)));
         }
     }

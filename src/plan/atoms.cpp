@@ -127,6 +127,7 @@ private:
     }
 
     /// Where no rows stand beside each other to hide its latency, a reduction across the lanes has as many chains as the unit needs.
+    /// Half of the registers are left to what the body computes.
     void fill_chains(Atom& atom, std::int64_t vectors) const {
         if (!atom.across || atom.rows > 1) return;
         Atom more = atom;

@@ -46,15 +46,12 @@ bool rounds_a_factor(const TileProgram& program) {
     return any_of(program.kernels, [](const TileKernel& kernel) { return rounds_a_factor(kernel, kernel.body); });
 }
 
-Derived least_form(const Derived& derived, const Extents& extents, const Machine& machine,
-                   const std::vector<ScheduleItem>& by_hand, KernelTimes& known) {
-    return with_least_cost(
-        derived,
-        [&](const Derived& alone, double enough) {
-            if (!has_what_is_named(alone, extents, by_hand)) return std::numeric_limits<double>::infinity();
-            return quick_seconds(alone, extents, machine, known, enough);
-        },
-        forms_at_a_time);
+/// Of two forms, by a plan of each.
+Derived faster_planned(const Derived& first, Derived second, const Extents& extents, const Machine& machine,
+                       const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
+    const auto one = choose_plan(first, extents, machine, by_hand, options),
+               other = choose_plan(second, extents, machine, by_hand, options);
+    return one && (!other || one->seconds() < other->seconds()) ? first : second;
 }
 
 }  // namespace
@@ -62,31 +59,27 @@ Derived least_form(const Derived& derived, const Extents& extents, const Machine
 Derived choose_form(const Derived& derived, const Extents& extents, const Machine& machine,
                     const std::vector<ScheduleItem>& by_hand, const std::shared_ptr<Ratings>& ratings) {
     KernelTimes known(by_hand.empty() ? ratings : nullptr);
-    return least_form(derived, extents, machine, by_hand, known);
+    const auto quick = [&](const Derived& form, double enough) {
+        if (!has_what_is_named(form, extents, by_hand)) return std::numeric_limits<double>::infinity();
+        return quick_seconds(form, extents, machine, known, enough);
+    };
+    Derived least = with_least_cost(derived, quick, forms_at_a_time);
+    if (machine.kind == MachineKind::gpu || names_of(least.kernels) == names_of(derived.kernels)) return least;
+    // A quick search finds less of a long fold's schedules than of its parts'.
+    constexpr double no_limit = std::numeric_limits<double>::infinity();
+    if (quick(derived, no_limit) > near_the_least * quick(least, no_limit)) return least;
+    return faster_planned(derived, std::move(least), extents, machine, by_hand, {.ratings = known.ratings()});
 }
 
 Derived choose_form_by_plans(const Derived& derived, const Extents& extents, const Machine& machine,
                              const std::vector<ScheduleItem>& by_hand, const std::shared_ptr<Ratings>& ratings) {
-    KernelTimes known(by_hand.empty() ? ratings : nullptr);
-    Derived least = least_form(derived, extents, machine, by_hand, known);
-    if (names_of(least.kernels) == names_of(derived.kernels)) return least;
-    PlanOptions options;
-    if (machine.kind == MachineKind::gpu) {
-        // The model of forms takes each product in the widest type of what it reads, where a kernel on a matrix unit rounds what it computes.
-        if (!rounds_a_factor(expand(derived))) return least;
-        options.quick = true, options.completion = Completion::for_rating;
-    } else {
-        // A quick search finds less of a long fold's schedules than of its parts'.
-        constexpr double no_limit = std::numeric_limits<double>::infinity();
-        if (!has_what_is_named(derived, extents, by_hand) ||
-            quick_seconds(derived, extents, machine, known, no_limit) >
-                near_the_least * quick_seconds(least, extents, machine, known, no_limit))
-            return least;
-        options.ratings = known.ratings();
-    }
-    const auto first = choose_plan(derived, extents, machine, by_hand, options),
-               other = choose_plan(least, extents, machine, by_hand, options);
-    return first && (!other || first->seconds() < other->seconds()) ? derived : least;
+    Derived least = choose_form(derived, extents, machine, by_hand, ratings);
+    // The model of forms takes each product in the widest type of what it reads, where a kernel on a matrix unit rounds what it computes.
+    if (machine.kind != MachineKind::gpu || names_of(least.kernels) == names_of(derived.kernels) ||
+        !rounds_a_factor(expand(derived)))
+        return least;
+    return faster_planned(derived, std::move(least), extents, machine, by_hand,
+                          {.quick = true, .completion = Completion::for_rating});
 }
 
 }  // namespace napkin

@@ -13,12 +13,13 @@ namespace napkin {
 
 /// The derivation with the alternatives of least predicted time; the earlier one where they differ by less than the model is worth.
 /// Of alternatives whose kernels lack what lines of theirs by hand name, none is taken while there is another.
+/// On a CPU, where quick searches find the whole fold about as fast as the form that they take, whole ones decide between the two.
 /// What is found out of candidates goes to `ratings` where nothing is by hand: the plan of the form that is taken asks for much of it again.
 /// Pre: `extents` binds derived.diagram.
 Derived choose_form(const Derived& derived, const Extents& extents, const Machine& machine,
                     const std::vector<ScheduleItem>& by_hand = {}, const std::shared_ptr<Ratings>& ratings = {});
-/// The same for one plan, which has time for it: where the matrix unit of a GPU may round what the model of forms multiplies as it is, and where the
-/// whole fold is about as fast on a CPU as the form that quick searches find, both are planned, and the faster one is taken.
+/// The same for one plan, which has time for it: where the matrix unit of a GPU may round what the model of forms multiplies as it is, the whole fold
+/// is planned beside the form that the model finds, and the faster one is taken.
 Derived choose_form_by_plans(const Derived& derived, const Extents& extents, const Machine& machine,
                              const std::vector<ScheduleItem>& by_hand = {}, const std::shared_ptr<Ratings>& ratings = {});
 

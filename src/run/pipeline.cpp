@@ -75,9 +75,7 @@ Derived choose(Compilation& c, const std::shared_ptr<const Source>& schedule_fil
     if (!extents) return c.derived;
     // What is wrong in the file is said where the plan reads it.
     const auto items = all_by_hand(c.derived, {}, schedule_file);
-    // The cost of a CPU's kernel is its plan's.
-    const bool by_plans = is_for_plan || c.machine.kind == MachineKind::cpu;
-    Derived chosen = (by_plans ? choose_form_by_plans : choose_form)(
+    Derived chosen = (is_for_plan ? choose_form_by_plans : choose_form)(
         c.derived, *extents, c.machine, items ? *items : std::vector<ScheduleItem>{}, ratings);
     std::string by_hand;
     for (const ScheduleItem& item : c.derived.source.schedule)

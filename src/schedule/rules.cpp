@@ -98,15 +98,15 @@ private:
         check_axes(field, name, "reduced axes", reduced, compute.reduce ? compute.reduce_axes : std::vector<AxisId>{});
         if (compute.reduce && !step.is_whole && registers_of(a) > k_.unit.registers) {
             const int operands = registers_of(a) - a.rows * a.vectors - 1;
-            const bool is_too_wide = a.rows == 1;
+            const auto plural = [](int n) { return n == 1 ? "" : "s"; };
+            Atom fitting = a;
+            int& fit = a.rows == 1 ? fitting.vectors : fitting.rows;
+            while (fit > 1 && registers_of(fitting) > k_.unit.registers) --fit;
             report(field,
-                   "the block of {} takes {} registers of {}: {} row{} × {} vectors, {} operand{} and a broadcast; {} "
-                   "{} fit",
-                   name, registers_of(a), k_.unit.registers, a.rows, a.rows == 1 ? "" : "s", a.vectors, operands,
-                   operands == 1 ? "" : "s",
-                   is_too_wide ? (k_.unit.registers - 1) / (a.across ? 1 : 2) - (a.across ? 1 : 0)
-                               : std::max(1, (k_.unit.registers - 1) / a.vectors - 1),
-                   is_too_wide ? "vectors" : "rows");
+                   "the block of {} takes {} registers of {}: {} row{} × {} vector{}, {} operand{} and a broadcast; {} "
+                   "{}{} fit{}",
+                   name, registers_of(a), k_.unit.registers, a.rows, plural(a.rows), a.vectors, plural(a.vectors),
+                   operands, plural(operands), fit, a.rows == 1 ? "vector" : "row", plural(fit), fit == 1 ? "s" : "");
         }
         if (a.cut_axis >= 0 && (!compute.reduce || *compute.reduce != ReduceOp::sum || a.across || step.is_whole ||
                                 a.cut < 1 || !contains(a.reduced, a.cut_axis)))

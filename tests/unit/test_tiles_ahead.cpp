@@ -1,4 +1,5 @@
 // Groups of rows whose tiles are fetched ahead into the first cache, and whose results go out beside what the next group computes.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -132,6 +133,37 @@ TEST(TilesAhead, ComeIntoTheSecondCacheWhereTheFirstDoesNotHoldThem) {
                 HasSubstr("prefetch X     groups 1, in E, cache 2  # "));
     const auto whole = whole_plan(machine(30.0 * 1024), "group r 1", softmax);
     EXPECT_THAT(cpu::emit(whole.value().program()).text, HasSubstr("prefetch<64, 64, 2>(&X_ahead["));
+}
+
+// The rows of a block to come go where the schedule says, too.
+TEST(TilesAhead, OfBlocksComeIntoTheCacheOfTheSchedule) {
+    constexpr const char* product =
+        "f(A[a, b], B[b, c]) -> C[a, c]\n    C[a, c] = sum(b) A[a, b] * B[b, c]\nsizes a = 512, b = 512, c = 512\n";
+    const auto diagram = parse_diagram(std::make_shared<const Source>(Source{"<test>", product}));
+    const auto derived = derive(*diagram);
+    const auto code = [&](const std::string& cache) {
+        PlanOptions options;
+        options.file = std::make_shared<const Source>(Source{
+            "a.schedule",
+            "kernel C\n  atom C vectors c 3, rows a 4, over b\n  place A view, inner b\n  prefetch A blocks 1, in C" +
+                cache + "\n"});
+        const auto plan = choose_plan(*derived, bind_sizes(*diagram).value(), machine(36.0 * 1024), {}, options);
+        return plan.ok() ? cpu::emit(plan->program()).text : render(plan.errors());
+    };
+    EXPECT_THAT(code(""), HasSubstr("prefetch<64, 64>(&A["));
+    EXPECT_THAT(code(", cache 2"), HasSubstr("prefetch<64, 64, 2>(&A["));
+}
+
+// A reduction across lanes takes its operands one after the other.
+TEST(Chains, AreRefusedWhereRegistersDoNotHoldThem) {
+    const auto refused = [&](int vectors) {
+        const auto plan = whole_plan(machine(36.0 * 1024), fmt::format("atom Z vectors c {} across, points r", vectors),
+                                     softmax);
+        return plan.ok() ? std::string() : render(plan.errors());
+    };
+    EXPECT_EQ(refused(14), "");
+    EXPECT_THAT(refused(15),
+                HasSubstr("takes 17 registers of 16: 1 row × 15 vectors, 1 operand and a broadcast; 14 vectors fit"));
 }
 
 // A vector of 32 bytes is half a line; of a vector each, a line would be asked for twice.
