@@ -255,8 +255,7 @@ void choose_atoms(ScheduledKernel& kernel) {
     if (const AxisId axis = kernel.schedule.vector_axis; axis >= 0) {
         const std::int64_t vectors = (kernel.span(axis, 0).tile + kernel.lanes - 1) / kernel.lanes;
         int& panel = kernel.schedule.panel_vectors;
-        panel = kernel.schedule.panel_by_hand ? static_cast<int>(std::clamp<std::int64_t>(panel, 1, vectors))
-                                              : fitting_block(vectors, panel);
+        if (!kernel.schedule.panel_by_hand) panel = fitting_block(vectors, panel);
     }
     for (const Step& step : kernel.steps) {
         if (step.atom < 0) continue;

@@ -109,7 +109,8 @@ std::optional<Diagnostic> too_many_parts(const Derived& derived, const Kernel& k
 }
 
 /// What is set by hand, beside atoms, places, slots and what is fetched ahead, of how statements run.
-constexpr std::string_view kinds_of_statements[] = {"role", "matrix", "maximum", "groups", "grid", "cluster"};
+constexpr std::string_view kinds_of_statements[] = {"role", "matrix",  "maximum", "groups",
+                                                    "grid", "cluster", "vectors"};
 
 /// Every kernel of the form by itself.
 Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const Machine& machine,

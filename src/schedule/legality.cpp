@@ -107,6 +107,18 @@ bool looks_up(const ScheduledKernel& k, const Step& step, VariableId id) {
                        [&](const Index& i) { return i.is_gathered() && reads_array(*i.expression(), id); });
 }
 
+bool must_keep_order(const ScheduledKernel& k, const Step& a, const Step& b) {
+    const auto one = [&](const Step& writer, const Step& other) {
+        const VariableId v = variable_of(writer), w = variable_of(other);
+        // A store writes to memory, and reads its tile.
+        if (std::holds_alternative<Store>(*writer.statement))
+            return std::holds_alternative<Load>(*other.statement) && k.variable(w).array == k.variable(v).array;
+        if (k.is_operand(v) || k.is_read_by_threads(v)) return false;
+        return w == v || reads(other, v) || looks_up(k, other, v);
+    };
+    return one(a, b) || one(b, a);
+}
+
 bool may_follow(const ScheduledKernel& kernel, const Step& leader, const Step& after) {
     const auto& l = std::get<Compute>(*leader.statement);
     const auto& f = std::get<Compute>(*after.statement);

@@ -20,6 +20,9 @@ bool may_join(const ScheduledKernel& kernel, const std::vector<int>& members, co
 bool is_independent(const ScheduledKernel& kernel, const std::vector<int>& members, const Step& other);
 /// Whether elements of the variable say what the step loads.
 bool looks_up(const ScheduledKernel& kernel, const Step& step, VariableId id);
+/// Whether the two must keep their order: one of them writes, at the core or in memory, what the other reads, looks up or writes. Stages keep an
+/// operand's tile apart from the next one, and what threads read where it lies in memory no statement brings anywhere.
+bool must_keep_order(const ScheduledKernel& kernel, const Step& a, const Step& b);
 /// Whether `after` can be computed in the loops of `leader`, with the axis that it reduces innermost of those over points.
 bool may_follow(const ScheduledKernel& kernel, const Step& leader, const Step& after);
 

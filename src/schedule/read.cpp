@@ -34,7 +34,7 @@ private:
         const std::vector<std::string> names = names_of(program_.kernels);
         if (!item.kernel.empty() && !contains(names, item.kernel))
             return fail("unknown-kernel", item.range, fmt::format("there is no kernel '{}'", item.kernel),
-                        "one of " + join(names, ", "), did_you_mean(item.kernel, names));
+                        "one of " + join(names, ", "), hint_for_kernel(item.kernel, names));
         std::vector<std::string> meant;
         std::size_t found = 0;
         for (std::size_t k = 0; k < names.size(); ++k) {
@@ -64,6 +64,15 @@ private:
             fail(variable ? "unknown-variable" : "unknown-statement", item.range,
                  fmt::format("no kernel has a {} '{}'", variable ? "variable" : "statement", item.axis),
                  "one of " + join(meant, ", "), did_you_mean(item.axis, meant));
+    }
+
+    /// A part of a kernel exists where its stream is split.
+    static std::string hint_for_kernel(const std::string& name, const std::vector<std::string>& names) {
+        const auto whole = find_if(names, [&](const std::string& kernel) { return name.starts_with(kernel + "_part"); });
+        return whole == names.end()
+                   ? did_you_mean(name, names)
+                   : fmt::format("parts of the kernel {} are made where its stream is split, as `split AXIS = 2` says",
+                                 *whole);
     }
 
     AxisId axis(const std::string& name, const SourceRange& range) {

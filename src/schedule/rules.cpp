@@ -33,6 +33,7 @@ public:
     std::vector<BrokenRule> run() {
         for (const Step& step : k_.steps)
             if (step.atom >= 0) check_atom(step);
+        check_panel();
         check_runs(k_.body);
         for (const ScheduledLoop& loop : k_.loops) check_runs(loop.body);
         check_places();
@@ -125,16 +126,14 @@ private:
                names(have));
     }
 
-    /// One of them writes what the other reads or writes, at the core or in memory.
-    [[nodiscard]] bool depend(const Step& a, const Step& b) const {
-        const auto one = [&](const Step& writer, const Step& other) {
-            const VariableId v = variable_of(writer), w = variable_of(other);
-            // A store writes to memory, and reads its tile.
-            if (std::holds_alternative<Store>(*writer.statement))
-                return std::holds_alternative<Load>(*other.statement) && k_.variable(w).array == k_.variable(v).array;
-            return w == v || reads(other, v) || looks_up(k_, other, v);
-        };
-        return one(a, b) || one(b, a);
+    void check_panel() {
+        const AxisId axis = k_.schedule.vector_axis;
+        if (axis < 0) return;
+        const std::int64_t tile = k_.span(axis, 0).tile, fitting = (tile + k_.lanes - 1) / k_.lanes;
+        if (k_.schedule.panel_vectors > fitting)
+            report({"vectors", ""}, "panels of {} vectors are longer than the {} values of {}; {} vector{} hold{} them",
+                   k_.schedule.panel_vectors, tile, axis_name(axis), fitting, fitting == 1 ? "" : "s",
+                   fitting == 1 ? "s" : "");
     }
 
     /// What stands between the statements of a run comes before it, and what is stored there behind it.
@@ -146,7 +145,7 @@ private:
         }
         for (std::size_t i = 0; i < order.size(); ++i)
             for (std::size_t j = i + 1; j < order.size(); ++j)
-                if (order[i] > order[j] && depend(k_.step(order[i]), k_.step(order[j]))) {
+                if (order[i] > order[j] && must_keep_order(k_, k_.step(order[i]), k_.step(order[j]))) {
                     const Step &early = k_.step(order[i]), &late = k_.step(order[j]);
                     report(early.atom >= 0  ? atom_of(early)
                            : late.atom >= 0 ? atom_of(late)

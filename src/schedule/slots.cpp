@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "schedule/legality.hpp"
 #include "schedule/scheduled.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
@@ -94,22 +95,10 @@ private:
     [[nodiscard]] std::pair<int, std::size_t> when(std::size_t s, int turn) const {
         return {turn - kernel_.step(steps_[s].first).ahead, steps_[s].second};
     }
-    [[nodiscard]] const std::string& name(int step) const { return kernel_.variable(written(step)).name; }
-    /// Of a store, what it brings out.
-    [[nodiscard]] VariableId written(int step) const { return variable_of(kernel_.step(step)); }
-    [[nodiscard]] bool touches(int step, VariableId v) const {
-        return written(step) == v || reads(kernel_.step(step), v);
+    [[nodiscard]] const std::string& name(int step) const {
+        return kernel_.variable(variable_of(kernel_.step(step))).name;
     }
-    /// One of them writes what the other touches; a store reads its tile. Stages keep an operand's tile apart from the next one, and what threads
-    /// read where it lies in memory no statement brings anywhere.
-    [[nodiscard]] bool meet(int a, int b) const {
-        const auto one = [&](int writer, int other) {
-            return !std::holds_alternative<Store>(*kernel_.step(writer).statement) &&
-                   !kernel_.is_operand(written(writer)) && !kernel_.is_read_by_threads(written(writer)) &&
-                   touches(other, written(writer));
-        };
-        return one(a, b) || one(b, a);
-    }
+    [[nodiscard]] bool meet(int a, int b) const { return must_keep_order(kernel_, kernel_.step(a), kernel_.step(b)); }
 
     const ScheduledKernel& kernel_;
     std::vector<std::pair<int, std::size_t>> steps_;

@@ -50,7 +50,7 @@ TEST(TamperedSchedules, ComputeTheDefinitionAtEveryWidth) {
             c.source = cpu::emit(c.scheduled, fmt::format("t{}_", seed));
             cases.push_back(std::move(c));
         }
-        EXPECT_GT(cases.size(), 50U);
+        EXPECT_GT(cases.size(), 40U);
         fmt::print("{} of {} are planned\n", cases.size(), 150);
         const std::vector<std::string> failures = cpu_case::failures(cases, width);
         for (std::size_t k = 0; k < cases.size(); ++k)

@@ -364,6 +364,15 @@ TEST_F(Cli, run_takes_the_kernels_of_openblas_that_the_environment_names) {
     EXPECT_THAT(run["equation_by_equation"]["blas"], HasSubstr("Nehalem"));
 }
 
+TEST_F(Cli, says_how_long_vectors_can_be) {
+    write("a.nk", attention);
+    for (const char* command : {"plan a.nk", "machines measure"}) {
+        const Outcome outcome = napkin(std::string(command) + " --vector-bytes 48");
+        EXPECT_EQ(outcome.code, 2) << command;
+        EXPECT_THAT(outcome.err, AllOf(HasSubstr("--vector-bytes"), HasSubstr("48"), HasSubstr("{16,32,64}"))) << command;
+    }
+}
+
 TEST_F(Cli, run_empties_the_caches_before_each_run_where_it_is_asked_to) {
     write("c.nk", "copies(X[q, x]) -> Y[q, x]\n    Y[q, x] = X[q, x] + 1\nsizes q = 16, x = 4096\n");
     const std::string measure = "run c.nk --seconds 0.2 --no-baseline --json";

@@ -118,14 +118,23 @@ TEST(Schedule, SaysWhichOfTwoDimensionsWithOneIndexIsInner) {
 // 203 values are 26 vectors of 8, which panels of 3 cover with less to spare than those of 4.
 TEST(Schedule, KeepsPanelsThatAreSetByHand) {
     const Derived d = hand::matmul();
-    const auto panels = [&](std::vector<ScheduleItem> items) {
-        items.push_back(item("vector", "c", std::nullopt)), items.push_back(item("group", "c", 203));
-        const auto plan = choose_plan(d, extents(d, {{"a", 512}, {"b", 64}, {"c", 203}}), generic(), items);
+    const auto planned = [&](std::vector<ScheduleItem> items, std::int64_t c) {
+        items.push_back(item("vector", "c", std::nullopt)), items.push_back(item("group", "c", c));
+        return choose_plan(d, extents(d, {{"a", 512}, {"b", 64}, {"c", 203}}), generic(), items);
+    };
+    const auto panels = [&](std::vector<ScheduleItem> items, std::int64_t c = 203) {
+        const auto plan = planned(std::move(items), c);
         return plan.ok() ? plan->kernels[0].schedule().panel_vectors : -1;
     };
     EXPECT_EQ(panels({item("vectors", "", 4)}), 4);
     EXPECT_EQ(panels({item("vectors", "", 3)}), 3);
     EXPECT_EQ(panels({item("vectors", "", 2)}), 2);
+    // A panel that is longer than its tile is refused with the number that fits, which is taken.
+    const auto refused = planned({item("vectors", "", 4)}, 17);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_THAT(render(refused.errors()), HasSubstr("panels of 4 vectors are longer than the 17 values of c; 3 vectors "
+                                                    "hold them"));
+    EXPECT_EQ(panels({item("vectors", "", 3)}, 17), 3);
 }
 
 TEST(Schedule, SaysByHowMuchATimeIsAnother) {
@@ -146,6 +155,11 @@ TEST(Schedule, WrongTexts) {
         return parsed.ok() ? "none" : parsed.errors().front().code;
     };
     EXPECT_EQ(code("kernel nobody\n  group q 3"), "unknown-kernel");
+    // The part of a kernel is another one only where a stream is split.
+    const auto parts = schedules_in("kernel " + d.kernels[0].name + "_part\n  group q 3",
+                                    *plan->kernels[0].scheduled.program);
+    ASSERT_FALSE(parts.ok());
+    EXPECT_THAT(parts.errors().front().hint, HasSubstr("`split AXIS = 2`"));
     EXPECT_EQ(code(kernel + "  group q many"), "bad-schedule");
     EXPECT_EQ(code(kernel + "  group q 4x  ×"), "bad-number");
     EXPECT_EQ(code(kernel + "  group q 4\n  group q 8"), "duplicate-schedule");

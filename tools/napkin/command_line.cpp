@@ -46,6 +46,12 @@ void Command::number(const std::string& name, std::int64_t& value, std::int64_t 
     app_->add_option(name, value, help)->type_name("N")->check(CLI::Range(least, most).description(""));
 }
 
+void Command::vector_bytes(std::int64_t& value, const std::string& help) {
+    app_->add_option("--vector-bytes", value, help)
+        ->type_name("N")
+        ->check(CLI::IsMember(std::vector<std::int64_t>{16, 32, 64}).description(""));
+}
+
 namespace {
 
 /// A number from least to most. CLI11's own Range lets NaN pass, which is neither less nor more.
@@ -104,8 +110,7 @@ void Command::plan(Options& options) {
     text("--schedule", "FILE", options.schedule,
          "Schedules as napkin plan prints them, or parts of them: what is in it is fixed");
     text("--machine", "NAME|FILE", options.machine, "A machine's name or .toml file (default: this computer)");
-    number("--vector-bytes", options.vector_bytes, 16, 64,
-           "This computer with vectors of 16, 32 or 64 bytes, as host-128, -256, -512");
+    vector_bytes(options.vector_bytes, "This computer with vectors of 16, 32 or 64 bytes, as host-128, -256, -512");
 }
 
 void Command::passes(Options& options) {

@@ -154,8 +154,8 @@ void add_machines(CLI::App& app, Main& main) {
     command.list("--block", "WHAT=N", c->block,
                  "How many such blocks a core holds: threads=256,registers=64,memory=48KiB");
     command.seconds("--seconds", c->seconds, "measure: about how long to time (default: 2)");
-    command.number(
-        "--vector-bytes", c->vector_bytes, 16, 64,
+    command.vector_bytes(
+        c->vector_bytes,
         "measure: describe the computer as its code with vectors of 16, 32 or 64 bytes sees it, as 'host-256'");
     command.text("--output", "FILE", c->output, "measure: write the machine there instead of keeping it as 'host'");
     command.output(c->common);
