@@ -85,17 +85,20 @@ Compulsory compulsory_transfers(const Derived& derived, const Kernel& kernel, co
     return out;
 }
 
+double least_seconds_of_moving(const Machine& machine, const Compulsory& moved) {
+    const Level& first = machine.levels[1];
+    const double read = first.bandwidth_bytes_per_s.value,
+                 copy = std::max(first.copy_bandwidth_bytes_per_s.value, machine.nontemporal_copy_bytes_per_s.value);
+    const double loading = moved.loaded_bytes / read,
+                 storing = moved.stored_bytes * (copy > 0 ? std::max(0.0, 2 / copy - 1 / read) : 1 / read);
+    return (loading + storing) / first.instances.value;
+}
+
 double least_seconds(const Derived& derived, const Kernel& kernel, const std::vector<StatementWork>& work,
                      const Extents& extents, const Machine& machine) {
-    const Compulsory moved = compulsory_transfers(derived, kernel, work, extents);
-    const Level& first = machine.levels[1];
-    const auto seconds_a_byte = [&](double rate) { return rate > 0 ? 1 / (rate * first.instances.value) : 0; };
-    // A copy reads as many bytes as it writes; some of its rates are better than others.
-    const double read = seconds_a_byte(first.bandwidth_bytes_per_s.value),
-                 copy = seconds_a_byte(
-                     std::max(first.copy_bandwidth_bytes_per_s.value, machine.nontemporal_copy_bytes_per_s.value));
-    const double loading = may_skip(kernel) ? 0 : moved.loaded_bytes * read,
-                 moving = loading + moved.stored_bytes * std::max(0.0, 2 * copy - read);
+    Compulsory moved = compulsory_transfers(derived, kernel, work, extents);
+    if (may_skip(kernel)) moved.loaded_bytes = 0;
+    const double moving = least_seconds_of_moving(machine, moved);
     double clocks = 0;
     for (const StatementWork& s : work)
         for (const OpCount& op : s.ops) {

@@ -16,6 +16,10 @@ struct Compulsory {
 Compulsory compulsory_transfers(const Derived& derived, const Kernel& kernel, const std::vector<StatementWork>& work,
                                 const Extents& extents);
 
+/// Seconds in which the bytes pass the memory's pipe at the best of its nominal rates: a copy reads as many bytes as it writes, so that writing
+/// takes what reading leaves of its time.
+double least_seconds_of_moving(const Machine& machine, const Compulsory& moved);
+
 /// Seconds of which the simulation of a CPU gives no plan of the kernel less: its start, and the longer of two times: what passes the
 /// memory's pipe at least, and what all cores compute at least, one operation after the other.
 double least_seconds(const Derived& derived, const Kernel& kernel, const std::vector<StatementWork>& work,

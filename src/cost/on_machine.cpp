@@ -353,8 +353,12 @@ private:
         const double fraction = std::min(out_.run_fraction, run_fraction(points_of_groups, points_of_chunks));
         std::map<std::size_t, double> pipes;
         for (const SizedWork& work : work_) pipes[work.pipe] += operations(work, whole, fraction) / rate_of(work.rate);
-        const Compulsory moved = compulsory_transfers(derived_, kernel_, statements_, extents_);
-        double bound = (moved.loaded_bytes * fraction + moved.stored_bytes) * outermost.seconds_per_byte;
+        Compulsory moved = compulsory_transfers(derived_, kernel_, statements_, extents_);
+        moved.loaded_bytes *= fraction;
+        // Several devices have as many memories; each has another share of what moves.
+        const Level& first = machine_.levels[1];
+        const double of_a_device = outermost.seconds_per_byte * first.bandwidth_bytes_per_s.value * first.instances.value;
+        double bound = least_seconds_of_moving(machine_, moved) * of_a_device;
         for (const auto& [pipe, seconds] : pipes) bound = std::max(bound, seconds);
         return bound;
     }

@@ -32,7 +32,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelSchedule, kernel, group, stream, subloo
                                    lazy, turns, rows, atoms, places, prefetches, deferrals, roles, slots)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Busy, what, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Traffic, path, loaded_bytes, stored_bytes)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Simulation, seconds, core_seconds, waves, transfers, groups, busy, traffic)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Simulation, seconds, core_seconds, waves, transfers, groups, launch_seconds, busy, traffic)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TiledReduction, producer, consumer, axis, tile)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FormChange, tiled, has_aligned_rows, parts)
 // Without what the machine says of instructions.

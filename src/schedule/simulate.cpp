@@ -341,11 +341,13 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
     const double begin = k.copying_role() ? k.unit.copies.bulk_clocks : 0;
     const double starts = beside_others || goes_on ? 0 : groups * (machine_.group_s.value * clock + begin);
     sum.overhead += starts;
-    const auto workers = static_cast<double>(std::max<std::int64_t>(1, threads / k.cluster_blocks()) * k.cluster_blocks());
+    const auto sharers = static_cast<double>(std::max<std::int64_t>(1, threads / k.cluster_blocks()) * k.cluster_blocks());
+    // A CPU's threads take turns on its cores where they are more than those.
+    const double workers = k.in_blocks() ? sharers : std::min(sharers, machine_.cores.value);
     const auto cut = chosen_cut_groups(k);
-    out.waves = k.has_uneven_groups() ? waves_of_uneven(k, counter, core, starts, workers)
-                : cut ? static_cast<double>(cut->most_chunks()) * workers / (groups * static_cast<double>(cut->chunks))
-                      : std::ceil(groups / workers) * workers / groups;
+    out.waves = k.has_uneven_groups() ? waves_of_uneven(k, counter, core, starts, sharers)
+                : cut ? static_cast<double>(cut->most_chunks()) * sharers / (groups * static_cast<double>(cut->chunks))
+                      : std::ceil(groups / sharers) * sharers / groups;
     // Of a group that is cut, each part is one for its block.
     const double begun = groups + (cut ? static_cast<double>(cut->num_cuts()) : 0);
     const double share = machine_.sustained_share.value * (threads > 1 ? machine_.together_share.value : 1);
@@ -521,9 +523,9 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
         out.busy.push_back({"parts of groups", parts});
         total += parts;
     }
-    const double launch = threads > 1 || k.in_blocks() ? machine_.launch_s.value : machine_.group_s.value;
-    out.busy.push_back({"launch", launch});
-    out.seconds = total + launch;
+    out.launch_seconds = threads > 1 || k.in_blocks() ? machine_.launch_s.value : machine_.group_s.value;
+    out.busy.push_back({"launch", out.launch_seconds});
+    out.seconds = total + out.launch_seconds;
     std::stable_sort(out.busy.begin(), out.busy.end(), [](const Busy& a, const Busy& b) { return a.seconds > b.seconds; });
     return out;
 }

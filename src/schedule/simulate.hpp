@@ -45,6 +45,7 @@ struct Simulation {
     double waves = 1;         ///< by how much longer it takes as not all cores have equally many groups
     double transfers = 0;     ///< H, values
     std::int64_t groups = 1;
+    double launch_seconds = 0;            ///< of `seconds`, until the first group runs
     std::vector<Busy> busy;               ///< longest first
     std::vector<Traffic> traffic;         ///< by level, outermost first
     std::vector<CopyClocks> copies = {};  ///< of a role; what is kept of a plan has none

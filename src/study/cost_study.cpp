@@ -47,7 +47,8 @@ Result<KernelOnMachine> planned_cost(const CostQuery& query, const Compilation& 
     for (const Busy& busy : time.busy) cost->ceilings.push_back({busy.what, busy.seconds, {}});
     cost->seconds = time.seconds, cost->bound_by = time.busy.front().what;
     cost->margin = time.busy.size() > 1 ? time.busy[0].seconds / time.busy[1].seconds : 1;
-    cost->latency_s = 0, cost->launch_s = 0;
+    // What a core waits for stands in the times of its units.
+    cost->latency_s = 0, cost->launch_s = time.launch_seconds;
     return cost;
 }
 

@@ -2,6 +2,7 @@
 // and what it cannot answer is a diagnostic. NAPKIN_ALL=1 asks all combinations.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cmath>
@@ -137,6 +138,27 @@ TEST(CostStudies, EveryExampleOnEveryMachine) {
     fmt::print("{} studies, {} refused, the slowest {:.1f} ms ({})\n", asked.answered, asked.refused,
                asked.longest * 1e3, asked.slowest);
     EXPECT_GT(asked.answered, 3 * asked.refused);
+}
+
+// Where copies past the caches are faster than loads alone, a bound at the rate of loads is above what rows take that are stored like that.
+TEST(CostStudies, NoCopyPastTheCachesIsFasterThanItsBound) {
+    Machine machine = load_machine("generic-cpu").value();
+    machine.nontemporal_copy_bytes_per_s = {1.4 * machine.levels[1].bandwidth_bytes_per_s.value, "test"};
+    machine.core_nontemporal_copy_bytes_per_s = machine.nontemporal_copy_bytes_per_s;
+    const std::filesystem::path file = std::filesystem::temp_directory_path() /
+                                       ("napkin_copies_" + std::to_string(getpid()) + ".toml");
+    std::ofstream(file) << to_toml(machine);
+    Asked asked;
+    for (const Example& example : examples())
+        for (const std::string& diagram : example.diagrams) {
+            CostQuery query;
+            query.source = example.source;
+            query.pipeline.diagram = diagram;
+            query.pipeline.machine = file.string();
+            ask(query, example.file + " " + diagram, asked);
+        }
+    std::filesystem::remove(file);
+    EXPECT_GT(asked.answered, 10 * asked.refused);
 }
 
 TEST(CostStudies, AnySizes) {

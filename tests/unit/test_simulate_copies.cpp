@@ -49,6 +49,20 @@ TEST(SimulatedCopies, ConvertAtTheRateOfTheirType) {
     EXPECT_GT(seconds("f16", slow), 5 * seconds("f16", machine()));
 }
 
+TEST(SimulatedThreads, TakeTurnsOnTheCoresThatThereAre) {
+    const std::string text =
+        "mm(A[a, b], B[b, c]) -> C[a, c]\n    C[a, c] = sum(b) A[a, b] * B[b, c]\nsizes a = b = c = 1024\n";
+    const auto seconds = [&](int threads) {
+        return plan_of(text, machine(),
+                       "group a = 64\ngroup c = 64\nstream b = 64\nthreads = " + std::to_string(threads) + "\n")
+            .time.seconds;
+    };
+    const double on_two = seconds(2);
+    EXPECT_GT(seconds(1), 1.8 * on_two);
+    for (const int threads : {3, 4, 8, 16, 64, 1000}) EXPECT_GE(seconds(threads), on_two * (1 - 1e-9)) << threads;
+    EXPECT_NEAR(seconds(16), on_two, 1e-9 * on_two) << "as many groups for each";
+}
+
 TEST(SimulatedCopies, AreSlowerIntoTilesThatLeaveTheFirstCache) {
     // On one Zen 5 core 16-bit values that become a tile of 16 KiB came from memory at 35 GB/s, of a tile of 64 KiB at 15 GB/s.
     const auto seconds = [](const std::string& chunk) {
