@@ -440,6 +440,22 @@ TEST(Plan, LargeResultsGoPastTheCachesAndRowsAreFetchedAhead) {
     EXPECT_GT(by_hand->kernels[0].time.seconds, past.time.seconds);
 }
 
+// A line that is written in two pieces costs more past the caches than in them: parts of rows go there where they are whole lines.
+TEST(Plan, PartsOfRowsGoPastTheCachesInWholeLines) {
+    const auto goes_past = [](std::int64_t columns, std::int64_t part) {
+        const Derived d = derive(parsed("f(A[i], B[j]) -> C[i, j]\n    C[i, j] = A[i] * B[j]\n")).value();
+        const KernelPlan plan = plan_of(d, extents(d, {{"i", 512}, {"j", columns}}),
+                                        {item("vector", "j", std::nullopt), item("group", "j", part)}, with_stores_past_caches());
+        EXPECT_THAT(verify(plan.scheduled), testing::IsEmpty());
+        return place_of(plan, "C").non_temporal;
+    };
+    EXPECT_TRUE(goes_past(4096, 64));
+    EXPECT_TRUE(goes_past(4096, 4096));
+    EXPECT_FALSE(goes_past(4096, 72)) << "four lines and a half";
+    EXPECT_FALSE(goes_past(4095, 64)) << "rows begin within lines";
+    EXPECT_TRUE(goes_past(4095, 4095));
+}
+
 TEST(Plan, RowsThatSharePagesAreFetchedAhead) {
     const Derived d = hand::streamed();
     const auto of = [&](std::int64_t k, const std::string& file = "") {
