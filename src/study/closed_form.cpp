@@ -42,7 +42,7 @@ double values_a_core(const Diagram& diagram, const Machine& machine) {
 
 Result<ClosedForm> closed_form(const Derived& derived, const Extents& extents, const Machine& machine,
                                const MachineCostOptions& by_hand, const PlanOptions& plan) {
-    const auto parts = parts_of(derived, extents, plan);
+    auto parts = parts_of(derived, extents, plan);
     if (!parts) return parts.errors();
     const auto costed = [&](const Derived& form, const Extents& sizes, const std::vector<TileKernel>& tiles,
                             std::size_t k, bool whole) {
@@ -51,34 +51,47 @@ Result<ClosedForm> closed_form(const Derived& derived, const Extents& extents, c
         options.whole = whole;
         return cost_on_machine(form, form.kernels[k], sizes, machine, options);
     };
-    ClosedForm out;
-    auto tiles = tiles_in_letters(derived, plan.file);
-    if (!tiles) return tiles.errors();
+    const auto whole_tiles = tiles_in_letters(derived, plan.file);
+    if (!whole_tiles) return whole_tiles.errors();
+    std::vector<KernelOnMachine> whole_kernels;
     std::vector<std::int64_t> numbers;
+    const auto cost_whole = [&](std::size_t k) {
+        return costed(derived, extents, *whole_tiles, k, (*parts)[k].has_value());
+    };
     for (std::size_t k = 0; k < derived.kernels.size(); ++k) {
-        auto cost = costed(derived, extents, *tiles, k, (*parts)[k].has_value());
+        auto cost = cost_whole(k);
         if (!cost) return cost.errors();
         numbers.push_back((*parts)[k] ? (*parts)[k]->value : static_cast<std::int64_t>(cost->splits));
-        out.kernels.push_back(std::move(cost).value());
+        whole_kernels.push_back(std::move(cost).value());
     }
-    out.tiles = std::move(tiles).value();
-    out.cut = cut_streams(derived, extents, numbers);
-    if (out.cut.form.kernels.size() == out.kernels.size()) return out;
-    tiles = tiles_in_letters(out.cut.form, plan.file);
-    if (!tiles) return tiles.errors();
-    out.tiles = std::move(tiles).value();
-    const std::vector<KernelOnMachine> known = std::exchange(out.kernels, {});
-    for (std::size_t k = 0; k < out.tiles.size(); ++k) {
-        const std::size_t whole = out.cut.whole[k];
-        if (std::count(out.cut.whole.begin(), out.cut.whole.end(), whole) == 1) {
-            out.kernels.push_back(known[whole]);
-            continue;
+    while (true) {
+        ClosedForm out{{}, *whole_tiles, whole_kernels};
+        out.cut = cut_streams(derived, extents, numbers);
+        if (out.cut.form.kernels.size() == out.kernels.size()) return out;
+        auto tiles = tiles_in_letters(out.cut.form, plan.file);
+        if (!tiles) return tiles.errors();
+        out.tiles = std::move(tiles).value();
+        out.kernels.clear();
+        std::optional<std::size_t> uncut;
+        for (std::size_t k = 0; k < out.tiles.size() && !uncut; ++k) {
+            const std::size_t whole = out.cut.whole[k];
+            if (std::count(out.cut.whole.begin(), out.cut.whole.end(), whole) == 1) {
+                out.kernels.push_back(whole_kernels[whole]);
+                continue;
+            }
+            auto cost = costed(out.cut.form, out.cut.extents, out.tiles, k, true);
+            // Sizes by hand are of the kernel as it is: where its parts or their merge do not fit with them, nothing is cut that was not to be.
+            if (!cost && !(*parts)[whole]) uncut = whole;
+            if (!cost && !uncut) return cost.errors();
+            if (cost) out.kernels.push_back(std::move(cost).value());
         }
-        auto cost = costed(out.cut.form, out.cut.extents, out.tiles, k, true);
+        if (!uncut) return out;
+        (*parts)[*uncut] = Choice{1, "", false};
+        numbers[*uncut] = 1;
+        auto cost = cost_whole(*uncut);
         if (!cost) return cost.errors();
-        out.kernels.push_back(std::move(cost).value());
+        whole_kernels[*uncut] = std::move(cost).value();
     }
-    return out;
 }
 
 TileSizes tiles_of(const KernelOnMachine& cost, const Extents& extents) {

@@ -83,6 +83,30 @@ TEST(CostStudy, CountsWhatItPredictsOnEveryLevel) {
     }
 }
 
+// With few groups the model cuts the stream for idle cores, and the merge of many parts of 192 rows fits no SM: the tiles by hand are those of the kernel
+// as it is, which runs.
+TEST(CostStudy, SizesByHandThatNoMergeHasLeaveTheStreamWhole) {
+    for (const char* machine : {"h200", "h100-sxm5", "b200"}) {
+        CostQuery q;
+        q.source = std::make_shared<Source>(Source{
+            "a.nk",
+            "f(Q[q, k]: f16, K[x, k]: f16, V[x, d]: f16) -> O[q, d]: f16\n    S[q, x] = sum(k) Q[q, k] * K[x, k]\n"
+            "    P[q, x] = softmax(x) S[q, x]\n    O[q, d] = sum(x) P[q, x] * V[x, d]\n"
+            "sizes q = x = 4096, k = d = 128\n"});
+        q.pipeline.machine = machine;
+        const auto cut = study_cost(q);
+        ASSERT_TRUE(cut.ok()) << render(cut.errors());
+        EXPECT_EQ(cut->kernels.size(), 2U) << machine << ": parts and their merge";
+        q.pipeline.schedule = {"group q = 192", "stream x = 128"};
+        const auto whole = study_cost(q);
+        ASSERT_TRUE(whole.ok()) << machine << render(whole.errors());
+        ASSERT_EQ(whole->kernels.size(), 1U);
+        const AxisId rows = whole->compilation.derived.diagram.find_axis("q").value();
+        EXPECT_EQ(whole->kernels[0].group.at(rows), 192) << machine;
+        EXPECT_EQ(whole->kernels[0].splits, 1) << machine;
+    }
+}
+
 TEST(CostStudy, CountingIsForSmallSizes) {
     const auto study = study_cost(query("h100-sxm5", {{"i", 65536}, {"j", 128}, {"k", 8192}, {"l", 128}}));
     ASSERT_TRUE(study.ok());

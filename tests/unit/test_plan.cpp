@@ -445,7 +445,8 @@ TEST(Plan, PartsOfRowsGoPastTheCachesInWholeLines) {
     const auto goes_past = [](std::int64_t columns, std::int64_t part) {
         const Derived d = derive(parsed("f(A[i], B[j]) -> C[i, j]\n    C[i, j] = A[i] * B[j]\n")).value();
         const KernelPlan plan = plan_of(d, extents(d, {{"i", 512}, {"j", columns}}),
-                                        {item("vector", "j", std::nullopt), item("group", "j", part)}, with_stores_past_caches());
+                                        {item("vector", "j", std::nullopt), item("group", "j", part)},
+                                        with_stores_past_caches());
         EXPECT_THAT(verify(plan.scheduled), testing::IsEmpty());
         return place_of(plan, "C").non_temporal;
     };
