@@ -193,9 +193,11 @@ std::string to_markdown(const Reproduction& reproduction, const std::vector<RowO
         ++computed;
         agreeing += outcomes[i].agrees ? 1 : 0;
     }
-    out += fmt::format("\n{} rows are computed: {} agree, {} {}. {} more are figures of machine files, read back.\n\n",
-                       computed, agreeing, computed - agreeing,
-                       computed - agreeing == 1 ? "does not and says why" : "do not and say why", read_back);
+    out += fmt::format(
+        "\n{} rows are computed: {} agree, {} {}. {} more are read back: what a file of machines/, examples/ or lib/ "
+        "states.\n\n",
+        computed, agreeing, computed - agreeing,
+        computed - agreeing == 1 ? "does not and says why" : "do not and say why", read_back);
     out += "| document | where | what it says | what napkin computes | agrees |\n|---|---|---|---|---|\n";
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
         const ReproductionRow& row = reproduction.rows[i];

@@ -31,7 +31,7 @@ struct ReproductionRow {
     double tolerance = 0;                   ///< relative, for Closeness::within
     std::map<std::string, std::string> at;  ///< the size expression that stands for a symbol of the computed formulas
     std::string unit, note;
-    bool read_back = false;  ///< a machine file's own figure: nothing is computed
+    bool read_back = false;  ///< what a machine, an example or the library states itself: nothing is computed
     std::string disagrees;   ///< why the document's figure is not the computed one; empty where they should agree
     SourceRange range;
 };
