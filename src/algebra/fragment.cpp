@@ -56,14 +56,6 @@ std::optional<Diagnostic> moved_value(const Fragment& reader, const Layout& hold
     return std::nullopt;
 }
 
-Result<Fragment> mma_operand(std::int64_t row_blocks, std::int64_t element_bytes, std::int64_t k) {
-    const std::int64_t bytes = k * element_bytes;
-    if (k < 1 || bytes % core_row_bytes != 0)
-        return fragment_error(fmt::format("k of {} elements of {} bytes", k, element_bytes),
-                              fmt::format("a multiple of {} elements", core_row_bytes / element_bytes));
-    return core_grid(element_bytes, row_blocks, bytes / core_row_bytes, 1);
-}
-
 }  // namespace
 
 Result<Layout> row_of(const Fragment& f) { return composition(of_coordinates(f, 1, 0), f.map); }
@@ -95,14 +87,6 @@ Fragment wgmma_operand(std::int64_t element_bytes) {
     return core_grid(element_bytes, instruction_row_blocks, instruction_k_bytes / core_row_bytes, warpgroup_warps);
 }
 
-Fragment mma_accumulator() { return core_grid(accumulator_deal_bytes, instruction_row_blocks, 1, 1); }
-
-Result<Fragment> mma_operand_a(std::int64_t element_bytes, std::int64_t k) {
-    return mma_operand(instruction_row_blocks, element_bytes, k);
-}
-
-Result<Fragment> mma_operand_b(std::int64_t element_bytes, std::int64_t k) { return mma_operand(1, element_bytes, k); }
-
 Result<Fragment> tiled(const Fragment& f, std::int64_t rows, std::int64_t columns) {
     if (rows < 1 || columns < 1 || rows % f.rows != 0 || columns % f.columns != 0)
         return fragment_error(fmt::format("a tile of {} × {} from fragments of {} × {}", rows, columns, f.rows, f.columns),
@@ -129,19 +113,6 @@ Result<Layout> registers(const Fragment& holder, const Fragment& reader) {
     const auto value = composition(value_alone, *place);
     if (!value) return value;
     return value->mode(1);
-}
-
-Result<Layout> matrix_rows(const Fragment& f, std::int64_t element_bytes, bool transposed) {
-    const std::int64_t values = register_bytes / element_bytes, threads = f.threads();
-    const Layout matrices(f.values() / values, threads * values), warps(threads / warp_threads, warp_threads);
-    if (!transposed)
-        return composition(f.map, Layout({Layout(core_rows, core_row_bytes / register_bytes), matrices, warps}));
-    if (core_row_bytes / element_bytes != core_rows)
-        return fragment_error(fmt::format("a transposed matrix of elements of {} bytes", element_bytes),
-                              "elements of 2 bytes");
-    // Column c of the core matrix begins with value c mod 2 of thread c / 2.
-    const Layout columns({Layout(values, threads), Layout(core_rows / values, 1)});
-    return composition(f.map, Layout({columns, matrices, warps}));
 }
 
 }  // namespace napkin::layouts

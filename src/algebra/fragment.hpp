@@ -41,12 +41,6 @@ Fragment core_grid(std::int64_t element_bytes, std::int64_t row_blocks, std::int
 Result<Fragment> wgmma_accumulator(std::int64_t columns);
 /// wgmma's A operand in registers: 64 rows × 32 bytes.
 Fragment wgmma_operand(std::int64_t element_bytes);
-/// The accumulators of mma.sync.m16n8.
-Fragment mma_accumulator();
-/// The A and B operands of mma.sync.m16n8kK: 16 and 8 rows. Error: K elements are not a positive multiple of 16 bytes.
-Result<Fragment> mma_operand_a(std::int64_t element_bytes, std::int64_t k);
-Result<Fragment> mma_operand_b(std::int64_t element_bytes, std::int64_t k);
-
 /// The fragment repeated over a larger tile by the same threads: the value mode is (value, tiles down, tiles across). Error: an extent
 /// is not a multiple of the fragment's.
 Result<Fragment> tiled(const Fragment& fragment, std::int64_t rows, std::int64_t columns);
@@ -54,10 +48,5 @@ Result<Fragment> tiled(const Fragment& fragment, std::int64_t rows, std::int64_t
 /// Which of the holder's values each value of the reader is, where every thread reads what it holds itself: accumulators read again as
 /// an operand (seed 001, §4.2). Errors: tiles or threads differ in number; a value is held by another thread, which is named.
 Result<Layout> registers(const Fragment& holder, const Fragment& reader);
-
-/// The rows of core matrices that ldmatrix and stmatrix ask for: (row of the matrix, matrix, warp) → the element at which the row's 16
-/// bytes begin. An instruction of x4 takes four matrices, and lane l of it gives row l mod 8 of matrix l / 8. With `transposed`, for
-/// elements of 2 bytes, what lies together in memory are columns of the fragment. Error: elements that are not of 2 bytes, transposed.
-Result<Layout> matrix_rows(const Fragment& fragment, std::int64_t element_bytes, bool transposed);
 
 }  // namespace napkin::layouts

@@ -16,17 +16,6 @@ void append_leaves(const Layout& layout, std::vector<Leaf>& out) {
     for (const Layout& mode : layout.modes()) append_leaves(mode, out);
 }
 
-Layout with_compact_strides(const Layout& shape, std::int64_t& next) {
-    if (shape.is_leaf()) {
-        const std::int64_t size = shape.leaf().size, stride = next;
-        next = saturating_mul(next, size);
-        return {size, size == 1 ? 0 : stride};
-    }
-    std::vector<Layout> modes;
-    for (const Layout& mode : shape.modes()) modes.push_back(with_compact_strides(mode, next));
-    return Layout(std::move(modes));
-}
-
 /// The value of the index's digits in this mode; the index goes on with the digits after it.
 std::int64_t take(const Layout& layout, std::int64_t& index) {
     if (layout.is_leaf()) {
@@ -144,11 +133,6 @@ Layout coalesce_modes(const Layout& layout) {
     std::vector<Layout> modes;
     for (const Layout& mode : layout.modes()) modes.push_back(coalesce(mode));
     return Layout(std::move(modes));
-}
-
-Layout compact(const Layout& shape) {
-    std::int64_t next = 1;
-    return with_compact_strides(shape, next);
 }
 
 Result<FreeModes> free_modes(const Layout& layout) {

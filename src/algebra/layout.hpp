@@ -86,8 +86,6 @@ Result<Layout> parse_layout(std::string_view text);
 Layout coalesce(const Layout& layout);
 /// The same for each mode by itself; the rank stays.
 Layout coalesce_modes(const Layout& layout);
-/// The same shape with the strides of [0, size) in order: the identity. Modes of one element have stride 0.
-Layout compact(const Layout& shape);
 
 /// R with R(c) = outer(inner(c)) for every coordinate c of the inner layout, whose modes R has; a leaf of it may become a tuple.
 /// Errors: the inner layout reaches outside of the outer one; a stride neither divides a size of the (coalesced) outer layout nor is a

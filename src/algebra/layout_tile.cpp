@@ -8,40 +8,10 @@
 namespace napkin::layouts {
 namespace {
 
-/// Both of the modes (a, b) of each mode of a divided or multiplied layout, and what has only one.
-struct Halves {
-    std::vector<Layout> first, second;
-};
-
-Halves halves(const Layout& layout, std::size_t paired) {
-    Halves out;
-    for (std::size_t i = 0; i < layout.rank(); ++i) {
-        if (i < paired) {
-            out.first.push_back(layout.mode(i).mode(0));
-            out.second.push_back(layout.mode(i).mode(1));
-        } else {
-            out.second.push_back(layout.mode(i));
-        }
-    }
-    return out;
-}
-
 /// A tuple of `rank` modes, filled up with 1:0.
 Layout padded(const Layout& layout, std::size_t rank) {
     std::vector<Layout> modes(layout.modes().begin(), layout.modes().end());
     while (modes.size() < rank) modes.emplace_back(1, 0);
-    return Layout(std::move(modes));
-}
-
-Result<Layout> product_by_mode(const Layout& layout, const Layout& copies, bool raked) {
-    const std::size_t rank = std::max(layout.rank(), copies.rank());
-    const auto product = logical_product(padded(layout, rank), padded(copies, rank));
-    if (!product) return product;
-    std::vector<Layout> modes;
-    for (std::size_t i = 0; i < rank; ++i) {
-        const Layout &a = product->mode(0).mode(i), &b = product->mode(1).mode(i);
-        modes.push_back(Layout(raked ? std::vector{b, a} : std::vector{a, b}));
-    }
     return Layout(std::move(modes));
 }
 
@@ -51,37 +21,6 @@ Result<Layout> logical_divide(const Layout& layout, const Layout& tile) {
     const auto rest = complement(tile, layout.size());
     if (!rest) return rest;
     return composition(layout, Layout({tile, *rest}));
-}
-
-Result<Layout> logical_divide(const Layout& layout, const std::vector<Layout>& tiles) {
-    internal_check(tiles.size() <= layout.rank(), "more tiles than modes");
-    std::vector<Layout> modes;
-    for (std::size_t i = 0; i < layout.rank(); ++i) {
-        if (i >= tiles.size()) {
-            modes.push_back(layout.mode(i));
-            continue;
-        }
-        auto divided = logical_divide(layout.mode(i), tiles[i]);
-        if (!divided) return divided;
-        modes.push_back(std::move(*divided));
-    }
-    return Layout(std::move(modes));
-}
-
-Result<Layout> zipped_divide(const Layout& layout, const std::vector<Layout>& tiles) {
-    internal_check(!tiles.empty(), "a division without tiles");
-    const auto divided = logical_divide(layout, tiles);
-    if (!divided) return divided;
-    Halves parts = halves(*divided, tiles.size());
-    return Layout({Layout(std::move(parts.first)), Layout(std::move(parts.second))});
-}
-
-Result<Layout> tiled_divide(const Layout& layout, const std::vector<Layout>& tiles) {
-    auto zipped = zipped_divide(layout, tiles);
-    if (!zipped) return zipped;
-    std::vector<Layout> modes{zipped->mode(0)};
-    for (const Layout& rest : zipped->mode(1).modes()) modes.push_back(rest);
-    return Layout(std::move(modes));
 }
 
 Result<Layout> logical_product(const Layout& layout, const Layout& copies) {
@@ -98,11 +37,13 @@ Result<Layout> logical_product(const Layout& layout, const Layout& copies) {
 }
 
 Result<Layout> blocked_product(const Layout& layout, const Layout& copies) {
-    return product_by_mode(layout, copies, false);
-}
-
-Result<Layout> raked_product(const Layout& layout, const Layout& copies) {
-    return product_by_mode(layout, copies, true);
+    const std::size_t rank = std::max(layout.rank(), copies.rank());
+    const auto product = logical_product(padded(layout, rank), padded(copies, rank));
+    if (!product) return product;
+    std::vector<Layout> modes;
+    for (std::size_t i = 0; i < rank; ++i)
+        modes.push_back(Layout({product->mode(0).mode(i), product->mode(1).mode(i)}));
+    return Layout(std::move(modes));
 }
 
 Result<Layout> tile_to_shape(const Layout& atom, const std::vector<std::int64_t>& extents, std::vector<std::size_t> order) {

@@ -7,20 +7,12 @@ namespace napkin::layouts {
 /// (tile, rest): the elements that `tile` selects, in its order, and where tiles begin; composition(layout, (tile, complement of tile)).
 /// Errors: those of both.
 Result<Layout> logical_divide(const Layout& layout, const Layout& tile);
-/// Each mode by its own tile; modes past the last tile stay. Pre: no more tiles than modes.
-Result<Layout> logical_divide(const Layout& layout, const std::vector<Layout>& tiles);
-/// The same, gathered: ((tile of each mode), (rest of each mode, modes that have no tile)).
-Result<Layout> zipped_divide(const Layout& layout, const std::vector<Layout>& tiles);
-/// The same with the rests as modes of the whole: ((tile of each mode), rest, rest, …).
-Result<Layout> tiled_divide(const Layout& layout, const std::vector<Layout>& tiles);
 
 /// (layout, copies): copies of the layout at places that do not overlap, in the order of `copies`. Errors: the layout overlaps itself;
 /// `copies` cannot be laid out in its gaps and behind it.
 Result<Layout> logical_product(const Layout& layout, const Layout& copies);
 /// Mode by mode, copies beside each other: mode i is (layout's mode i, copies' mode i). Missing modes are 1:0.
 Result<Layout> blocked_product(const Layout& layout, const Layout& copies);
-/// The same with copies interleaved: mode i is (copies' mode i, layout's mode i).
-Result<Layout> raked_product(const Layout& layout, const Layout& copies);
 
 /// An array of the given extents made of copies of the atom, the first of `order` stacked closest, modes coalesced. `order` names each
 /// mode once; empty is 0, 1, …. Error: an extent is not a multiple of the atom's.

@@ -12,6 +12,9 @@
 namespace napkin {
 
 /// What a(ν) does to an accumulated value.
+/// Partial results stay as tame as the definition's own terms while ν moves: an exponential's, as R is a running extremum that no exponent passes, so
+/// that every kept factor lies in [0, 1]; a shift's, as r lies within the values that carry weight, or is what the definition itself subtracts; a
+/// selection's, as an extremum either stays, or all that was selected for it is void; the others are those of the definition but for the factor that waits.
 enum class Action {
     multiply,     ///< acc · a
     add,          ///< acc + a
@@ -21,14 +24,6 @@ enum class Action {
     shift,        ///< Σ_j C(p, j)·(r′ − r)^(p−j)·acc_j at every step: the reduced values are w(x)·(A(x) − r)^p
     choose,       ///< acc where c(ν), else 0
     select,       ///< acc where M′ = M, else ⊕'s identity, at every step: the reduced values are g(x) where A(x) = M
-};
-
-/// What keeps partial results as tame as the definition's own terms while ν moves.
-enum class Stable {
-    by_itself,           ///< partial results are those of the definition but for the factor that waits
-    by_dominance,        ///< R is a running extremum that no exponent passes, so that every kept factor lies in [0, 1]
-    by_weighted_centre,  ///< r lies within the values that carry weight, or is what the definition itself subtracts
-    by_equality,         ///< an extremum either stays, or all that was selected for it is void
 };
 
 struct Law {
@@ -42,7 +37,6 @@ struct Law {
     std::string_view times;      ///< ⊗ as printed
     std::string_view inverse;    ///< what takes a(ν) back
     std::string_view condition;  ///< side condition, for a reader
-    Stable stable;
 };
 
 const std::vector<Law>& laws();

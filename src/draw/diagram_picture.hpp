@@ -13,8 +13,7 @@ struct PlacedWire {
     double x0 = 0, y0 = 0, x1 = 0, y1 = 0;  ///< straight where y0 = y1, else a curve
     std::string axis, array, statement;     ///< of a wire that goes to an operation from elsewhere, that operation's
     int level = 0;
-    bool is_scalar = false;   ///< of an array without axes
-    bool is_through = false;  ///< inside of an operation's box, on its way through
+    bool is_scalar = false;  ///< of an array without axes
     friend bool operator==(const PlacedWire&, const PlacedWire&) = default;
 };
 

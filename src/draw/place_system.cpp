@@ -136,14 +136,14 @@ private:
     void add_wire(const WireKey& key, const Run& run) {
         const Wire& wire = value(key.first).wires[at(key.second)];
         picture_.wires.push_back({run.x0, run.y, run.x1, run.y, wire.name, value(key.first).name, "",
-                                  value(key.first).level, wire.axis == scalar_axis, false});
+                                  value(key.first).level, wire.axis == scalar_axis});
     }
 
     /// From a value's wire to a place in an operation.
     void curve(ValueId v, int w, double x0, double x1, double y1, const Operation& op) {
         const Wire& wire = value(v).wires[at(w)];
-        picture_.wires.push_back({x0, y_of(v, w), x1, y1, wire.name, value(v).name, op.statement, value(v).level,
-                                  wire.axis == scalar_axis, true});
+        picture_.wires.push_back(
+            {x0, y_of(v, w), x1, y1, wire.name, value(v).name, op.statement, value(v).level, wire.axis == scalar_axis});
     }
 
     void mark(Mark kind, double x, double y, double size, int level, const std::string& axis, const Operation& op) {
@@ -224,7 +224,7 @@ private:
                             mark(Mark::dot, x0, y_of(row.from, row.from_wire), 2.6, level, wire.name, op);
                         curve(row.from, row.from_wire, x0, body0, y(r), op);
                         picture_.wires.push_back({body0, y(r), in_end, y(r), wire.name, value(row.from).name,
-                                                  op.statement, level, wire.axis == scalar_axis, true});
+                                                  op.statement, level, wire.axis == scalar_axis});
                     }
                     if (row.use == Row::Use::consumed) consumed[row.axis].push_back(r);
                 }

@@ -35,8 +35,6 @@ struct Element {
     Element& set(std::string_view name, double value) &;
     Element set(std::string_view name, std::string_view value) && { return std::move(set(name, value)); }
     Element set(std::string_view name, double value) && { return std::move(set(name, value)); }
-    /// class="a b"
-    Element classed(std::string_view classes) && { return std::move(*this).set("class", classes); }
     /// data-axis="q", for whoever looks for what a part of the picture stands for.
     Element data(std::string_view name, std::string_view value) && {
         return std::move(*this).set("data-" + std::string(name), value);

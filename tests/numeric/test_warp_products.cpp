@@ -106,8 +106,9 @@ extern "C" __global__ void __launch_bounds__(64) probe(const __grid_constant__ A
         for (std::int64_t c = 0; c < columns; ++c)
             ASSERT_EQ(held[static_cast<std::size_t>(tile({r, c}))], expected(r, c)) << r << " " << c;
 
-    const layouts::Fragment a = layouts::mma_operand_a(2, 16).value(),
-                            b = layouts::tiled(*layouts::mma_operand_b(2, 16), 16, 16).value();
+    // The operands of mma.sync.m16n8k16: core matrices of a warp, two by two, and one by two.
+    const layouts::Fragment a = layouts::core_grid(2, 2, 2, 1),
+                            b = layouts::tiled(layouts::core_grid(2, 1, 2, 1), 16, 16).value();
     std::size_t at_loaded = 0;
     for (const auto& [fragment, transposed] : {std::pair{a, false}, {a, true}, {b, false}, {b, true}})
         for (std::int64_t row = 0; row < rows; row += 16)

@@ -22,6 +22,25 @@ std::string errors(const Result<T>& r) {
     return r ? "no error" : render(r.errors());
 }
 
+/// The strides of [0, size) in order instead of the layout's own, as the listings print what a thread has in its registers.
+Layout compact(const Layout& shape, std::int64_t& next) {
+    if (shape.is_leaf()) {
+        const std::int64_t size = shape.leaf().size, stride = size == 1 ? 0 : next;
+        next *= size;
+        return {size, stride};
+    }
+    std::vector<Layout> modes;
+    for (const Layout& mode : shape.modes()) modes.push_back(compact(mode, next));
+    return Layout(std::move(modes));
+}
+std::string compact_text(const Layout& shape) {
+    std::int64_t next = 1;
+    return to_string(compact(shape, next));
+}
+
+/// The accumulators of mma.sync.m16n8: two core matrices of a warp, below each other, of elements that lie as those of 2 bytes do.
+const Fragment accumulators_of_a_warp = core_grid(accumulator_deal_bytes, instruction_row_blocks, 1, 1);
+
 using Formula = std::function<std::int64_t(std::int64_t thread, std::int64_t value)>;
 
 void expect_places(const Fragment& f, const Formula& row, const Formula& column) {
@@ -51,7 +70,7 @@ TEST(Fragment, AccumulatorsReadAgainAreThoseOfSeed001) {
     const auto listing = [](std::int64_t rows) {
         const Fragment s = tiled(*wgmma_accumulator(128), rows, 128).value(),
                        o = tiled(wgmma_operand(2), rows, 128).value();
-        return std::vector{to_string(compact(s.map.mode(1))), to_string(compact(o.map.mode(1))), text(registers(s, o))};
+        return std::vector{compact_text(s.map.mode(1)), compact_text(o.map.mode(1)), text(registers(s, o))};
     };
     EXPECT_THAT(listing(128), testing::ElementsAre("((2,2,16),2,1):((1,2,4),64,0)", "((2,2,2),2,8):((1,2,4),8,16)",
                                                    "((2,2,2),2,8):((1,2,4),64,8)"));
@@ -68,7 +87,7 @@ TEST(Fragment, AccumulatorsOfSixteenBitsAreOperandsInPlace) {
         for (std::int64_t t = 0; t < 128; ++t)
             for (std::int64_t v = 0; v < n / 2; ++v) ASSERT_EQ(p.map({t, v}), s.map({t, held(v)}));
     }
-    const Fragment s = tiled(mma_accumulator(), 16, 64).value(), p = tiled(*mma_operand_a(2, 16), 16, 64).value();
+    const Fragment s = tiled(accumulators_of_a_warp, 16, 64).value(), p = tiled(core_grid(2, 2, 2, 1), 16, 64).value();
     EXPECT_EQ(text(registers(s, p)), "((2,2,2),1,4):((1,2,4),0,8)");
 }
 
@@ -86,31 +105,29 @@ TEST(Fragment, PlacesAreThoseOfThePtxIsa) {
         *wgmma_accumulator(96), [&](auto t, auto v) { return 16 * (t / 32) + group(t) + 8 * (v / 2 % 2); },
         [](auto t, auto v) { return 8 * (v / 4) + t % 4 * 2 + v % 2; });
     const auto a_row = [&](auto t, auto v) { return group(t) + (v < 2 || (v >= 4 && v < 6) ? 0 : 8); };
-    expect_places(*mma_operand_a(2, 16), a_row, [](auto t, auto v) { return t % 4 * 2 + v % 2 + (v < 4 ? 0 : 8); });
+    expect_places(core_grid(2, 2, 2, 1), a_row, [](auto t, auto v) { return t % 4 * 2 + v % 2 + (v < 4 ? 0 : 8); });
     expect_places(
-        *mma_operand_b(2, 16), [&](auto t, auto) { return group(t); },
+        core_grid(2, 1, 2, 1), [&](auto t, auto) { return group(t); },
         [](auto t, auto v) { return t % 4 * 2 + v % 2 + (v < 2 ? 0 : 8); });
     expect_places(
-        mma_accumulator(), [&](auto t, auto v) { return group(t) + (v < 2 ? 0 : 8); },
+        accumulators_of_a_warp, [&](auto t, auto v) { return group(t) + (v < 2 ? 0 : 8); },
         [](auto t, auto v) { return t % 4 * 2 + v % 2; });
     expect_places(
-        *mma_operand_a(2, 8), [&](auto t, auto v) { return group(t) + (v < 2 ? 0 : 8); },
+        core_grid(2, 2, 1, 1), [&](auto t, auto v) { return group(t) + (v < 2 ? 0 : 8); },
         [](auto t, auto v) { return t % 4 * 2 + v % 2; });
     expect_places(
-        *mma_operand_a(1, 32), [&](auto t, auto v) { return group(t) + (v < 4 || (v >= 8 && v < 12) ? 0 : 8); },
+        core_grid(1, 2, 2, 1), [&](auto t, auto v) { return group(t) + (v < 4 || (v >= 8 && v < 12) ? 0 : 8); },
         [](auto t, auto v) { return t % 4 * 4 + v % 4 + (v < 8 ? 0 : 16); });
     expect_places(
-        *mma_operand_b(1, 32), [&](auto t, auto) { return group(t); },
+        core_grid(1, 1, 2, 1), [&](auto t, auto) { return group(t); },
         [](auto t, auto v) { return t % 4 * 4 + v % 4 + (v < 4 ? 0 : 16); });
     expect_places(
-        *mma_operand_a(4, 8), [&](auto t, auto v) { return group(t) + 8 * (v % 2); },
+        core_grid(4, 2, 2, 1), [&](auto t, auto v) { return group(t) + 8 * (v % 2); },
         [](auto t, auto v) { return t % 4 + 4 * (v / 2); });
     expect_places(
-        *mma_operand_b(4, 8), [&](auto t, auto) { return group(t); }, [](auto t, auto v) { return t % 4 + 4 * v; });
+        core_grid(4, 1, 2, 1), [&](auto t, auto) { return group(t); }, [](auto t, auto v) { return t % 4 + 4 * v; });
     expect_places(
-        *mma_operand_b(2, 8), [&](auto t, auto) { return group(t); }, [](auto t, auto v) { return t % 4 * 2 + v; });
-    EXPECT_THAT(errors(mma_operand_a(2, 12)), HasSubstr("a multiple of 8 elements"));
-    EXPECT_THAT(errors(mma_operand_b(2, 0)), HasSubstr("a multiple of 8 elements"));
+        core_grid(2, 1, 1, 1), [&](auto t, auto) { return group(t); }, [](auto t, auto v) { return t % 4 * 2 + v; });
 }
 
 TEST(Fragment, RowsAndColumnsAreArithmetic) {
@@ -120,26 +137,6 @@ TEST(Fragment, RowsAndColumnsAreArithmetic) {
     EXPECT_EQ(expression(row.mode(1), "v"), "v / 2 % 2 * 8");
     EXPECT_EQ(expression(column.mode(0), "t"), "t % 4 * 2");
     EXPECT_EQ(expression(column.mode(1), "v"), "v % 2 + v / 4 * 8");
-}
-
-TEST(Fragment, RowsOfMatricesAreThoseThatLanesGive) {
-    // x4 of A's 16×16: lane l gives row l mod 16 and the 8 columns from 8·(l / 16).
-    const Fragment a = mma_operand_a(2, 16).value();
-    const Layout rows = matrix_rows(a, 2, false).value();
-    ASSERT_EQ(rows.size(), 32);
-    for (std::int64_t l = 0; l < 32; ++l) EXPECT_EQ(rows(l), l % 16 + 16 * (8 * (l / 16)));
-    // Four warps' accumulators, as stmatrix takes them: the fifth matrix begins the second instruction, 16 columns on.
-    const Layout d = matrix_rows(*wgmma_accumulator(64), 2, false).value();
-    EXPECT_EQ(d.size(), 64 * 8);
-    for (std::int64_t w = 0; w < 4; ++w)
-        for (std::int64_t q = 0; q < 4; ++q)
-            for (std::int64_t l = 0; l < 32; ++l)
-                EXPECT_EQ(d({l % 8, 4 * q + l / 8, w}), 16 * w + l % 16 + 64 * (16 * q + 8 * (l / 16)));
-    // Transposed, of B's 16×8 with n together: a lane gives a k, the 8 n follow it.
-    const Layout b = matrix_rows(*mma_operand_b(2, 16), 2, true).value();
-    ASSERT_EQ(b.size(), 16);
-    for (std::int64_t l = 0; l < 16; ++l) EXPECT_EQ(b(l), 8 * l);
-    EXPECT_THAT(errors(matrix_rows(*mma_operand_a(1, 32), 1, true)), HasSubstr("elements of 2 bytes"));
 }
 
 // §4.1: V, laid down with d together, read as the operand whose rows are d and whose k are keys.
@@ -258,8 +255,9 @@ TEST(Access, CountsSectors) {
 
 // Why boxes are swizzled: lanes that store accumulators row by row, and the rows that a matrix instruction's lanes give.
 TEST(Access, SwizzledBoxesHaveNoConflictsWhereMatricesAreStored) {
-    const Fragment d = tiled(mma_accumulator(), 16, 64).value();
-    const Layout lanes = matrix_rows(d, 2, false).value();  // → row + 16 · column of a 16×64 tile
+    const Fragment d = tiled(accumulators_of_a_warp, 16, 64).value();
+    // (row of a matrix, matrix) → row + 16 · column of the 16×64 tile where the row's 16 bytes begin: of every fourth thread the first of each pair.
+    const Layout lanes = composition(d.map, of("(8,16):(4,64)")).value();
     const auto count = [&](std::int64_t box) {
         const Swizzled tile = shared_operand(16, 64, 2, Major::k, box).value();
         return wavefronts(byte_offsets(composition(tile, lanes).value(), 2), 16, shared);
