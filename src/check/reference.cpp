@@ -1,10 +1,11 @@
 #include "check/reference.hpp"
 
 #include <cmath>
-#include <thread>
+#include <optional>
 
 #include "check/bounded_reduce.hpp"
 #include "check/reach.hpp"
+#include "diagram/equation_walk.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
 
@@ -12,10 +13,6 @@ namespace napkin {
 
 namespace {
 constexpr double points_per_thread = 1 << 20;  ///< less work than this is done before a thread is started
-
-std::int64_t product(const std::vector<AxisId>& axes, const Extents& extents) {
-    return napkin::product<std::int64_t>(axes, [&](AxisId axis) { return extents[at(axis)]; });
-}
 
 /// What an equation gives, before integers are what their type holds.
 struct Target {
@@ -27,71 +24,41 @@ class BoundedEquation {
 public:
     BoundedEquation(const Diagram& diagram, const Extents& extents, const Equation& equation, std::int64_t depth,
                     double factor_unit, std::optional<DType> kept, const Rounding& rounding, Target& target)
-        : extents_(extents),
+        : walk_(diagram, extents, equation),
           equation_(equation),
           type_(diagram.array(equation.target).type),
           kept_(kept),
           depth_(depth),
           factor_unit_(factor_unit),
           rounding_(rounding),
-          outer_(diagram.array(equation.target).axes),
-          inner_(equation.reduce_axes),
           target_(target) {
+        for (const AxisId axis : equation.reduce_axes) terms_ *= extents[at(axis)];
         for (const ArrayId id : read_arrays(equation.body)) {
             const DType read = diagram.array(id).type;
             narrows_ = narrows_ || (kept_ && is_float(read) && epsilon(read) < epsilon(*kept_));
         }
-        std::vector<AxisId>& rows = equation.reduce ? inner_ : outer_;
-        if (rows.empty()) return;
-        row_axis_ = rows.back();
-        rows.pop_back();
     }
 
-    void run(BoundedRows program) {
-        const std::int64_t total = product(outer_, extents_);
-        const double points = static_cast<double>(target_.value.size()) *
-                              static_cast<double>(product(equation_.reduce_axes, extents_));
-        const double wanted = std::min<double>(std::max(1U, std::thread::hardware_concurrency()),
-                                               points / points_per_thread);
-        const std::int64_t parts = std::clamp<std::int64_t>(static_cast<std::int64_t>(wanted), 1, total);
-        std::vector<std::thread> threads;
-        for (std::int64_t p = 1; p < parts; ++p)
-            threads.emplace_back([=, this] { part(program, total * p / parts, total * (p + 1) / parts); });
-        part(std::move(program), 0, total / parts);
-        for (std::thread& thread : threads) thread.join();
+    void run(const BoundedRows& program) const {
+        walk_.share_out(points_per_thread, [&](std::int64_t begin, std::int64_t end) { part(program, begin, end); });
     }
 
-    [[nodiscard]] AxisId row_axis() const { return row_axis_; }
+    [[nodiscard]] AxisId row_axis() const { return walk_.row_axis(); }
 
 private:
     void part(BoundedRows program, std::int64_t begin, std::int64_t end) const {
-        std::vector<std::int64_t> point(extents_.size(), 0);
-        std::int64_t rest = begin;
-        for (std::size_t i = outer_.size(); i-- > 0;) {
-            point[at(outer_[i])] = rest % extents_[at(outer_[i])];
-            rest /= extents_[at(outer_[i])];
-        }
-        const std::int64_t length = row_axis_ < 0 ? 1 : extents_[at(row_axis_)];
-        const auto for_row = [&](auto&& f) {
-            for (std::int64_t j = 0; j < length; j += BoundedRows::max_row) {
-                const std::int64_t n = std::min(BoundedRows::max_row, length - j);
-                if (row_axis_ >= 0) point[at(row_axis_)] = j;
-                f(program.run(point, n), j, n);
-            }
-            if (row_axis_ >= 0) point[at(row_axis_)] = 0;
-        };
-        const std::int64_t terms = product(equation_.reduce_axes, extents_);
-        for (std::int64_t i = begin; i < end; ++i) {
-            if (equation_.reduce) {
-                BoundedReducer reducer(*equation_.reduce, depth_, terms, program.whole(), rounding_, factor_unit_);
-                do {
-                    for_row([&](const BoundedRow& row, std::int64_t, std::int64_t n) { reducer.add(row, n); });
-                } while (next_point(inner_, extents_, point));
-                write(i, reducer.result());
-            } else {
-                for_row([&](const BoundedRow& row, std::int64_t j, std::int64_t n) { write(i * length + j, row, n); });
-            }
-            next_point(outer_, extents_, point);
+        if (equation_.reduce) {
+            std::optional<BoundedReducer> reducer;
+            walk_.part(
+                begin, end, BoundedRows::max_row,
+                [&] { reducer.emplace(*equation_.reduce, depth_, terms_, program.whole(), rounding_, factor_unit_); },
+                [&](const auto& point, std::int64_t, std::int64_t n) { reducer->add(program.run(point, n), n); },
+                [&](std::int64_t place) { write(place, reducer->result()); });
+        } else {
+            walk_.part(
+                begin, end, BoundedRows::max_row, [] {},
+                [&](const auto& point, std::int64_t place, std::int64_t n) { write(place, program.run(point, n), n); },
+                [](std::int64_t) {});
         }
     }
 
@@ -121,16 +88,15 @@ private:
         return is_float(type_) && (!kept_ || (epsilon(*kept_) <= epsilon(rounding_.type) && !narrows_));
     }
 
-    const Extents& extents_;
+    EquationWalk walk_;
     const Equation& equation_;
     DType type_;
     std::optional<DType> kept_;
     std::int64_t depth_;
     double factor_unit_;
     const Rounding& rounding_;
-    std::vector<AxisId> outer_, inner_;  ///< inner: reduced axes but the row's
-    AxisId row_axis_ = -1;
-    bool narrows_ = false;  ///< it reads wider values than the type in which its own are kept
+    std::int64_t terms_ = 1;  ///< that each value of the target reduces
+    bool narrows_ = false;    ///< it reads wider values than the type in which its own are kept
     Target& target_;
 };
 

@@ -78,7 +78,7 @@ void nest_axis(const Axis& axis, std::int64_t extent, const char* kind, const st
         const std::int64_t outer = *sizes[level] > 0 ? *sizes[level] : extent;
         const std::int64_t inner = *sizes[level + 1] > 0 ? *sizes[level + 1] : extent;
         if (outer == extent || outer % inner == 0) continue;
-        const std::int64_t nearest = (outer + inner - 1) / inner * inner;
+        const std::int64_t nearest = round_up(outer, inner);
         error(fmt::format("the {} size of {} is {} at level {} and {} at the next inner level", kind, axis.name, outer,
                           level + 1, inner),
               fmt::format("a multiple of {}, or the whole axis of {}", inner, extent),

@@ -7,6 +7,7 @@
 
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
+#include "support/saturate.hpp"
 
 namespace napkin {
 namespace {
@@ -21,7 +22,7 @@ ArrayId add_copy(Derived& form, Extents& extents, ArrayId id, std::int64_t row_b
     Diagram& d = form.diagram;
     const Array array = d.array(id);
     const AxisId last = array.axes.back();
-    const std::int64_t unit = row_bytes / bytes(array.type), size = (extents[at(last)] + unit - 1) / unit * unit;
+    const std::int64_t unit = row_bytes / bytes(array.type), size = round_up(extents[at(last)], unit);
     extents.push_back(size);
     std::vector<AxisId> axes = array.axes;
     axes.back() = add_axis(d, d.axis(last).name + "_rows", size, d.axis(last).range);

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "algebra/expr_walk.hpp"
+#include "derive/body_sizes.hpp"
 #include "derive/carry.hpp"
 #include "derive/share.hpp"
 #include "derive/support.hpp"
@@ -67,11 +68,6 @@ private:
     [[nodiscard]] bool on_stream(ArrayId id) const { return axis_ >= 0 && contains(d_.array(id).axes, axis_); }
     [[nodiscard]] bool is_state(ArrayId id) const { return a_.states.contains(id) && !counts_.contains(id); }
     [[nodiscard]] const Equation& definition(ArrayId id) const { return d_.equations[at_.at(id)]; }
-
-    /// A map of more nodes is written out in one place only: what is written twice at every step of a chain doubles with its length.
-    static constexpr std::size_t largest_copied = 32;
-    /// Nothing is written into an expression of more nodes, which could be neither read nor compiled.
-    static constexpr std::size_t largest_body = 512;
 
     /// Maps that are cheap, or used once, are computed where they are used.
     void inline_cheap_maps() {

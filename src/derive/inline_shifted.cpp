@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "derive/body_sizes.hpp"
 #include "derive/normal_form.hpp"
 #include "derive/replay.hpp"
 #include "derive/share.hpp"
@@ -10,11 +11,6 @@
 
 namespace napkin {
 namespace {
-
-/// A map of more operations is computed once, whoever reads it.
-constexpr std::size_t largest_copied = 32;
-/// No equation grows beyond this.
-constexpr std::size_t largest_body = 512;
 
 bool at_own_axes(const Read& r, const std::vector<AxisId>& axes) {
     for (std::size_t k = 0; k < axes.size(); ++k)

@@ -11,12 +11,6 @@ using Forms = std::vector<MaskForm>;
 /// What a body is compared with: the identity of the reduction.
 enum class Null { zero, one, minus_infinity, plus_infinity };
 
-Forms united(Forms a, const Forms& b) {
-    for (const auto& f : b)
-        if (!contains(a, f)) a.push_back(f);
-    return a;
-}
-
 bool is_null(const Expr& e, Null null) {
     const auto* c = as<Constant>(e);
     if (!c) return false;

@@ -5,16 +5,17 @@
 #include <cmath>
 #include <numbers>
 #include <optional>
-#include <thread>
 #include <type_traits>
 
 #include "diagram/check_indices.hpp"
+#include "diagram/equation_walk.hpp"
 #include "diagram/row_program.hpp"
 #include "support/result.hpp"
+#include "support/split_mix.hpp"
 
 namespace napkin {
 namespace {
-constexpr std::int64_t points_per_thread = 1 << 22;  ///< less work than this is done before a thread is started
+constexpr double points_per_thread = 1 << 22;  ///< less work than this is done before a thread is started
 
 /// The whole array, row-major.
 Operand locate(const Read& element, const Diagram& diagram, const Extents& extents, const Values& values) {
@@ -89,20 +90,13 @@ struct WholeReducer {
     [[nodiscard]] std::int64_t result() const { return total; }
 };
 
-/// Steps the coordinates of `axes` in row-major order; false after the last.
-std::int64_t product(const std::vector<AxisId>& axes, const Extents& extents) {
-    return napkin::product<std::int64_t>(axes, [&](AxisId axis) { return extents[at(axis)]; });
-}
-
 /// One equation, in parts of its outer loop over the target: whole rows of a map, single points of a reduction.
 template <class T>
 struct EquationRun {
     const Diagram& diagram;
-    const Extents& extents;
+    const EquationWalk& walk;
     const Equation& equation;
     Precision precision;
-    std::vector<AxisId> outer, inner;  ///< inner: reduced axes but the row's
-    AxisId row_axis = -1;
     Kind kind = Kind::real;  ///< of the body's values, and in which they are accumulated
     Column& target;
 
@@ -128,37 +122,26 @@ struct EquationRun {
     void part(RowProgram<T> program, std::int64_t begin, std::int64_t end) const {
         constexpr bool is_real = std::is_same_v<Cell, T>;
         using CellReducer = std::conditional_t<is_real, Reducer<T>, WholeReducer>;
-        std::vector<std::int64_t> point(extents.size(), 0);
-        std::int64_t rest = begin;
-        for (std::size_t i = outer.size(); i-- > 0;) {
-            point[at(outer[i])] = rest % extents[at(outer[i])];
-            rest /= extents[at(outer[i])];
-        }
-        const std::int64_t length = row_axis < 0 ? 1 : extents[at(row_axis)];
-        const auto for_row = [&](auto&& f) {
-            for (std::int64_t j = 0; j < length; j += RowProgram<T>::max_row) {
-                const std::int64_t n = std::min(RowProgram<T>::max_row, length - j);
-                if (row_axis >= 0) point[at(row_axis)] = j;
-                if constexpr (is_real)
-                    f(program.run(point, n), j, n);
-                else
-                    f(program.run_whole(point, n), j, n);
-            }
-            if (row_axis >= 0) point[at(row_axis)] = 0;
+        const auto values = [&](const std::vector<std::int64_t>& point, std::int64_t n) -> const Cell* {
+            if constexpr (is_real)
+                return program.run(point, n);
+            else
+                return program.run_whole(point, n);
         };
-        for (std::int64_t i = begin; i < end; ++i) {
-            if (equation.reduce) {
-                CellReducer reducer(*equation.reduce, kind);
-                do {
-                    for_row([&](const Cell* row, std::int64_t, std::int64_t n) { reducer.add(row, n); });
-                } while (next_point(inner, extents, point));
-                store(i, reducer.result());
-            } else {
-                for_row([&](const Cell* row, std::int64_t j, std::int64_t n) {
-                    for (std::int64_t k = 0; k < n; ++k) store(i * length + j + k, row[k]);
-                });
-            }
-            next_point(outer, extents, point);
+        if (equation.reduce) {
+            std::optional<CellReducer> reducer;
+            walk.part(
+                begin, end, RowProgram<T>::max_row, [&] { reducer.emplace(*equation.reduce, kind); },
+                [&](const auto& point, std::int64_t, std::int64_t n) { reducer->add(values(point, n), n); },
+                [&](std::int64_t place) { store(place, reducer->result()); });
+        } else {
+            walk.part(
+                begin, end, RowProgram<T>::max_row, [] {},
+                [&](const auto& point, std::int64_t place, std::int64_t n) {
+                    const Cell* const row = values(point, n);
+                    for (std::int64_t k = 0; k < n; ++k) store(place + k, row[k]);
+                },
+                [](std::int64_t) {});
         }
     }
 
@@ -178,40 +161,17 @@ void run_equation(const Diagram& diagram, const Extents& extents, const Equation
     target = Column(array.type, static_cast<std::size_t>(count_values(diagram, equation.target, extents)), Number::real(0));
     Kinds kinds = kinds_of(diagram);
     const Kind kind = accumulated_kind(kinds(equation.body), array.type);
-    EquationRun<T> run{diagram, extents, equation, precision, array.axes, equation.reduce_axes, -1, kind, target};
-    std::vector<AxisId>& rows = equation.reduce ? run.inner : run.outer;
-    if (!rows.empty()) {
-        run.row_axis = rows.back();
-        rows.pop_back();
-    }
+    const EquationWalk walk(diagram, extents, equation);
+    const EquationRun<T> run{diagram, walk, equation, precision, kind, target};
     const RowProgram<T> program(equation.body, kinds, extents,
                                 [&](const Read& r) { return locate(r, diagram, extents, values); },
-                                {run.row_axis, kind, precision == Precision::stored});
-
-    const std::int64_t total = product(run.outer, extents);
-    const double points = static_cast<double>(product(array.axes, extents)) *
-                          static_cast<double>(product(equation.reduce_axes, extents));
-    const double wanted = std::min<double>(std::max(1U, std::thread::hardware_concurrency()), points / points_per_thread);
-    const std::int64_t parts = std::clamp<std::int64_t>(static_cast<std::int64_t>(wanted), 1, total);
-    std::vector<std::thread> threads;
-    for (std::int64_t p = 1; p < parts; ++p) {
-        threads.emplace_back([&run, &program, begin = total * p / parts, end = total * (p + 1) / parts] {
-            run.part(program, begin, end);
-        });
-    }
-    run.part(program, 0, total / parts);
-    for (std::thread& thread : threads) thread.join();
+                                {walk.row_axis(), kind, precision == Precision::stored});
+    walk.share_out(points_per_thread, [&](std::int64_t begin, std::int64_t end) { run.part(program, begin, end); });
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014).
 struct Random {
     std::uint64_t state;
-    std::uint64_t next() {
-        std::uint64_t z = (state += 0x9E3779B97F4A7C15ULL);
-        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
-        z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
-        return z ^ (z >> 31);
-    }
+    std::uint64_t next() { return split_mix(state += split_mix_step); }
     double uniform() { return (static_cast<double>(next() >> 11) + 0.5) * 0x1p-53; }  // in (0, 1)
 };
 
@@ -280,7 +240,7 @@ Values random_inputs(const Diagram& diagram, const Extents& extents, std::uint64
     for (std::size_t i = 0; i < diagram.inputs.size(); ++i) {
         const ArrayId id = diagram.inputs[i];
         const DType type = diagram.array(id).type;
-        Random random{seed * 0x9E3779B97F4A7C15ULL + i};
+        Random random{seed * split_mix_step + i};
         random.state = random.next();  // seeds and inputs that are neighbours have streams that are not
         Column& column = values[at(id)];
         column = Column(type, static_cast<std::size_t>(count_values(diagram, id, extents)), Number::real(0));

@@ -10,13 +10,6 @@ namespace napkin {
 namespace {
 constexpr std::int64_t most_points = std::int64_t{1} << 22;  ///< that are walked where no form decides
 
-template <class Form>
-std::vector<Form> united(std::vector<Form> a, const std::vector<Form>& b) {
-    for (const Form& f : b)
-        if (!contains(a, f)) a.push_back(f);
-    return a;
-}
-
 bool same(const Expr& a, const Expr& b) { return a == nullptr || b == nullptr ? a == b : equal(a, b); }
 
 /// a + factor·b, of which one reads nothing where both are on one side.

@@ -6,6 +6,7 @@
 
 #include "machine/quantity.hpp"
 #include "support/ids.hpp"
+#include "support/saturate.hpp"
 
 namespace napkin {
 namespace {
@@ -15,8 +16,6 @@ Diagnostic bad_block(std::string message, std::string expected) {
 }
 
 std::int64_t whole(const Figure& figure) { return static_cast<std::int64_t>(figure.value); }
-
-std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 /// Register files of a core: the last level's, where that is nearer than the memory that blocks share.
 std::int64_t register_files(const Machine& machine) {

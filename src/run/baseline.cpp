@@ -103,13 +103,10 @@ std::int64_t available_bytes() {
     return std::int64_t{1} << 62;
 }
 
-Diagnostic too_little_memory(std::int64_t wanted, std::int64_t there) {
-    return Diagnostic{
-        .code = "too-little-memory",
-        .message = fmt::format(
-            "evaluation equation by equation needs {:.1f} GB for its intermediate arrays; {:.1f} GB are free",
-            static_cast<double>(wanted) / 1e9, static_cast<double>(there) / 1e9),
-        .exit_code = ExitCode::machine_lacks};
+Diagnostic no_memory_for(std::int64_t wanted, std::int64_t there) {
+    return too_little_memory(
+        fmt::format("evaluation equation by equation needs {:.1f} GB for its intermediate arrays; {:.1f} GB are free",
+                    static_cast<double>(wanted) / 1e9, static_cast<double>(there) / 1e9));
 }
 
 /// One equation, ready to run.
@@ -172,7 +169,7 @@ Result<Baseline> Baseline::build(const Diagram& diagram, const Extents& extents,
     impl->placement = place(diagram, extents);
     impl->extra_bytes = baseline_extra_bytes(diagram, extents);
     if (const std::int64_t there = available_bytes(); impl->extra_bytes > there / 10 * 9)
-        return too_little_memory(impl->extra_bytes, there);
+        return no_memory_for(impl->extra_bytes, there);
     if (options.use_blas) impl->blas = load_blas();
 
     std::vector<std::size_t> as_loops;

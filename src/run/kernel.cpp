@@ -20,11 +20,9 @@ namespace napkin {
 namespace {
 using Entry = void (*)(const void* const*, void* const*, const std::int64_t*, std::int64_t, std::int64_t, void*);
 
-Diagnostic too_little_memory(std::int64_t bytes, const std::string& what) {
-    return Diagnostic{.code = "too-little-memory",
-                      .message = fmt::format("there is no memory for {}: {} bytes", what, bytes),
-                      .hint = "smaller group and stream sizes need less",
-                      .exit_code = ExitCode::machine_lacks};
+Diagnostic no_memory_for(std::int64_t bytes, const std::string& what) {
+    return too_little_memory(fmt::format("there is no memory for {}: {} bytes", what, bytes),
+                             "smaller group and stream sizes need less");
 }
 
 /// Whether the strides reach the same places as row-major ones; along an axis of one value any stride does.
@@ -140,13 +138,13 @@ struct CpuKernel::Impl {
         if (!workers || workers->threads() != wanted) workers = std::make_unique<Workers>(wanted);
         while (arenas.size() < static_cast<std::size_t>(wanted)) {
             Memory arena = allocate(arena_bytes());
-            if (!arena) return too_little_memory(arena_bytes() * wanted, "the kernels' variables");
+            if (!arena) return no_memory_for(arena_bytes() * wanted, "the kernels' variables");
             arenas.push_back(std::move(arena));
         }
         for (const ArrayId t : temporaries) {
             if (temporary_memory.contains(t)) continue;
             Memory memory = allocate(bytes_of(t));
-            if (!memory) return too_little_memory(bytes_of(t), "array " + program.diagram.array(t).name);
+            if (!memory) return no_memory_for(bytes_of(t), "array " + program.diagram.array(t).name);
             temporary_memory[t] = std::move(memory);
         }
         return Done{};
@@ -167,8 +165,7 @@ struct CpuKernel::Impl {
             if (row_major && !is_row_major(sizes(a), place.strides)) {
                 Memory memory = allocate(bytes_of(a));
                 if (!memory)
-                    return too_little_memory(bytes_of(a),
-                                             fmt::format("a {} copy of {}", what, program.diagram.array(a).name));
+                    return no_memory_for(bytes_of(a), fmt::format("a {} copy of {}", what, program.diagram.array(a).name));
                 place = {memory.get(), row_major_strides(sizes(a))};
                 copies[a] = std::move(memory);
             }

@@ -3,6 +3,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <string>
+#include <utility>
+
+#include "support/source.hpp"
 
 namespace napkin {
 
@@ -13,5 +17,13 @@ using Memory = std::unique_ptr<void, FreeMemory>;
 
 /// Zeros. Null when there is none, or when it is more than the machine has: the system would hand it out and kill later.
 Memory allocate(std::int64_t bytes);
+
+/// What is said then.
+inline Diagnostic too_little_memory(std::string message, std::string hint = "") {
+    return Diagnostic{.code = "too-little-memory",
+                      .message = std::move(message),
+                      .hint = std::move(hint),
+                      .exit_code = ExitCode::machine_lacks};
+}
 
 }  // namespace napkin

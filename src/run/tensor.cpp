@@ -9,10 +9,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <numbers>
-#include <thread>
 
 #include "support/ids.hpp"
 #include "support/limits.hpp"
+#include "support/share_out.hpp"
+#include "support/split_mix.hpp"
 
 namespace napkin {
 namespace {
@@ -69,28 +70,14 @@ const SmallFloat* small_layout(DType type) {
 
 /// Calls f(begin, end) over runs of [0, count), on several threads when there is much to do.
 template <class F>
-void in_parallel(std::int64_t count, F f) {
-    constexpr std::int64_t enough = 1 << 16;
-    const std::int64_t threads = std::min<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()), count / enough);
-    if (threads <= 1) return f(std::int64_t{0}, count);
-    std::vector<std::thread> others;
-    for (std::int64_t t = 1; t < threads; ++t) others.emplace_back(f, count * t / threads, count * (t + 1) / threads);
-    f(std::int64_t{0}, count / threads);
-    for (std::thread& other : others) other.join();
+void in_parallel(std::int64_t count, const F& f) {
+    constexpr double enough = 1 << 16;  // values for a thread
+    share_out_runs(count, static_cast<double>(count), enough, f);
 }
 
-/// SplitMix64's output function: one well-mixed 64-bit number for each counter value.
-std::uint64_t mix(std::uint64_t z) {
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-    return z ^ (z >> 31);
-}
-
-Diagnostic too_little_memory(const std::vector<std::int64_t>& sizes, std::int64_t bytes_wanted) {
-    return Diagnostic{.code = "too-little-memory",
-                      .message = fmt::format("there is no memory for an array of {} ({:.1f} GB)", fmt::join(sizes, "×"),
-                                             static_cast<double>(bytes_wanted) / 1e9),
-                      .exit_code = ExitCode::machine_lacks};
+Diagnostic no_memory_for(const std::vector<std::int64_t>& sizes, std::int64_t bytes_wanted) {
+    return too_little_memory(fmt::format("there is no memory for an array of {} ({:.1f} GB)", fmt::join(sizes, "×"),
+                                         static_cast<double>(bytes_wanted) / 1e9));
 }
 
 }  // namespace
@@ -148,25 +135,15 @@ Result<Tensor> Tensor::make(DType type, std::vector<std::int64_t> sizes) {
     if (contains(sizes, 0)) {
         count = 0;
     } else if (too_large) {
-        return too_little_memory(sizes, limits::max_size_product);
+        return no_memory_for(sizes, limits::max_size_product);
     }
 
     Tensor tensor;
     tensor.data_ = allocate(count * bytes(type));
-    if (!tensor.data_) return too_little_memory(sizes, count * bytes(type));
+    if (!tensor.data_) return no_memory_for(sizes, count * bytes(type));
     tensor.type_ = type;
     tensor.sizes_ = std::move(sizes);
     tensor.count_ = count;
-    return tensor;
-}
-
-Result<Tensor> Tensor::from_doubles(DType type, std::vector<std::int64_t> sizes, const std::vector<double>& values) {
-    Result<Tensor> tensor = make(type, std::move(sizes));
-    if (!tensor.ok()) return tensor;
-    internal_check(static_cast<std::int64_t>(values.size()) == tensor->count(), "as many values as the sizes say");
-    in_parallel(tensor->count(), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) tensor->set(i, values[static_cast<std::size_t>(i)]);
-    });
     return tensor;
 }
 
@@ -211,10 +188,10 @@ Column Tensor::to_column() const {
 
 double normal_number(std::uint64_t seed, std::uint64_t i) {
     // Box and Muller: a pair of uniform numbers gives a pair of normal ones, the cosine's for even i and the sine's for odd.
-    constexpr std::uint64_t golden = 0x9e3779b97f4a7c15U;
-    const std::uint64_t base = mix(seed + golden), pair = i / 2;
-    const auto a = static_cast<double>((mix(base + (2 * pair + 1) * golden) >> 11) + 1) * 0x1p-53;  // in (0, 1]
-    const auto b = static_cast<double>(mix(base + (2 * pair + 2) * golden) >> 11) * 0x1p-53;
+    const std::uint64_t base = split_mix(seed + split_mix_step), pair = i / 2;
+    const auto mixed = [&](std::uint64_t n) { return split_mix(base + n * split_mix_step) >> 11; };
+    const auto a = static_cast<double>(mixed(2 * pair + 1) + 1) * 0x1p-53;  // in (0, 1]
+    const auto b = static_cast<double>(mixed(2 * pair + 2)) * 0x1p-53;
     const double radius = std::sqrt(-2.0 * std::log(a)), angle = 2.0 * std::numbers::pi * b;
     return radius * (i % 2 == 0 ? std::cos(angle) : std::sin(angle));
 }

@@ -28,8 +28,6 @@ public:
 
     /// Zeros of these sizes (each ≥ 0; none: a scalar). Errors: bad-sizes, too-little-memory (machine_lacks).
     static Result<Tensor> make(DType type, std::vector<std::int64_t> sizes);
-    /// Rounds row-major values to the type. The count must match.
-    static Result<Tensor> from_doubles(DType type, std::vector<std::int64_t> sizes, const std::vector<double>& values);
     [[nodiscard]] Result<Tensor> copy() const;
     /// The same numbers rounded to another type.
     [[nodiscard]] Result<Tensor> to(DType type) const;

@@ -3,6 +3,7 @@
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
+#include "support/saturate.hpp"
 
 namespace napkin {
 namespace {
@@ -30,8 +31,7 @@ std::vector<AxisId> axes_of(const MaskForm& form) {
 }  // namespace
 
 std::int64_t num_tiles(const ScheduledKernel& kernel, AxisId axis) {
-    const std::int64_t tile = kernel.span(axis, 0).tile;
-    return (kernel.extent(axis) + tile - 1) / tile;
+    return ceil_div(kernel.extent(axis), kernel.span(axis, 0).tile);
 }
 
 bool ChunkRanges::tell_rows_apart(AxisId rows_axis) const {

@@ -14,11 +14,6 @@ namespace {
 /// Rows of an operand's part: whole patterns of the swizzle.
 constexpr std::int64_t pattern_rows = operand_alignment / operand_row_bytes;
 
-std::int64_t tiles_along(const ScheduledKernel& kernel, AxisId axis) {
-    const std::int64_t tile = kernel.span(axis, 0).tile;
-    return (kernel.extent(axis) + tile - 1) / tile;
-}
-
 /// The part of each of so many blocks, whichever axis they lie along.
 std::optional<ClusterPart> part_of(const ScheduledKernel& kernel, VariableId id, std::int64_t blocks) {
     const auto tile = kernel.is_operand(id) ? operand_tile(kernel, id) : std::nullopt;
@@ -63,7 +58,7 @@ std::optional<ClusterPart> cluster_part(const ScheduledKernel& kernel, VariableI
 std::vector<AxisId> axes_to_share(const ScheduledKernel& kernel, std::int64_t blocks) {
     std::vector<AxisId> out;
     for (const auto& [axis, size] : groups_of(*kernel.kernel, kernel.sizes))
-        if (tiles_along(kernel, axis) % blocks == 0 && shares(kernel, axis, blocks) && !differ_in_chunks(kernel, axis))
+        if (num_tiles(kernel, axis) % blocks == 0 && shares(kernel, axis, blocks) && !differ_in_chunks(kernel, axis))
             out.push_back(axis);
     return out;
 }
@@ -87,7 +82,7 @@ std::string why_no_cluster(const ScheduledKernel& kernel) {
     if (kernel.takes_from_queue()) return "its blocks take groups from a queue, each the next one as it is done";
     if (kernel.has_uneven_groups() || differ_in_chunks(kernel, axis))
         return "its groups run different chunks, so that its blocks do not keep step";
-    if (const std::int64_t tiles = tiles_along(kernel, axis); tiles % blocks != 0)
+    if (const std::int64_t tiles = num_tiles(kernel, axis); tiles % blocks != 0)
         return fmt::format("{} has {} group{} of {}, no multiple of {}; the nearest number is {}", axis_name(axis),
                            tiles, tiles == 1 ? "" : "s", kernel.span(axis, 0).tile, blocks,
                            nearest_number_of_blocks(tiles, blocks, joined));

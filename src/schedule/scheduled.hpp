@@ -13,6 +13,7 @@
 #include "machine/machine.hpp"
 #include "schedule/schedule.hpp"
 #include "support/ranges.hpp"
+#include "support/saturate.hpp"
 
 namespace napkin {
 
@@ -359,7 +360,6 @@ struct ScheduledProgram {
     std::vector<ScheduledKernel> kernels;
 };
 
-inline std::int64_t round_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
 /// The axes of a variable that a compute statement defines, in the order of its dimensions.
 std::vector<AxisId> target_axes(const Variable& variable);
 bool carries(const Variable& variable, AxisId axis);

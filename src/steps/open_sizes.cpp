@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "support/ids.hpp"
+#include "support/saturate.hpp"
 
 namespace napkin {
 
@@ -38,8 +39,7 @@ std::optional<TileSizes> keeping_divisors(const StepContext& context, const Step
     bool breaks = false;
     const auto multiple_of = [&](std::int64_t size, std::int64_t unit, std::int64_t extent, bool larger) {
         breaks = true;
-        const std::int64_t nearest = larger ? (size + unit - 1) / unit * unit
-                                            : std::max(size / unit, std::int64_t{1}) * unit;
+        const std::int64_t nearest = larger ? round_up(size, unit) : std::max(size / unit, std::int64_t{1}) * unit;
         return std::min(legal == Legal::least ? unit : nearest, extent);
     };
     for (const auto& [size, multiple] : divisors.merged()) {

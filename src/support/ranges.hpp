@@ -38,6 +38,14 @@ constexpr void iota(auto& range, auto first) { std::iota(std::begin(range), std:
 /// Puts the elements of a container behind those of another one.
 void append(auto& to, const auto& range) { to.insert(std::end(to), std::begin(range), std::end(range)); }
 
+/// The elements of a, and behind them those of b that are not among them.
+template <class T>
+std::vector<T> united(std::vector<T> a, const std::vector<T>& b) {
+    for (const T& element : b)
+        if (!contains(a, element)) a.push_back(element);
+    return a;
+}
+
 /// Sorts, and leaves each value once.
 void sort_unique(auto& values) {
     sort(values);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <future>
 #include <limits>
 #include <thread>
@@ -24,6 +25,20 @@ void share_out(std::size_t count, const Work& work, std::size_t most_threads = s
     for (std::size_t t = 1; t < threads; ++t) others.push_back(std::async(std::launch::async, take));
     take();
     for (std::future<void>& other : others) other.get();
+}
+
+/// Calls run(begin, end) for runs that are together [0, count), on as many threads as there are processors, of which each has `enough` of the `work` that
+/// all of it is, or on one.
+template <class Run>
+void share_out_runs(std::int64_t count, double work, double enough, const Run& run) {
+    const auto wanted = static_cast<std::int64_t>(
+        std::min<double>(std::max(1U, std::thread::hardware_concurrency()), work / enough));
+    const std::int64_t runs = std::min(wanted, count);
+    if (runs <= 1) return run(std::int64_t{0}, count);
+    share_out(static_cast<std::size_t>(runs), [&](std::size_t i) {
+        const auto r = static_cast<std::int64_t>(i);
+        run(count * r / runs, count * (r + 1) / runs);
+    });
 }
 
 }  // namespace napkin

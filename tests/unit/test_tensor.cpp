@@ -77,7 +77,8 @@ TEST(Tensor, TooLargeIsAnError) {
 }
 
 TEST(Tensor, ConvertsWithOneRounding) {
-    const Tensor wide = Tensor::from_doubles(DType::f64, {4}, {1.0, 1.0 + 0x1p-8 + 0x1p-40, -3e5, 0.1}).value();
+    Tensor wide = Tensor::make(DType::f64, {4}).value();
+    wide.set(0, 1.0), wide.set(1, 1.0 + 0x1p-8 + 0x1p-40), wide.set(2, -3e5), wide.set(3, 0.1);
     for (const DType type : all_dtypes) {
         const Tensor narrow = wide.to(type).value();
         EXPECT_EQ(narrow.type(), type);

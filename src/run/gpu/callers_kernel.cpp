@@ -4,6 +4,7 @@
 
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
+#include "support/saturate.hpp"
 
 namespace napkin::gpu {
 namespace {
@@ -11,9 +12,7 @@ namespace {
 /// Tuples of addresses whose launches are kept: programs that take turns between a few buffers encode nothing anew.
 constexpr std::size_t most_recent = 16;
 
-std::int64_t to_workspace_alignment(std::int64_t bytes) {
-    return (bytes + workspace_alignment - 1) / workspace_alignment * workspace_alignment;
-}
+std::int64_t to_workspace_alignment(std::int64_t bytes) { return round_up(bytes, workspace_alignment); }
 
 Diagnostic fault_of_arrays(const char* code, std::string message, std::string expected) {
     return Diagnostic{.code = code, .message = std::move(message), .expected = std::move(expected)};
