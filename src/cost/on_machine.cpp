@@ -16,12 +16,12 @@
 
 namespace napkin {
 namespace {
-/// The share of a unit's nominal rate that programs reach.
-double sustained_share(const Machine& machine, const std::string& unit) {
-    for (const Unit& u : machine.units)
-        if (u.name == unit && u.sustained.known()) return u.sustained.value;
-    return 1;
-}
+/// Of a second that a group's transfers take, so much counts where something else binds: too little to outweigh any of that, and enough to decide between
+/// sizes that are equally fast.
+constexpr double weight_of_hidden_transfers = 1e-3;
+/// Chunks of 1, 4 and 16 times the least are tried; longer ones must save a hundredth.
+constexpr std::int64_t longest_chunk_factor = 16, chunk_factor_step = 4;
+constexpr double worth_longer_chunks = 0.99;
 
 /// Work at numbers: operations of each row of unit_work.
 struct SizedWork {
@@ -61,7 +61,7 @@ public:
         append(values_, extents);
         for (const UnitWork& w : unit_work(derived.diagram, tiles_, cost_.grouped, machine))
             work_.push_back({pipe_index(pipe_of(machine, w)), w.rate, CompiledSize(subs_.in(w.total), symbols_),
-                             w.in_loop, w.flops_each(), sustained_share(machine, w.rate.unit),
+                             w.in_loop, w.flops_each(), sustained_rate_of(machine, w.rate.unit),
                              pipe_of(machine, w) == "special" ? 1 + options.special_overhead : 1.0});
         find_splits();
     }
@@ -73,8 +73,7 @@ public:
         const ModelLevel& core = (*levels)[core_];
         out_.kernel = kernel_.name;
         out_.divisors = divisors(derived_.diagram, kernel_, live_, statements_, machine_);
-        out_.core_bytes = bytes_a_core(machine_, core_memory_level(machine_));
-        if (machine_.kind == MachineKind::cpu) out_.core_bytes *= 0.75;  // beside code, stacks and lines on their way
+        out_.core_bytes = tile_bytes_a_core(machine_, core_memory_level(machine_));
 
         core_weight_ = core.sustained_seconds_per_byte;
         const ModelLevel& outermost = (*levels)[(*levels)[0].rule == LevelRule::devices ? 2 : 0];
@@ -88,15 +87,16 @@ public:
             // Where something else binds, fewer transfers are better still.
             return std::max(seconds_at(sizes, best_splits(sizes)),
                             again_.seconds_per_byte > 0 && !held_by(again_, sizes) ? again_seconds_ : 0) +
-                   1e-3 * sized.transfers(sizes) * core_weight_;
+                   weight_of_hidden_transfers * sized.transfers(sizes) * core_weight_;
         };
         find_again((*levels)[0]);
         // Longer chunks repeat less of what is done once a chunk, and take memory from the group.
         SearchResult best;
-        for (std::int64_t factor = 1; factor <= (cost_.streamed.empty() ? 1 : 16); factor *= 4) {
+        for (std::int64_t factor = 1; factor <= (cost_.streamed.empty() ? 1 : longest_chunk_factor);
+             factor *= chunk_factor_step) {
             for (const AxisId axis : cost_.streamed) search.stream[axis] = stream_size(axis, core, factor);
             const SearchResult found = search_sizes(sized_, search);
-            if (found.fits && (!best.fits || found.objective < 0.99 * best.objective)) best = found;
+            if (found.fits && (!best.fits || found.objective < worth_longer_chunks * best.objective)) best = found;
             if (!found.fits) break;
         }
         if (!best.fits) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "machine/figures.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -16,6 +17,11 @@ constexpr std::int64_t fewest_registers = 32, most_registers_of_role = 240, regi
 /// Registers of a thread that computes which hold no values of tiles: addresses, counters, descriptors. Estimated from the kernels of
 /// 3 × 64 rows and 160 registers, and of 4 × 64 rows and 112, that the assembler takes without spilling.
 constexpr std::int64_t registers_beside_tiles = 20;
+
+/// Of a thread's registers, what tiles may take where no warps copy for others; the rest is for addresses and operands. Estimated.
+constexpr double share_of_registers = 0.75;
+/// Clocks from a multiply-add to one that needs its result: those of Volta (Jia et al. 2018, arXiv:1804.06826).
+constexpr double fma_latency_clocks = 4;
 
 std::int64_t in_steps(std::int64_t n) { return n / register_step * register_step; }
 
@@ -40,14 +46,13 @@ Machine block_machine(const Machine& gpu, int warps, int blocks_a_core, int copy
     Machine out = gpu;
     const double share = blocks_a_core, warp = limits.warp_threads.value;
     const auto derived = [](double value, const std::string& source) { return Figure{value, "derived: " + source}; };
-    const auto estimated = [](double value, const std::string& source) { return Figure{value, "estimated: " + source}; };
 
     out.cores.value *= share;
     out.vector_bits = derived(32 * warp, "a value of 32 bits in every thread of a warp");
     const double registers = std::min(limits.registers_a_thread.value,
                                       std::floor(limits.registers_a_core.value / (share * warps * warp)));
     out.vector_registers = derived(
-        std::floor(0.75 * registers),
+        std::floor(share_of_registers * registers),
         fmt::format("3/4 of a thread's {:.0f} registers, the rest being for addresses and operands", registers));
     if (copying_warps > 0) {
         const int computing = role_registers(static_cast<std::int64_t>(limits.registers_a_core.value / share), warps,
@@ -57,10 +62,12 @@ Machine block_machine(const Machine& gpu, int warps, int blocks_a_core, int copy
                                        fmt::format("a thread's {} registers less {}", computing, registers_beside_tiles));
     }
     // Warps that take turns hide from each other what one of them waits for.
-    const double turns = std::max(1.0, static_cast<double>(warps) * share / 4);
-    out.fma_latency_clocks = estimated(4 / turns * share, "4 clocks, in which the other warps of the scheduler run");
+    const double turns = std::max(1.0, static_cast<double>(warps) * share / schedulers_a_core);
+    out.fma_latency_clocks = estimated(
+        fma_latency_clocks / turns * share,
+        fmt::format("{} clocks, in which the other warps of the scheduler run", fma_latency_clocks));
     out.issue_per_clock = estimated(schedulers_a_core / share, "one instruction of each of an SM's four schedulers");
-    out.beside_factor = estimated(1.19, "the fourth root of 2: the fourth powers of the pipes' times add up");
+    out.beside_factor = estimated_beside();
     out.together_share = derived(1, "blocks have even shares of their core");
     out.sustained_share = derived(1, "the units' sustained rates");
     out.loop_exit_clocks = estimated(16 / turns, "a branch and its latency");

@@ -161,7 +161,7 @@ std::optional<Figure> FigureReader::figure_of(const toml::node& given, const tom
               fmt::format("impossible: '{}' of {} is {}", key, where.shown, *value < 0 ? "negative" : "zero"));
     else
         places_[where.path + key] = range;
-    return Figure{*value, source.value_or("")};
+    return Figure{*value, source.value_or(""), origin_of(source.value_or(""))};
 }
 
 std::optional<Figure> FigureReader::optional_figure(const toml::table& table, const std::string& key,

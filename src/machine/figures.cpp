@@ -79,10 +79,24 @@ std::span<const FigureKey<ThreadLimits>> thread_figures() {
     return table;
 }
 
+Origin origin_of(std::string_view source) {
+    return source.starts_with("measured")    ? Origin::measured
+           : source.starts_with("estimated") ? Origin::estimated
+                                             : Origin::stated;
+}
+
+Figure estimated(double value, const std::string& formula) {
+    return {value, "estimated: " + formula, Origin::estimated};
+}
+
+Figure estimated_beside() {
+    return estimated(1.19, "the fourth root of 2: the fourth powers of the pipes' times add up");
+}
+
 namespace {
 
 void estimate(Figure& figure, double value, const std::string& formula) {
-    if (!figure.known()) figure = {value, "estimated: " + formula};
+    if (!figure.known()) figure = estimated(value, formula);
 }
 
 /// Lines that a core of a CPU waits for at a time, with its prefetchers and by its own loads alone. `napkin machines measure` finds that a core of one
@@ -114,9 +128,9 @@ void complete_runs(const Machine& machine, Level& outermost) {
     if (!outermost.runs.empty() || !(latency > 0) || !(all > 0)) return;
     const double share = cores * lines_of_loads * machine.line_bytes.value / latency / all;
     if (share < 1)
-        outermost.runs[lines_until_prefetched] = {
-            share, fmt::format("estimated: {} lines in flight a core without prefetchers, over the latency of {}",
-                               lines_of_loads, machine.levels[0].name)};
+        outermost.runs[lines_until_prefetched] = estimated(
+            share, fmt::format("{} lines in flight a core without prefetchers, over the latency of {}", lines_of_loads,
+                               machine.levels[0].name));
 }
 
 }  // namespace
@@ -155,7 +169,7 @@ void complete_figures(Machine& machine) {
     if (machine.kind != MachineKind::cpu) return;
     const auto lanes = static_cast<double>(machine.lanes(DType::f32));
     estimate(machine.issue_per_clock, 4, "4 instructions a clock on processors since 2015");
-    estimate(machine.beside_factor, 1.19, "the fourth root of 2: the fourth powers of the pipes' times add up");
+    if (!machine.beside_factor.known()) machine.beside_factor = estimated_beside();
     estimate(machine.together_share, 1, "cores have units of their own and one clock");
     estimate(machine.sustained_share, 1, "nothing else runs on the computer");
     estimate(machine.loop_exit_clocks, 16, "a mispredicted branch takes 15 to 20 clocks");

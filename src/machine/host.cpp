@@ -136,7 +136,9 @@ Level cache(const Topology& topology, hwloc_obj_type_t type, const std::string& 
 void add_units(Machine& machine, const CoreRates& rates) {
     const auto add = [&](const std::string& name, double vectors, double f64_vectors, const std::string& source) {
         const double bits = machine.vector_bits.value;
-        const auto rate = [&](double values) { return Figure{std::round(values * 100) / 100, source}; };
+        const auto rate = [&](double values) {
+            return Figure{std::round(values * 100) / 100, source, origin_of(source)};
+        };
         machine.units.push_back(
             {name, {{DType::f64, rate(f64_vectors * bits / 64)}, {DType::f32, rate(vectors * bits / 32)}}, {}});
     };
@@ -170,10 +172,10 @@ Machine host_machine(int vector_bytes) {
     const std::string features = vector_bytes > 0 ? "chosen" : "the processor's feature bits";
     machine.vector_bits = {8.0 * width, features};
     machine.vector_registers = {static_cast<double>(vector_registers(width)), features};
-    machine.fma_latency_clocks = {4, "estimated: 4 on current processors"};
+    machine.fma_latency_clocks = estimated(4, "4 on current processors");
     machine.line_bytes = {64, "assumed"};
-    machine.launch_s = {10e-6, "estimated: waking threads"};
-    machine.group_s = {0.1e-6, "estimated: one atomic increment and a call"};
+    machine.launch_s = estimated(10e-6, "waking threads");
+    machine.group_s = estimated(0.1e-6, "one atomic increment and a call");
     machine.description = fmt::format("{}, {} core{}, {}-bit vectors", cpu_model(topology), cores,
                                       cores == 1 ? "" : "s", 8 * width);
 
@@ -186,7 +188,7 @@ Machine host_machine(int vector_bytes) {
             memory_source = "hwloc, up to a power of two";
     Level dram;
     dram.name = "DRAM", dram.capacity_bytes = {memory, memory_source}, dram.instances = {1, memory_source};
-    dram.latency_s = {100e-9, "estimated"};
+    dram.latency_s = {100e-9, "estimated", Origin::estimated};
     machine.levels.push_back(std::move(dram));
 
     Level l3 = cache(topology, HWLOC_OBJ_L3CACHE, "L3", cores), l2 = cache(topology, HWLOC_OBJ_L2CACHE, "L2", cores);
@@ -199,13 +201,12 @@ Machine host_machine(int vector_bytes) {
         if (level.capacity_bytes.value == 0) return;
         const double sharing = cores / level.instances.value;
         if (machine.levels.size() == 1)
-            level.bandwidth_bytes_per_s = {std::min(8.0, sharing) * 12e9,
-                                           "estimated: 12 GB/s a core, and 8 cores saturate the memory"};
+            level.bandwidth_bytes_per_s = estimated(std::min(8.0, sharing) * 12e9,
+                                                    "12 GB/s a core, and 8 cores saturate the memory");
         else
-            level.bandwidth_bytes_per_s = {bytes_a_clock * hz * sharing,
-                                           fmt::format("estimated: {} bytes a clock for each core", bytes_a_clock)};
-        level.latency_s = {std::round(latency_clocks / hz * 1e10) / 1e10,
-                           fmt::format("estimated: {} clocks", latency_clocks)};
+            level.bandwidth_bytes_per_s = estimated(bytes_a_clock * hz * sharing,
+                                                    fmt::format("{} bytes a clock for each core", bytes_a_clock));
+        level.latency_s = estimated(std::round(latency_clocks / hz * 1e10) / 1e10, fmt::format("{} clocks", latency_clocks));
         machine.levels.push_back(std::move(level));
     };
     add_cache(l3, rates.bytes_from_l3, 50);

@@ -70,6 +70,17 @@ double bytes_a_core(const Machine& machine, std::size_t level) {
     return l.capacity_bytes.value * l.instances.value / machine.cores.value;
 }
 
+double tile_bytes_a_core(const Machine& machine, std::size_t level) {
+    constexpr double share_of_cpus = 0.75;
+    return (machine.kind == MachineKind::gpu ? 1 : share_of_cpus) * bytes_a_core(machine, level);
+}
+
+double sustained_rate_of(const Machine& machine, std::string_view unit) {
+    for (const Unit& u : machine.units)
+        if (u.name == unit && u.sustained.known()) return u.sustained.value;
+    return 1;
+}
+
 std::vector<std::string> machine_names() {
     std::vector<std::string> names{"host"};
     for (const EmbeddedText& text : builtin_machine_texts()) names.emplace_back(text.name);

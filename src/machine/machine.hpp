@@ -13,10 +13,14 @@
 
 namespace napkin {
 
+/// What a figure rests on: on what somebody states, on a measurement of the machine or of one of its kind, or on a formula or another machine.
+enum class Origin : std::uint8_t { stated, measured, estimated };
+
 /// A number and its source: a datasheet, a paper, a measurement with its date, or the formula that estimates it.
 struct Figure {
     double value = 0;
     std::string source;
+    Origin origin = Origin::stated;
     [[nodiscard]] bool known() const { return !source.empty(); }
     friend bool operator==(const Figure&, const Figure&) = default;
 };
@@ -193,6 +197,12 @@ std::size_t core_memory_level(const Machine& machine);
 /// What one core may use of a level: its capacity, shared evenly where several cores share an instance, and taken together where a
 /// core has several.
 double bytes_a_core(const Machine& machine, std::size_t level);
+/// What of that a core may fill with tiles: three quarters on a CPU, the rest being for code, stacks and lines on their way. A GPU's shared memory has
+/// nothing else in it.
+double tile_bytes_a_core(const Machine& machine, std::size_t level);
+
+/// The share of a unit's nominal rate that programs reach: 1 where the file does not say.
+double sustained_rate_of(const Machine& machine, std::string_view unit);
 
 /// The part of its rate that is left to the pipe into the level where what is read lies in runs of so many lines: between the level's
 /// figures along the logarithm of the lines, and behind the last one the loss halves with each doubling. All of it where it has none.

@@ -12,10 +12,10 @@ std::string RateSources::text() const {
 RateSources rate_sources(const Machine& machine) {
     RateSources out;
     const auto add = [&](const Figure& rate, const Figure& sustained) {
-        const bool is_measured = rate.source.starts_with("measured");
+        const bool is_measured = rate.origin == Origin::measured;
         if (!sustained.known() && !is_measured) return;
         ++out.known;
-        out.measured += is_measured || !sustained.source.starts_with("estimated") ? 1 : 0;
+        out.measured += is_measured || sustained.origin != Origin::estimated ? 1 : 0;
     };
     for (const Level& level : machine.levels) add(level.bandwidth_bytes_per_s, level.sustained);
     for (const Unit& unit : machine.units)

@@ -7,7 +7,7 @@
 namespace napkin {
 
 /// Of the rates that the file has more to say of than their nominal value, how many are measured: what programs sustain on this machine or on
-/// one of the same kind, and not on another that stands for it ("estimated: as an H200's").
+/// one of the same kind, and not on another that stands for it, which is an estimate.
 struct RateSources {
     int measured = 0, known = 0;
     /// "measured", "2 of 5 measured", "nominal".

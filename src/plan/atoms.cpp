@@ -86,15 +86,17 @@ private:
 
     /// Instructions for a value of the body when vectors lie along the axis: loads, less where lanes idle, more where they gather.
     [[nodiscard]] double cost(AxisId axis, bool reduces) const {
+        // Instructions, estimated: a value for all lanes is loaded once for two vectors or more, and lanes are combined at the end by two for each halving.
+        constexpr double broadcast = 0.5, combining = 10;
         double instructions = 1;
         for (const Read* r : reads_) {
             const LaneStep far = lane_step(kernel_, *r, axis);
-            instructions += far == LaneStep::same ? 0.5 : far == LaneStep::near ? 1 : kernel_.lanes;
+            instructions += far == LaneStep::same ? broadcast : far == LaneStep::near ? 1 : kernel_.lanes;
         }
         const auto n = static_cast<double>(tile(axis));
         const double vectors = std::ceil(n / kernel_.lanes);
         double per_value = instructions * vectors / n;
-        if (reduces) per_value += 10.0 / n;  // combining the lanes at the end
+        if (reduces) per_value += combining / n;
         return per_value;
     }
 

@@ -31,6 +31,11 @@ constexpr int product_rows = 64, product_steps = 256, product_vectors = 3;
 
 using TimedCode = void (*)(std::int64_t, void*, std::int64_t);
 
+/// Shares of the seconds for timing, by what is timed, chosen by hand: the more there is to time, the larger. All parts and the moments in between take some
+/// 1.2 of what is asked for.
+constexpr double share_of_f64 = 0.15, share_of_f32 = 0.35, share_of_one_core = 0.03, share_of_all_cores = 0.12,
+                 share_of_levels = 0.4, share_of_threading = 0.1, share_of_moment = 0.01;
+
 /// Four digits are what a measurement holds.
 double rounded(double value) { return std::strtod(fmt::format("{:.4g}", value).c_str(), nullptr); }
 
@@ -63,7 +68,7 @@ private:
     [[nodiscard]] double cores() const { return machine_.cores.value; }
     [[nodiscard]] int threads() const { return static_cast<int>(machine_.num_cores()); }
     [[nodiscard]] Figure measured(double value, const std::string& what) const {
-        return {rounded(value), fmt::format("measured {} by napkin machines measure: {}", day_, what)};
+        return {rounded(value), fmt::format("measured {} by napkin machines measure: {}", day_, what), Origin::measured};
     }
     [[nodiscard]] TimedCode kernel(const std::string& name) const {
         return reinterpret_cast<TimedCode>(module_.symbol(name));
@@ -109,7 +114,7 @@ private:
         ShortestTimes single, twice;
         fill<double>();
         for (const Timed& u : units) add(twice, std::string(u.unit) + "_f64");
-        twice.run(seconds_ * 0.15);
+        twice.run(seconds_ * share_of_f64);
         fill<float>();
         for (const Timed& u : units) add(single, std::string(u.unit) + "_f32");
         for (const DType type : storage)
@@ -117,7 +122,7 @@ private:
         for (const char* other : {"additions", "fma_latency_f32", "nothings", "block", "horizontal", "loops_apart",
                                   "loops_together", "calls", "short_runs", "long_runs", "transposed", "far_transposed"})
             add(single, other);
-        single.run(seconds_ * 0.35);
+        single.run(seconds_ * share_of_f32);
         taken_ = std::max(single.taken(), twice.taken());
 
         const double hz = 16 / single["additions"];
@@ -171,7 +176,7 @@ private:
         all.add("panels", 500e-6, [&](std::int64_t n) {
             workers_.run([&](int worker) { products(n * products_a_part, memory_of(worker), num_panels()); });
         });
-        one.run(seconds_ * 0.03), all.run(seconds_ * 0.12);
+        one.run(seconds_ * share_of_one_core), all.run(seconds_ * share_of_all_cores);
         machine_.together_share = measured(std::min(1.0, one["block"] / all["block"]),
                                            "the block of accumulators on one core beside it on all at once");
         // Of the same multiply-adds in calm moments both take as long, and one of them may not have met any.
@@ -196,7 +201,7 @@ private:
                 f((end - begin) * products_a_part, memory_of(worker), num_panels());
             });
         };
-        seconds_of_dealt_.push_back(interleaved_medians({dealt}, seconds_ * 0.01).seconds.front());
+        seconds_of_dealt_.push_back(interleaved_medians({dealt}, seconds_ * share_of_moment).seconds.front());
     }
 
     /// What a kernel loses to all else that runs: the middle one of the samples beside the calmest one.
@@ -252,7 +257,7 @@ private:
 
     void levels() {
         const std::size_t num = machine_.levels.size();
-        const double share = seconds_ * 0.4 / static_cast<double>(2 * num);
+        const double share = seconds_ * share_of_levels / static_cast<double>(2 * num);
         for (std::size_t l = 0; l < num; ++l) {
             ShortestTimes timings;
             const double bytes = footprint(l) * (l == 0 ? cores() : 1);
@@ -427,7 +432,7 @@ private:
                     for (std::int64_t g = begin; g < end; ++g) group(nullptr, nullptr, nullptr, g, g + 1, nullptr);
                 });
         });
-        timings.run(seconds_ * 0.1);
+        timings.run(seconds_ * share_of_threading);
         machine_.launch_s = measured(timings["launch"], "waking all threads and waiting for them, nothing done");
         machine_.group_s = measured(std::max(0.0, timings["groups"] - timings["launch"]) * cores() / groups,
                                     fmt::format("dealing out {} groups that do nothing", groups));

@@ -15,7 +15,8 @@ struct MeasuredMachine {
     Machine machine;
     double taken = 0;  ///< share of the processor's time that other work had meanwhile, 0 to 1
     /// So much that the shortest times may be no moments of rest either; the description says so, too.
-    [[nodiscard]] bool disturbed() const { return taken > 0.1; }
+    [[nodiscard]] bool disturbed() const { return taken > most_taken; }
+    static constexpr double most_taken = 0.1;  ///< share of the time, chosen by hand
 };
 
 /// host_machine() with measured figures in place of estimated ones; each says what was timed, and on which day. What is kept of the

@@ -86,11 +86,8 @@ public:
     /// Clocks of a core for a vector of multiply-adds.
     [[nodiscard]] double fma_clocks() const { return clocks_a_vector_[0]; }
     [[nodiscard]] std::string level_name() const { return machine_.levels[core_level_].name; }
-    /// What one core may use of its memory for tiles: three quarters of it, the rest being for code, stacks and lines on their way.
-    /// A GPU's shared memory has nothing else in it.
-    [[nodiscard]] double usable_bytes() const {
-        return (machine_.kind == MachineKind::gpu ? 1 : 0.75) * bytes_a_core(machine_, core_level_);
-    }
+    /// What one core may use of its memory for tiles.
+    [[nodiscard]] double usable_bytes() const { return tile_bytes_a_core(machine_, core_level_); }
 
 private:
     struct Pipes;  // clocks of one statement by pipe

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "costed.hpp"
+#include "machine/figures.hpp"
 #include "machine/rate_sources.hpp"
 #include "plan/choose.hpp"
 #include "schedule/fragments.hpp"
@@ -73,7 +74,7 @@ TEST(EveryMachine, SaysWhatItsRatesRestOn) {
     // As measured on another machine is not as measured.
     Machine machine = load_machine("h200").value();
     for (Level& level : machine.levels)
-        level.sustained.source = level.sustained.known() ? "estimated: as an H200's" : "";
+        if (level.sustained.known()) level.sustained = estimated(level.sustained.value, "as an H200's");
     EXPECT_NE(rate_sources(machine).text(), "measured");
     const RateSources all = rate_sources(load_machine("h200").value()), fewer = rate_sources(machine);
     EXPECT_EQ(fewer.known, all.known);
@@ -81,7 +82,7 @@ TEST(EveryMachine, SaysWhatItsRatesRestOn) {
     // What napkin machines measure writes.
     Machine host = load_machine("generic-cpu").value();
     for (Level& level : host.levels)
-        level.bandwidth_bytes_per_s.source = "measured 2026-11-20 by napkin machines measure: a copy";
+        level.bandwidth_bytes_per_s.origin = origin_of("measured 2026-11-20 by napkin machines measure: a copy");
     EXPECT_EQ(rate_sources(host).text(), "measured");
 }
 

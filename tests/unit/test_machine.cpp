@@ -347,7 +347,7 @@ TEST(Machine, TheHostIsWhatWasKeptAsMeasured) {
     Machine machine = host_machine(16);
     EXPECT_EQ(machine.name, "host-128");
     EXPECT_EQ(machine.vector_bits.value, 128);
-    machine.loop_exit_clocks = {13.5, "measured 2026-11-22"};
+    machine.loop_exit_clocks = {13.5, "measured 2026-11-22", Origin::measured};
     const auto path = keep_measured(machine);
     ASSERT_TRUE(path.ok()) << render(path.errors());
     EXPECT_EQ(*load_machine("host-128"), machine);
@@ -364,7 +364,7 @@ TEST(Machine, TheHostIsWhatWasKeptAsMeasured) {
 TEST(Machine, TheHostIsTheSameMachineByTheNameOfItsWidth) {
     const OwnCache cache;
     Machine machine = host_machine();
-    machine.loop_exit_clocks = {13.5, "measured 2026-11-22"};
+    machine.loop_exit_clocks = {13.5, "measured 2026-11-22", Origin::measured};
     ASSERT_TRUE(keep_measured(machine).ok());
     const auto by_width = load_machine(host_name(native_vector_bytes()));
     ASSERT_TRUE(by_width.ok()) << render(by_width.errors());
