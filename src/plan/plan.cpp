@@ -40,9 +40,9 @@ std::string to_be_faster(const Simulation& time) {
     const Busy &first = time.busy.front(), &second = time.busy[std::min<std::size_t>(1, time.busy.size() - 1)];
     const auto share = [&](double seconds) { return 100 * std::max(0.0, seconds) / time.seconds; };
     return fmt::format(
-        "  bound        {:.3g} s that {} takes\n"
+        "  busiest      {} for {:.3g} s\n"
         "  faster       by {:.1f}% at most where {} never waits, and by {:.1f}% more with less of it, until {} binds\n",
-        first.seconds, first.what, share(time.seconds - first.seconds), first.what,
+        first.what, first.seconds, share(time.seconds - first.seconds), first.what,
         share(first.seconds - second.seconds), second.what);
 }
 

@@ -50,7 +50,7 @@ constexpr std::array kinds{
 };
 /// Lines of a printed plan that fix nothing.
 constexpr std::array<std::string_view, 7> figures{"plan",      "transfers", "memory", "arena",
-                                                  "predicted", "bound",     "faster"};
+                                                  "predicted", "busiest",   "faster"};
 
 /// The printed names of two fields have two words.
 void skip_printed_word(LineParser& parser) {
