@@ -1,39 +1,16 @@
-// What documents show behind a line "$ napkin …" is what the tool prints today.
+// What documents show behind a line "$ napkin …" is what the tool prints today. NAPKIN_UPDATE_GOLDEN=1 rewrites it.
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <vector>
+#include <string_view>
 
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Shown {
-    std::string place, command, output;
-};
-
-/// The commands of a document's code blocks, each with the lines up to the next one or to the block's end.
-std::vector<Shown> shown_in(const fs::path& document) {
-    std::vector<Shown> out;
-    std::ifstream in(document);
-    bool is_output = false;
-    int number = 0;
-    for (std::string line; std::getline(in, line);) {
-        ++number;
-        if (line.starts_with("```")) {
-            is_output = false;
-        } else if (line.starts_with("$ napkin ")) {
-            out.push_back({document.filename().string() + ":" + std::to_string(number), line.substr(9), ""});
-            is_output = true;
-        } else if (is_output) {
-            out.back().output += line + "\n";
-        }
-    }
-    return out;
-}
 
 std::string printed_by(const std::string& arguments) {
     const std::string command = "cd '" NAPKIN_SOURCE_DIR "' && { '" NAPKIN_CLI "' " + arguments + "; } 2>&1";
@@ -44,16 +21,42 @@ std::string printed_by(const std::string& arguments) {
     return text;
 }
 
+/// A document as it is, and as it would be if what commands in its code blocks print stood behind them, up to the next one or to the block's end.
+struct Document {
+    std::string is, should_be;
+    int commands = 0;
+};
+
+Document read(const fs::path& path) {
+    constexpr std::string_view prompt = "$ napkin ";
+    Document out;
+    std::ifstream in(path);
+    bool is_output = false;
+    for (std::string line; std::getline(in, line);) {
+        out.is += line + "\n";
+        const bool is_command = line.starts_with(prompt);
+        if (is_command || line.starts_with("```")) is_output = false;
+        if (!is_output) out.should_be += line + "\n";
+        if (!is_command) continue;
+        out.should_be += printed_by(line.substr(prompt.size()));
+        ++out.commands;
+        is_output = true;
+    }
+    return out;
+}
+
 TEST(Documents, ShowWhatIsPrinted) {
-    std::size_t shown = 0;
+    int commands = 0;
     for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(NAPKIN_SOURCE_DIR) / "docs")) {
         if (entry.path().extension() != ".md") continue;
-        for (const Shown& s : shown_in(entry.path())) {
-            EXPECT_EQ(printed_by(s.command), s.output) << s.place;
-            ++shown;
-        }
+        const Document document = read(entry.path());
+        commands += document.commands;
+        if (document.commands > 0 && std::getenv("NAPKIN_UPDATE_GOLDEN"))
+            std::ofstream(entry.path(), std::ios::binary) << document.should_be;
+        else
+            EXPECT_EQ(document.is, document.should_be) << entry.path().filename();
     }
-    EXPECT_GE(shown, 8U);
+    EXPECT_GE(commands, 8);
 }
 
 }  // namespace
