@@ -37,12 +37,6 @@ constexpr double shared_and_cache_bytes = 256 * 1024;
 constexpr double answers_of_parts = 6;
 constexpr double clocks_to_next_group = 2470, clocks_to_next_block = 3840;
 
-double sustained_share(const Machine& machine, std::string_view unit) {
-    for (const Unit& u : machine.units)
-        if (u.name == unit && u.sustained.known()) return u.sustained.value;
-    return 1;
-}
-
 }  // namespace
 
 /// Clocks for which the warps of a block wait for their own results in a statement on fragments. Where a loop does nothing but add products to
@@ -151,7 +145,7 @@ double Simulator::together_at_pace(const ScheduledKernel& k, const WarpgroupWork
     // One that has its core for itself has nothing beside it but what its own threads do at a time. What the unit sustains is what the power limit
     // leaves it, which does not bind where the unit stands still as long.
     if (warpgroups_beside(k) <= 1)
-        return w.unit * sustained_share(machine_, "tensor") + beside({w.special, rest}) + w.latency;
+        return w.unit * sustained_rate_of(machine_, "tensor") + beside({w.special, rest}) + w.latency;
     return together({w.unit, w.special, rest, pace}, w.latency > 0 ? units_exponent : products_exponent);
 }
 
