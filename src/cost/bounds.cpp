@@ -112,40 +112,6 @@ public:
         }
     }
 
-    void io_bounds(double memory, std::vector<IoBound>& out) const {
-        double compulsory = 0;
-        const std::vector<StatementWork> statements = statement_work(derived_, kernel_);
-        for (const ArrayId a : kernel_.inputs) compulsory += values_read(statements, a, extents_);
-        for (const ArrayId a : kernel_.outputs)
-            compulsory += static_cast<double>(count_values(derived_.diagram, a, extents_));
-        out.push_back({"every input and output once", "compulsory transfers", compulsory});
-        for (const StatementWork& s : statements) {
-            if (!s.contraction) continue;
-            const Contraction& c = *s.contraction;
-            const double batch = product(c.batch), m = product(c.m), n = product(c.n), k = product(c.k);
-            const std::string name = derived_.diagram.array(s.target).name;
-            if (!operands_in_memory(s)) continue;
-            if (const std::vector<AxisId> window = window_axes(s); !window.empty()) {
-                out.push_back({fmt::format("{}: Ω({}·({}·M)^(-1/2))", name, letters(c), axes(window)),
-                               "neighbouring results share what they read (Demmel and Dinh 2018, for convolutions)",
-                               batch * m * n * k / std::sqrt(product(window) * memory)});
-            } else if (!stays_at_core(s)) {
-                out.push_back({fmt::format("{}: 2·{}·M^(-1/2)", name, letters(c)),
-                               "a contraction of matrices in memory (Hong and Kung 1981; constant: Smith et al. 2019)",
-                               2 * batch * m * n * k / std::sqrt(memory)});
-            } else if (memory >= k * k) {
-                out.push_back({fmt::format("{}: Ω({}·({})²/M), M ≥ ({})²", name, letters(c, false), axes(c.k), axes(c.k)),
-                               "a contraction whose result stays at the core (Saha and Ye 2024)",
-                               batch * m * n * k * k / memory});
-            } else {
-                out.push_back({fmt::format("{}: Ω({}·M^(-1/2)), M < ({})²", name, letters(c), axes(c.k)),
-                               "a contraction whose result stays at the core (Saha and Ye 2024)",
-                               batch * m * n * k / std::sqrt(memory)});
-            }
-        }
-        stable_sort(out, [](const IoBound& a, const IoBound& b) { return a.values > b.values; });
-    }
-
 private:
     void add_term(const Size& term, const std::string& level, double ratio, const std::string& figures,
                   std::vector<TermBound>& out) const {
@@ -176,6 +142,66 @@ private:
                         least, "", "B.1"}});
     }
 
+    const Derived& derived_;
+    SymbolNames names_ = symbol_names(derived_.diagram);
+    const Kernel& kernel_;
+    const Extents& extents_;
+    const Machine& machine_;
+    const KernelOnMachine& on_machine_;
+    std::vector<AxisId> grouped_;
+    std::vector<UnitWork> work_;
+};
+
+class IoBounder {
+public:
+    IoBounder(const Derived& derived, const Kernel& kernel, const Extents& extents)
+        : derived_(derived), kernel_(kernel), extents_(extents) {}
+
+    [[nodiscard]] std::vector<IoBound> run(double memory, bool skips) const {
+        std::vector<IoBound> out;
+        double read = 0, written = 0;
+        const std::vector<StatementWork> statements = statement_work(derived_, kernel_);
+        for (const ArrayId a : kernel_.inputs) read += values_read(derived_.diagram, statements, a, extents_);
+        for (const ArrayId a : kernel_.outputs)
+            written += static_cast<double>(count_values(derived_.diagram, a, extents_));
+        if (skips) {
+            // What skipped iterations alone read is not loaded, and how many points the others are in is a matter of the chunks.
+            out.push_back({"every output once: iterations are skipped, and what they read is not loaded",
+                           "compulsory transfers", written});
+            return out;
+        }
+        out.push_back({"every input and output once", "compulsory transfers", read + written});
+        const std::string called = names_(memory_symbol);
+        for (const StatementWork& s : statements) {
+            if (!s.contraction) continue;
+            const Contraction& c = *s.contraction;
+            const double batch = product(c.batch), m = product(c.m), n = product(c.n), k = product(c.k);
+            const std::string name = derived_.diagram.array(s.target).name;
+            if (!operands_in_memory(s)) continue;
+            if (const std::vector<AxisId> window = window_axes(s); !window.empty()) {
+                out.push_back({fmt::format("{}: Ω({}·({}·{})^(-1/2))", name, letters(c), axes(window), called),
+                               "neighbouring results share what they read (Demmel and Dinh 2018, for convolutions)",
+                               batch * m * n * k / std::sqrt(product(window) * memory)});
+            } else if (!stays_at_core(s)) {
+                out.push_back({fmt::format("{}: 2·{}·{}^(-1/2)", name, letters(c), called),
+                               "a contraction of matrices in memory (Hong and Kung 1981; constant: Smith et al. 2019)",
+                               2 * batch * m * n * k / std::sqrt(memory)});
+            } else if (memory >= k * k) {
+                out.push_back(
+                    {fmt::format("{0}: Ω({1}·({2})²/{3}), {3} ≥ ({2})²", name, letters(c, false), axes(c.k), called),
+                     "a contraction whose result stays at the core (Saha and Ye 2024)", batch * m * n * k * k / memory});
+            } else {
+                out.push_back({fmt::format("{0}: Ω({1}·{3}^(-1/2)), {3} < ({2})²", name, letters(c), axes(c.k), called),
+                               "a contraction whose result stays at the core (Saha and Ye 2024)",
+                               batch * m * n * k / std::sqrt(memory)});
+            }
+        }
+        stable_sort(out, [](const IoBound& a, const IoBound& b) { return a.values > b.values; });
+        return out;
+    }
+
+private:
+    [[nodiscard]] double extent(AxisId axis) const { return static_cast<double>(extents_[at(axis)]); }
     [[nodiscard]] double product(const std::vector<AxisId>& axes) const {
         return napkin::product<double>(axes, [&](AxisId a) { return extent(a); });
     }
@@ -204,31 +230,35 @@ private:
                         window.push_back(axis);
         return window;
     }
-    /// Made in every chunk and no result of the loop: nothing stores it.
+    /// Nothing stores it, nor as many values as it has: what is made of it leaves the core smaller.
     [[nodiscard]] bool stays_at_core(const StatementWork& s) const {
-        return s.stream >= 0 && !is_among(kernel_.outputs, s.target) && is_among(s.target_axes, s.stream);
+        return none_of(kernel_.outputs, [&](ArrayId output) {
+            const auto& axes = derived_.diagram.array(output).axes;
+            return all_of(s.target_axes, [&](AxisId axis) { return is_among(axes, axis); });
+        });
     }
 
     const Derived& derived_;
     SymbolNames names_ = symbol_names(derived_.diagram);
     const Kernel& kernel_;
     const Extents& extents_;
-    const Machine& machine_;
-    const KernelOnMachine& on_machine_;
-    std::vector<AxisId> grouped_;
-    std::vector<UnitWork> work_;
 };
 
 }  // namespace
 
+std::vector<IoBound> io_bounds(const Derived& derived, const Kernel& kernel, const Extents& extents,
+                               double memory_values, bool skips) {
+    return IoBounder(derived, kernel, extents).run(memory_values, skips);
+}
+
 Bounds bounds(const Derived& derived, const Kernel& kernel, const Optimum& best, const TiedLetters& tied,
-              const Extents& extents, const Machine& machine, const KernelOnMachine& on_machine, double memory_values) {
+              const Extents& extents, const Machine& machine, const KernelOnMachine& on_machine, std::vector<IoBound> io) {
     const Bounder bounder(derived, kernel, extents, machine, on_machine);
     Bounds out;
 
     bounder.group_bounds(out.groups);
     bounder.term_bounds(best, tied, out.terms);
-    bounder.io_bounds(memory_values, out.io);
+    out.io = std::move(io);
     return out;
 }
 

@@ -28,7 +28,7 @@ struct TermBound {
     Formula formula;
 };
 
-/// A lower bound on transfers between the memory and a core that holds M values.
+/// A lower bound on transfers, skipped iterations and padding left out, between the memory and a core that holds M values.
 struct IoBound {
     std::string formula, source;
     double values = 0;
@@ -40,9 +40,14 @@ struct Bounds {
     std::vector<IoBound> io;  ///< largest first
 };
 
+/// Of a kernel at a core that holds so many values; `skips`: whether iterations are left out, in this form of the kernel or in another one
+/// (StreamChoices), as then no more is known than what is stored.
+std::vector<IoBound> io_bounds(const Derived& derived, const Kernel& kernel, const Extents& extents,
+                               double memory_values, bool skips);
+
 /// `best`: the optimum in values, with tied letters where sizes are known to be equal; `tied`: the same letters, for the work.
-/// `memory_values`: M of a core.
+/// `io`: of io_bounds.
 Bounds bounds(const Derived& derived, const Kernel& kernel, const Optimum& best, const TiedLetters& tied,
-              const Extents& extents, const Machine& machine, const KernelOnMachine& on_machine, double memory_values);
+              const Extents& extents, const Machine& machine, const KernelOnMachine& on_machine, std::vector<IoBound> io);
 
 }  // namespace napkin

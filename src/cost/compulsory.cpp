@@ -10,11 +10,16 @@ namespace {
 
 double extent(const Extents& extents, AxisId axis) { return static_cast<double>(extents[at(axis)]); }
 
-/// Different values of an affine index, at least: terms in ascending order of stride add up to a run without gaps, or repeat it.
-double distinct(const Affine& index, const Extents& extents) {
+/// Different values of an affine index within an array's dimension, at least: terms in ascending order of stride add up to a run without gaps, or
+/// repeat it. Those before and past the ends are padding, which nothing reads.
+double distinct(const Affine& index, double limit, const Extents& extents) {
     std::vector<std::pair<double, double>> terms;
-    for (const auto& [axis, c] : index.terms)
-        terms.emplace_back(std::abs(static_cast<double>(c)), extent(extents, axis));
+    double low = 0, high = 0;
+    for (const auto& [axis, c] : index.terms) {
+        const double stride = static_cast<double>(c), size = extent(extents, axis);
+        terms.emplace_back(std::abs(stride), size);
+        (c < 0 ? low : high) += stride * (size - 1);
+    }
     sort(terms);
     double run = 1, count = 1;
     bool gaps = false;
@@ -23,23 +28,18 @@ double distinct(const Affine& index, const Extents& extents) {
         run += stride * (size - 1);
         count = gaps ? std::max(count, size) : run;
     }
-    return count;
+    const auto constant = static_cast<double>(index.constant);
+    const double outside = std::max(0.0, -(low + constant)) + std::max(0.0, high + constant - (limit - 1));
+    return std::max(0.0, count - outside);
 }
 /// Different values of an index, at least: of a quotient alone all of them, and of one that data decide a single one.
-double distinct(const Index& index, const Extents& extents) {
-    if (index.affine()) return distinct(*index.affine(), extents);
+double distinct(const Index& index, double limit, const Extents& extents) {
+    if (index.affine()) return distinct(*index.affine(), limit, extents);
     const Index known = with_sizes(index, extents);
     const auto* quotient = known.expression() ? as<Binary>(*known.expression()) : nullptr;
     if (!quotient || quotient->op != BinaryOp::floor_div || !as<AxisIndex>(quotient->a)) return 1;
-    return static_cast<double>(range_of(known, std::vector<std::int64_t>(extents.size(), 0), extents).size());
-}
-
-/// What is skipped of a loop, loads included, is a matter of its chunks.
-bool may_skip(const Kernel& kernel) {
-    return any_of(kernel.stages, [](const Stage& stage) {
-        const auto* loop = std::get_if<Loop>(&stage);
-        return loop && !loop->support.empty();
-    });
+    const double values = static_cast<double>(range_of(known, std::vector<std::int64_t>(extents.size(), 0), extents).size());
+    return std::min(values, limit);
 }
 
 /// Clocks of one core for one operation. A division may become a product, an exponential one of a difference that is known not to be positive,
@@ -58,15 +58,25 @@ double least_clocks(const Machine& machine, OpKind kind) {
 
 }  // namespace
 
-double values_read(const std::vector<StatementWork>& work, ArrayId input, const Extents& extents) {
+/// What is skipped of a loop, loads included, is a matter of its chunks.
+bool may_skip(const Kernel& kernel) {
+    return any_of(kernel.stages, [](const Stage& stage) {
+        const auto* loop = std::get_if<Loop>(&stage);
+        return loop && (!loop->support.empty() || !loop->masks.empty());
+    });
+}
+
+double values_read(const Diagram& diagram, const std::vector<StatementWork>& work, ArrayId input, const Extents& extents) {
+    const std::vector<AxisId>& limits = diagram.array(input).axes;
     double most = 0;
     for (const StatementWork& s : work)
         for (const OperandRead& read : s.operands) {
             if (read.array != input) continue;
             double all = 1, largest = 1;
             std::size_t axes = 0;
-            for (const Index& dim : read.dims) {
-                const double values = distinct(dim, extents);
+            for (std::size_t d = 0; d < read.dims.size(); ++d) {
+                const Index& dim = read.dims[d];
+                const double values = distinct(dim, extent(extents, limits[d]), extents);
                 all *= values, largest = std::max(largest, values), axes += dim.axes().size();
             }
             most = std::max(most, axes == read.axes.size() ? all : largest);
@@ -79,7 +89,7 @@ Compulsory compulsory_transfers(const Derived& derived, const Kernel& kernel, co
     const Diagram& diagram = derived.diagram;
     Compulsory out;
     for (const ArrayId a : kernel.inputs)
-        out.loaded_bytes += values_read(work, a, extents) * bytes(diagram.array(a).type);
+        out.loaded_bytes += values_read(diagram, work, a, extents) * bytes(diagram.array(a).type);
     for (const ArrayId a : kernel.outputs)
         out.stored_bytes += static_cast<double>(count_values(diagram, a, extents)) * bytes(diagram.array(a).type);
     return out;

@@ -7,8 +7,12 @@
 
 namespace napkin {
 
-/// How many values of an input are read at least: strides and shared indices may leave some out. `work`: statement_work of the kernel.
-double values_read(const std::vector<StatementWork>& work, ArrayId input, const Extents& extents);
+/// Whether a loop leaves iterations out, and with them what they would load: what follows from all iterations then is no lower bound.
+bool may_skip(const Kernel& kernel);
+
+/// How many values of an input are read at least where no iteration is skipped: strides and shared indices may leave some out, and an index may
+/// pass the array's ends. `work`: statement_work of the kernel.
+double values_read(const Diagram& diagram, const std::vector<StatementWork>& work, ArrayId input, const Extents& extents);
 
 struct Compulsory {
     double loaded_bytes = 0, stored_bytes = 0;

@@ -3,8 +3,10 @@
 #include <map>
 
 #include "cost/bounds.hpp"
+#include "cost/compulsory.hpp"
 #include "cost/optimum.hpp"
 #include "cost/transfers.hpp"
+#include "derive/stream_choices.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
@@ -51,14 +53,13 @@ void count_exactly(const Derived& derived, const CostNumbers& numbers, KernelFig
     f.work = total_work(counter, statement_work(derived.diagram, f.tiles));
 }
 
-/// The numeric optimum: fewest transfers under integer sizes, with stream sizes of 1.
-void find_fewest(const Derived& derived, const CostNumbers& numbers, KernelFigures& f) {
-    const Kernel& kernel = derived.kernels[f.kernel];
-    f.least = least_transfers(derived, kernel, numbers.extents, *numbers.memory_values, f.optimum);
+/// H*, and the numeric optimum: of all axes that the kernel can stream and group, whatever the sizes at hand do.
+void find_fewest(StreamChoices& streams, const CostNumbers& numbers, KernelFigures& f) {
+    f.least = least_transfers(streams.of(f.kernel), numbers.extents, *numbers.memory_values);
+    f.optimum = f.least->letters;
+    f.tied_optimum = optimum(with_tied(f.least->grouped, f.tied_letters));
     // In letters as far as the sizes at hand allow: axes that would not fill a group are whole.
-    f.at_hand = optimum_at(
-        symbolic_cost(derived, kernel, default_grouped(kernel), Measure::values, HeldTiles::point_by_point),
-        [&](Symbol symbol) { return value_at_hand(numbers, f.kernel, symbol); });
+    f.at_hand = optimum_at(f.least->grouped, [&](Symbol symbol) { return value_at_hand(numbers, f.kernel, symbol); });
 }
 
 /// The same among sizes that the machine's lines and instructions take.
@@ -67,6 +68,7 @@ void find_legal(const CostNumbers& numbers, KernelFigures& f) {
     options.memory = *numbers.memory_values;
     const KernelOnMachine& on_machine = (*numbers.on_machine)[f.kernel];
     options.group_divisor = on_machine.divisors.least_multiple;
+    options.open_streams = true;
     for (const AxisId axis : f.least->cost.streamed) options.stream[axis] = on_machine.divisors.of(axis);
     f.legal = search_sizes(SizedCost(f.least->cost, numbers.extents), options);
 }
@@ -79,17 +81,20 @@ void place_on_machine(const Derived& derived, const CostNumbers& numbers, Kernel
     f.machine->cost = &(*numbers.on_machine)[f.kernel];
     std::vector<ModelLevel> levels;
     for (const LevelLoad& load : f.machine->cost->levels) levels.push_back(load.level);
-    f.machine->levels = multi_level(derived, kernel, f.tied_letters, numbers.extents, levels);
-    f.machine->limits = bounds(derived, kernel, f.tied_optimum, f.tied_letters, numbers.extents, *f.machine->machine,
-                               *f.machine->cost, *numbers.memory_values);
+    const Derived& form = f.least->form;
+    f.machine->levels = multi_level(form, form.kernels.front(), f.tied_letters, numbers.extents, levels);
+    f.machine->limits = bounds(
+        derived, kernel, f.tied_optimum, f.tied_letters, numbers.extents, *f.machine->machine, *f.machine->cost,
+        io_bounds(derived, kernel, numbers.extents, *numbers.memory_values, f.least->cost.may_skip || may_skip(kernel)));
     f.machine->iteration = iteration_rows(derived, kernel, numbers.extents, *f.machine->machine, *f.machine->cost);
-    f.machine->links = link_savings(derived, kernel, numbers.extents, *f.machine->machine, *f.machine->cost);
-    f.machine->fewest_values = f.least->numeric.transfers;
+    f.machine->links = link_savings(form, form.kernels.front(), numbers.extents, *f.machine->machine, *f.machine->cost);
+    if (f.least->numeric.fits) f.machine->fewest_values = f.least->numeric.transfers;
+    f.machine->why_fewest_is_a_bound = why_upper_bound(f.least->cost);
     f.machine->special_overhead = numbers.special_overhead;
 }
 
 KernelFigures figures_of(const Derived& derived, std::size_t index, const std::optional<CostNumbers>& numbers,
-                         const std::vector<TileKernel>& tiles) {
+                         std::optional<StreamChoices>& streams, const std::vector<TileKernel>& tiles) {
     const Kernel& kernel = derived.kernels[index];
     KernelFigures f;
     f.kernel = index;
@@ -107,11 +112,12 @@ KernelFigures figures_of(const Derived& derived, std::size_t index, const std::o
     f.tied_letters = ties(derived, f.cost, kernel, numbers);
     f.tied = with_tied(f.cost, f.tied_letters);
     f.tied_flops = with_tied(f.flops, f.tied_letters);
-    const KernelCost held = symbolic_cost(derived, kernel, grouped, Measure::values, HeldTiles::point_by_point);
+    const KernelCost held = symbolic_cost(derived, kernel, default_grouped(kernel), Measure::values,
+                                          HeldTiles::point_by_point);
     f.optimum = optimum(held);
     f.tied_optimum = optimum(with_tied(held, f.tied_letters));
     if (numbers) count_exactly(derived, *numbers, f);
-    if (numbers && numbers->memory_values) find_fewest(derived, *numbers, f);
+    if (streams) find_fewest(*streams, *numbers, f);
     if (numbers && numbers->on_machine) place_on_machine(derived, *numbers, f);
     return f;
 }
@@ -133,7 +139,10 @@ std::optional<double> value_at_hand(const CostNumbers& numbers, std::size_t kern
 std::vector<KernelFigures> cost_figures(const Derived& derived, const std::optional<CostNumbers>& numbers,
                                         const std::vector<TileKernel>& tiles) {
     std::vector<KernelFigures> out;
-    for (std::size_t k = 0; k < derived.kernels.size(); ++k) out.push_back(figures_of(derived, k, numbers, tiles));
+    std::optional<StreamChoices> streams;
+    if (numbers && numbers->memory_values) streams.emplace(derived);
+    for (std::size_t k = 0; k < derived.kernels.size(); ++k)
+        out.push_back(figures_of(derived, k, numbers, streams, tiles));
     return out;
 }
 

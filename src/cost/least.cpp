@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "diagram/symbol_names.hpp"
+#include "support/ranges.hpp"
+#include "support/result.hpp"
 
 namespace napkin {
 namespace {
@@ -37,7 +39,8 @@ bool conditions_hold(const Optimum& letters, const SymbolValues& value, double m
     return true;
 }
 
-Misfit misfit_of(const LeastTransfers& least, const Optimum& letters, const SymbolValues& value, double memory) {
+Misfit misfit_of(const LeastTransfers& least, const SymbolValues& value, double memory) {
+    const Optimum& letters = least.letters;
     if (!letters.closed) return Misfit::not_closed;
     if (!least.formula) return Misfit::no_value;
     if (*least.formula * same < least.compulsory) return Misfit::compulsory;
@@ -49,35 +52,68 @@ Misfit misfit_of(const LeastTransfers& least, const Optimum& letters, const Symb
 
 }  // namespace
 
-LeastTransfers least_transfers(const Derived& derived, const Kernel& kernel, const Extents& extents, double memory,
-                               const Optimum& letters) {
+LeastTransfers least_transfers(std::vector<Derived> forms, const Extents& extents, double memory) {
+    constexpr double less = 1 - 1e-9;
     LeastTransfers out;
-    out.cost = symbolic_cost(derived, kernel, kernel.group_axes, Measure::values, HeldTiles::point_by_point);
+    std::optional<std::size_t> best;
+    bool skips = false, counts_padding = false;
+    for (std::size_t i = 0; i < forms.size(); ++i) {
+        std::vector<std::vector<Size>> known;
+        // A run holds beside each other what its statements load one after the other, so that none of the ways always needs least.
+        for (const HeldTiles held :
+             {HeldTiles::point_by_point, HeldTiles::row_by_row, HeldTiles::rows_of_a_load, HeldTiles::whole}) {
+            const Kernel& kernel = forms[i].kernels.front();
+            KernelCost cost = symbolic_cost(forms[i], kernel, kernel.group_axes, Measure::values, held);
+            auto columns = mapped<Size>(cost.memory, [](const MemoryColumn& column) { return column.size; });
+            if (contains(known, columns)) continue;
+            known.push_back(std::move(columns));
+            SearchOptions options;
+            options.memory = memory;
+            options.open_streams = true;
+            SearchResult found = search_sizes(SizedCost(cost, extents), options);
+            const bool is_less = best && (found.fits != out.numeric.fits ? found.fits
+                                          : found.fits ? found.transfers < less * out.numeric.transfers
+                                                       : found.memory < out.numeric.memory);
+            skips |= cost.may_skip, counts_padding |= cost.counts_padding;
+            if (best && !is_less) continue;
+            best = i, out.held = held, out.cost = std::move(cost), out.numeric = std::move(found);
+        }
+    }
+    internal_check(best.has_value(), "least transfers of no form");
+    // A form that skips iterations may move less than the figures say, and than this one.
+    out.cost.may_skip = skips, out.cost.counts_padding = counts_padding;
+    out.form = std::move(forms[*best]);
+    const Kernel& kernel = out.form.kernels.front();
+    out.grouped = symbolic_cost(out.form, kernel, default_grouped(kernel), Measure::values, out.held);
+    out.letters = optimum(out.grouped);
     const SizedCost sized(out.cost, extents);
-    SearchOptions options;
-    options.memory = memory;
-    out.numeric = search_sizes(sized, options);
     SizedCost::Sizes whole;
     for (std::size_t i = 0; i < sized.num_sizes(); ++i) whole.push_back(sized.extent(i));
     out.compulsory = sized.transfers(whole);
     const auto value = [&](Symbol symbol) { return symbol == memory_symbol ? memory : axis_values(extents)(symbol); };
-    if (letters.closed) out.formula = letters.value(letters.transfers, value);
-    out.misfit = misfit_of(out, letters, value, memory);
+    if (out.letters.closed) out.formula = out.letters.value(out.letters.transfers, value);
+    out.misfit = misfit_of(out, value, memory);
     return out;
 }
 
-std::string reason(Misfit misfit) {
+std::string reason(Misfit misfit, const std::string& memory) {
     switch (misfit) {
         case Misfit::none: return "";
         case Misfit::not_closed: return "there is no formula";
         case Misfit::no_value: return "it has no value at these sizes";
         case Misfit::group: return "a group size of it is below 1 or above its axis";
-        case Misfit::condition: return "M is below what it takes";
+        case Misfit::condition: return memory + " is below what it takes";
         case Misfit::compulsory: return "it is below the compulsory transfers";
         case Misfit::not_least: return "other group sizes move less";
-        case Misfit::rounding: return "M is too small for it: whole tiles move more";
+        case Misfit::rounding: return memory + " is too small for it: whole tiles move more";
     }
     return "";
+}
+
+std::string why_upper_bound(const KernelCost& cost) {
+    if (cost.may_skip && cost.counts_padding) return "iterations that are skipped and padding count";
+    if (cost.may_skip) return "iterations that are skipped count";
+    return cost.counts_padding ? "padding counts as read" : "";
 }
 
 }  // namespace napkin

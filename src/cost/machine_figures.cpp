@@ -72,6 +72,7 @@ std::vector<LinkSaving> link_savings(const Derived& derived, const Kernel& kerne
         const Optimum best = solver.at(of_symbol);
         SearchOptions options;
         options.memory = m;
+        options.open_streams = true;
         const double transfers = best.closed ? *best.value(best.transfers, of_symbol)
                                              : search_sizes(sized, options).transfers;
         return known[m] = transfers;

@@ -1,5 +1,6 @@
 #pragma once
 // Everything that a report says of a kernel on a machine: levels, units, what binds, bounds. machine_report.hpp prints it.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,8 +60,9 @@ struct MachineFigures {
     Bounds limits;
     std::vector<IterationRow> iteration;
     std::vector<LinkSaving> links;
-    double fewest_values = 0;     ///< of the numeric optimum at the core's M
-    double special_overhead = 0;  ///< of overlap()
+    std::optional<double> fewest_values;  ///< of the numeric optimum at M; none where M holds no tile
+    std::string why_fewest_is_a_bound;    ///< why_upper_bound() of it
+    double special_overhead = 0;          ///< of overlap()
 };
 
 }  // namespace napkin

@@ -44,16 +44,20 @@ nlohmann::json machine_json(const Derived& derived, const MachineFigures& figure
     for (const LevelLoad& load : cost.levels) {
         json why = json::array();
         for (const Formula& f : load.level.why) why.push_back(formula_json(f));
+        // A weight below zero (Theorem 3, A.2.3) is no rate, and its product with H no time.
+        const bool is_pipe = load.level.seconds_per_byte > 0;
+        const auto of_pipe = [&](double value) { return is_pipe ? json(value) : json(); };
         out["levels"].push_back({{"name", load.level.name},
                                  {"rule", citation(load.level.rule)},
                                  {"memory_bytes", load.level.memory_bytes},
-                                 {"bytes_per_s", 1 / load.level.seconds_per_byte},
+                                 {"weight_s_per_byte", load.level.seconds_per_byte},
+                                 {"bytes_per_s", of_pipe(1 / load.level.seconds_per_byte)},
                                  {"transfers_bytes", load.transfers_bytes},
-                                 {"seconds", load.seconds},
-                                 {"expected_s", load.expected_s},
+                                 {"seconds", of_pipe(load.seconds)},
+                                 {"expected_s", of_pipe(load.expected_s)},
                                  {"group", sizes_json(derived, load.group)},
                                  {"flop_per_byte", cost.flops / load.transfers_bytes},
-                                 {"ridge_flop_per_byte", ridge_flop_per_byte(cost, load)},
+                                 {"ridge_flop_per_byte", of_pipe(ridge_flop_per_byte(cost, load))},
                                  {"derivation", why}});
     }
     json& form = out["multi_level"] = {{"closed", figures.levels.best.closed}};
@@ -143,7 +147,7 @@ nlohmann::json machine_json(const Derived& derived, const MachineFigures& figure
     limit["io"] = json::array();
     for (const IoBound& bound : limits.io)
         limit["io"].push_back({{"formula", bound.formula}, {"source", bound.source}, {"values", bound.values}});
-    if (!limits.io.empty()) limit["io_gap"] = figures.fewest_values / limits.io[0].values;
+    if (!limits.io.empty() && figures.fewest_values) limit["io_gap"] = *figures.fewest_values / limits.io[0].values;
     return out;
 }
 

@@ -68,14 +68,16 @@ std::string machine_text(const Derived& derived, const MachineFigures& figures, 
 
     std::vector<std::vector<std::string>> table_rows{
         {"level", "rule", "M", "H", "rate", "time", "expected", "FLOP/B", "ridge"}};
-    for (const LevelLoad& load : cost.levels)
-        table_rows.push_back(
-            {load.level.name, std::string(citation(load.level.rule)), bytes_text(load.level.memory_bytes),
-             bytes_text(load.transfers_bytes),
-             (load.level.seconds_per_byte < 0 ? "-" : "") + rate_text(1 / std::abs(load.level.seconds_per_byte)),
-             signed_seconds_text(load.seconds), signed_seconds_text(load.expected_s),
-             fmt::format("{:.3g}", cost.flops / load.transfers_bytes),
-             fmt::format("{:.3g}", ridge_flop_per_byte(cost, load))});
+    for (const LevelLoad& load : cost.levels) {
+        // A weight below zero takes off what other levels count twice (Theorem 3, A.2.3): it is no rate, and its product with H no time.
+        const bool is_pipe = load.level.seconds_per_byte > 0;
+        const auto of_pipe = [&](const std::string& text) { return is_pipe ? text : std::string("-"); };
+        table_rows.push_back({load.level.name, std::string(citation(load.level.rule)), bytes_text(load.level.memory_bytes),
+                              bytes_text(load.transfers_bytes), of_pipe(rate_text(1 / load.level.seconds_per_byte)),
+                              of_pipe(seconds_text(load.seconds)), of_pipe(seconds_text(load.expected_s)),
+                              fmt::format("{:.3g}", cost.flops / load.transfers_bytes),
+                              of_pipe(fmt::format("{:.3g}", ridge_flop_per_byte(cost, load)))});
+    }
     out += table(table_rows, {2, 3, 4, 5, 6, 7, 8}, "    ");
     std::vector<std::vector<std::string>> unit_rows{{"unit", "operations", "a clock", "time", "expected"}};
     for (const UnitLoad& unit : cost.units)
@@ -111,10 +113,17 @@ std::string machine_text(const Derived& derived, const MachineFigures& figures, 
                                bound.symbol == memory_symbol ? "M_" + bound.level : names(bound.symbol),
                                operations_text(bound.at_least), bound.level, to_string(bound.term, names));
     }
-    if (!limits.io.empty())
-        out += fmt::format("    lower bound {} values ({}); the fewest {}, {:.3g} times it\n",
-                           count_text(std::round(limits.io[0].values)), limits.io[0].formula,
-                           count_text(std::round(figures.fewest_values)), figures.fewest_values / limits.io[0].values);
+    if (!limits.io.empty()) {
+        out += fmt::format("    lower bound {} values ({})", count_text(std::round(limits.io[0].values)),
+                           limits.io[0].formula);
+        if (figures.fewest_values) {
+            const bool is_bound = !figures.why_fewest_is_a_bound.empty();
+            out += fmt::format("; the fewest {}{}, {}{:.3g} times it", is_bound ? "≤ " : "",
+                               count_text(std::round(*figures.fewest_values)), is_bound ? "at most " : "",
+                               *figures.fewest_values / limits.io[0].values);
+        }
+        out += "\n";
+    }
     for (const LinkSaving& saving : figures.links) {
         if (saving.advised_s() > 0)
             out += fmt::format("    {} of {} beside {}: saves up to {} of the {} of transfers (Theorem 3)\n",
@@ -131,7 +140,7 @@ std::string machine_text(const Derived& derived, const MachineFigures& figures, 
     };
     for (const LevelLoad& load : cost.levels) {
         for (const Formula& f : load.level.why) add(f);
-        add({"T_" + load.level.name, "Ḣ⁻¹·H",
+        add({(load.level.seconds_per_byte < 0 ? "ΔT_" : "T_") + load.level.name, "Ḣ⁻¹·H",
              fmt::format("{:.4g} s/TB · {}", load.level.seconds_per_byte * 1e12, bytes_text(load.transfers_bytes)),
              load.seconds, "s", "Eq. 5"});
     }

@@ -106,20 +106,28 @@ private:
                 return sizes;
             };
             const SearchResult& fewest = f_.least->numeric;
+            const KernelCost& cost = f_.least->cost;
             // The formula's value where it holds, else the fewest that integer sizes reach.
             if (f_.least->formula_holds() || fewest.fits)
                 out["optimum_transfers_values"] = f_.least->formula_holds() ? *f_.least->formula : fewest.transfers;
             out["optimum_formula"] = {{"holds", f_.least->formula_holds()}};
             if (f_.least->formula) out["optimum_formula"]["transfers_values"] = *f_.least->formula;
-            if (!f_.least->formula_holds()) out["optimum_formula"]["why_not"] = reason(f_.least->misfit);
+            if (!f_.least->formula_holds())
+                out["optimum_formula"]["why_not"] = reason(f_.least->misfit, names_(memory_symbol));
             out["compulsory_transfers_values"] = f_.least->compulsory;
+            // Where M holds no tile, what the smallest tiles would move is no answer.
             out["fewest"] = {{"fits", fewest.fits},
-                             {"transfers_values", fewest.transfers},
                              {"memory_values", fewest.memory},
-                             {"group", group_json(fewest)}};
-            if (f_.legal)
-                out["fewest"]["under_divisors"] = {
-                    {"fits", f_.legal->fits}, {"transfers_values", f_.legal->transfers}, {"group", group_json(*f_.legal)}};
+                             {"group", group_json(fewest)},
+                             {"stream", json::object()},
+                             {"upper_bound", why_upper_bound(cost)}};
+            for (std::size_t i = 0; i < cost.streamed.size(); ++i)
+                out["fewest"]["stream"][name(cost.streamed[i])] = fewest.sizes[cost.grouped.size() + i];
+            if (fewest.fits) out["fewest"]["transfers_values"] = fewest.transfers;
+            if (f_.legal) {
+                out["fewest"]["under_divisors"] = {{"fits", f_.legal->fits}, {"group", group_json(*f_.legal)}};
+                if (f_.legal->fits) out["fewest"]["under_divisors"]["transfers_values"] = f_.legal->transfers;
+            }
             if (f_.at_hand.closed) {
                 out["fewest"]["closed_form"] = optimum_json(f_.at_hand);
                 if (const auto best = f_.at_hand.value(f_.at_hand.transfers, of_symbol))

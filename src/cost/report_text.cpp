@@ -83,13 +83,25 @@ private:
             if (is_whole && contains(kernel().recompute_axes, axis)) continue;
             sizes.push_back(fmt::format("{} = {}", names_(group_symbol(axis)), fewest.sizes[i]));
         }
-        if (!fewest.fits) return fmt::format("M = {} holds no tile", count_text(*numbers_->memory_values));
-        std::string text = fmt::format("fewest {} at M = {}{}{}", count_text(std::round(fewest.transfers)),
-                                       count_text(std::floor(*numbers_->memory_values)), sizes.empty() ? "" : ", ",
+        const KernelCost& cost = f_.least->cost;
+        for (std::size_t i = 0; i < cost.streamed.size(); ++i) {
+            const std::int64_t size = fewest.sizes[cost.grouped.size() + i];
+            if (size > 1) sizes.push_back(fmt::format("{} = {}", names_(stream_symbol(cost.streamed[i])), size));
+        }
+        const std::string m = names_(memory_symbol), memory = count_text(std::floor(*numbers_->memory_values)),
+                          bound = why_upper_bound(cost);
+        if (cost.streamed != f_.cost.streamed)
+            sizes.push_back(cost.streamed.empty() ? "nothing streamed" : names(cost.streamed) + " streamed");
+        if (!fewest.fits)
+            return fmt::format("{} = {} holds no tile, for which it takes {}", m, memory,
+                               count_text(std::ceil(fewest.memory)));
+        std::string text = fmt::format("fewest {}{} at {} = {}{}{}", bound.empty() ? "" : "≤ ",
+                                       count_text(std::round(fewest.transfers)), m, memory, sizes.empty() ? "" : ", ",
                                        join(sizes, ", "));
+        if (!bound.empty()) text += ", where " + bound;
         if (f_.least->formula && !f_.least->formula_holds())
             text += fmt::format("; the formula of H* gives {}, but {}", count_text(std::round(*f_.least->formula)),
-                                reason(f_.least->misfit));
+                                reason(f_.least->misfit, m));
         return text;
     }
 
@@ -122,8 +134,9 @@ private:
         add(f_.cost.may_skip ? "W ≤" : "W", f_.flops, f_.tied_flops, "FLOP");
         const Optimum& best = tied ? f_.tied_optimum : f_.optimum;
         const std::vector<std::string> at = reached_at(best, derived_.diagram);
+        const bool is_bound = !why_upper_bound(f_.least ? f_.least->cost : f_.cost).empty();
         if (best.closed)
-            rows.add("H*", to_string(best.transfers, names_in(best, derived_.diagram)),
+            rows.add(is_bound ? "H* ≤" : "H*", to_string(best.transfers, names_in(best, derived_.diagram)),
                      at.empty() ? "at any group sizes" : "at " + join(at, ", "));
         else
             rows.add("H*", "numeric: " + why_numeric(best, derived_.diagram));

@@ -43,26 +43,16 @@ public:
     Search(const SizedCost& cost, const SearchOptions& options) : cost_(cost), options_(options) {
         num_groups_ = cost.grouped().size();
         std::size_t open = 0;
-        for (std::size_t i = 0; i < num_groups_; ++i) open += is_open(i) ? 1 : 0;
+        for (std::size_t i = 0; i < cost.num_sizes(); ++i) open += is_open(i) ? 1 : 0;
         constexpr std::size_t by_bisection[] = {4096, 4096, 512, 40, 12, 7}, one_by_one[] = {512, 512, 40, 12, 6, 4},
                               coarse[] = {512, 512, 24, 8, 5, 3};
         const std::size_t row = std::min<std::size_t>(open, 5);
         const std::size_t most = options.coarse ? coarse[row] : options.objective ? one_by_one[row] : by_bisection[row];
-        for (std::size_t i = 0; i < cost.num_sizes(); ++i) {
-            if (i >= num_groups_) {
-                const auto stream = options.stream.find(cost.streamed()[i - num_groups_]);
-                choices_.push_back({stream == options.stream.end() ? 1 : std::min(stream->second, cost.extent(i))});
-                continue;
-            }
-            const AxisId axis = cost.grouped()[i];
-            if (!is_open(i)) {
-                choices_.push_back({axis == cost.part() ? 1 : std::min(options.fixed.at(axis), cost.extent(i))});
-                continue;
-            }
-            choices_.push_back(candidates(cost.extent(i), divisor(axis), most));
-        }
+        for (std::size_t i = 0; i < cost.num_sizes(); ++i)
+            choices_.push_back(is_open(i) ? candidates(cost.extent(i), divisor(i), most) : std::vector{closed_size(i)});
         // The axis with the most choices comes last: its size is found by bisection.
-        for (std::size_t i = 0; i < num_groups_; ++i) order_.push_back(i);
+        for (std::size_t i = 0; i < cost.num_sizes(); ++i)
+            if (i < num_groups_ || is_open(i)) order_.push_back(i);
         stable_sort(order_, [&](std::size_t a, std::size_t b) { return choices_[a].size() < choices_[b].size(); });
         for (const auto& choice : choices_) best_.sizes.push_back(choice.front());
         best_.objective = std::numeric_limits<double>::infinity();
@@ -84,7 +74,17 @@ public:
     }
 
 private:
-    [[nodiscard]] std::int64_t divisor(AxisId axis) const { return value_or(options_.group_divisor, axis, 1); }
+    [[nodiscard]] std::int64_t divisor(std::size_t i) const {
+        return i < num_groups_
+                   ? value_or(options_.group_divisor, cost_.grouped()[i], 1)
+                   : std::min(value_or(options_.stream, cost_.streamed()[i - num_groups_], 1), cost_.extent(i));
+    }
+    /// Of an axis that is not open.
+    [[nodiscard]] std::int64_t closed_size(std::size_t i) const {
+        if (i >= num_groups_) return divisor(i);
+        const AxisId axis = cost_.grouped()[i];
+        return axis == cost_.part() ? 1 : std::min(options_.fixed.at(axis), cost_.extent(i));
+    }
     [[nodiscard]] bool allowed(const SizedCost::Sizes& sizes) const {
         return cost_.memory(sizes) <= options_.memory && cost_.num_groups(sizes) >= least_groups_;
     }
@@ -132,13 +132,13 @@ private:
     /// another as long as then fits; as long as it helps.
     void refine() {
         while_it_helps([&](const SizedCost::Sizes& from) {
-            for (std::size_t i = 0; i < num_groups_; ++i) {
+            for (std::size_t i = 0; i < cost_.num_sizes(); ++i) {
                 if (!is_open(i)) continue;
                 constexpr std::size_t most = 40;
                 SizedCost::Sizes moved = from;
-                for (const std::int64_t size : candidates(cost_.extent(i), divisor(cost_.grouped()[i]), most)) {
+                for (const std::int64_t size : candidates(cost_.extent(i), divisor(i), most)) {
                     moved[i] = size;
-                    for (std::size_t j = 0; j < num_groups_; ++j)
+                    for (std::size_t j = 0; j < cost_.num_sizes(); ++j)
                         if (j != i && is_open(j)) fill(moved, j);
                 }
             }
@@ -146,7 +146,7 @@ private:
         constexpr double ratios[] = {1.4, 1.15, 1.05, 1.02, 1};
         for (const double ratio : ratios)
             while_it_helps([&](const SizedCost::Sizes& from) {
-                for (std::size_t i = 0; i < num_groups_; ++i)
+                for (std::size_t i = 0; i < cost_.num_sizes(); ++i)
                     for (const bool up : {false, true}) step(from, i, ratio, up);
             });
     }
@@ -173,7 +173,7 @@ private:
     }
     void step(const SizedCost::Sizes& from, std::size_t i, double ratio, bool up) {
         if (!is_open(i)) return;
-        const std::int64_t unit = divisor(cost_.grouped()[i]), extent = cost_.extent(i);
+        const std::int64_t unit = divisor(i), extent = cost_.extent(i);
         const auto scaled = static_cast<double>(from[i]) * (up ? ratio : 1 / ratio) / static_cast<double>(unit);
         const std::int64_t most = extent / unit;
         std::int64_t units = scaled < static_cast<double>(most) ? static_cast<std::int64_t>(scaled) : most;
@@ -184,12 +184,12 @@ private:
         moved[i] = units > extent / unit ? extent : units * unit;
         if (moved[i] == from[i]) return;
         if (allowed(moved)) look_at(moved);
-        for (std::size_t j = 0; j < num_groups_; ++j)
+        for (std::size_t j = 0; j < cost_.num_sizes(); ++j)
             if (j != i && is_open(j)) fill(moved, j);
     }
     /// Looks at the sizes with the largest of the i-th that fits beside the others.
     void fill(SizedCost::Sizes sizes, std::size_t i) {
-        const std::int64_t unit = divisor(cost_.grouped()[i]), extent = cost_.extent(i), start = sizes[i];
+        const std::int64_t unit = divisor(i), extent = cost_.extent(i), start = sizes[i];
         const auto fits = [&](std::int64_t units) {
             sizes[i] = units > extent / unit ? extent : units * unit;
             return allowed(sizes);
@@ -216,6 +216,7 @@ private:
         look_at(sizes);
     }
     [[nodiscard]] bool is_open(std::size_t i) const {
+        if (i >= num_groups_) return options_.open_streams && cost_.moves_with(i);
         const AxisId axis = cost_.grouped()[i];
         return axis != cost_.part() && !options_.fixed.contains(axis);
     }
@@ -247,9 +248,14 @@ SizedCost::SizedCost(const KernelCost& cost, const Extents& extents)
     values_.resize(extents_.size());
     append(values_, extents);
     transfers_ = CompiledSize(cost.transfers, symbols);
+    const auto is_size = [](Symbol symbol) {
+        return symbol.kind == SymbolKind::group || symbol.kind == SymbolKind::stream;
+    };
     for (const auto& [monomial, coefficient] : cost.transfers.terms())
         for (const auto& [symbol, exponent] : monomial)
-            may_grow_ |= symbol.kind == SymbolKind::group && (exponent > Rational(0) || coefficient < Rational(0));
+            may_grow_ |= is_size(symbol) && (exponent > Rational(0) || coefficient < Rational(0));
+    const std::vector<Symbol> used = cost.transfers.symbols();
+    for (std::size_t i = 0; i < extents_.size(); ++i) moves_with_.push_back(contains(used, symbols[i]));
     for (const MemoryColumn& column : cost.memory) memory_.emplace_back(column.size, symbols);
 }
 

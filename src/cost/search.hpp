@@ -33,7 +33,9 @@ public:
     [[nodiscard]] std::size_t num_sizes() const { return extents_.size(); }
     /// The grouped axis of which every group has one value, or -1.
     [[nodiscard]] AxisId part() const { return part_; }
-    [[nodiscard]] bool may_grow() const { return may_grow_; }  ///< H with some group size
+    [[nodiscard]] bool may_grow() const { return may_grow_; }  ///< H with some group or stream size
+    /// Whether H depends on the i-th of Sizes. On a stream size it does where neighbouring chunks have values in common, as those of a window.
+    [[nodiscard]] bool moves_with(std::size_t i) const { return moves_with_[i]; }
 
 private:
     [[nodiscard]] const std::vector<double>& values(const Sizes& sizes, bool ragged) const;
@@ -43,6 +45,7 @@ private:
     std::vector<CompiledSize> memory_;
     AxisId part_ = -1;
     bool may_grow_ = false;
+    std::vector<bool> moves_with_;
     mutable std::vector<double> values_;
 };
 
@@ -50,8 +53,10 @@ struct SearchOptions {
     double memory = 0;                             ///< M, in what the cost counts
     std::map<AxisId, std::int64_t> group_divisor;  ///< group sizes are multiples of it, or the whole axis
     std::map<AxisId, std::int64_t> stream = {};    ///< stream sizes; 1 where there is none
-    std::map<AxisId, std::int64_t> fixed;          ///< group sizes by hand
-    bool coarse = false;                           ///< fewer sizes to try, for comparing kernels
+    /// Stream sizes on which H depends are searched, too, in multiples of those of `stream`.
+    bool open_streams = false;
+    std::map<AxisId, std::int64_t> fixed;  ///< group sizes by hand
+    bool coarse = false;                   ///< fewer sizes to try, for comparing kernels
     double least_groups = 1;  ///< N_g at least, so that as many nodes have work; fewer where the axes give no more
     /// What is minimised; H where it is null.
     std::function<double(const SizedCost&, const SizedCost::Sizes&)> objective = {};

@@ -29,11 +29,11 @@ public:
         return is_among(grouped_, axis) ? group(axis) : whole(axis);
     }
 
-    /// The number of values in a variable's tile, Π over its dimensions of Σ |c|·(t_a − 1) + 1, or their bytes.
-    [[nodiscard]] Size tile(const CoreVariable& v) const {
+    /// The number of values in a variable's tile, Π over its dimensions of Σ |c|·(t_a − 1) + 1, or their bytes; at one point of the axes in `single`.
+    [[nodiscard]] Size tile(const CoreVariable& v, const std::vector<AxisId>& single = {}) const {
         Size size = measure_ == Measure::bytes ? bytes(diagram_.array(v.array).type) : 1;
         for (const Index& index : v.dims) {
-            const auto here = [&](AxisId axis) { return letter(axis, v.loop); };
+            const auto here = [&](AxisId axis) { return is_among(single, axis) ? Size(1) : letter(axis, v.loop); };
             if (!index.affine()) {
                 size *= span(*index.expression(), here);
                 continue;
@@ -277,7 +277,7 @@ KernelCost symbolic_cost(const Diagram& diagram, const TileKernel& kernel, const
     for (const CoreVariable& v : live.variables)
         if (v.stored) move(v, true);
 
-    const auto moments = held == HeldTiles::point_by_point ? held_point_by_point(diagram, kernel, live) : live.moments;
+    const auto moments = held == HeldTiles::whole ? live.moments : held_point_by_point(diagram, kernel, live, held);
     cost.memory = memory_columns(diagram, live, grouped, moments, [&](const CoreVariable& v, const Moment&) -> std::int64_t {
         return measure == Measure::bytes ? bytes(diagram.array(v.array).type) : 1;
     });
@@ -305,7 +305,8 @@ std::vector<MemoryColumn> memory_columns(const Diagram& diagram, const Liveness&
             const std::int64_t counts = weight(variable, moment);
             if (counts == 0) continue;
             column.arrays.push_back(variable.array);
-            column.size += letters.tile(variable) * Size(counts);
+            column.size += letters.tile(variable, is_among(moment.rows, v) ? moment.row_axes : std::vector<AxisId>()) *
+                           Size(counts);
         }
         columns.push_back(std::move(column));
     }

@@ -52,8 +52,8 @@ std::vector<AxisId> default_grouped(const Kernel& kernel);
 enum class Measure : std::uint8_t { values, bytes };
 
 /// Whose tiles count as memory: each statement's over its whole tile, as the tile program runs it, or those that statements need which are
-/// carried out point by point (point_by_point.hpp), as H* has it.
-enum class HeldTiles : std::uint8_t { whole, point_by_point };
+/// carried out together (point_by_point.hpp), as H* has it.
+enum class HeldTiles : std::uint8_t { whole, point_by_point, row_by_row, rows_of_a_load };
 
 KernelCost symbolic_cost(const Derived& derived, const Kernel& kernel, const std::vector<AxisId>& grouped,
                          Measure measure = Measure::values, HeldTiles held = HeldTiles::whole);

@@ -47,13 +47,6 @@ void record_kernels(Derived& derived, const std::vector<Gathering>& gatherings) 
     }
 }
 
-/// The source with the edits of a normal form.
-Diagram normal_form_of(const Derived& derived) {
-    Diagram diagram = derived.source;
-    for (const DerivationStep& step : derived.normal_steps) apply(std::get<Edit>(step.change), diagram);
-    return diagram;
-}
-
 std::vector<Gathering> chosen_gatherings(const std::vector<Region>& regions) {
     std::vector<Gathering> out;
     for (const Region& r : regions) {

@@ -43,6 +43,12 @@ void apply(const Edit& edit, Diagram& diagram) {
     }
 }
 
+Diagram normal_form_of(const Derived& derived) {
+    Diagram diagram = derived.source;
+    for (const DerivationStep& step : derived.normal_steps) apply(std::get<Edit>(step.change), diagram);
+    return diagram;
+}
+
 Edit edit_between(const std::vector<Equation>& equations, std::size_t num_arrays, const Diagram& now) {
     Edit edit;
     edit.arrays.assign(now.arrays.begin() + static_cast<std::ptrdiff_t>(num_arrays), now.arrays.end());

@@ -36,6 +36,9 @@ private:
 /// Applies an edit. Each replaced equation must be there; its successors take its place.
 void apply(const Edit& edit, Diagram& diagram);
 
+/// The source with the edits of its normal form: what kernels are gathered from.
+Diagram normal_form_of(const Derived& derived);
+
 /// The edit that leads from equations and arrays as they were to what a diagram has now. Every array that was defined still is.
 Edit edit_between(const std::vector<Equation>& equations, std::size_t num_arrays, const Diagram& now);
 

@@ -96,7 +96,8 @@ void add_formulas(Element& out, const ReportInput& input, const KernelFigures& k
     for (const MemoryColumn& column : k.cost.memory)
         add("memory at " + column.at, html::math_equation("M", column.size, names, "≥"));
     if (k.optimum.closed) {
-        add("fewest transfers", html::math_equation("H*", k.optimum.transfers, optimum_names));
+        const bool is_bound = !why_upper_bound(k.least ? k.least->cost : k.cost).empty();
+        add("fewest transfers", html::math_equation("H*", k.optimum.transfers, optimum_names, is_bound ? "≤" : "="));
         for (const std::string& reached : reached_at(k.optimum, diagram)) add("reached at", element("code", reached));
     } else {
         add("fewest transfers", element("span", why_numeric(k.optimum, diagram)));

@@ -43,6 +43,9 @@ struct Moment {
     AxisId entered = -1;     ///< of the loop that it is the entry of, or -1
     ArrayId target = -1;     ///< of the computation, or -1
     std::vector<int> alive;  ///< indices into Liveness::variables, ascending
+    /// Those of them of which no more is held than what belongs to one point of `row_axes`.
+    std::vector<int> rows = {};
+    std::vector<AxisId> row_axes = {};
 };
 
 struct Liveness {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cost/bounds.hpp"
+#include "cost/compulsory.hpp"
 #include "costed.hpp"
 #include "support/in_letters.hpp"
 
@@ -18,7 +19,8 @@ Bounds bounds_of(const Compilation& c, const MachineCostOptions& options,
     const TiedLetters tied = tied_letters(c.derived.diagram, names);
     const Optimum best = optimum(with_tied(symbolic_cost(c.derived, kernel, default_grouped(kernel)), tied));
     const KernelOnMachine cost = cost_on_machine(c.derived, kernel, c.extents, c.machine, options).value();
-    return bounds(c.derived, kernel, best, tied, c.extents, c.machine, cost, memory_values);
+    return bounds(c.derived, kernel, best, tied, c.extents, c.machine, cost,
+                  io_bounds(c.derived, kernel, c.extents, memory_values, may_skip(kernel)));
 }
 
 TEST(Bounds, GroupsOf295RowsKeepMemoryFromBinding) {
@@ -93,6 +95,41 @@ TEST(Bounds, WhatIsNeverReadNeedNotBeLoaded) {
     EXPECT_EQ(
         compulsory("windows(X[n]) -> Y[i]\n    Y[i] = sum(w) X[2 * i + w]\nsizes n = 2 * i + 1\n", {{"i", 50}, {"w", 3}}),
         101 + 50);
+    // Of 52 indices two lie outside of the array.
+    const Compilation padded = costed::compile(
+        "padded(X[i]) -> Y[i]\n    Y[i] = sum(w) where(i + w >= 1, where(i + w <= size(i), X[i + w - 1], 0), 0)\n",
+        "h100-sxm5", {{"i", 50}, {"w", 3}});
+    const Kernel& kernel = padded.derived.kernels[0];
+    EXPECT_EQ(
+        values_read(padded.derived.diagram, statement_work(padded.derived, kernel), kernel.inputs[0], padded.extents), 50);
+}
+
+TEST(Bounds, OfSkippedIterationsAreThoseOfOutputs) {
+    const Compilation c = costed::compile(
+        "band(A[m, k], B[k, n]) -> C[m, n]\n"
+        "    C[m, n] = sum(k) where(k - m < 32, where(m - k < 32, A[m, k], 0), 0) * B[k, n]\n",
+        "h100-sxm5", {{"m", 4096}, {"k", 4096}, {"n", 4096}});
+    const Bounds limits = bounds_of(c, {}, {}, 50000);
+    ASSERT_EQ(limits.io.size(), 1U);
+    EXPECT_DOUBLE_EQ(limits.io[0].values, 4096.0 * 4096);
+    EXPECT_THAT(limits.io[0].formula, HasSubstr("iterations are skipped"));
+}
+
+TEST(Bounds, AnIntermediateThatIsSummedUpNeedsNoStoring) {
+    // M holds B: A, B and Z once, while a product in memory would take 2·m·n·k/√M.
+    const Compilation c = costed::compile(
+        "f(A[m, k], B[n, k]) -> Z[m]\n    S[m, n] = sum(k) A[m, k] * B[n, k]\n"
+        "    Z[m] = sum(n) S[m, n] * S[m, n]\n",
+        "h100-sxm5", {{"m", 4096}, {"k", 8}, {"n", 32}});
+    for (const Kernel& kernel : c.derived.kernels)
+        for (const IoBound& bound : io_bounds(c.derived, kernel, c.extents, 1000, false))
+            EXPECT_LE(bound.values, 4096 * 9 + 8 * 32) << bound.formula;
+}
+
+TEST(Bounds, MemoryIsNotCalledAsAnAxisIs) {
+    const Compilation c = costed::compile("mm(A[M, K], B[K, N]) -> C[M, N]\n    C[M, N] = sum(K) A[M, K] * B[K, N]\n",
+                                          "h100-sxm5", {{"M", 4096}, {"K", 4096}, {"N", 4096}});
+    EXPECT_EQ(bounds_of(c, {}, {}, 50000).io[0].formula, "C: 2·M·N·K·M'^(-1/2)");
 }
 
 TEST(Bounds, CopiesHaveNoneButTheirArrays) {

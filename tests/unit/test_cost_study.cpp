@@ -10,7 +10,9 @@
 namespace napkin::test_cost_study {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr const char* chain = R"(
 chain(A[i, j], B[j, k], C[k, l]) -> D[i, l]
@@ -53,6 +55,36 @@ TEST(CostStudy, SaysWhatBindsAndWhatItTakes) {
     const auto kernel = to_json(*study)["kernels"][0];
     EXPECT_EQ(kernel["levels"][0]["rule"], "Theorem 2");
     EXPECT_EQ(kernel["time"]["bound_by"], "arithmetic");
+}
+
+TEST(CostStudy, AWeightBelowZeroIsNoRate) {
+    CostQuery q = query("h200", {{"i", 8192}, {"j", 128}, {"k", 8192}, {"l", 128}});
+    q.levels.cluster = 2;
+    const auto study = study_cost(q);
+    ASSERT_TRUE(study.ok()) << render(study.errors());
+    EXPECT_THAT(to_text(*study), Not(ContainsRegex(" -[0-9]")));
+    bool seen = false;
+    const auto levels = to_json(*study)["kernels"][0]["levels"];
+    for (const auto& level : levels) {
+        if (level["name"] != "cluster") continue;
+        seen = true;
+        EXPECT_LT(level["weight_s_per_byte"].get<double>(), 0);
+        for (const char* of_pipe : {"bytes_per_s", "seconds", "expected_s", "ridge_flop_per_byte"})
+            EXPECT_TRUE(level[of_pipe].is_null()) << of_pipe;
+    }
+    EXPECT_TRUE(seen);
+}
+
+TEST(CostStudy, WhatHoldsNoTileHasNoFewestTransfers) {
+    CostQuery q = query("h200", {{"i", 64}, {"j", 64}, {"k", 64}, {"l", 64}});
+    q.memory_values = 2;
+    const auto study = study_cost(q);
+    ASSERT_TRUE(study.ok()) << render(study.errors());
+    EXPECT_THAT(to_text(*study), HasSubstr("M = 2 holds no tile"));
+    EXPECT_THAT(to_text(*study), Not(HasSubstr("the fewest")));
+    const auto numbers = to_json(*study)["kernels"][0]["numbers"];
+    EXPECT_FALSE(numbers["fewest"]["fits"]);
+    EXPECT_FALSE(numbers["fewest"].contains("transfers_values"));
 }
 
 TEST(CostStudy, TypesHalveBytes) {

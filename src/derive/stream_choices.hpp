@@ -1,0 +1,30 @@
+#pragma once
+// Along which axes a kernel's equations may be streamed, whatever was chosen for it: H* is a minimum over all of them.
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "derive/derived.hpp"
+
+namespace napkin {
+
+class KernelBuilder;
+
+class StreamChoices {
+public:
+    explicit StreamChoices(const Derived& derived);
+    ~StreamChoices();
+    StreamChoices(const StreamChoices&) = delete;
+    StreamChoices& operator=(const StreamChoices&) = delete;
+    /// Forms of one kernel each, over the axes of the derived diagram: the kernel's equations streamed over each axis that they reduce and that the
+    /// calculus can stream, those under more reductions and then later ones first, and at last with all that is reduced whole. The order does
+    /// not depend on the kernel's own stream. The kernel alone as it is where its equations are no gathering, as those of a part of a stream.
+    [[nodiscard]] std::vector<Derived> of(std::size_t kernel);
+
+private:
+    const Derived& derived_;
+    std::unique_ptr<KernelBuilder> builder_;
+    std::map<ArrayId, std::vector<ArrayId>> targets_;  ///< of the gathering that has the array as an output
+};
+
+}  // namespace napkin
