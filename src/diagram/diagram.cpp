@@ -39,6 +39,14 @@ ExprNames Diagram::names() const {
             [this, name_of](ArrayId id) { return name_of(arrays, id); }};
 }
 
+std::vector<ScheduleItem> with_items_over(std::vector<ScheduleItem> items, const std::vector<ScheduleItem>& over) {
+    std::erase_if(items, [&](const ScheduleItem& item) {
+        return std::any_of(over.begin(), over.end(), [&](const ScheduleItem& o) { return fixes_all_of(o, item); });
+    });
+    items.insert(items.end(), over.begin(), over.end());
+    return items;
+}
+
 AxisId add_axis(Diagram& diagram, const std::string& wanted_name, std::int64_t size, SourceRange range) {
     std::string name = wanted_name;
     for (int n = 2; diagram.find_axis(name) || diagram.find_array(name); ++n)

@@ -83,6 +83,14 @@ struct ScheduleItem {
 inline bool fixes_the_same(const ScheduleItem& a, const ScheduleItem& b) {
     return a.kind == b.kind && a.axis == b.axis && a.kernel == b.kernel;
 }
+/// What is said beside no kernel's name is said of all of them. A kernel's cluster lies along one axis.
+inline bool fixes_all_of(const ScheduleItem& a, const ScheduleItem& b) {
+    return a.kind == b.kind && (a.axis == b.axis || a.kind == "cluster") && (a.kernel.empty() || a.kernel == b.kernel);
+}
+/// A line `kernel NAME` below which nothing stands is an item of this kind: it names the kernel and fixes nothing.
+inline constexpr std::string_view named_kernel_kind = "kernel";
+/// The items of two places, of which the second one stands before the first: what it fixes of a kernel is not also as the first one has it.
+std::vector<ScheduleItem> with_items_over(std::vector<ScheduleItem> items, const std::vector<ScheduleItem>& over);
 
 struct Diagram {
     std::string name;

@@ -1,6 +1,8 @@
 // The fields of a schedule that were fixed by hand, from what was written to the statements and variables of a tile program.
 #include <fmt/format.h>
 
+#include <array>
+
 #include "schedule/schedule.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
@@ -30,7 +32,7 @@ private:
     }
 
     void read(const ScheduleItem& item) {
-        if (is_of_readings(item)) return;
+        if (is_of_readings(item) || is_of_steps(item)) return;
         const std::vector<std::string> names = names_of(program_.kernels);
         if (!item.kernel.empty() && !contains(names, item.kernel))
             return fail("unknown-kernel", item.range, fmt::format("there is no kernel '{}'", item.kernel),
@@ -60,6 +62,11 @@ private:
             ++found;
         }
         const bool variable = item.kind == "place" || item.kind == "prefetch";
+        // Kernels may have statements of one name.
+        std::vector<std::string> once;
+        for (std::string& name : meant)
+            if (!contains(once, name)) once.push_back(std::move(name));
+        meant = std::move(once);
         if (found == 0)
             fail(variable ? "unknown-variable" : "unknown-statement", item.range,
                  fmt::format("no kernel has a {} '{}'", variable ? "variable" : "statement", item.axis),
@@ -131,7 +138,8 @@ private:
     int small(std::int64_t number, const SourceRange& range) {
         constexpr std::int64_t most = 4096;
         if (number > most)
-            fail("bad-schedule", range, fmt::format("{} is too large", number), fmt::format("at most {}", most));
+            fail("bad-schedule", range, fmt::format("{} is too large", number), fmt::format("at most {}", most),
+                 fmt::format("the nearest legal number is {}, where what it fills holds as many", most));
         return static_cast<int>(std::min(number, most));
     }
 
@@ -166,7 +174,27 @@ private:
                      fmt::format("'{}' after {}", clause.names[i].text, clause.word), "a comma");
     }
 
+    /// Of words that say the same thing one clause may have one: of two, the one before the other would be dropped.
+    void check_said_once(const ScheduleItem& item, const std::vector<std::vector<std::string_view>>& alike) {
+        for (std::size_t i = 0; i < item.clauses.size(); ++i)
+            for (std::size_t j = 0; j < i; ++j) {
+                const ScheduleClause &first = item.clauses[j], &again = item.clauses[i];
+                const auto both = [&](const auto& words) {
+                    return contains(words, first.word) && contains(words, again.word);
+                };
+                if (first.word != again.word && none_of(alike, both)) continue;
+                fail("bad-schedule", again.range,
+                     fmt::format("{} {} is said to be '{}' and '{}'", item.kind, item.axis, text_of(first), text_of(again)),
+                     "one of the two");
+                return;
+            }
+    }
+    static std::string text_of(const ScheduleClause& clause) {
+        return clause.range.source->text.substr(clause.range.begin, clause.range.end - clause.range.begin);
+    }
+
     void read_atom(const ScheduleItem& item, std::size_t index, std::size_t count, KernelSchedule& s) {
+        check_said_once(item, {{"vectors", "scalar", "fragment", "matrix", "column"}});
         s.atoms.resize(count);
         Atom a;
         a.by_hand = true;
@@ -224,6 +252,7 @@ private:
     }
 
     void read_slot(const ScheduleItem& item, std::size_t index, KernelSchedule& s) {
+        check_said_once(item, {});
         Slot slot;
         for (const ScheduleClause& c : item.clauses) {
             if (c.word == "position" || c.word == "ahead") {
@@ -248,6 +277,7 @@ private:
     }
 
     void read_place(const ScheduleItem& item, std::size_t index, const TileKernel& kernel, KernelSchedule& s) {
+        check_said_once(item, {});
         s.places.resize(kernel.variables.size());
         Place p;
         p.by_hand = true;
@@ -308,6 +338,7 @@ private:
     };
     InLoops read_in_loops(const ScheduleItem& item, const TileKernel& kernel, const std::vector<std::string>& words,
                           int* cache = nullptr) {
+        check_said_once(item, {{"groups", "blocks"}});
         InLoops out;
         const std::vector<std::string> statements = atom_names(kernel);
         for (const ScheduleClause& c : item.clauses) {
@@ -387,6 +418,11 @@ private:
 }  // namespace
 
 bool is_of_readings(const ScheduleItem& item) { return item.kind == "overhead" || item.kind == "units"; }
+
+bool is_of_steps(const ScheduleItem& item) {
+    constexpr std::array<std::string_view, 5> kinds{"warpgroup", "precision", "piece", "issue", "turns"};
+    return contains(kinds, item.kind);
+}
 
 const ScheduleItem* machine_line(const std::vector<ScheduleItem>& items) {
     const auto found = find_if(items, [](const ScheduleItem& item) { return item.kind == "machine"; });

@@ -20,6 +20,8 @@
 #include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
+#include "support/saturate.hpp"
+#include "support/text.hpp"
 
 namespace napkin {
 namespace {
@@ -103,15 +105,24 @@ private:
             Atom fitting = a;
             int& fit = a.rows == 1 ? fitting.vectors : fitting.rows;
             while (fit > 1 && registers_of(fitting) > k_.unit.registers) --fit;
+            if (a.rows == 1 && a.vector_axis >= 0 && a.vector_axis == k_.schedule.vector_axis)
+                fit = std::min(fit, panels_that_hold());
             report(field,
-                   "the block of {} takes {} registers of {}: {} row{} × {} vector{}, {} operand{} and a broadcast; {} "
-                   "{}{} fit{}",
+                   "the block of {} takes {} registers of {}: {} row{} × {} vector{}, {} operand{} and a broadcast",
                    name, registers_of(a), k_.unit.registers, a.rows, plural(a.rows), a.vectors, plural(a.vectors),
-                   operands, plural(operands), fit, a.rows == 1 ? "vector" : "row", plural(fit), fit == 1 ? "s" : "");
+                   operands, plural(operands));
+            broken_.back().nearest = fmt::format("{} {}{} fit{}", fit, a.rows == 1 ? "vector" : "row", plural(fit),
+                                                 fit == 1 ? "s" : "");
         }
         if (a.cut_axis >= 0 && (!compute.reduce || *compute.reduce != ReduceOp::sum || a.across || step.is_whole ||
                                 a.cut < 1 || !contains(a.reduced, a.cut_axis)))
             report(field, "{} cannot be cut along {}: only sums are, along a loop of theirs", name, axis_name(a.cut_axis));
+        else if (a.cut_axis >= 0 && a.cut >= k_.span(a.cut_axis, step.scope).tile)
+            report(field, "{} is cut along {} into parts of {}, and its loop has {} values, which {}", name,
+                   axis_name(a.cut_axis), a.cut, k_.span(a.cut_axis, step.scope).tile,
+                   k_.span(a.cut_axis, step.scope).tile == 1
+                       ? "nothing cuts"
+                       : fmt::format("parts of at most {} cut", k_.span(a.cut_axis, step.scope).tile - 1));
     }
 
     void check_axes(const ScheduleField& field, const std::string& name, const char* what, std::vector<AxisId> have,
@@ -129,11 +140,25 @@ private:
     void check_panel() {
         const AxisId axis = k_.schedule.vector_axis;
         if (axis < 0) return;
-        const std::int64_t tile = k_.span(axis, 0).tile, fitting = (tile + k_.lanes - 1) / k_.lanes;
-        if (k_.schedule.panel_vectors > fitting)
-            report({"vectors", ""}, "panels of {} vectors are longer than the {} values of {}; {} vector{} hold{} them",
-                   k_.schedule.panel_vectors, tile, axis_name(axis), fitting, fitting == 1 ? "" : "s",
-                   fitting == 1 ? "s" : "");
+        const std::int64_t tile = k_.span(axis, 0).tile;
+        int fitting = panels_that_hold();
+        if (k_.schedule.panel_vectors <= fitting) return;
+        // So many that registers hold them, too, of every sum that goes along the panels.
+        for (const Step& step : k_.steps) {
+            if (step.atom < 0 || step.is_whole || !std::get<Compute>(*step.statement).reduce) continue;
+            Atom atom = k_.atom(step);
+            if (atom.across || atom.vector_axis != axis) continue;
+            if (!k_.schedule.rows.by_hand && !atom.by_hand) atom.rows = 1;
+            for (atom.vectors = fitting; atom.vectors > 1 && registers_of(atom) > k_.unit.registers;) --atom.vectors;
+            fitting = atom.vectors;
+        }
+        report({"vectors", ""}, "panels of {} vectors are longer than the {} values of {}", k_.schedule.panel_vectors,
+               tile, axis_name(axis));
+        broken_.back().nearest = fmt::format("{} vector{} fit{}", fitting, fitting == 1 ? "" : "s", fitting == 1 ? "s" : "");
+    }
+    /// The vectors that hold a tile of the panels' axis.
+    [[nodiscard]] int panels_that_hold() const {
+        return static_cast<int>(ceil_div(k_.span(k_.schedule.vector_axis, 0).tile, k_.lanes));
     }
 
     /// What stands between the statements of a run comes before it, and what is stored there behind it.
@@ -203,7 +228,7 @@ private:
             if (k_.is_panel(id) && !local[v])
                 report(place_of(id), "{} does not live within one run, and one panel of it is held", name);
             if (k_.place(id).stages != 1 && !k_.is_operand(id))
-                report(place_of(id), "{} has {} stages: {}", name, k_.place(id).stages,
+                report(place_of(id), "{} has {} stages, and can have 1 alone: {}", name, k_.place(id).stages,
                        on_either("a CPU's loads are done when they return",
                                  "a block's loads are done before its warps go on, but those of operands"));
             if (k_.is_boxed(id)) check_boxes(id);
@@ -212,6 +237,17 @@ private:
                 report(place_of(id), "{} lies outside of the arena", name);
             for (std::size_t w = 0; w < v; ++w) check_apart(id, static_cast<VariableId>(w));
         }
+    }
+
+    /// How a variable may be held that the matrix unit knows nothing of; a panel where a run's statements alone use it.
+    [[nodiscard]] std::vector<std::string> holdings(VariableId id) const {
+        ScheduledKernel in_view = k_;
+        in_view.schedule.places[at(id)].holding = Holding::view;
+        std::vector<std::string> out{std::string(name(Holding::buffer))};
+        if (in_one_run(k_)[at(id)]) out.emplace_back(name(Holding::panel));
+        if (may_be_packed(k_, id)) out.emplace_back(name(Holding::packed));
+        if (may_be_view(in_view, id)) out.emplace_back(name(Holding::view));
+        return out;
     }
 
     void check_boxes(VariableId id) {
@@ -244,7 +280,7 @@ private:
             const bool is_apart = k_.is_in_registers(id) || k_.is_operand(id);
             if (role ? k_.place(id).holding != *role : is_apart)
                 report(place_of(id), "{} is held as {}, and can only be {}", k_.variable(id).name,
-                       name(k_.place(id).holding), role ? name(*role) : "elsewhere");
+                       name(k_.place(id).holding), role ? std::string(name(*role)) : join(holdings(id), " or "));
             if (!k_.is_operand(id)) continue;
             const int scope = k_.layout(id).scope, n = k_.place(id).stages;
             if (scope == 0 && n != 1 && (n != 2 || !k_.copying_role()))
@@ -404,13 +440,16 @@ private:
                 !why.empty())
                 report({"prefetch", name}, "{} cannot be fetched ahead in {}: {}", name, where, why);
             else if (const Atom& atom = k_.atom(*in); is_blocks && p.ahead.value * atom.rows >= k_.extent(atom.row_axis))
-                report({"prefetch", name}, "{} is fetched {} blocks of {} rows ahead, and it has {} rows", name,
-                       p.ahead.value, atom.rows, k_.extent(atom.row_axis));
+                report({"prefetch", name},
+                       "{} is fetched {} block{} of {} rows ahead, and it has {} rows: at most {} can be", name,
+                       p.ahead.value, p.ahead.value == 1 ? "" : "s", atom.rows, k_.extent(atom.row_axis),
+                       (k_.extent(atom.row_axis) - 1) / atom.rows);
             if (p.cache < 1 || p.cache > 2)
                 report({"prefetch", name}, "{} is fetched into cache {}, and caches of one core are 1 and 2", name, p.cache);
             if (!is_blocks && p.ahead.value >= k_.num_groups())
-                report({"prefetch", name}, "{} is fetched {} groups ahead, and there are {}", name, p.ahead.value,
-                       k_.num_groups());
+                report({"prefetch", name}, "{} is fetched {} group{} ahead, and there {} {}: at most {} can be", name,
+                       p.ahead.value, p.ahead.value == 1 ? "" : "s", k_.num_groups() == 1 ? "is" : "are",
+                       k_.num_groups(), k_.num_groups() - 1);
         }
     }
 
@@ -483,7 +522,9 @@ private:
 std::vector<BrokenRule> broken_rules(const ScheduledKernel& kernel) { return Rules(kernel).run(); }
 
 std::vector<std::string> verify(const ScheduledKernel& kernel) {
-    return mapped<std::string>(broken_rules(kernel), [&](BrokenRule& rule) { return std::move(rule.message); });
+    return mapped<std::string>(broken_rules(kernel), [&](const BrokenRule& rule) {
+        return rule.nearest.empty() ? rule.message : rule.message + "; " + rule.nearest;
+    });
 }
 
 }  // namespace napkin

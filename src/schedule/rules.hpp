@@ -12,8 +12,9 @@ struct ScheduleField {
     std::string kind, name;
 };
 struct BrokenRule {
-    ScheduleField field;  ///< which breaks it, or with which others do
-    std::string message;  ///< one line, naming the statement or variable
+    ScheduleField field;       ///< which breaks it, or with which others do
+    std::string message;       ///< one line, naming the statement or variable
+    std::string nearest = {};  ///< what the field may be instead, where the rule knows a number
 };
 /// All broken rules; none when the scheduled kernel is sound:
 ///  - atoms: loops over just the axes of their statements, vectors along an axis that is stored contiguously or reduced, a block that the
@@ -24,7 +25,7 @@ struct BrokenRule {
 ///  - clusters as why_no_cluster says;
 ///  - places as above; no two variables that live at the same time share memory, and all lie in the arena.
 std::vector<BrokenRule> broken_rules(const ScheduledKernel& kernel);
-/// Their messages.
+/// Their messages, each with what is nearest.
 std::vector<std::string> verify(const ScheduledKernel& kernel);
 
 }  // namespace napkin

@@ -213,6 +213,8 @@ std::string to_string(const TileProgram& program, const TileKernel& kernel, cons
 
 /// What a schedule says of its readings, which no kernel follows from: what units take besides operations, and which of them a chart shows.
 bool is_of_readings(const ScheduleItem& item);
+/// What it says of the paper's steps, which no kernel follows from either.
+bool is_of_steps(const ScheduleItem& item);
 /// The machine that a schedule's file is for: its line `machine`, or none.
 const ScheduleItem* machine_line(const std::vector<ScheduleItem>& items);
 

@@ -9,7 +9,8 @@
 //   precision VARIABLE TYPE               precision weight f16
 //   issue VARIABLE [NUMBER], …            issue S 1, O_acc; likewise turns VARIABLE, … and units UNIT, …
 // A clause is a word, and after it names and a number: NAME … [NUMBER]; of `inner` it is an index.
-// A line `kernel NAME` says of which kernel the lines after it are. In a file a reason may follow a number or a word, and a line
+// A line `kernel NAME` says of which kernel the lines after it are. Choices without clauses may stand on one line with commas between them. In a file
+// a reason may follow the last number or word, and a line
 // `machine NAME` says which machine it is for: that of `--machine` where there is none.
 #include <fmt/format.h>
 
@@ -179,6 +180,7 @@ ScheduleItem schedule_item(LineParser& parser, const std::string& kernel, Diagno
 
 void add(ScheduleItem item, LineParser& parser, std::vector<ScheduleItem>& out, Diagnostics& diagnostics) {
     const bool again = any_of(out, [&](const ScheduleItem& o) { return fixes_the_same(o, item); });
+    std::erase_if(out, [&](const ScheduleItem& o) { return o.kind == named_kernel_kind && o.kernel == item.kernel; });
     if (out.size() >= limits::max_equations)
         parser.fail(Code::bad_schedule, item.range, "too many choices", fmt::format("at most {}", limits::max_equations));
     else if (again)
@@ -189,12 +191,24 @@ void add(ScheduleItem item, LineParser& parser, std::vector<ScheduleItem>& out, 
         out.push_back(std::move(item));
 }
 
+/// `kernel NAME`: an item of its own while nothing stands below it.
+std::string kernel_line(LineParser& parser, std::vector<ScheduleItem>& out) {
+    const std::uint32_t begin = parser.peek().begin;
+    parser.next();
+    const std::string name = parser.name("the name of a kernel").text;
+    const SourceRange range = parser.range_from(begin);
+    parser.finish();
+    if (parser.good() && none_of(out, [&](const ScheduleItem& item) { return item.kernel == name; }))
+        out.push_back({.kind = std::string(named_kernel_kind), .axis = "", .value = {}, .range = range, .kernel = name});
+    return name;
+}
+
 }  // namespace
 
 void parse_schedule_line(LineParser& parser, std::string& kernel, std::vector<ScheduleItem>& out, Diagnostics& diagnostics) {
-    if (parser.accept_word("kernel")) {
-        kernel = parser.name("the name of a kernel").text;
-        return parser.finish();
+    if (parser.is_word(named_kernel_kind)) {
+        kernel = kernel_line(parser, out);
+        return;
     }
     do {
         if (parser.at_end()) break;
@@ -227,6 +241,17 @@ std::string reason_behind(const std::string& line, std::size_t begin) {
 }  // namespace
 
 namespace {
+/// A reason may begin with a number of something: `1 panel of 3×16 lanes`, `14 groups`. A number of nothing is one too many.
+void refuse_number_alone(LineParser& parser, const ScheduleItem& item) {
+    const std::size_t word = item.range.source->text.find_first_not_of(" \t", item.range.end);
+    if (word != parser.peek().begin) return;  // what stands there is no text of the language
+    const bool is_of_nothing = parser.peek(1).kind == TokenKind::end || parser.is(",", 1) ||
+                               parser.peek(1).kind == TokenKind::number;
+    if (item.clauses.empty() && parser.peek().kind == TokenKind::number && is_of_nothing)
+        parser.fail(Code::bad_schedule, parser.range(parser.peek()),
+                    fmt::format("'{}' after a choice", parser.peek().text), "kind axis = value, and a reason in words");
+}
+
 constexpr std::string_view machine_kind = "machine";
 
 /// The name or path behind `machine`, up to a blank: it is no text of the language.
@@ -267,19 +292,23 @@ Result<std::vector<ScheduleItem>> parse_schedule_file(const std::shared_ptr<cons
             append(errors, of_line);
             continue;
         }
-        const bool is_head = parser.accept_word("kernel");
-        ScheduleItem item;
-        if (is_head)
-            kernel = parser.name("the name of a kernel").text, parser.finish();
-        else
-            item = schedule_item(parser, kernel, diagnostics);
-        // A reason is no text of the language, whatever it begins with.
-        std::size_t read = is_head ? parser.peek().begin : item.clauses.empty() ? item.range.end : end;
-        if (item.kind == "overhead") item.reason = reason_behind(source->text.substr(0, end), item.range.end);
-        if (item.kind == "form")
-            parser.fail(Code::bad_schedule, item.range, "a form is chosen before there are kernels to schedule",
-                        "--form, or a line of the text's own schedule");
-        if (diagnostics.empty() && !is_head) add(std::move(item), parser, items, diagnostics);
+        std::size_t read = begin;
+        if (parser.is_word(named_kernel_kind)) {
+            kernel = kernel_line(parser, items);
+            read = parser.peek().begin;
+        } else {
+            // Choices with commas between them, and a reason behind the last one, which is no text of the language.
+            do {
+                ScheduleItem item = schedule_item(parser, kernel, diagnostics);
+                read = item.clauses.empty() ? item.range.end : end;
+                if (item.kind == "overhead") item.reason = reason_behind(source->text.substr(0, end), item.range.end);
+                if (item.kind == "form")
+                    parser.fail(Code::bad_schedule, item.range, "a form is chosen before there are kernels to schedule",
+                                "--form, or a line of the text's own schedule");
+                if (!parser.failed()) refuse_number_alone(parser, item);
+                if (diagnostics.empty()) add(std::move(item), parser, items, diagnostics);
+            } while (diagnostics.empty() && parser.accept(",") && !parser.at_end());
+        }
         std::vector<Diagnostic> of_line = diagnostics.take();
         // What cannot be read as tokens counts as far as the line was read: a reason is no text of the language.
         if (!of_line.empty()) read = of_line[0].range.end;

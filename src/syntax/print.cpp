@@ -190,9 +190,13 @@ std::string print(const Diagram& d) {
     if (!sizes.empty()) out += sizes + "\n";
 
     if (!d.schedule.empty()) out += "schedule\n";
+    // What is said of all kernels stands before the first line that names one.
+    std::vector<ScheduleItem> schedule = d.schedule;
+    std::stable_partition(schedule.begin(), schedule.end(), [](const ScheduleItem& item) { return item.kernel.empty(); });
     std::string kernel;
-    for (const ScheduleItem& item : d.schedule) {
+    for (const ScheduleItem& item : schedule) {
         if (item.kernel != kernel) out += "    kernel " + (kernel = item.kernel) + "\n";
+        if (item.kind == named_kernel_kind) continue;
         out += "    " + item.kind;
         if (!item.axis.empty()) out += " " + item.axis;
         if (item.value) out += fmt::format(" = {}", *item.value);

@@ -274,7 +274,7 @@ TEST(Parts, ScheduledKernelsKeepTheRules) {
                 HasSubstr("has position 1, 1 ahead: a CPU's core runs statements one after the other, as they stand"));
     EXPECT_EQ(broken([](KernelSchedule& s) { s.slots[2] = {}; }), "") << "the default, written out";
     EXPECT_THAT(broken([](KernelSchedule& s) { s.places[0].stages = 2; }),
-                HasSubstr("has 2 stages: a CPU's loads are done when they return"));
+                HasSubstr("has 2 stages, and can have 1 alone: a CPU's loads are done when they return"));
     SizedProgram tiles = plan->tiles();
     tiles.sizes[0].stream[static_cast<std::size_t>(*d.diagram.find_axis("c"))] = 500;
     EXPECT_THAT(verify(tiles), ElementsAre(HasSubstr("4 parts of c cannot each have one of 2 chunks")));
@@ -293,7 +293,7 @@ TEST(Parts, WhatBreaksTheRulesOfABlockIsSaidOfABlock) {
     EXPECT_THAT(broken([](KernelSchedule& s) { s.slots[2] = {-1, 1, 1}; }),
                 HasSubstr("1 ahead: a GPU's block runs statements one after the other, as they stand"));
     EXPECT_THAT(broken([](KernelSchedule& s) { s.places[0].stages = 2; }),
-                HasSubstr("has 2 stages: a block's loads are done before its warps go on"));
+                HasSubstr("has 2 stages, and can have 1 alone: a block's loads are done before its warps go on"));
 }
 
 TEST(Parts, TheRoleThatCopiesDoesNothingElse) {
