@@ -140,7 +140,8 @@ Result<Derived> derive(const Diagram& diagram, const DeriveOptions& options) {
     };
     for (const auto& name : options.stream) demand(name, diagram.range);
     for (const auto& item : diagram.schedule) {
-        if (item.kind == "stream") demand(item.axis, item.range);
+        // What is said of one kernel is about a form of it, which is chosen among all that there are.
+        if (item.kind == "stream" && item.kernel.empty()) demand(item.axis, item.range);
         if (item.kind == "form") {
             if (item.word == "auxiliary") {
                 form = Form::auxiliary;
@@ -176,7 +177,7 @@ Derived rederive(const Derived& derived, const std::vector<std::size_t>& chosen)
 }
 
 Derived with_least_cost(const Derived& derived, const std::function<double(const Derived&, double)>& cost,
-                        std::size_t threads, double least_gain) {
+                        std::size_t threads, double least_gain, const std::function<double(const Derived&)>& misfit) {
     std::vector<std::size_t> chosen;
     bool changed = false;
     const Diagram normal = normal_form_of(derived);
@@ -184,20 +185,29 @@ Derived with_least_cost(const Derived& derived, const std::function<double(const
         if (region.alternatives.size() < 2) {
             chosen.push_back(0);
         } else {
-            LeastInTurn least(region.alternatives.size(), least_gain);
+            const auto built = [&](std::size_t i) {
+                Derived alone;
+                alone.source = derived.source;
+                alone.form = derived.form;
+                KernelBuilder builder(normal, derived.form);
+                build(alone, builder, region.alternatives[i].kernels);
+                return alone;
+            };
+            std::vector<std::size_t> fitting(region.alternatives.size());
+            iota(fitting, std::size_t{0});
+            if (misfit) {
+                const auto misfits = mapped<double>(fitting, [&](std::size_t i) { return misfit(built(i)); });
+                std::erase_if(fitting, [&](std::size_t i) { return misfits[i] > *min_element(misfits); });
+            }
+            LeastInTurn least(fitting.size(), least_gain);
             share_out(
-                region.alternatives.size(),
+                fitting.size() == 1 ? 0 : fitting.size(),
                 [&](std::size_t i) {
                     const double enough = least.enough();
-                    Derived alone;
-                    alone.source = derived.source;
-                    alone.form = derived.form;
-                    KernelBuilder builder(normal, derived.form);
-                    build(alone, builder, region.alternatives[i].kernels);
-                    least.found(i, cost(alone, enough));
+                    least.found(i, cost(built(fitting[i]), enough));
                 },
                 threads);
-            chosen.push_back(least.best());
+            chosen.push_back(fitting[least.best()]);
         }
         changed = changed || chosen.back() != region.chosen;
     }

@@ -22,7 +22,8 @@ public:
         for (const Array& array : d_.arrays)
             if (array.role != ArrayRole::temporary) fixed_.insert(array.axes.begin(), array.axes.end());
         for (const ScheduleItem& item : d_.schedule)
-            if (const auto axis = d_.find_axis(item.axis)) fixed_.insert(*axis);
+            // Lines of one kernel are about what the derivation makes, and change nothing of it.
+            if (const auto axis = item.kernel.empty() ? d_.find_axis(item.axis) : std::nullopt) fixed_.insert(*axis);
     }
 
     void run() {

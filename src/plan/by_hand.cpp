@@ -55,8 +55,7 @@ private:
         static const std::vector<std::string> own{"group",   "stream", "split",  "subloop", "threads", "grid",
                                                   "warps",   "blocks", "rows",   "vectors", "vector",  "tensor",
                                                   "maximum", "matrix", "groups", "cluster"},
-            others{"form", "role", "atom", "place", "slot", "prefetch", "defer", "machine"},
-            of_steps{"warpgroup", "precision", "piece", "issue", "turns"};
+            others{"form", "kernel", "role", "atom", "place", "slot", "prefetch", "defer", "machine"};
         if (item.kind == "group") {
             check_sized(item, choices_.group, groupable_);
         } else if (item.kind == "stream") {
@@ -89,7 +88,7 @@ private:
             check_cluster(item);
         } else if (item.kind == "subloop") {
             check_subloop(item);
-        } else if (contains(of_steps, item.kind)) {
+        } else if (is_of_steps(item)) {
             error("only-of-steps", item,
                   fmt::format("{} is a choice of the paper's steps, which no kernel is made from", item.kind),
                   "napkin plan --steps", "leave the line out");
@@ -191,6 +190,15 @@ private:
         if (name != "none") {
             const auto axis = find_axis(item, name);
             if (!axis) return;
+            std::vector<AxisId> have;
+            for (const Kernel& kernel : kernels_)
+                for (const AxisId own : axes_of(diagram_, kernel)) add(have, own);
+            if (!contains(have, *axis))
+                return error("no-vector-axis", item,
+                             kernels_.size() == 1
+                                 ? fmt::format("kernel {} computes nothing along {}", kernels_[0].name, name)
+                                 : fmt::format("no kernel computes anything along {}", name),
+                             fmt::format("one of {}, or none", list(have)));
             choices_.vector_axis = *axis;
         }
         choices_.vector = item;
@@ -245,18 +253,36 @@ private:
 
 }  // namespace
 
+std::vector<AxisId> axes_of(const Diagram& diagram, const Kernel& kernel) {
+    std::vector<AxisId> axes;
+    const auto add = [&](const std::vector<AxisId>& more) {
+        for (const AxisId axis : more)
+            if (!contains(axes, axis)) axes.push_back(axis);
+    };
+    add(kernel.group_axes);
+    for (const Stage& stage : kernel.stages) {
+        const auto* loop = std::get_if<Loop>(&stage);
+        for (const Statement& s : loop ? loop->body : std::get<Block>(stage).statements)
+            add(diagram.array(s.target).axes), add(s.reduce_axes);
+    }
+    return axes;
+}
+
 const std::vector<ScheduleItem>& own_schedule(const Derived& derived) {
     return derived.source.schedule.empty() ? derived.diagram.schedule : derived.source.schedule;
 }
 
 Result<std::vector<ScheduleItem>> all_by_hand(const Derived& derived, const std::vector<ScheduleItem>& beside,
                                               const std::shared_ptr<const Source>& file) {
-    std::vector<ScheduleItem> items = own_schedule(derived);
-    append(items, beside);
+    std::vector<ScheduleItem> items = with_items_over(own_schedule(derived), beside);
     if (!file) return items;
     const auto in_file = parse_schedule_file(file);
     if (!in_file) return in_file.errors();
-    append(items, *in_file);
+    return with_items_over(std::move(items), *in_file);
+}
+
+std::vector<ScheduleItem> of_all_kernels(std::vector<ScheduleItem> items) {
+    std::erase_if(items, [](const ScheduleItem& item) { return !item.kernel.empty(); });
     return items;
 }
 

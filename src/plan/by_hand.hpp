@@ -21,12 +21,18 @@ struct HandChoices {
     AxisId tensor_axis = -1;   ///< where `tensor` is set; -1: no statement uses a matrix unit
 };
 
+/// Along which the kernel's statements compute or reduce.
+std::vector<AxisId> axes_of(const Diagram& diagram, const Kernel& kernel);
+
 /// What the diagram itself says of its schedule.
 const std::vector<ScheduleItem>& own_schedule(const Derived& derived);
-/// All that is said by hand: the diagram's schedule, then the items beside it, then those of the file, where there is one. Errors: those of
-/// parse_schedule_file.
+/// All that is said by hand: the diagram's schedule, then the items beside it, then those of the file, where there is one. Each stands before those that
+/// come earlier: what these say of the same choice is left out. Errors: those of parse_schedule_file.
 Result<std::vector<ScheduleItem>> all_by_hand(const Derived& derived, const std::vector<ScheduleItem>& beside,
                                               const std::shared_ptr<const Source>& file);
+
+/// Those beside no kernel's name.
+std::vector<ScheduleItem> of_all_kernels(std::vector<ScheduleItem> items);
 
 /// Later items override earlier ones of the same kind and axis. Kinds that other passes own are let through.
 /// Errors: unknown-choice, unknown-axis (nearest names), not-groupable, not-streamed and no-subloop (why, and what is), missing-value,

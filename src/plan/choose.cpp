@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -40,6 +41,9 @@ Result<HandChoices> with_own(const HandChoices& hand, const Derived& derived, co
     auto checked = hand_choices(alone, extents, own);
     if (!checked) return checked.errors();
     HandChoices out = hand;
+    // What is said of all kernels is of those that have the axis.
+    if (out.vector && out.vector_axis >= 0 && !contains(axes_of(derived.diagram, kernel), out.vector_axis))
+        out.vector = std::nullopt, out.vector_axis = -1;
     for (const auto& [axis, item] : checked->group) out.group[axis] = item;
     for (const auto& [axis, item] : checked->stream) out.stream[axis] = item;
     for (const auto& [axis, item] : checked->subloop) out.subloop[axis] = item;
@@ -62,22 +66,22 @@ TileProgram with_named_subloops(TileProgram tiles, const std::vector<ScheduleIte
     return tiles;
 }
 
-std::vector<ScheduleItem> of_all_kernels(std::vector<ScheduleItem> items) {
-    std::erase_if(items, [](const ScheduleItem& item) { return !item.kernel.empty(); });
-    return items;
-}
-
 /// What was said last of the field, or else of anything of its name, or else first of the kernel.
 SourceRange range_of(const ScheduleField& field, const std::string& kernel, const std::vector<ScheduleItem>& items) {
-    SourceRange of_field, of_name, first;
+    // A block's vectors and rows follow from the kernel's.
+    constexpr std::array<std::string_view, 3> of_blocks{"vectors", "rows", "vector"};
+    SourceRange of_field, of_name, of_block, first;
     for (const ScheduleItem& item : items) {
         if (!item.kernel.empty() && item.kernel != kernel) continue;
         if (!first.source) first = item.range;
         const bool is_named = field.name.empty() || item.axis == field.name;
         if (is_named && item.kind == field.kind) of_field = item.range;
         if (is_named && !field.name.empty()) of_name = item.range;
+        if (field.kind == "atom" && contains(of_blocks, item.kind)) of_block = item.range;
     }
-    return of_field.source ? of_field : of_name.source ? of_name : first;
+    for (const SourceRange& range : {of_field, of_name, of_block})
+        if (range.source) return range;
+    return first;
 }
 
 /// The rule that the kernel's schedule breaks, at what was said of the field that breaks it.
@@ -86,7 +90,26 @@ Diagnostic broken(const BrokenRule& rule, const std::string& kernel, const std::
                       .range = range_of(rule.field, kernel, items),
                       .message = rule.message,
                       .expected = "a schedule that keeps the rules; 'napkin plan' prints one",
+                      .hint = rule.nearest,
                       .exit_code = ExitCode::bad_input};
+}
+
+/// The vector axis by hand is the schedule's: one of which tiles have a single value fills no vector, and the schedule has none then.
+std::optional<Diagnostic> no_vectors(const Derived& derived, const HandChoices& hand, const KernelPlan& plan) {
+    const ScheduledKernel& k = plan.scheduled;
+    if (!hand.vector || hand.vector_axis < 0 || k.schedule.vector_axis == hand.vector_axis) return std::nullopt;
+    std::vector<std::string> longer;
+    for (const AxisId axis : axes_of(derived.diagram, derived.kernels[plan.whole]))
+        if (k.span(axis, 0).tile > 1) longer.push_back(derived.diagram.axis(axis).name);
+    const std::string& axis = derived.diagram.axis(hand.vector_axis).name;
+    return Diagnostic{
+        "no-vector-axis",
+        hand.vector->range,
+        fmt::format("kernel {} has a single value of {} in a tile, which fills no vectors", k.schedule.kernel, axis),
+        longer.empty() ? "vector none" : fmt::format("one of {}, or none", join(longer, ", ")),
+        fmt::format("groups of several values of {} fill vectors along it, where it has several", axis),
+        {},
+        ExitCode::bad_input};
 }
 
 /// Every part has a chunk.
@@ -142,6 +165,11 @@ Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const 
             append(errors, chosen.errors());
             continue;
         }
+        chosen->whole = k;
+        if (const auto error = no_vectors(derived, *of_kernel, *chosen)) {
+            errors.push_back(*error);
+            continue;
+        }
         if (sets_statements)
             for (const BrokenRule& rule : broken_rules(chosen->scheduled))
                 errors.push_back(broken(rule, derived.kernels[k].name, items));
@@ -159,6 +187,31 @@ Result<Plan> plan_whole_or_in_parts(const Derived& derived, const Extents& exten
                          [&](const Derived& form, const Extents& sizes, const PlanOptions& how) {
                              return plan_kernels(form, sizes, machine, hand, items, how);
                          });
+}
+
+/// The most vectors below those by hand of which there is a plan: with fewer of them the search may take another axis, where a further rule holds. 0: of
+/// none, or nothing is said of them alone.
+std::int64_t nearest_vectors(const Derived& derived, const Extents& extents, const Machine& machine,
+                             std::vector<ScheduleItem> items, const std::vector<std::optional<Choice>>& parts,
+                             PlanOptions options) {
+    constexpr std::int64_t most_tried = 64;
+    const auto vectors = find_if(items, [](const ScheduleItem& item) { return item.kind == "vectors"; });
+    if (vectors == items.end() || count_if(items, [](const ScheduleItem& i) { return i.kind == "vectors"; }) > 1)
+        return 0;
+    // What is known of candidates is of those with other choices by hand.
+    options.ratings = nullptr;
+    PlanOptions quick = options;
+    quick.quick = true;
+    for (std::int64_t n = std::min(*vectors->value - 1, most_tried); n > 0; --n) {
+        vectors->value = n;
+        const auto hand = hand_choices(derived, extents, of_all_kernels(items));
+        if (!hand) continue;
+        const auto is_planned = [&](const PlanOptions& how) {
+            return plan_whole_or_in_parts(derived, extents, machine, *hand, items, parts, how).ok();
+        };
+        if (is_planned(quick) && is_planned(options)) return n;
+    }
+    return 0;
 }
 
 }  // namespace
@@ -221,17 +274,16 @@ Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const M
     std::vector<ScheduleItem> items = std::move(said).value();
     const auto hand = hand_choices(derived, extents, of_all_kernels(items));
     if (!hand) return hand.errors();
-    for (const auto& of_gpu : {hand->warps, hand->blocks})
-        if (of_gpu && machine.kind == MachineKind::cpu)
-            return Diagnostic{
-                "no-" + of_gpu->kind,
-                of_gpu->range,
-                fmt::format("{} has no {}: each thread of a CPU runs whole groups", machine.name, of_gpu->kind),
-                "a GPU",
-                fmt::format("leave '{}' out, or use 'threads'", of_gpu->kind),
-                {},
-                ExitCode::bad_input};
-    auto parts = parts_by_hand(derived, extents, items, options);
+    for (const ScheduleItem& item : items)
+        if (machine.kind == MachineKind::cpu && (item.kind == "warps" || item.kind == "blocks"))
+            return Diagnostic{"no-" + item.kind,
+                              item.range,
+                              fmt::format("{} has no {}: each thread of a CPU runs whole groups", machine.name, item.kind),
+                              "a GPU",
+                              fmt::format("leave '{}' out, or use 'threads'", item.kind),
+                              {},
+                              ExitCode::bad_input};
+    auto parts = parts_by_hand(derived, extents, items);
     if (!parts) return parts.errors();
     for (std::size_t k = 0; k < options.parts.size(); ++k)
         if (!(*parts)[k]) (*parts)[k] = options.parts[k];
@@ -240,7 +292,12 @@ Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const M
     std::erase_if(items, [&](const ScheduleItem& item) {
         return item.kind == "split" && (item.kernel.empty() || contains(names, item.kernel));
     });
-    return plan_whole_or_in_parts(derived, extents, machine, *hand, items, *parts, options);
+    auto plan = plan_whole_or_in_parts(derived, extents, machine, *hand, items, *parts, options);
+    if (plan || options.quick) return plan;
+    std::vector<Diagnostic> errors = plan.errors();
+    if (const std::int64_t fitting = nearest_vectors(derived, extents, machine, items, *parts, options); fitting > 0)
+        for (Diagnostic& error : errors) error.hint = fmt::format("the nearest legal number of vectors is {}", fitting);
+    return errors;
 }
 
 namespace {
@@ -265,13 +322,13 @@ double quick_seconds_by_cost(const Derived& derived, const Extents& extents, con
 }  // namespace
 
 double quick_seconds(const Derived& derived, const Extents& extents, const Machine& machine, KernelTimes& known,
-                     double enough) {
+                     double enough, const std::vector<ScheduleItem>& by_hand) {
     if (machine.kind == MachineKind::gpu) return quick_seconds_by_cost(derived, extents, machine, known, enough);
     PlanOptions quick{.quick = true, .completion = Completion::for_rating, .ratings = known.ratings()};
-    const std::vector<ScheduleItem> items = of_all_kernels(own_schedule(derived));
+    const std::vector<ScheduleItem> items = of_all_kernels(by_hand);
     const auto hand = hand_choices(derived, extents, items);
     if (!hand) return std::numeric_limits<double>::infinity();
-    const auto parts = parts_by_hand(derived, extents, items, quick);
+    const auto parts = parts_by_hand(derived, extents, items);
     if (!parts) return std::numeric_limits<double>::infinity();
     const SizedProgram tiles = with_whole_axes(tiles_of(derived, extents, items), extents);
     std::vector<std::string> texts;

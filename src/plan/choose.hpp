@@ -82,8 +82,9 @@ std::string text_of(const SizedProgram& program, std::size_t k, const Kernel& ke
 
 /// The time alone, for comparing forms, from a quarter of the schedules; infinite where a choice by hand breaks a rule. Not less than
 /// `enough` once the kernels' times, with what nothing can beat of those that are not simulated (cost/compulsory.hpp), come to that. Alternatives
-/// share many kernels, of which `known` remembers the times; any number of threads may ask with one `known`.
+/// share many kernels, of which `known` remembers the times; any number of threads may ask with one `known`. Of what is by hand, which is to
+/// be legal for the form, the lines of single kernels are not looked at.
 double quick_seconds(const Derived& derived, const Extents& extents, const Machine& machine, KernelTimes& known,
-                     double enough);
+                     double enough, const std::vector<ScheduleItem>& by_hand = {});
 
 }  // namespace napkin

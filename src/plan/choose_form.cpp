@@ -1,10 +1,16 @@
 #include "plan/choose_form.hpp"
 
 #include <cstddef>
+#include <functional>
 #include <limits>
+#include <set>
+#include <string>
 
+#include "plan/by_hand.hpp"
 #include "plan/choose.hpp"
 #include "plan/kernel_times.hpp"
+#include "plan/parts.hpp"
+#include "schedule/schedule.hpp"
 #include "support/ranges.hpp"
 #include "support/text.hpp"
 #include "tile/expand.hpp"
@@ -15,19 +21,64 @@ namespace {
 
 /// Threads that compare forms: with each of them more forms are costed before it is known what is enough against them.
 constexpr std::size_t forms_at_a_time = 2;
+/// What another form must save of the time to be taken in place of an earlier one.
+constexpr double least_gain_of_form = 0.02;
 
 /// By how much the whole fold's time of a quick search may exceed that of the form that is the fastest by such searches, and be the lesser one of whole searches:
 /// the one of one new token against a cache (examples/decode.nk) finds 8.3 ms where the whole search finds 6.3 (two cores of an Intel server, 2026-11-27).
 constexpr double near_the_least = 1.25;
 
-bool has_what_is_named(const Derived& alone, const Extents& extents, const std::vector<ScheduleItem>& by_hand) {
-    std::vector<ScheduleItem> named;
-    for (const ScheduleItem& item : by_hand)
-        if (!item.clauses.empty() &&
-            any_of(alone.kernels, [&](const Kernel& kernel) { return kernel.name == item.kernel; }))
-            named.push_back(item);
-    return named.empty() || schedules_by_hand(named, tiles_of(alone, extents, {})).ok();
-}
+/// The lines by hand, read for the kernels of one form.
+class LinesOfForm {
+public:
+    LinesOfForm(const Derived& form, const Extents& extents, const std::vector<ScheduleItem>& by_hand)
+        : form_(form), extents_(extents) {
+        // Of a stream that is cut by hand, the lines are those of its parts and of their merge, which may have the name of the whole kernel.
+        const auto parts = parts_by_hand(form, extents, by_hand);
+        const std::vector<std::int64_t> numbers = parts ? mapped<std::int64_t>(
+                                                              *parts,
+                                                              [](const auto& part) { return part ? part->value : 1; })
+                                                        : std::vector<std::int64_t>(form.kernels.size(), 1);
+        cut_ = cut_streams(form, extents, numbers);
+        const std::vector<std::string> names = names_of(cut_.form.kernels);
+        const TileProgram tiles = tiles_of(cut_.form, cut_.extents, by_hand);
+        for (const ScheduleItem& item : by_hand) {
+            if (!item.kernel.empty() && !contains(names, item.kernel)) {
+                missing_.insert(item.kernel);
+            } else if (is_readable(item, tiles, parts.ok())) {
+                if (item.kernel.empty()) of_all_.push_back(item);
+            } else {
+                ++unread_;
+            }
+        }
+    }
+
+    /// Kernels that the form has not weigh more than lines that cannot be read of those that it has. Kernels and lines of other forms' regions count
+    /// in each of the alternatives alike.
+    [[nodiscard]] double misfit() const {
+        constexpr double weight_of_kernel = 1e6;
+        return weight_of_kernel * static_cast<double>(missing_.size()) + unread_;
+    }
+    /// What is said of all kernels, and can be of these.
+    [[nodiscard]] const std::vector<ScheduleItem>& of_all_kernels() const { return of_all_; }
+
+private:
+    [[nodiscard]] bool is_readable(const ScheduleItem& item, const TileProgram& tiles, bool is_cut_as_said) const {
+        // A merge no longer streams what the kernel that was cut did.
+        if (item.kind == "split")
+            return is_cut_as_said && (!item.kernel.empty() || hand_choices(form_, extents_, {item}).ok());
+        Derived named = cut_.form;
+        if (!item.kernel.empty()) std::erase_if(named.kernels, [&](const Kernel& k) { return k.name != item.kernel; });
+        return schedules_by_hand({item}, tiles).ok() && hand_choices(named, cut_.extents, {item}).ok();
+    }
+
+    const Derived& form_;
+    const Extents& extents_;
+    Cut cut_;
+    std::set<std::string> missing_;
+    int unread_ = 0;
+    std::vector<ScheduleItem> of_all_;
+};
 
 /// A product of computed values with loaded ones of fewer bytes.
 bool rounds_a_factor(const TileKernel& kernel, const std::vector<TileStatement>& statements) {
@@ -60,11 +111,14 @@ Derived choose_form(const Derived& derived, const Extents& extents, const Machin
                     const std::vector<ScheduleItem>& by_hand, const std::shared_ptr<Ratings>& ratings) {
     KernelTimes known(by_hand.empty() ? ratings : nullptr);
     const auto quick = [&](const Derived& form, double enough) {
-        if (!has_what_is_named(form, extents, by_hand)) return std::numeric_limits<double>::infinity();
-        return quick_seconds(form, extents, machine, known, enough);
+        if (by_hand.empty()) return quick_seconds(form, extents, machine, known, enough);
+        return quick_seconds(form, extents, machine, known, enough, LinesOfForm(form, extents, by_hand).of_all_kernels());
     };
-    Derived least = with_least_cost(derived, quick, forms_at_a_time);
+    std::function<double(const Derived&)> misfit;
+    if (!by_hand.empty()) misfit = [&](const Derived& form) { return LinesOfForm(form, extents, by_hand).misfit(); };
+    Derived least = with_least_cost(derived, quick, forms_at_a_time, least_gain_of_form, misfit);
     if (machine.kind == MachineKind::gpu || names_of(least.kernels) == names_of(derived.kernels)) return least;
+    if (misfit && misfit(derived) > misfit(least)) return least;
     // A quick search finds less of a long fold's schedules than of its parts'.
     constexpr double no_limit = std::numeric_limits<double>::infinity();
     if (quick(derived, no_limit) > near_the_least * quick(least, no_limit)) return least;

@@ -12,7 +12,7 @@
 namespace napkin {
 
 /// The derivation with the alternatives of least predicted time; the earlier one where they differ by less than the model is worth.
-/// Of alternatives whose kernels lack what lines of theirs by hand name, none is taken while there is another.
+/// Of the alternatives, only those are looked at that lack fewest of the kernels that lines by hand name, and of them those of which most lines can be read.
 /// On a CPU, where quick searches find the whole fold about as fast as the form that they take, whole ones decide between the two.
 /// What is found out of candidates goes to `ratings` where nothing is by hand: the plan of the form that is taken asks for much of it again.
 /// Pre: `extents` binds derived.diagram.

@@ -111,15 +111,16 @@ double seconds_with_starts(const Plan& plan, const Machine& machine) {
 }
 
 Result<std::vector<std::optional<Choice>>> parts_by_hand(const Derived& derived, const Extents& extents,
-                                                         const std::vector<ScheduleItem>& items,
-                                                         const PlanOptions& options) {
+                                                         const std::vector<ScheduleItem>& items) {
     std::vector<std::optional<Choice>> out(derived.kernels.size());
+    std::vector<std::vector<ScheduleItem>> places;  // the text, options, a file
+    for (const ScheduleItem& item : items) {
+        if (places.empty() || places.back().back().range.source != item.range.source) places.emplace_back();
+        places.back().push_back(item);
+    }
     for (std::size_t k = 0; k < out.size(); ++k) {
         SourceRange range;
-        for (const bool in_file : {false, true}) {
-            std::vector<ScheduleItem> said;
-            for (const ScheduleItem& item : items)
-                if ((options.file && item.range.source == options.file) == in_file) said.push_back(item);
+        for (const std::vector<ScheduleItem>& said : places) {
             const auto split = split_of(derived, extents, k, said);
             if (!split) return split.errors();
             if (split->has_value()) out[k] = Choice{*(*split)->value, "", true}, range = (*split)->range;

@@ -16,11 +16,11 @@ double seconds_with_starts(const Plan& plan, const Machine& machine);
 /// Plans every kernel of a form by itself.
 using Planner = std::function<Result<Plan>(const Derived& form, const Extents& extents, const PlanOptions& options)>;
 
-/// What the user says of each kernel; nothing where it is open. A file goes before all else. Pre: hand_choices holds the splits of all
+/// What the user says of each kernel; nothing where it is open. Of the text, options and a file, the items of which stand together, the later one goes
+/// before the earlier. Pre: hand_choices holds the splits of all
 /// kernels for legal. Errors: no-split (why the stream cannot be cut), duplicate-schedule, and those of hand_choices for a kernel's own.
 Result<std::vector<std::optional<Choice>>> parts_by_hand(const Derived& derived, const Extents& extents,
-                                                         const std::vector<ScheduleItem>& items,
-                                                         const PlanOptions& options);
+                                                         const std::vector<ScheduleItem>& items);
 
 /// Whether the kernel's parts, or what merges them, have that name.
 bool is_of_parts(const Derived& derived, std::size_t kernel, const std::string& name);

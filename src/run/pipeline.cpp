@@ -79,7 +79,7 @@ Derived choose(Compilation& c, const std::shared_ptr<const Source>& schedule_fil
         c.derived, *extents, c.machine, items ? *items : std::vector<ScheduleItem>{}, ratings);
     std::string by_hand;
     for (const ScheduleItem& item : c.derived.source.schedule)
-        if (item.value && (item.kind == "group" || item.kind == "stream"))
+        if (item.value && item.kernel.empty() && (item.kind == "group" || item.kind == "stream"))
             by_hand += fmt::format("{}{} {} = {}", by_hand.empty() ? "" : ", ", item.kind, item.axis, *item.value);
     if (by_hand.empty()) return chosen;
     Derived free = c.derived;
@@ -112,6 +112,18 @@ Result<Diagram> with_sizes(Result<Diagram> parsed, const std::map<std::string, s
     for (Axis& axis : diagram.axes) {
         if (const auto size = sizes.find(axis.name); size != sizes.end()) axis.size = Size(size->second);
     }
+    return diagram;
+}
+
+/// The diagram with a file's lines as further ones of its own schedule, so that all that follows from a schedule follows from both. The machine that a
+/// file is for is none of the diagram's.
+Result<Diagram> with_lines_of(Result<Diagram> parsed, const std::shared_ptr<const Source>& file) {
+    if (!parsed || !file) return parsed;
+    auto items = parse_schedule_file(file);
+    if (!items) return items.errors();
+    std::erase_if(*items, [](const ScheduleItem& item) { return item.kind == "machine"; });
+    Diagram diagram = std::move(parsed).value();
+    diagram.schedule = with_items_over(std::move(diagram.schedule), *items);
     return diagram;
 }
 
@@ -331,8 +343,9 @@ Result<Compilation> run_pipeline(std::shared_ptr<const Source> source, const Pip
     std::optional<Choices> choices;
     pass(Pass::parse, c.diagram,
          [&] {
-             return with_types(with_sizes(parse_diagram(c.source, {options.diagram, options.schedule}), options.sizes),
-                               options.types);
+             auto diagram = with_lines_of(parse_diagram(c.source, {options.diagram, options.schedule}),
+                                          options.schedule_file);
+             return with_types(with_sizes(std::move(diagram), options.sizes), options.types);
          }) &&
         pass(Pass::machine, c.machine, [&] { return machine_for(c, options); }) &&
         pass(Pass::derive, c.derived, [&] { return last_derivation()(c, options); }) &&

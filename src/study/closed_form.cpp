@@ -16,22 +16,24 @@ Result<std::vector<std::optional<Choice>>> parts_of(const Derived& derived, cons
     std::vector<ScheduleItem> splits = *items;
     std::erase_if(splits, [](const ScheduleItem& item) { return item.kind != "split" || !item.kernel.empty(); });
     if (const auto legal = hand_choices(derived, extents, splits); !legal) return legal.errors();
-    return parts_by_hand(derived, extents, *items, options);
+    return parts_by_hand(derived, extents, *items);
 }
 
-}  // namespace
-
-MachineCostOptions costs_by_hand(const Diagram& diagram) {
-    MachineCostOptions options;
+/// And the sizes that stand beside the kernel's name.
+MachineCostOptions with_sizes_of(MachineCostOptions options, const Diagram& diagram, const std::string& kernel) {
     for (const ScheduleItem& item : diagram.schedule) {
         const auto axis = diagram.find_axis(item.axis);
-        if (!axis || !item.value) continue;
+        if (!axis || !item.value || item.kernel != kernel) continue;
         if (item.kind == "group") options.group[*axis] = *item.value;
         if (item.kind == "stream") options.stream[*axis] = *item.value;
         if (item.kind == "subloop") options.sub[*axis] = *item.value;
     }
     return options;
 }
+
+}  // namespace
+
+MachineCostOptions costs_by_hand(const Diagram& diagram) { return with_sizes_of({}, diagram, ""); }
 
 double values_a_core(const Diagram& diagram, const Machine& machine) {
     int widest = 1;
@@ -46,7 +48,7 @@ Result<ClosedForm> closed_form(const Derived& derived, const Extents& extents, c
     if (!parts) return parts.errors();
     const auto costed = [&](const Derived& form, const Extents& sizes, const std::vector<TileKernel>& tiles,
                             std::size_t k, bool whole) {
-        MachineCostOptions options = by_hand;
+        MachineCostOptions options = with_sizes_of(by_hand, form.diagram, form.kernels[k].name);
         options.tiles = &tiles[k];
         options.whole = whole;
         return cost_on_machine(form, form.kernels[k], sizes, machine, options);

@@ -8,7 +8,7 @@
 
 namespace napkin {
 
-/// Sizes that the diagram's schedule fixes by hand.
+/// Sizes that the diagram's schedule fixes by hand of all kernels; closed_form adds those of each.
 MachineCostOptions costs_by_hand(const Diagram& diagram);
 
 /// What a core holds, in values of the widest type that the diagram computes in or loads.

@@ -97,12 +97,10 @@ std::vector<ScheduleItem> schedule_for(const Module& module, const AstDefinition
     return items;
 }
 
-/// Items of the command line first; one of the text for the same choice is left out.
-void add_schedule(std::vector<ScheduleItem>& out, const std::vector<ScheduleItem>& items) {
-    for (const ScheduleItem& item : items) {
-        const bool again = any_of(out, [&](const ScheduleItem& o) { return fixes_the_same(o, item); });
-        if (!again) out.push_back(item);
-    }
+/// Of one place: what is said first of a choice stands.
+void add_new(std::vector<ScheduleItem>& out, const std::vector<ScheduleItem>& items) {
+    for (const ScheduleItem& item : items)
+        if (none_of(out, [&](const ScheduleItem& o) { return fixes_the_same(o, item); })) out.push_back(item);
 }
 
 }  // namespace
@@ -135,15 +133,15 @@ Result<Diagram> parse_diagram(const std::shared_ptr<const Source>& source, const
     std::vector<ScheduleItem> schedule;
     for (const std::string& item : options.schedule) {
         const auto text = std::make_shared<const Source>(Source{"<command line>", item});
-        add_schedule(schedule, parse_schedule(text, diagnostics));
+        add_new(schedule, parse_schedule(text, diagnostics));
     }
     if (!main) return diagnostics.take();
 
     const Template* result = library.find(main->name.text);
     Template chosen = result ? *result : Template{};
-    add_schedule(schedule, schedule_for(module, *main, chosen.diagram));
-    add_schedule(schedule, chosen.diagram.schedule);
-    chosen.diagram.schedule = std::move(schedule);
+    std::vector<ScheduleItem> of_text = schedule_for(module, *main, chosen.diagram);
+    add_new(of_text, chosen.diagram.schedule);
+    chosen.diagram.schedule = with_items_over(std::move(of_text), schedule);
     check_size_names(module, chosen.diagram, diagnostics);
     check_schedule_axes(chosen.diagram, *main, diagnostics);
     if (!diagnostics.empty()) return diagnostics.take();

@@ -1,4 +1,5 @@
 // The choice among forms, by several threads and by whole searches.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -17,9 +18,12 @@
 #include "plan/choose.hpp"
 #include "plan/choose_form.hpp"
 #include "plan/kernel_times.hpp"
+#include "run/pipeline.hpp"
+#include "study/cost_study.hpp"
 #include "support/parsed.hpp"
 #include "support/text.hpp"
 #include "syntax/parse.hpp"
+#include "syntax/print.hpp"
 
 namespace napkin::test_choose_form {
 namespace {
@@ -77,6 +81,119 @@ TEST(ChooseForm, TakesNoFormThatIsSlowerThanTheWholeFold) {
         EXPECT_LE(chosen->seconds(), whole->seconds());
     });
     EXPECT_GE(others, 3);
+}
+
+/// All passes up to the plan.
+Result<Compilation> compiled(const std::string& text, const std::string& file = "",
+                             const std::vector<std::string>& options = {}) {
+    PipelineOptions pipeline;
+    pipeline.machine = "generic-cpu", pipeline.until = Pass::plan, pipeline.schedule = options;
+    if (!file.empty()) pipeline.schedule_file = std::make_shared<const Source>(Source{"a.schedule", file});
+    return run_pipeline(std::make_shared<const Source>(Source{"a.nk", text}), pipeline);
+}
+
+/// The text with the file's lines as its own block.
+std::string with_block(const std::string& text, const std::string& file) {
+    auto diagram = parse_diagram(std::make_shared<const Source>(Source{"a.nk", text}));
+    EXPECT_TRUE(diagram.ok());
+    diagram->schedule = parse_schedule_file(std::make_shared<const Source>(Source{"a.schedule", file})).value();
+    std::erase_if(diagram->schedule, [](const ScheduleItem& item) { return item.kind == "machine"; });
+    return print(*diagram);
+}
+
+std::string example(const std::string& wanted) {
+    std::string found;
+    for_each_example([&](const std::string& name, const std::string& text) {
+        if (name == wanted) found = text;
+    });
+    EXPECT_NE(found, "") << wanted;
+    return found;
+}
+
+// Streams that are cut make kernels of other forms than the whole ones, and a merge may have the name of the kernel that was cut.
+TEST(ChooseForm, ReadsPrintedPlansBackFromFilesAndBlocks) {
+    const std::string total = "tot(A[i, j]) -> S\n    S = sum(i, j) A[i, j]^2\nsizes i = 1201, j = 601\n";
+    for (const auto& [text, options] :
+         std::vector<std::pair<std::string, std::vector<std::string>>>{{total, {}},
+                                                                       {example("cross_attention"), {"split x = 2"}},
+                                                                       {example("experts"), {"split h = 2"}},
+                                                                       {example("layernorm_linear"), {"split c = 2"}},
+                                                                       {example("layernorm_linear"), {"group r = 8"}},
+                                                                       {example("rmsnorm_linear"), {"split c = 2"}}}) {
+        const auto first = compiled(text, "", options);
+        if (!first && first.errors()[0].code == "unknown-schedule-axis") continue;
+        ASSERT_TRUE(first.ok()) << render(first.errors());
+        const std::string printed = to_string(first->plan);
+        SCOPED_TRACE(text + printed);
+        const auto by_file = compiled(text, printed), by_block = compiled(with_block(text, printed));
+        ASSERT_TRUE(by_file.ok()) << render(by_file.errors());
+        ASSERT_TRUE(by_block.ok()) << render(by_block.errors());
+        EXPECT_EQ(names_of(by_file->derived.kernels), names_of(first->derived.kernels));
+        EXPECT_EQ(by_file->plan.seconds(), first->plan.seconds());
+        EXPECT_EQ(by_block->plan.seconds(), first->plan.seconds());
+        // What it costs is what is planned.
+        CostQuery query;
+        query.source = std::make_shared<const Source>(Source{"a.nk", text});
+        query.pipeline.machine = "generic-cpu";
+        query.pipeline.schedule_file = std::make_shared<const Source>(Source{"a.schedule", printed});
+        const auto cost = cost_summary(query);
+        ASSERT_TRUE(cost.ok()) << render(cost.errors());
+        EXPECT_DOUBLE_EQ(cost->seconds, first->plan.seconds());
+    }
+}
+
+// Of a product and a map of rows: the block's stream of one kernel is no demand on the derivation of the other.
+TEST(ChooseForm, PlansTheSameByTheSameLinesWhereverTheyStand) {
+    const std::string two =
+        "two(A[m, k], B[k, n], X[r, c]) -> C[m, n], Y[r, c]\n"
+        "    C[m, n] = relu(sum(k) A[m, k] * B[k, n])\n    Y[r, c] = softmax(c) X[r, c]\n"
+        "sizes m = 61, k = 103, n = 47, r = 97, c = 33\n";
+    for (const std::string lines : {"kernel C\nstream k 103\n", "stream k 51\n", "group m 6\n", "kernel Y\ngroup r 5\n",
+                                    "group m 5\nkernel C\ngroup m 7\n"}) {
+        const auto by_file = compiled(two, lines), by_block = compiled(with_block(two, lines));
+        ASSERT_EQ(by_file.ok(), by_block.ok()) << lines;
+        if (!by_file) continue;
+        EXPECT_EQ(to_string(by_file->plan), to_string(by_block->plan)) << lines;
+    }
+}
+
+TEST(ChooseForm, LinesOfAKernelThatCannotBeReadAreRefusedForWhatTheySay) {
+    const std::string text = example("layernorm_linear");
+    const auto code = [&](const std::string& lines) {
+        const auto made = compiled(text, lines);
+        return made.ok() ? std::string("none") : made.errors()[0].code;
+    };
+    EXPECT_EQ(code("kernel N\nplace Zz view\n"), "unknown-variable");
+    EXPECT_EQ(code("kernel N\natom Zz scalar\n"), "unknown-statement");
+    EXPECT_EQ(code("kernel N\natom N scalar, points zz\n"), "unknown-axis");
+    EXPECT_EQ(code("kernel N\nprefetch X blocks 1, in Zz\n"), "unknown-statement");
+    EXPECT_EQ(code("kernel N\n"), "none");
+    EXPECT_EQ(code("kernel Nn\n"), "unknown-kernel");
+    // Statements that several kernels have are named once.
+    const auto unknown = compiled(example("attention"), "atom Zz scalar\n", {"split x = 2"});
+    ASSERT_FALSE(unknown.ok());
+    const std::string& names = unknown.errors()[0].expected;
+    EXPECT_NE(names.find(", weight,"), std::string::npos) << names;
+    EXPECT_EQ(names.find(", weight,"), names.rfind(", weight,")) << names;
+    EXPECT_EQ(names.find(", O_acc,"), names.rfind(", O_acc,")) << names;
+}
+
+// The text, the command line, a file: the later one stands before the earlier, also where that names a kernel.
+TEST(ChooseForm, TakesFieldsByHandFromTheLastOfTheirPlaces) {
+    const std::string text =
+        "mm(A[a, k], B[k, c]) -> C[a, c]\n    C[a, c] = sum(k) A[a, k] * B[k, c]\n"
+        "sizes a = 300, k = 103, c = 200\nschedule\n    kernel C\n    group a = 6\n    threads 2\n";
+    const auto fields = [&](const std::string& file, const std::vector<std::string>& options) {
+        const auto made = compiled(text, file, options);
+        EXPECT_TRUE(made.ok()) << render(made.errors());
+        const KernelSchedule& s = made->plan.kernels.at(0).schedule();
+        return fmt::format("{} {}", s.group.at(made->diagram.find_axis("a").value()).value, s.threads.value);
+    };
+    EXPECT_EQ(fields("", {}), "6 2");
+    EXPECT_EQ(fields("", {"group a = 12", "threads = 3"}), "12 3");
+    EXPECT_EQ(fields("group a 24\nthreads 5\n", {"group a = 12", "threads = 3"}), "24 5");
+    EXPECT_EQ(fields("kernel C\ngroup a 24\n", {"group a = 12", "threads = 3"}), "24 3");
+    EXPECT_EQ(fields("group a 24\nkernel C\ngroup a 30\n", {}), "30 2");
 }
 
 // Those who ask for the same kernel at a time wait for one answer, also where that is an exception.

@@ -17,7 +17,9 @@ namespace napkin::test_schedule_words {
 namespace {
 
 using hand::extents;
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 Machine generic() { return load_machine("generic-cpu").value(); }
 
@@ -132,8 +134,8 @@ TEST(Schedule, KeepsPanelsThatAreSetByHand) {
     // A panel that is longer than its tile is refused with the number that fits, which is taken.
     const auto refused = planned({item("vectors", "", 4)}, 17);
     ASSERT_FALSE(refused.ok());
-    EXPECT_THAT(render(refused.errors()), HasSubstr("panels of 4 vectors are longer than the 17 values of c; 3 vectors "
-                                                    "hold them"));
+    EXPECT_THAT(render(refused.errors()), AllOf(HasSubstr("panels of 4 vectors are longer than the 17 values of c"),
+                                                HasSubstr("the nearest legal number of vectors is 3")));
     EXPECT_EQ(panels({item("vectors", "", 3)}, 17), 3);
 }
 
@@ -197,6 +199,76 @@ TEST(Schedule, WrongTexts) {
     EXPECT_EQ(code(kernel + "  defer P groups 1, in nothing"), "unknown-statement");
     EXPECT_EQ(code(kernel + "  group q 48  2 panels of 3×8 lanes; half is slower\n"), "none");
     EXPECT_EQ(code("  group q = 48\n"), "none");
+    // Of two clauses that say the same thing none is dropped.
+    for (const std::string twice :
+         {"atom S vectors q 3, rows x 4, rows x 2, over k", "atom S vectors q 3, over k, scalar",
+          "atom S scalar, matrix", "atom S vectors q 3, over k, cut k 7, cut k 3",
+          "atom S vectors q 3, over k, run 0, run 0", "place K view, inner k, stages 2, stages 1",
+          "prefetch K groups 1, in S, cache 2, cache 1", "prefetch K blocks 1, in S, in P",
+          "prefetch K blocks 1, groups 1, in S", "slot S position 0, position 1"})
+        EXPECT_EQ(code(kernel + "  " + twice), "bad-schedule") << twice;
+    EXPECT_EQ(code(kernel + "  atom S scalar, rows x 4, over k"), "none");
+    const auto both = schedules_in("atom S vectors q 3, rows x 4, rows x 2", *plan->kernels[0].scheduled.program);
+    ASSERT_FALSE(both.ok());
+    EXPECT_EQ(both.errors()[0].message, "atom S is said to be 'rows x 4' and 'rows x 2'");
+    // A reason is in words, and may begin with a number of something.
+    EXPECT_EQ(code(kernel + "  group q 3 4"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  group q 3 4 5 6"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  group q 3 (4 of them)"), "none");
+    EXPECT_EQ(code("kernel nobody\n"), "unknown-kernel");
+    EXPECT_EQ(code("kernel nobody\n" + kernel + "  group q 3"), "unknown-kernel");
+    // Names that several kernels have are listed once; a statement of the steps is none of these.
+    EXPECT_EQ(code(kernel + "  issue S 1"), "none");
+    const auto with_comma = schedules_in("stream x 64, group q 5\n", *plan->kernels[0].scheduled.program);
+    ASSERT_TRUE(with_comma.ok());
+    EXPECT_EQ(with_comma->front().group.at(d.diagram.find_axis("q").value()).value, 5);
+    EXPECT_EQ(with_comma->front().stream.at(d.diagram.find_axis("x").value()).value, 64);
+}
+
+TEST(Schedule, RefusalsNameWhatIsNearestAndTakeIt) {
+    const Derived d = hand::matmul();
+    const auto refusal = [&](const std::string& text) {
+        PlanOptions options;
+        options.file = std::make_shared<const Source>(Source{"a.schedule", text});
+        const auto plan = choose_plan(d, extents(d, {{"a", 48}, {"b", 19}, {"c", 64}}), generic(), {}, options);
+        return plan.ok() ? std::string() : render(plan.errors());
+    };
+    const std::string in_lines = "group a 48\ngroup c 64\nvector c\n";
+    const std::string atom = in_lines + "atom C vectors c 2, rows a 4, over b, cut b ";
+    EXPECT_THAT(refusal(atom + "19"), HasSubstr("its loop has 19 values, which parts of at most 18 cut"));
+    EXPECT_EQ(refusal(atom + "18"), "");
+    EXPECT_THAT(refusal("place A operand, inner b"), HasSubstr("can only be buffer or view"));
+    EXPECT_THAT(refusal("place B buffer, inner c, stages 2"), HasSubstr("can have 1 alone"));
+    const std::string ahead = in_lines + "atom C vectors c 2, rows a 4, over b\nprefetch A blocks ";
+    EXPECT_THAT(refusal(ahead + "50, in C"),
+                HasSubstr("50 blocks of 4 rows ahead, and it has 48 rows: at most 11 can be"));
+    EXPECT_EQ(refusal(ahead + "11, in C"), "");
+    // The line of the number that is too large is pointed at, and not the first one.
+    EXPECT_THAT(refusal("group a 48\nrows 40\nvectors 8"), Not(HasSubstr("| group a 48")));
+    // A vector axis by hand is kept, or refused.
+    EXPECT_THAT(refusal("group c 1\nvector c"), HasSubstr("kernel C has a single value of c in a tile"));
+    EXPECT_THAT(refusal("group c 1\nvector c"), HasSubstr("one of a, b, or none"));
+    EXPECT_EQ(refusal("group c 1\nvector none"), "");
+    EXPECT_THAT(refusal("kernel C\nwarps 4"), HasSubstr("has no warps"));
+    EXPECT_THAT(refusal("kernel C\nblocks 2"), HasSubstr("has no blocks"));
+    EXPECT_THAT(refusal("kernel D\n"), HasSubstr("there is no kernel 'D'"));
+    EXPECT_THAT(refusal("kernel C\nissue C 1\n"), HasSubstr("issue is a choice of the paper's steps"));
+}
+
+// Where fewer vectors make the search take another axis, a further rule holds there.
+TEST(Schedule, TheNearestNumberOfVectorsIsTaken) {
+    const Derived d = derive(parsed("varprod(A[m, k], B[n, k]) -> V[m]\n    P[m, n] = sum(k) A[m, k] * B[n, k]\n"
+                                    "    V[m] = var(n) P[m, n]\nsizes m = 149, n = 307, k = 43\n"))
+                          .value();
+    const Machine machine = load_machine("host-512").value();
+    const auto planned = [&](std::int64_t vectors) {
+        return choose_plan(d, bind_sizes(d.diagram).value(), machine, {item("vectors", "", vectors)});
+    };
+    const auto refused = planned(20);
+    ASSERT_FALSE(refused.ok());
+    const std::string before = "the nearest legal number of vectors is ", &hint = refused.errors()[0].hint;
+    ASSERT_EQ(hint.substr(0, before.size()), before) << render(refused.errors());
+    EXPECT_TRUE(planned(std::stoll(hint.substr(before.size()))).ok());
 }
 
 }  // namespace
