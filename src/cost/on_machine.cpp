@@ -117,7 +117,7 @@ public:
             if (!without.fits || options_.group.empty()) return d;
             d.message = fmt::format("kernel {} does not fit {} with the groups by hand: {} take {}", kernel_.name,
                                     machine_.name, sizes_text(best.sizes), largest_column(best.sizes).text);
-            d.hint = sizes_text(without.sizes) + " fits";
+            d.hint = sizes_text(nearest_that_fit(search, without.sizes)) + " fits";
             return d;
         }
         take(best.sizes);
@@ -127,17 +127,37 @@ public:
     }
 
 private:
-    /// A plan also groups axes whose groups repeat work, where the whole axis does not fit.
+    /// A plan also groups axes whose groups repeat work, where the whole axis does not fit, and so does who says so by hand.
     static std::vector<AxisId> grouped_axes(const Kernel& kernel, const Extents& extents, const MachineCostOptions& options) {
         std::vector<AxisId> grouped;
         for (const AxisId axis : kernel.group_axes) {
             const auto size = options.group.find(axis);
-            const bool is_cut = options.planned && size != options.group.end() && size->second < extents[at(axis)];
+            const bool is_cut = size != options.group.end() && size->second < extents[at(axis)];
             if (is_cut || !contains(kernel.recompute_axes, axis)) grouped.push_back(axis);
         }
         return grouped;
     }
     [[nodiscard]] double core_bytes() const { return bytes_a_core(machine_, core_memory_level(machine_)); }
+    /// By hand as it is but for one axis, which is the largest that fits beside the others; of several such axes the one that is left the largest share.
+    /// Where none alone makes the tiles fit, what fits without any by hand.
+    [[nodiscard]] SizedCost::Sizes nearest_that_fit(SearchOptions search, const SizedCost::Sizes& otherwise) const {
+        SizedCost::Sizes nearest = otherwise;
+        double best_share = 0;
+        for (const auto& [axis, wanted] : options_.group) {
+            const std::int64_t step = value_or(search.group_divisor, axis, 1);
+            search.fixed = options_.group;
+            std::int64_t low = 0, high = ceil_div(wanted, step);  // low fits (0: unknown), high does not
+            while (low + 1 < high) {
+                const std::int64_t middle = low + (high - low) / 2;
+                search.fixed[axis] = middle * step;
+                const SearchResult found = search_sizes(sized_, search);
+                (found.fits ? low : high) = middle;
+                const double share = static_cast<double>(middle * step) / static_cast<double>(wanted);
+                if (found.fits && share > best_share) best_share = share, nearest = found.sizes;
+            }
+        }
+        return nearest;
+    }
     /// M of all that a core holds, in the measure of its memory: accumulators count as large a share of it as they take of their own place.
     [[nodiscard]] KernelCost with_columns(KernelCost cost) const {
         cost.memory = columns_.memory;

@@ -1,5 +1,7 @@
 #include "study/cost_study.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -68,6 +70,14 @@ Result<Costed> cost_kernels(const CostQuery& query) {
     Costed out;
     out.compilation = std::move(made).value();
     Compilation& c = out.compilation;
+    if (query.special_overhead > 0 && c.machine.kind == MachineKind::cpu)
+        return Diagnostic{.code = "no-special-unit",
+                          .range = {},
+                          .message = fmt::format("{} has no unit for special functions: its cores compute them by "
+                                                 "operations that its predicted time counts one by one",
+                                                 c.machine.name),
+                          .expected = "a GPU's machine",
+                          .hint = "leave --special-overhead out"};
     PlanOptions plan_options;
     plan_options.file = pipeline.schedule_file;
     auto extents = bind_sizes(c.diagram);

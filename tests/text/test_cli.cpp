@@ -266,6 +266,27 @@ TEST_F(Cli, plan_refuses_what_breaks_a_rule) {
     EXPECT_THAT(napkin("plan b.nk").err, HasSubstr("missing-size"));
 }
 
+TEST_F(Cli, cost_reads_the_schedule_that_plan_and_run_read) {
+    write("a.nk", attention);
+    const std::string on_cpu = " a.nk --machine generic-cpu --json", missing = on_cpu + " --schedule b.schedule";
+    EXPECT_EQ(napkin("cost" + missing).code, 1);
+    EXPECT_THAT(napkin("cost" + missing).err, HasSubstr("there is no file b.schedule"));
+    write("a.schedule", "kernel O\n  group q 3\n  stream x 5\n  threads 1\n");
+    const auto cost = parsed(napkin("cost" + on_cpu + " --schedule a.schedule")),
+               plan = parsed(napkin("plan" + on_cpu + " --schedule a.schedule")),
+               without = parsed(napkin("cost" + on_cpu));
+    EXPECT_EQ(cost["kernels"][0]["name"], "O");
+    EXPECT_NE(cost.dump(), without.dump());
+    EXPECT_DOUBLE_EQ(cost["time"]["seconds"].get<double>(), plan["kernels"][0]["predicted"]["seconds"].get<double>());
+    write("d.schedule", "group d 8\n");
+    const std::string on_gpu = "cost a.nk --machine h200 --schedule ";
+    EXPECT_THAT(napkin(on_gpu + "d.schedule").out, HasSubstr("grouped q, d"));
+    EXPECT_THAT(napkin("cost a.nk --machine h200 --group d=8").out, HasSubstr("grouped q, d"));
+    const Outcome overhead = napkin("cost a.nk --machine generic-cpu --special-overhead 5");
+    EXPECT_EQ(overhead.code, 1);
+    EXPECT_THAT(overhead.err, HasSubstr("generic-cpu has no unit for special functions"));
+}
+
 TEST_F(Cli, plan_reads_a_schedule_and_refuses_one_that_breaks_a_rule) {
     write("a.nk", attention);
     const std::string plan = "plan a.nk --machine generic-cpu --set q=512";

@@ -87,6 +87,25 @@ TEST(CostStudy, WhatHoldsNoTileHasNoFewestTransfers) {
     EXPECT_FALSE(numbers["fewest"].contains("transfers_values"));
 }
 
+// Of two sizes by hand one alone is changed where that is enough, and by no more than it takes.
+TEST(CostStudy, TheSizesThatFitAreNearThoseByHand) {
+    CostQuery q;
+    q.source = std::make_shared<Source>(Source{"mm.nk",
+                                               "mm(A[m, k]: bf16, B[k, n]: bf16) -> C[m, n]: bf16\n"
+                                               "    C[m, n] = sum(k) A[m, k] * B[k, n]\nsizes m = n = k = 4096\n"});
+    q.pipeline.machine = "h200";
+    q.pipeline.schedule = {"group m = 512", "group n = 256"};
+    const auto refused = study_cost(q);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.errors()[0].hint, "m = 192, n = 256 fits");
+    q.pipeline.schedule = {"group m = 192", "group n = 256"};
+    EXPECT_TRUE(study_cost(q).ok());
+    q.pipeline.schedule = {"group m = 128", "group n = 512"};
+    const auto other = study_cost(q);
+    ASSERT_FALSE(other.ok());
+    EXPECT_EQ(other.errors()[0].hint, "m = 128, n = 384 fits");
+}
+
 TEST(CostStudy, TypesHalveBytes) {
     CostQuery q = query("h100-sxm5", {{"i", 65536}, {"j", 128}, {"k", 8192}, {"l", 128}});
     q.pipeline.types = DType::f32;

@@ -26,6 +26,7 @@ Result<CostQuery> query_of(const CostCommand& c) {
     if (!source) return source.errors();
     query.source = std::move(source).value();
     query.pipeline = pipeline_options(c.common, Pass::choose);
+    if (const Status read = read_schedule(c.common, query.pipeline); !read) return read.errors();
     if (!c.types.empty()) query.pipeline.types = dtype_from_name(c.types);
     query.levels = {c.cluster, c.devices};
     if (c.memory > 0) query.memory_values = c.memory;
