@@ -45,7 +45,7 @@ public:
         for (const ScheduleItem& item : by_hand) {
             if (!item.kernel.empty() && !contains(names, item.kernel)) {
                 missing_.insert(item.kernel);
-            } else if (is_readable(item, tiles, parts.ok())) {
+            } else if (is_readable(item, by_hand, tiles, parts.ok())) {
                 if (item.kernel.empty()) of_all_.push_back(item);
             } else {
                 ++unread_;
@@ -63,13 +63,22 @@ public:
     [[nodiscard]] const std::vector<ScheduleItem>& of_all_kernels() const { return of_all_; }
 
 private:
-    [[nodiscard]] bool is_readable(const ScheduleItem& item, const TileProgram& tiles, bool is_cut_as_said) const {
+    [[nodiscard]] bool is_readable(const ScheduleItem& item, const std::vector<ScheduleItem>& by_hand,
+                                   const TileProgram& tiles, bool is_cut_as_said) const {
         // A merge no longer streams what the kernel that was cut did.
         if (item.kind == "split")
             return is_cut_as_said && (!item.kernel.empty() || hand_choices(form_, extents_, {item}).ok());
+        std::vector<ScheduleItem> lines{item};
+        // A slot may name a role.
+        if (item.kind == "slot")
+            for (const ScheduleItem& role : by_hand)
+                if (role.kind == "role" && (role.kernel.empty() || role.kernel == item.kernel))
+                    lines.insert(lines.begin(), role);
+        if (!schedules_by_hand(lines, tiles).ok()) return false;
+        if (!item.clauses.empty()) return true;
         Derived named = cut_.form;
         if (!item.kernel.empty()) std::erase_if(named.kernels, [&](const Kernel& k) { return k.name != item.kernel; });
-        return schedules_by_hand({item}, tiles).ok() && hand_choices(named, cut_.extents, {item}).ok();
+        return hand_choices(named, cut_.extents, {item}).ok();
     }
 
     const Derived& form_;
