@@ -189,8 +189,8 @@ Result<Plan> plan_whole_or_in_parts(const Derived& derived, const Extents& exten
                          });
 }
 
-/// The most vectors below those by hand of which there is a plan: with fewer of them the search may take another axis, where a further rule holds. 0: of
-/// none, or nothing is said of them alone.
+/// The most vectors below those by hand of which there is a plan: with fewer of them the search may take another axis, where a further rule holds.
+/// 0: of none, or nothing is said of them alone.
 std::int64_t nearest_vectors(const Derived& derived, const Extents& extents, const Machine& machine,
                              std::vector<ScheduleItem> items, const std::vector<std::optional<Choice>>& parts,
                              PlanOptions options) {
