@@ -134,12 +134,12 @@ private:
                              : "the axis that the kernel streams");
     }
 
+    /// Rows and vectors that are read, of which the rules know better how many fit.
+    static constexpr std::int64_t most_of_block = 1 << 15;
     /// A number that a field of a statement may have.
-    int small(std::int64_t number, const SourceRange& range) {
-        constexpr std::int64_t most = 4096;
+    int small(std::int64_t number, const SourceRange& range, std::int64_t most = 4096) {
         if (number > most)
-            fail("bad-schedule", range, fmt::format("{} is too large", number), fmt::format("at most {}", most),
-                 fmt::format("the nearest legal number is {}, where what it fills holds as many", most));
+            fail("bad-schedule", range, fmt::format("{} is too large", number), fmt::format("at most {}", most));
         return static_cast<int>(std::min(number, most));
     }
 
@@ -203,11 +203,11 @@ private:
                 return any_of(c.names, [&](const auto& n) { return n.text == word; });
             };
             if (c.word == "vectors") {
-                a.vector_axis = axis_of(c), a.vectors = small_of(c);
+                a.vector_axis = axis_of(c), a.vectors = small(number_of(c), c.range, most_of_block);
                 a.across = has("across"), a.shared = has("shared"), a.vector_inner = has("inner");
                 check_rest(c, 1, {"across", "shared", "inner"});
             } else if (c.word == "rows") {
-                a.row_axis = axis_of(c), a.rows = small_of(c);
+                a.row_axis = axis_of(c), a.rows = small(number_of(c), c.range, most_of_block);
                 check_rest(c, 1, {});
             } else if (c.word == "points") {
                 a.points = axes_of(c);

@@ -95,6 +95,16 @@ private:
                 report(field,
                        "the subloop over {} has parts of {}, which blocks of {} do not cut without a remainder for {}",
                        axis_name(axis), k_.span(axis, step.scope).tile, k_.block_size(a, axis), name);
+        if (a.row_axis >= 0 && a.rows > k_.extent(a.row_axis)) {
+            Atom fitting = a;
+            fitting.rows = static_cast<int>(k_.extent(a.row_axis));
+            while (compute.reduce && fitting.rows > 1 && registers_of(fitting) > k_.unit.registers) --fitting.rows;
+            report(field, "the block of {} has {} rows of {}, which has {} value{}", name, a.rows,
+                   axis_name(a.row_axis), k_.extent(a.row_axis), k_.extent(a.row_axis) == 1 ? "" : "s");
+            broken_.back().nearest = fmt::format("{} row{} fit{}", fitting.rows, fitting.rows == 1 ? "" : "s",
+                                                 fitting.rows == 1 ? "s" : "");
+            return;
+        }
         if (a.vector_axis >= 0) (a.across ? reduced : points).push_back(a.vector_axis);
         if (a.row_axis >= 0) points.push_back(a.row_axis);
         check_axes(field, name, "points", points, targets);

@@ -237,6 +237,10 @@ TEST(Schedule, RefusalsNameWhatIsNearestAndTakeIt) {
     const std::string atom = in_lines + "atom C vectors c 2, rows a 4, over b, cut b ";
     EXPECT_THAT(refusal(atom + "19"), HasSubstr("its loop has 19 values, which parts of at most 18 cut"));
     EXPECT_EQ(refusal(atom + "18"), "");
+    const std::string rows = in_lines + "atom C vectors c 2, over b, rows a ";
+    EXPECT_THAT(refusal(rows + "5000"),
+                AllOf(HasSubstr("5000 rows of a, which has 48 values"), HasSubstr("hint: 6 rows fit")));
+    EXPECT_EQ(refusal(rows + "6"), "");
     EXPECT_THAT(refusal("place A operand, inner b"), HasSubstr("can only be buffer or view"));
     EXPECT_THAT(refusal("place B buffer, inner c, stages 2"), HasSubstr("can have 1 alone"));
     const std::string ahead = in_lines + "atom C vectors c 2, rows a 4, over b\nprefetch A blocks ";
