@@ -294,7 +294,7 @@ TEST_F(Cli, plan_reads_a_schedule_and_refuses_one_that_breaks_a_rule) {
     const Outcome again = napkin(plan + " --schedule a.schedule");
     EXPECT_EQ(again.code, 0) << again.err;
     EXPECT_THAT(again.out, HasSubstr("[by hand]"));
-    write("b.schedule", "kernel O\n  atom S vectors q 2, rows x 60, over k\n");
+    write("b.schedule", "kernel O\n  atom S vectors q 2, rows x 40, over k\n");
     const Outcome broken = napkin(plan + " --schedule b.schedule");
     EXPECT_EQ(broken.code, 1);
     EXPECT_THAT(broken.err, AllOf(HasSubstr("b.schedule"), HasSubstr("registers"), HasSubstr("rows fit")));
