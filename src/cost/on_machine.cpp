@@ -378,7 +378,9 @@ private:
         // Several devices have as many memories; each has another share of what moves.
         const Level& first = machine_.levels[1];
         const double of_a_device = outermost.seconds_per_byte * first.bandwidth_bytes_per_s.value * first.instances.value;
-        double bound = least_seconds_of_moving(machine_, moved) * of_a_device;
+        // Rates of copies that were measured below the nominal one of loads bound nothing.
+        const double at_nominal_rate = (moved.loaded_bytes + moved.stored_bytes) * outermost.seconds_per_byte;
+        double bound = std::min(at_nominal_rate, least_seconds_of_moving(machine_, moved) * of_a_device);
         for (const auto& [pipe, seconds] : pipes) bound = std::max(bound, seconds);
         return bound;
     }

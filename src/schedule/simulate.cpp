@@ -499,6 +499,9 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
                                                         .own = *std::min_element(own_share.begin(), own_share.end())})});
     else
         total = std::max(beside({total, ahead, leaving, flowing}), total + storing);
+    // What is fetched ahead, waited for and stored passes one pipe, however well each hides beside the cores.
+    if (!k.in_blocks())
+        for (std::size_t l = 1; l <= core_level_; ++l) total = std::max(total, into[l]);
     // Before the first chunk there is nothing to compute, and nothing to copy behind the last: once, where a role copies for the next group
     // meanwhile, else in every group, unless other blocks of the core have work.
     if (ahead > 0)

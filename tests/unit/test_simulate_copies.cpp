@@ -49,6 +49,22 @@ TEST(SimulatedCopies, ConvertAtTheRateOfTheirType) {
     EXPECT_GT(seconds("f16", slow), 5 * seconds("f16", machine()));
 }
 
+// Two inputs and a result pass the memory's pipe one after the other, also where one of them is fetched ahead and the result goes past the caches.
+TEST(SimulatedTransfers, ShareTheMemorysPipe) {
+    Machine m = machine();
+    m.levels[1].copy_bandwidth_bytes_per_s = m.nontemporal_copy_bytes_per_s = m.levels[1].bandwidth_bytes_per_s;
+    m.core_nontemporal_copy_bytes_per_s = m.levels[1].core_copy_bandwidth_bytes_per_s = m.levels[1].bandwidth_bytes_per_s;
+    m.nontemporal_from_bytes = {1e3, "test"};
+    for (const char* type : {"f32", "f64"}) {
+        const std::string t = type;
+        const KernelPlan plan = plan_of("axpy(X[i]: " + t + ", Y[i]: " + t + ", a: " + t + " = 2) -> Z[i]: " + t +
+                                            "\n    Z[i] = a * X[i] + Y[i]\nsizes i = 4194304\n",
+                                        m);
+        for (const Busy& busy : plan.time.busy) EXPECT_GE(plan.time.seconds, busy.seconds) << type << " " << busy.what;
+        EXPECT_GE(plan.time.seconds, 3 * 4194304.0 * (t == "f32" ? 4 : 8) / m.levels[1].bandwidth_bytes_per_s.value);
+    }
+}
+
 TEST(SimulatedThreads, TakeTurnsOnTheCoresThatThereAre) {
     const std::string text =
         "mm(A[a, b], B[b, c]) -> C[a, c]\n    C[a, c] = sum(b) A[a, b] * B[b, c]\nsizes a = b = c = 1024\n";
