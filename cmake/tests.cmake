@@ -56,7 +56,7 @@ endfunction()
 
 # The sanitizers make studies of many sizes about seven times slower.
 napkin_test_kind(unit 240 1)
-# It prints every figure of the papers anew, for which 300 kernels are compiled: 42 s on one core with an empty cache (2026-11-28).
+# It prints every figure of the papers anew, for which kernels are compiled: 42 s on one core with an empty cache (2026-11-28).
 napkin_test_kind(text 240 2)
 napkin_test_kind(error 60 1)
 napkin_test_kind(property 180 2)
