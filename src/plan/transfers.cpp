@@ -22,8 +22,8 @@ constexpr double worth_fetching = 0.01;
 constexpr double as_fast = 1e-9;
 
 /// Whether the statement writes its result as memory has it, vector by vector: whole rows, or parts of rows in whole lines, none of which then is
-/// written in two pieces. Parts of two lines and more are stored past the caches as fast as whole rows (4096 rows of 16384 f32 by a Xeon with vectors of 512 bits: 22 to 29 ms
-/// through the caches, 11 to 13 past them, 16 in parts of one line).
+/// written in two pieces. Parts of two lines and more are stored past the caches as fast as whole rows: 4096 rows of 16384 f32 took a Xeon with vectors
+/// of 512 bits, beside other work, 22 to 29 ms through the caches and 11 to 13 past them, and 16 in parts of one line (2026-11-28).
 bool goes_along_memory(const ScheduledKernel& kernel, const Step& step) {
     const Atom& atom = kernel.atom(step);
     const Span& inner = kernel.span(atom.vector_axis, step.scope);
