@@ -13,7 +13,7 @@ struct Builder {
 
     AxisId axis(const std::string& name, std::optional<Size> size = std::nullopt) {
         d.axes.push_back({name, std::move(size), {}});
-        return static_cast<AxisId>(d.axes.size()) - 1;
+        return AxisId::of(d.axes.size() - 1);
     }
     ArrayId input(const std::string& name, std::vector<AxisId> axes, DType type = DType::f32) {
         const ArrayId id = add_array(d, name, std::move(axes), type, ArrayRole::input);

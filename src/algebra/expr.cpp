@@ -136,25 +136,28 @@ Expr Pool::unique(std::unique_ptr<const ExprNode> node) {
     return made;
 }
 
-using Ids = ExprNode::Ids;
+template <class Kind>
+using Ids = ExprNode::Ids<Kind>;
 
 /// a ∪ b: one of the two where it holds the other.
-Ids united(const Ids& a, const Ids& b) {
+template <class Kind>
+Ids<Kind> united(const Ids<Kind>& a, const Ids<Kind>& b) {
     if (a == b || std::includes(a->begin(), a->end(), b->begin(), b->end())) return a;
     if (std::includes(b->begin(), b->end(), a->begin(), a->end())) return b;
-    std::vector<int> out;
+    std::vector<Id<Kind>> out;
     std::set_union(a->begin(), a->end(), b->begin(), b->end(), std::back_inserter(out));
-    return std::make_shared<const std::vector<int>>(std::move(out));
+    return std::make_shared<const std::vector<Id<Kind>>>(std::move(out));
 }
 
-Ids ids(std::vector<int> list) {
-    static const Ids none = std::make_shared<const std::vector<int>>();
-    return list.empty() ? none : std::make_shared<const std::vector<int>>(std::move(list));
+template <class Kind>
+Ids<Kind> ids(std::vector<Id<Kind>> list) {
+    static const auto none = std::make_shared<const std::vector<Id<Kind>>>();
+    return list.empty() ? none : std::make_shared<const std::vector<Id<Kind>>>(std::move(list));
 }
 
 /// What a node depends on and reads by itself, without its children.
-Ids own_axes(const ExprNode& node) {
-    if (const auto* index = std::get_if<AxisIndex>(&node.v)) return ids({index->axis});
+Ids<AxisKind> own_axes(const ExprNode& node) {
+    if (const auto* index = std::get_if<AxisIndex>(&node.v)) return ids(std::vector{index->axis});
     std::set<AxisId> axes;
     if (const auto* r = std::get_if<Read>(&node.v)) {
         for (const Index& index : r->indices) {
@@ -162,11 +165,11 @@ Ids own_axes(const ExprNode& node) {
             for (const auto& term : index.affine()->terms) axes.insert(term.first);
         }
     }
-    return ids({axes.begin(), axes.end()});
+    return ids(std::vector(axes.begin(), axes.end()));
 }
-Ids own_arrays(const ExprNode& node) {
+Ids<ArrayKind> own_arrays(const ExprNode& node) {
     const auto* r = std::get_if<Read>(&node.v);
-    return r ? ids({r->array}) : ids({});
+    return ids(r ? std::vector{r->array} : std::vector<ArrayId>());
 }
 
 Expr make(ExprNode::Variant v) {
@@ -193,6 +196,9 @@ Expr whole_constant(std::int64_t value) {
 Expr axis_index(AxisId axis) { return make(AxisIndex{axis}); }
 Expr axis_size(AxisId axis) { return make(AxisSize{axis}); }
 Expr read(ArrayId array, std::vector<Index> indices) { return make(Read{array, std::move(indices)}); }
+Expr read(VariableId variable, std::vector<Index> indices) {
+    return read(ArrayId::of(variable.place()), std::move(indices));
+}
 Expr unary(UnaryOp op, Expr a) { return make(Unary{op, std::move(a)}); }
 Expr binary(BinaryOp op, Expr a, Expr b) { return make(Binary{op, std::move(a), std::move(b)}); }
 Expr select(Expr condition, Expr a, Expr b) { return make(Select{std::move(condition), std::move(a), std::move(b)}); }
@@ -254,7 +260,13 @@ void visit(const Expr& e, const std::function<void(const Expr&)>& f) {
 
 std::vector<AxisId> free_axes(const Expr& e) { return *e->axes; }
 std::vector<ArrayId> read_arrays(const Expr& e) { return *e->arrays; }
+std::vector<VariableId> read_variables(const Expr& e) {
+    std::vector<VariableId> variables;
+    for (const ArrayId id : *e->arrays) variables.push_back(VariableId::of(id.place()));
+    return variables;
+}
 bool depends_on_axis(const Expr& e, AxisId axis) { return std::binary_search(e->axes->begin(), e->axes->end(), axis); }
+bool reads_variable(const Expr& e, VariableId variable) { return e && reads_array(e, ArrayId::of(variable.place())); }
 bool reads_array(const Expr& e, ArrayId array) {
     return std::binary_search(e->arrays->begin(), e->arrays->end(), array);
 }

@@ -54,6 +54,8 @@ struct AxisSize {
 struct Read {
     ArrayId array;
     std::vector<Index> indices;  ///< one for each axis of the array
+    /// In a tile program, whose expressions read variables in place of arrays.
+    [[nodiscard]] constexpr VariableId variable() const { return VariableId::of(array.place()); }
 };
 struct Unary {
     UnaryOp op;
@@ -74,11 +76,12 @@ struct Cast {
 
 struct ExprNode : std::enable_shared_from_this<const ExprNode> {
     using Variant = std::variant<Constant, AxisIndex, AxisSize, Read, Unary, Binary, Select, Cast>;
-    using Ids = std::shared_ptr<const std::vector<int>>;  ///< ascending, each once; shared with a child that has the same
+    template <class Kind>
+    using Ids = std::shared_ptr<const std::vector<Id<Kind>>>;  ///< ascending, each once; shared with a child that has the same
     Variant v;
     std::size_t hash = 0;
-    Ids axes;                   ///< free_axes()
-    Ids arrays;                 ///< read_arrays()
+    Ids<AxisKind> axes;         ///< free_axes()
+    Ids<ArrayKind> arrays;      ///< read_arrays()
     std::size_t tree_size = 1;  ///< count_nodes()
 
     explicit ExprNode(Variant value) : v(std::move(value)) {}
@@ -90,6 +93,7 @@ Expr whole_constant(std::int64_t value);
 Expr axis_index(AxisId axis);
 Expr axis_size(AxisId axis);
 Expr read(ArrayId array, std::vector<Index> indices);
+Expr read(VariableId variable, std::vector<Index> indices);
 Expr unary(UnaryOp op, Expr a);
 Expr binary(BinaryOp op, Expr a, Expr b);
 Expr select(Expr condition, Expr a, Expr b);
@@ -126,7 +130,9 @@ void visit(const Expr& e, const std::function<void(const Expr&)>& f);
 std::vector<AxisId> free_axes(const Expr& e);
 bool depends_on_axis(const Expr& e, AxisId axis);
 bool reads_array(const Expr& e, ArrayId array);
-std::vector<ArrayId> read_arrays(const Expr& e);  ///< ascending, each once
+bool reads_variable(const Expr& e, VariableId variable);  ///< of null: no
+std::vector<ArrayId> read_arrays(const Expr& e);          ///< ascending, each once
+std::vector<VariableId> read_variables(const Expr& e);
 /// Nodes of the tree as it prints: a shared node counts as often as it stands there. Saturates, never overflows.
 std::size_t count_nodes(const Expr& e);
 

@@ -18,9 +18,6 @@
 
 namespace napkin {
 
-using AxisId = int;   ///< index into Diagram::axes
-using ArrayId = int;  ///< index into Diagram::arrays
-
 struct ExprNode;
 struct Read;
 enum class BinaryOp : std::uint8_t;
@@ -38,7 +35,7 @@ struct Affine {
     }
     /// The axis when the index is just an axis, else -1.
     [[nodiscard]] AxisId single_axis() const {
-        return constant == 0 && terms.size() == 1 && terms[0].second == 1 ? terms[0].first : -1;
+        return constant == 0 && terms.size() == 1 && terms[0].second == 1 ? terms[0].first : AxisId();
     }
     [[nodiscard]] std::int64_t coefficient(AxisId id) const;
     void add(AxisId id, std::int64_t coefficient);
@@ -73,7 +70,7 @@ public:
     [[nodiscard]] Expr value() const;  ///< as an expression, whatever the kind
 
     [[nodiscard]] bool is_axis(AxisId id) const { return affine() && affine()->is_axis(id); }
-    [[nodiscard]] AxisId single_axis() const { return affine() ? affine()->single_axis() : -1; }
+    [[nodiscard]] AxisId single_axis() const { return affine() ? affine()->single_axis() : AxisId(); }
     [[nodiscard]] bool depends_on(AxisId id) const;
     [[nodiscard]] std::vector<AxisId> axes() const;  ///< on which it depends, ascending
     friend bool operator==(const Index& a, const Index& b);

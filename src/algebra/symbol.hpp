@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "support/ids.hpp"
+
 namespace napkin {
 
 enum class SymbolKind : std::uint8_t {
@@ -25,13 +27,13 @@ enum class SymbolKind : std::uint8_t {
 struct Symbol {
     SymbolKind kind = SymbolKind::axis;
     std::int64_t id = 0;
-    [[nodiscard]] constexpr int axis() const { return static_cast<int>(id); }  ///< of the first four kinds
+    [[nodiscard]] constexpr AxisId axis() const { return AxisId::of(id); }  ///< of the first four kinds
     friend auto operator<=>(const Symbol&, const Symbol&) = default;
 };
 
-constexpr Symbol axis_symbol(int axis) { return {SymbolKind::axis, axis}; }
-constexpr Symbol group_symbol(int axis) { return {SymbolKind::group, axis}; }
-constexpr Symbol stream_symbol(int axis) { return {SymbolKind::stream, axis}; }
+constexpr Symbol axis_symbol(AxisId axis) { return {SymbolKind::axis, axis}; }
+constexpr Symbol group_symbol(AxisId axis) { return {SymbolKind::group, axis}; }
+constexpr Symbol stream_symbol(AxisId axis) { return {SymbolKind::stream, axis}; }
 constexpr Symbol memory_symbol{SymbolKind::memory, 0};
 
 /// The part of an axis over which a group, a chunk or a loop inside of it runs: at most the axis.

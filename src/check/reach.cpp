@@ -126,7 +126,7 @@ bool Reach::reads_reduced(const Expr& e) const {
 
 // ---- the reach as an expression
 
-ArrayId Reach::reach_id(ArrayId array) const { return array + static_cast<ArrayId>(definitions_.size()); }
+ArrayId Reach::reach_id(ArrayId array) const { return ArrayId::of(at(array) + definitions_.size()); }
 
 bool Reach::is_factor(ArrayId array) const {
     const Equation* definition = definitions_[at(array)];
@@ -212,7 +212,7 @@ double Reach::most_of_array(ArrayId array) {
 
 double Reach::most_of_factor(const Expr& factor) {
     const auto axes = free_axes(factor);
-    Equation e{static_cast<ArrayId>(extended_.arrays.size()) - 1, {}, axes, factor, {}, {}};
+    Equation e{ArrayId::of(extended_.arrays.size() - 1), {}, axes, factor, {}, {}};
     if (!axes.empty()) e.reduce = ReduceOp::max;
     return evaluated(std::move(e))[0];
 }
@@ -223,7 +223,7 @@ double Reach::most(const Expr& reach) {
     if (const auto* c = as<Constant>(reach))
         result = c->value;
     else if (const auto* r = as<Read>(reach))
-        result = most_of_array(r->array - static_cast<ArrayId>(definitions_.size()));
+        result = most_of_array(ArrayId::of(at(r->array) - definitions_.size()));
     else if (factors_.contains(reach))
         result = most_of_factor(reach);
     else if (const auto* s = as<Select>(reach))
@@ -267,11 +267,11 @@ Column Reach::cells_of(const Equation& equation) {
 
 Column Reach::evaluated(Equation equation) {
     Values& values = values_->value;
-    const auto count = static_cast<ArrayId>(values.size());
+    const auto count = ArrayId::of(values.size());
     const auto target = at(equation.target);
     std::vector<ArrayId> reaches;
     for (const ArrayId a : read_arrays(equation.body))
-        if (a >= count) reaches.push_back(a - count);
+        if (a >= count) reaches.push_back(ArrayId::of(a - count));
     for (const ArrayId a : reaches) static_cast<void>(cells_of(a));
     values.resize(extended_.arrays.size());
     for (const ArrayId a : reaches) std::swap(values[at(reach_id(a))], cells_[at(a)]);

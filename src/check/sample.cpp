@@ -81,7 +81,7 @@ Sample sample_outputs(const Diagram& diagram, const Extents& extents, double max
     for (std::size_t axis = 0; axis < extents.size(); ++axis) {
         if (sample.extents[axis] == extents[axis]) continue;
         sample.kept[axis] = choose(extents[axis], sample.extents[axis], random);
-        const auto id = static_cast<AxisId>(axis);
+        const auto id = AxisId::of(axis);
         ArrayId coordinates = -1;
         for (Equation& equation : sample.diagram.equations) {
             equation.body = transform(equation.body, [&](const Expr& e) {

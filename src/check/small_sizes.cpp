@@ -67,7 +67,7 @@ std::optional<SizesByName> small_sizes(const Diagram& diagram, std::mt19937_64& 
         SizesByName drawn;
         for (std::size_t i = 0; i < diagram.axes.size(); ++i) {
             const Axis& axis = diagram.axes[i];
-            if ((axis.size && !axis.size->as_constant()) || contains(fixed, static_cast<AxisId>(i))) continue;
+            if ((axis.size && !axis.size->as_constant()) || contains(fixed, AxisId::of(i))) continue;
             const std::int64_t extra = reaching ? reach[i] : 0;
             drawn[axis.name] = std::uniform_int_distribution<std::int64_t>(least, most)(random) + extra;
         }

@@ -42,7 +42,7 @@ private:
     /// An operand without the contraction's m, beside one that is computed as well: matrix instructions take one operand alone from registers.
     [[nodiscard]] bool is_second_operand(ArrayId array) const {
         const auto has = [](const OperandRead& o, const std::vector<AxisId>& axes) {
-            return any_of(o.axes, [&](AxisId axis) { return is_among(axes, axis); });
+            return any_of(o.axes, [&](AxisId axis) { return contains(axes, axis); });
         };
         return any_of(work_, [&](const StatementWork& s) {
             if (!s.contraction) return false;

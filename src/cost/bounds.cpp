@@ -58,9 +58,9 @@ public:
             double tile = bytes(derived_.diagram.array(v.array).type);
             for (const AxisId a : grouped_)
                 // Groups of different parts load different chunks.
-                if (!is_among(axes, a) && a != kernel_.parts.part) shared.push_back(a);
+                if (!contains(axes, a) && a != kernel_.parts.part) shared.push_back(a);
             for (const AxisId a : axes)
-                if (!is_among(grouped_, a))
+                if (!contains(grouped_, a))
                     tile *= a == stream ? static_cast<double>(on_machine_.stream.at(a)) : extent(a);
             alike = alike && (first || shared == rows);
             rows = shared;
@@ -217,7 +217,7 @@ private:
     }
     [[nodiscard]] bool operands_in_memory(const StatementWork& s) const {
         return all_of(s.operands, [&](const OperandRead& o) {
-            return is_among(kernel_.inputs, o.array) || !is_among(o.axes, s.stream);
+            return contains(kernel_.inputs, o.array) || !contains(o.axes, s.stream);
         });
     }
     /// The summed axes that an index adds to others: along them, what one result reads the next one reads too.
@@ -226,7 +226,7 @@ private:
         for (const OperandRead& operand : s.operands)
             for (const Index& index : operand.dims)
                 for (const AxisId axis : index.axes())
-                    if (index.axes().size() > 1 && is_among(s.reduce_axes, axis) && !is_among(window, axis))
+                    if (index.axes().size() > 1 && contains(s.reduce_axes, axis) && !contains(window, axis))
                         window.push_back(axis);
         return window;
     }
@@ -234,7 +234,7 @@ private:
     [[nodiscard]] bool stays_at_core(const StatementWork& s) const {
         return none_of(kernel_.outputs, [&](ArrayId output) {
             const auto& axes = derived_.diagram.array(output).axes;
-            return all_of(s.target_axes, [&](AxisId axis) { return is_among(axes, axis); });
+            return all_of(s.target_axes, [&](AxisId axis) { return contains(axes, axis); });
         });
     }
 

@@ -22,11 +22,11 @@ TiedLetters ties(const Derived& derived, const KernelCost& cost, const Kernel& k
     const std::vector<Symbol> symbols = (cost.transfers + cost.per_group).symbols();
     const auto used = [&](AxisId axis) { return contains(symbols, axis_symbol(axis)); };
     const auto in_output = [&](AxisId axis) {
-        return any_of(kernel.outputs, [&](ArrayId o) { return is_among(diagram.array(o).axes, axis); });
+        return any_of(kernel.outputs, [&](ArrayId o) { return contains(diagram.array(o).axes, axis); });
     };
     std::map<std::int64_t, std::vector<AxisId>> by_size;
-    for (AxisId axis = 0; axis < static_cast<AxisId>(diagram.axes.size()); ++axis) {
-        if (is_among(cost.grouped, axis) || is_among(cost.streamed, axis) || !used(axis)) continue;
+    for (AxisId axis = 0; axis < AxisId::of(diagram.axes.size()); ++axis) {
+        if (contains(cost.grouped, axis) || contains(cost.streamed, axis) || !used(axis)) continue;
         std::optional<std::int64_t> size;
         if (numbers)
             size = numbers->extents[at(axis)];

@@ -37,7 +37,7 @@ Divisors divisors(const Diagram& diagram, const Kernel& kernel, const Liveness& 
         if (const auto* loop = std::get_if<Loop>(&stage)) cut.push_back(loop->axis);
     Divisors result;
     const auto demand = [&](AxisId axis, std::int64_t value, std::string cause) {
-        if (value <= 1 || !is_among(cut, axis)) return;
+        if (value <= 1 || !contains(cut, axis)) return;
         for (const Divisor& d : result.constraints)
             if (d.axis == axis && d.cause == cause) return;
         std::int64_t& multiple = result.least_multiple.try_emplace(axis, 1).first->second;
@@ -59,7 +59,7 @@ Divisors divisors(const Diagram& diagram, const Kernel& kernel, const Liveness& 
         // The innermost axis that is cut is the one whose length the instruction sees.
         const auto innermost = [&](const std::vector<AxisId>& axes, std::int64_t value, const char* side) {
             for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis)
-                if (is_among(cut, *axis)) return demand(*axis, value, instruction->name + " " + side);
+                if (contains(cut, *axis)) return demand(*axis, value, instruction->name + " " + side);
         };
         innermost(s.contraction->m, instruction->m.from, "m");
         innermost(s.contraction->n, instruction->n.step, "n");

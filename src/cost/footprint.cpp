@@ -7,10 +7,10 @@ namespace napkin {
 
 Footprint footprint(const Derived& derived, const Extents& extents) {
     Footprint out;
-    for (ArrayId id = 0; id < static_cast<ArrayId>(derived.diagram.arrays.size()); ++id) {
+    for (ArrayId id = 0; id < ArrayId::of(derived.diagram.arrays.size()); ++id) {
         const Array& array = derived.diagram.array(id);
         const bool moved = any_of(derived.kernels,
-                                  [&](const Kernel& k) { return is_among(k.inputs, id) || is_among(k.outputs, id); });
+                                  [&](const Kernel& k) { return contains(k.inputs, id) || contains(k.outputs, id); });
         if (array.role == ArrayRole::temporary && !moved) continue;
         const double size = static_cast<double>(count_values(derived.diagram, id, extents)) * bytes(array.type);
         out.arrays[array.name] = size;

@@ -68,7 +68,7 @@ private:
             bool own_row = r->indices.size() == axes.size();
             for (std::size_t i = 0; own_row && i < axes.size(); ++i)
                 own_row = !row_axes.contains(axes[i]) || r->indices[i].is_axis(axes[i]);
-            return r->array == v && !own_row;
+            return r->variable() == v && !own_row;
         };
         const auto reads = reads_in_order(compute.body, compute.carry);
         return any_of(reads, elsewhere);

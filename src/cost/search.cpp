@@ -236,7 +236,7 @@ private:
 std::vector<Symbol> symbols_of_sizes(const KernelCost& cost, std::size_t num_axes) {
     auto symbols = mapped<Symbol>(cost.grouped, [&](AxisId axis) { return group_symbol(axis); });
     for (const AxisId axis : cost.streamed) symbols.push_back(stream_symbol(axis));
-    for (std::size_t axis = 0; axis < num_axes; ++axis) symbols.push_back(axis_symbol(static_cast<AxisId>(axis)));
+    for (std::size_t axis = 0; axis < num_axes; ++axis) symbols.push_back(axis_symbol(AxisId::of(axis)));
     return symbols;
 }
 

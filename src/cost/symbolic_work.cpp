@@ -37,7 +37,7 @@ std::vector<UnitWork> unit_work(const Diagram& diagram, const TileKernel& kernel
             work.total = Size(op.count) * points(diagram, live, grouped, op.axes, s.loop);
             work.of_a_row = op.count;
             for (const AxisId axis : op.axes)
-                if (!is_among(grouped, axis)) work.of_a_row *= axis == stream ? stream_symbol(axis) : axis_symbol(axis);
+                if (!contains(grouped, axis)) work.of_a_row *= axis == stream ? stream_symbol(axis) : axis_symbol(axis);
             if (stream < 0) work.of_a_row = Size();
             out.push_back(std::move(work));
         }

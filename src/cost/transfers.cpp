@@ -26,14 +26,14 @@ public:
         for (const int l : live_.loops_around(loop))
             if (live_.loops[at(l)].axis == axis)
                 return live_.loops[at(l)].is_sub ? Symbol{SymbolKind::subloop, axis} : stream_symbol(axis);
-        return is_among(grouped_, axis) ? group(axis) : whole(axis);
+        return contains(grouped_, axis) ? group(axis) : whole(axis);
     }
 
     /// The number of values in a variable's tile, Π over its dimensions of Σ |c|·(t_a − 1) + 1, or their bytes; at one point of the axes in `single`.
     [[nodiscard]] Size tile(const CoreVariable& v, const std::vector<AxisId>& single = {}) const {
         Size size = measure_ == Measure::bytes ? bytes(diagram_.array(v.array).type) : 1;
         for (const Index& index : v.dims) {
-            const auto here = [&](AxisId axis) { return is_among(single, axis) ? Size(1) : letter(axis, v.loop); };
+            const auto here = [&](AxisId axis) { return contains(single, axis) ? Size(1) : letter(axis, v.loop); };
             if (!index.affine()) {
                 size *= span(*index.expression(), here);
                 continue;
@@ -128,10 +128,10 @@ bool is_guarded(const TileKernel& kernel, const CoreVariable& v, std::size_t dim
     for_each_statement(kernel.body, [&](const TileStatement& s) {
         const auto* compute = std::get_if<Compute>(&s);
         if (!compute) return;
-        const auto wanted = [&](const Read& r) { return r.array == v.variable; };
+        const auto wanted = [&](const Read& r) { return r.variable() == v.variable; };
         for_each_guarded_read(compute->body, wanted, [&](const Read&, const std::vector<Guard>& guards) {
             for (const Guard& guard : guards)
-                for (const AxisId axis : free_axes(guard.condition)) guarded |= is_among(axes, axis);
+                for (const AxisId axis : free_axes(guard.condition)) guarded |= contains(axes, axis);
         });
     });
     return guarded;
@@ -242,7 +242,7 @@ Size leading_terms(const Size& size) {
 std::vector<AxisId> default_grouped(const Kernel& kernel) {
     std::vector<AxisId> grouped;
     for (const AxisId axis : kernel.group_axes)
-        if (!is_among(kernel.recompute_axes, axis)) grouped.push_back(axis);
+        if (!contains(kernel.recompute_axes, axis)) grouped.push_back(axis);
     return grouped;
 }
 
@@ -260,7 +260,7 @@ KernelCost symbolic_cost(const Diagram& diagram, const TileKernel& kernel, const
     cost.kernel = kernel.name;
     cost.grouped = grouped;
     for (const CoreLoop& loop : live.loops) {
-        if (!loop.is_sub && !is_among(cost.streamed, loop.axis)) cost.streamed.push_back(loop.axis);
+        if (!loop.is_sub && !contains(cost.streamed, loop.axis)) cost.streamed.push_back(loop.axis);
         cost.may_skip |= loop.may_skip;
     }
 
@@ -305,7 +305,7 @@ std::vector<MemoryColumn> memory_columns(const Diagram& diagram, const Liveness&
             const std::int64_t counts = weight(variable, moment);
             if (counts == 0) continue;
             column.arrays.push_back(variable.array);
-            column.size += letters.tile(variable, is_among(moment.rows, v) ? moment.row_axes : std::vector<AxisId>()) *
+            column.size += letters.tile(variable, contains(moment.rows, v) ? moment.row_axes : std::vector<AxisId>()) *
                            Size(counts);
         }
         columns.push_back(std::move(column));

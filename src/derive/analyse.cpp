@@ -36,8 +36,7 @@ public:
         for (const auto& [id, s] : states_) out.num_traversals = std::max(out.num_traversals, s.traversal);
         out.values = values_;
         for (std::size_t id = values_.size(); id < d_.arrays.size(); ++id)
-            out.values.push_back(set_.contains(static_cast<ArrayId>(id)) ? values_of(static_cast<ArrayId>(id))
-                                                                         : ValueClass::any());
+            out.values.push_back(set_.contains(ArrayId::of(id)) ? values_of(ArrayId::of(id)) : ValueClass::any());
         return out;
     }
 
@@ -382,7 +381,7 @@ private:
 std::variant<Analysis, Refusal> analyse(Diagram& diagram, const std::vector<ArrayId>& targets,
                                         std::optional<AxisId> axis, Form form, const std::vector<ValueClass>& values,
                                         std::vector<DerivationStep>* steps, std::vector<Refusal>& refusals) {
-    return Analyser(diagram, targets, axis.value_or(-1), form, values, steps, refusals).run();
+    return Analyser(diagram, targets, axis.value_or(AxisId()), form, values, steps, refusals).run();
 }
 
 }  // namespace napkin

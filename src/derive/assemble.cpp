@@ -538,7 +538,7 @@ private:
 }  // namespace
 
 Kernel assemble(Diagram& diagram, const Analysis& analysis, std::optional<AxisId> axis, const std::vector<ArrayId>& outputs) {
-    return Assembler(diagram, analysis, axis.value_or(-1), outputs).run();
+    return Assembler(diagram, analysis, axis.value_or(AxisId()), outputs).run();
 }
 
 }  // namespace napkin

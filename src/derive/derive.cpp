@@ -109,7 +109,7 @@ Diagnostic problem(const char* code, const SourceRange& range, std::string messa
 Diagram Derived::diagram_without_kernel_arrays() const {
     Diagram out = diagram;
     while (!out.arrays.empty() && out.arrays.back().role != ArrayRole::input &&
-           !out.definition(static_cast<ArrayId>(out.arrays.size()) - 1))
+           !out.definition(ArrayId::of(out.arrays.size() - 1)))
         out.arrays.pop_back();
     return out;
 }

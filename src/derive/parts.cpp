@@ -70,7 +70,7 @@ private:
 
     /// The state of every part in memory. It has the grouped axes that the state lacks too: every group stores its own.
     ArrayId in_parts(std::size_t stage, ArrayId state) {
-        const auto [found, added] = parts_of_.try_emplace({stage, state}, -1);
+        const auto [found, added] = parts_of_.try_emplace({stage, state});
         if (!added) return found->second;
         const Array array = d_.array(state);
         std::vector<AxisId> axes{part_};

@@ -38,7 +38,7 @@ Weight weigh(const KernelBuilder::Trial& trial) {
     for (const Stage& stage : trial.kernel.stages) {
         const auto* loop = std::get_if<Loop>(&stage);
         for (const Statement& s : loop ? loop->body : std::get<Block>(stage).statements)
-            count(s, *trial.diagram, loop ? loop->axis : -1, w.flops);
+            count(s, *trial.diagram, loop ? loop->axis : AxisId(), w.flops);
     }
     for (const auto* list : {&trial.kernel.inputs, &trial.kernel.outputs}) {
         for (const ArrayId id : *list) {

@@ -57,8 +57,7 @@ std::optional<std::pair<AxisId, AxisId>> product_of_axes(const Size& size) {
 std::optional<AxisId> block_axis(const Diagram& diagram, AxisId axis, std::int64_t length) {
     const auto& size = diagram.axis(axis).size;
     for (std::size_t a = 0; size && a < diagram.axes.size(); ++a)
-        if (static_cast<AxisId>(a) != axis && *size == Size(axis_symbol(static_cast<AxisId>(a))) * Size(length))
-            return static_cast<AxisId>(a);
+        if (AxisId::of(a) != axis && *size == Size(axis_symbol(AxisId::of(a))) * Size(length)) return AxisId::of(a);
     return std::nullopt;
 }
 
@@ -98,7 +97,7 @@ std::optional<BlocksOf> blocks_of(const Diagram& diagram, AxisId axis) {
 std::vector<AxisId> fixed_axes(const Diagram& diagram) {
     std::vector<AxisId> fixed;
     for (std::size_t a = 0; a < diagram.axes.size(); ++a) {
-        const auto axis = static_cast<AxisId>(a);
+        const auto axis = AxisId::of(a);
         const auto blocks = blocks_of(diagram, axis);
         if (!blocks) continue;
         bool is_told = false;
@@ -123,7 +122,7 @@ Diagram with_axes_in_blocks(Diagram diagram) {
             if (!block) continue;
             std::string name = fmt::format("{}_{}", diagram.axis(axis).name, *length);
             while (diagram.find_axis(name) || diagram.find_array(name)) name += "_";
-            const auto inside = static_cast<AxisId>(diagram.axes.size());
+            const auto inside = AxisId::of(diagram.axes.size());
             diagram.axes.push_back({std::move(name), Size(*length), diagram.axis(axis).range});
             diagram.axes[at(axis)].size = Size(axis_symbol(inside)) * Size(axis_symbol(*block));
         }

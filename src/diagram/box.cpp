@@ -23,15 +23,15 @@ public:
     }
 
 private:
-    int add(const Index& index, AxisId limit) {
+    AxisId add(const Index& index, AxisId limit) {
         out_.dims.push_back(index);
         out_.limits.push_back(limit);
-        return static_cast<int>(out_.dims.size()) - 1;
+        return AxisId::of(out_.dims.size() - 1);
     }
 
     /// A coordinate of what data are read by; gathered indices that run over the same one share it.
-    int shared(const Index& index, AxisId limit) {
-        for (const int p : made_of_)
+    AxisId shared(const Index& index, AxisId limit) {
+        for (const AxisId p : made_of_)
             if (out_.dims[at(p)] == index) return p;
         made_of_.push_back(add(index, limit));
         return made_of_.back();
@@ -57,7 +57,7 @@ private:
 
     const std::function<const std::vector<AxisId>&(ArrayId)>& axes_of_;
     Box out_;
-    std::vector<int> made_of_;
+    std::vector<AxisId> made_of_;
 };
 
 }  // namespace

@@ -10,14 +10,14 @@ namespace napkin {
 
 std::optional<AxisId> Diagram::find_axis(std::string_view wanted_name) const {
     for (std::size_t i = 0; i < axes.size(); ++i) {
-        if (axes[i].name == wanted_name) return static_cast<AxisId>(i);
+        if (axes[i].name == wanted_name) return AxisId::of(i);
     }
     return std::nullopt;
 }
 
 std::optional<ArrayId> Diagram::find_array(std::string_view wanted_name) const {
     for (std::size_t i = 0; i < arrays.size(); ++i) {
-        if (arrays[i].name == wanted_name) return static_cast<ArrayId>(i);
+        if (arrays[i].name == wanted_name) return ArrayId::of(i);
     }
     return std::nullopt;
 }
@@ -52,7 +52,7 @@ AxisId add_axis(Diagram& diagram, const std::string& wanted_name, std::int64_t s
     for (int n = 2; diagram.find_axis(name) || diagram.find_array(name); ++n)
         name = fmt::format("{}_{}", wanted_name, n);
     diagram.axes.push_back({name, Size(size), std::move(range)});
-    return static_cast<AxisId>(diagram.axes.size()) - 1;
+    return AxisId::of(diagram.axes.size() - 1);
 }
 
 ArrayId add_array(Diagram& diagram, const std::string& wanted_name, std::vector<AxisId> axes, DType type, ArrayRole role) {
@@ -65,7 +65,7 @@ ArrayId add_array(Diagram& diagram, const std::string& wanted_name, std::vector<
     for (const Axis& axis : diagram.axes) note(axis.name);
     std::string name = wanted_name;
     for (int i = 2; taken.contains(name); ++i) name = wanted_name + "_" + std::to_string(i);
-    const auto id = static_cast<ArrayId>(diagram.arrays.size());
+    const auto id = ArrayId::of(diagram.arrays.size());
     diagram.arrays.push_back({std::move(name), std::move(axes), type, role, {}});
     return id;
 }

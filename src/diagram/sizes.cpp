@@ -61,7 +61,7 @@ public:
 
     Result<Extents> run() {
         check_overrides();
-        for (std::size_t i = 0; i < d_.axes.size(); ++i) bind(static_cast<AxisId>(i));
+        for (std::size_t i = 0; i < d_.axes.size(); ++i) bind(AxisId::of(i));
         report_missing();
         if (errors_.empty()) check_blocks();
         if (errors_.empty()) check_products();
@@ -101,7 +101,7 @@ private:
     void check_blocks() {
         const std::vector<AxisId> fixed = fixed_axes(d_);
         for (std::size_t a = 0; a < d_.axes.size() && !fixed.empty(); ++a) {
-            const auto blocks = blocks_of(d_, static_cast<AxisId>(a));
+            const auto blocks = blocks_of(d_, AxisId::of(a));
             if (!blocks || !contains(fixed, blocks->inside)) continue;
             const std::int64_t wanted = blocks->length * extents_[at(blocks->block)];
             const auto refuse = [&](AxisId axis, std::int64_t expected) {
@@ -114,7 +114,7 @@ private:
                        {}});
             };
             if (extents_[at(blocks->inside)] != blocks->length) refuse(blocks->inside, blocks->length);
-            if (extents_[a] != wanted) refuse(static_cast<AxisId>(a), wanted);
+            if (extents_[a] != wanted) refuse(AxisId::of(a), wanted);
         }
     }
 
@@ -227,7 +227,7 @@ private:
         std::vector<AxisId> missing;
         const std::set<AxisId> used = used_axes();
         for (std::size_t i = 0; i < d_.axes.size(); ++i) {
-            const auto id = static_cast<AxisId>(i);
+            const auto id = AxisId::of(i);
             if (states_[i] != State::missing || derived_from_missing_.contains(id)) continue;
             if (used.contains(id)) {
                 missing.push_back(id);

@@ -103,7 +103,7 @@ private:
             if (d_.array(id).role != role) error("{} is listed as {} and has another role", names_.array(id), kind);
         }
         for (std::size_t i = 0; i < d_.arrays.size(); ++i) {
-            if (d_.arrays[i].role == role && !listed.contains(static_cast<ArrayId>(i))) {
+            if (d_.arrays[i].role == role && !listed.contains(ArrayId::of(i))) {
                 error("{} is an {} and not listed as one", d_.arrays[i].name, kind);
             }
         }

@@ -23,7 +23,7 @@ public:
           current_(kernel.variables.size(), -1),
           cuts_(kernel.variables.size()) {
         names_ = diagram.names();
-        names_.array = [this](VariableId v) { return kernel_.variables[at(v)].name; };
+        names_.array = [this](ArrayId read) { return kernel_.variables[at(read)].name; };
         if (steps_)
             for (const auto& [size, divisor] : steps_->divisors.merged()) divisors_.emplace_back(size, divisor);
     }
@@ -94,7 +94,7 @@ private:
             for (Operand& o : operands(c.carry))
                 if (!contains(inputs, o)) inputs.push_back(std::move(o));
         const ValueId to = add_variable(c.variable);
-        Sign sign = sign_of(c.reduce, c.body, c.carry, c.variable, names_);
+        Sign sign = sign_of(c.reduce, c.body, c.carry, ArrayId::of(c.variable.place()), names_);
         // The same value at another level has been passed there.
         if (sign.shape == Shape::copy && inputs.size() == 1 &&
             out_.values[at(inputs[0].value)].level != out_.values[at(to)].level)

@@ -153,8 +153,8 @@ svg::Document tiles_chart(const Derived& derived, const Kernel& kernel, const Ex
         double x = left, tallest = 0;
         const auto add = [&](ArrayId id, bool is_output) {
             const std::vector<AxisId>& axes = derived.diagram.array(id).axes;
-            const DrawnAxis columns = tiler.axis(axes.empty() ? -1 : axes.back());
-            const DrawnAxis rows = tiler.axis(axes.size() < 2 ? -1 : axes[axes.size() - 2]);
+            const DrawnAxis columns = tiler.axis(axes.empty() ? AxisId() : axes.back());
+            const DrawnAxis rows = tiler.axis(axes.size() < 2 ? AxisId() : axes[axes.size() - 2]);
             std::string name = derived.diagram.array(id).name;
             std::vector<std::string> outer;
             for (std::size_t a = 0; a + 2 < axes.size(); ++a) outer.push_back(axis_label(tiler.axis(axes[a])));

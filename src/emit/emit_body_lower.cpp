@@ -230,30 +230,30 @@ ValueId BodyWriter::read_by_lane(const Read& r, const Address& address) {
         v.row |= axis == atom_.row_axis;
         v.vec |= axis == atom_.vector_axis;
     }
-    std::string place = position(r.array, address);
+    std::string place = position(r.variable(), address);
     if (along != 0) place += fmt::format(" + {} * lane", along);
     for (const Address::Other& other : address.others) {
         const std::string index = index_text(other.index, [&](AxisId axis) { return coordinate(axis, "lane"); });
         place += fmt::format(" + ({} - {}) * {}", index, other.first, other.stride);
     }
-    const std::string element = fmt::format("{}[{}]", frame_.name(r.array), place);
-    v.is_whole = frame_.is_whole(r.array) && !v.vec;
+    const std::string element = fmt::format("{}[{}]", frame_.name(r.variable()), place);
+    v.is_whole = frame_.is_whole(r.variable()) && !v.vec;
     v.pattern = v.vec ? fmt::format("load_each<real>([&](Index lane) {{ return real({}); }})", element) : element;
-    v.hint = frame_.name(r.array);
+    v.hint = frame_.name(r.variable());
     return intern(std::move(v));
 }
 
 ValueId BodyWriter::read_value(const Read& r) {
-    if (const auto found = in_memory_.find(r.array); found != in_memory_.end()) {
+    if (const auto found = in_memory_.find(r.variable()); found != in_memory_.end()) {
         Value v;
         const Element element = found->second(r);
         for (const AxisId axis : element.axes) v.level = std::max(v.level, level_of(axis));
         v.pattern = element.text;
         v.is_whole = element.is_whole;
-        v.hint = frame_.name(r.array);
+        v.hint = frame_.name(r.variable());
         return intern(std::move(v));
     }
-    const Address address = frame_.address(r.array, r.indices, scope_);
+    const Address address = frame_.address(r.variable(), r.indices, scope_);
     if (!address.others.empty()) return read_by_lane(r, address);
     Value v;
     std::int64_t along = 0;
@@ -263,20 +263,20 @@ ValueId BodyWriter::read_value(const Read& r) {
         if (axis == atom_.vector_axis) along = c;
     }
     v.vec = along != 0;
-    if (const auto given = given_.find(r.array); given != given_.end()) {
+    if (const auto given = given_.find(r.variable()); given != given_.end()) {
         v.is_given = true;
         v.pattern = given->second;
         return intern(std::move(v));
     }
-    const ValueId pointer = v.level > point_level_ ? row_pointer(r.array, address) : -1;
-    std::string element = fmt::format("{}[{}]", frame_.name(r.array), position(r.array, address));
+    const ValueId pointer = v.level > point_level_ ? row_pointer(r.variable(), address) : -1;
+    std::string element = fmt::format("{}[{}]", frame_.name(r.variable()), position(r.variable(), address));
     if (pointer >= 0) {
-        element = fmt::format("{{0}}[{}]", position(r.array, address, true, Part::rest));
+        element = fmt::format("{{0}}[{}]", position(r.variable(), address, true, Part::rest));
         v.args = {pointer};
         v.argument_precedence = {4};
         v.argument_use = {Use::plain};
     }
-    if (frame_.is_whole(r.array)) {
+    if (frame_.is_whole(r.variable())) {
         // Scalar code takes the integer; vectors have use only for what it is as a real number.
         v.is_whole = along == 0;
         v.pattern = along == 0   ? element
@@ -287,7 +287,7 @@ ValueId BodyWriter::read_value(const Read& r) {
                     : along == 1 ? fmt::format("load(&{})", element)
                                  : fmt::format("load_strided(&{}, {})", element, along);
     }
-    v.hint = frame_.name(r.array);
+    v.hint = frame_.name(r.variable());
     return intern(std::move(v));
 }
 

@@ -12,7 +12,7 @@ namespace napkin::writers {
 std::vector<VariableId> boxed_of(const ScheduledKernel& kernel) {
     std::vector<VariableId> out;
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
-        if (kernel.is_boxed(static_cast<VariableId>(v))) out.push_back(static_cast<VariableId>(v));
+        if (kernel.is_boxed(VariableId::of(v))) out.push_back(VariableId::of(v));
     return out;
 }
 

@@ -33,7 +33,7 @@ public:
 
     [[nodiscard]] const Frame& frame() const { return frame_; }
     [[nodiscard]] VariableId of(VariableId variable, int part) const {
-        return variable + (part + 1) * static_cast<VariableId>(count_);
+        return VariableId::of(variable + (part + 1) * count_);
     }
     [[nodiscard]] const std::string& name(VariableId variable, int part) const {
         return frame_.name(of(variable, part));
@@ -41,7 +41,7 @@ public:
     [[nodiscard]] Expr given(const Expr& e, int part) const {
         return transform(e, [&](const Expr& node) {
             const auto* r = as<Read>(node);
-            return r && is_in_part(r->array) ? read(of(variable_in_part(r->array), part), r->indices) : node;
+            return r && is_in_part(r->variable()) ? read(of(variable_in_part(r->variable()), part), r->indices) : node;
         });
     }
 
@@ -103,11 +103,12 @@ void write_parts_of_group(const Frame& frame, Lines& out, const CutGroups& cut) 
         visit(merge.given, [&](const Expr& node) {
             const auto* r = as<Read>(node);
             if (!r) return;
-            if (!is_in_part(r->array)) {
-                texts[r->array] = fmt::format("{}[{}]", frame.name(r->array), number_in_thread(frame, r->array));
+            if (!is_in_part(r->variable())) {
+                texts[r->variable()] = fmt::format("{}[{}]", frame.name(r->variable()),
+                                                   number_in_thread(frame, r->variable()));
                 return;
             }
-            const VariableId of = variable_in_part(r->array);
+            const VariableId of = variable_in_part(r->variable());
             const bool is_target = of == merge.state && has_columns;
             for (int part = 0; part < 2; ++part)
                 texts[parts.of(of, part)] = !is_target

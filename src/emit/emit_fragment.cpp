@@ -130,12 +130,12 @@ std::vector<AxisId> loops_of(const Frame& frame, AxisId columns) {
 
 /// An element of an array where it lies, at the thread's own coordinates.
 BodyWriter::Element element_in_memory(const Frame& frame, const Read& r, int scope) {
-    const ArrayId array = frame.variable(r.array).array;
+    const ArrayId array = frame.variable(r.variable()).array;
     std::string at;
     for (std::size_t d = 0; d < r.indices.size(); ++d)
         if (const std::string index = index_in_tile(frame, r.indices[d], scope); index != "0")
             at += fmt::format("{}{} * {}[{}]", at.empty() ? "" : " + ", index, frame.strides.at(array), d);
-    const bool is_whole = frame.is_whole(r.array);
+    const bool is_whole = frame.is_whole(r.variable());
     return {fmt::format("static_cast<{}>({}[{}])", is_whole ? "int64_t" : "real", frame.memory.at(array),
                         at.empty() ? "0" : at),
             inner_axes(frame, r.indices, scope), is_whole};
@@ -153,8 +153,8 @@ std::string run_name(const Frame& frame, VariableId id) { return frame.name(id) 
 void ask_for_runs(const Frame& frame, Lines& out, const Step& step, AxisId columns, const std::vector<const Read*>& runs) {
     const std::int64_t together = runs_together(frame, step);
     for (const Read* r : runs) {
-        const Variable& v = frame.variable(r->array);
-        const std::string &strides = frame.strides.at(v.array), name = run_name(frame, r->array);
+        const Variable& v = frame.variable(r->variable());
+        const std::string &strides = frame.strides.at(v.array), name = run_name(frame, r->variable());
         std::string row = frame.memory.at(v.array);
         for (std::size_t d = 0; d + 1 < r->indices.size(); ++d)
             if (const std::string index = index_in_tile(frame, r->indices[d], step.scope); index != "0")
@@ -168,7 +168,7 @@ void ask_for_runs(const Frame& frame, Lines& out, const Step& step, AxisId colum
 }
 void take_runs(const Frame& frame, Lines& out, const std::vector<const Read*>& runs) {
     for (const Read* r : runs) {
-        const std::string name = run_name(frame, r->array);
+        const std::string name = run_name(frame, r->variable());
         out(fmt::format("float {}[{}];", name, run_columns / 4));
         out(fmt::format("take_run({0}, {0}asked_[own_run_]);", name));
     }
@@ -177,31 +177,31 @@ void take_runs(const Frame& frame, Lines& out, const std::vector<const Read*>& r
 /// Where values of operands and fragments are found by a thread; an operand's dimensions that are not wide have one value.
 void give_values(const Frame& frame, const Step& step, BodyWriter& body, const std::vector<const Read*>& runs = {}) {
     for (const Read* r : step.reads) {
-        if (frame.is_in_registers(r->array)) body.give(r->array, element(frame, step, r->array));
-        if (frame.is_read_by_threads(r->array))
-            body.give_in_memory(r->array, [&frame, &step, &runs](const Read& read) {
+        if (frame.is_in_registers(r->variable())) body.give(r->variable(), element(frame, step, r->variable()));
+        if (frame.is_read_by_threads(r->variable()))
+            body.give_in_memory(r->variable(), [&frame, &step, &runs](const Read& read) {
                 if (any_of(runs, [&](const Read* run) { return run->array == read.array; }))
-                    return BodyWriter::Element{run_name(frame, read.array) + "[2 * i_ + c_]",
+                    return BodyWriter::Element{run_name(frame, read.variable()) + "[2 * i_ + c_]",
                                                inner_axes(frame, read.indices, step.scope)};
-                if (!is_read_by_rows(frame, read.array)) return element_in_memory(frame, read, step.scope);
-                return BodyWriter::Element{row_element(frame, read.array, frame.name(read.array)),
+                if (!is_read_by_rows(frame, read.variable())) return element_in_memory(frame, read, step.scope);
+                return BodyWriter::Element{row_element(frame, read.variable(), frame.name(read.variable())),
                                            {frame.schedule.tensor_axis}};
             });
-        if (!frame.is_operand(r->array)) continue;
-        const Variable& v = frame.variable(r->array);
-        const OperandTile tile = *operand_tile(frame, r->array);
+        if (!frame.is_operand(r->variable())) continue;
+        const Variable& v = frame.variable(r->variable());
+        const OperandTile tile = *operand_tile(frame, r->variable());
         const auto at_dimension = [&](int d) {
             const AxisId axis = running_axis(frame, v.dims[at(d)], step.scope);
             return frame.span(axis, step.scope).tile > 1 ? frame.axis(axis).local : std::string("0");
         };
-        body.give(r->array, fmt::format("operand_value<{}, {}>({}, {}, {}, {})", memory_type(v.memory_type), tile.rows,
-                                        frame.name(r->array), stage_name(frame, r->array), at_dimension(tile.outer),
-                                        at_dimension(tile.inner)));
+        body.give(r->variable(), fmt::format("operand_value<{}, {}>({}, {}, {}, {})", memory_type(v.memory_type),
+                                             tile.rows, frame.name(r->variable()), stage_name(frame, r->variable()),
+                                             at_dimension(tile.outer), at_dimension(tile.inner)));
     }
 }
 
 bool reads_elsewhere(const Frame& frame, const Step& step) {
-    return any_of(step.reads, [&](const Read* r) { return !frame.is_in_registers(r->array); });
+    return any_of(step.reads, [&](const Read* r) { return !frame.is_in_registers(r->variable()); });
 }
 
 /// Every thread gives each of its values of the statement's target the expression's.
@@ -428,7 +428,7 @@ void write_sums_of_rows(const Frame& frame, Lines& out, int scope) {
 void write_correction(const Frame& frame, Lines& out, const Step& step, AxisId columns) {
     const auto& compute = std::get<Compute>(*step.statement);
     if (!compute.carry || adds_in_place(compute)) return;
-    const bool is_lazy = frame.lazy && reads_array(compute.carry, frame.lazy->correction);
+    const bool is_lazy = frame.lazy && reads_variable(compute.carry, frame.lazy->correction);
     if (is_lazy) out.open(fmt::format("if ({})", moves_name(frame)));
     each_value(frame, out, step, columns, compute.carry);
     if (const Step* sum = column_of_ones(frame, step))
@@ -441,9 +441,9 @@ void write_fetches(const Frame& frame, Lines& out) {
     for (const Step& step : frame.steps) {
         if (step.atom < 0) continue;
         for (const Read* r : step.reads) {
-            if (!is_fetched_with_group(frame, step, *r) || contains(written, r->array)) continue;
-            written.push_back(r->array);
-            const Variable& v = frame.variable(r->array);
+            if (!is_fetched_with_group(frame, step, *r) || contains(written, r->variable())) continue;
+            written.push_back(r->variable());
+            const Variable& v = frame.variable(r->variable());
             const std::string& strides = frame.strides.at(v.array);
             std::string tile = frame.memory.at(v.array);
             std::size_t row = 0;

@@ -44,7 +44,7 @@ void add_names(Frame& frame) {
         frame.ahead[p.variable] = frame.names.add(frame.name(p.variable) + "_ahead");
     for (const Step& s : frame.steps)
         for (std::size_t v = 0; s.is_deferred() && v < frame.layouts.size(); ++v)
-            if (const auto id = static_cast<VariableId>(v);
+            if (const auto id = VariableId::of(v);
                 frame.is_view(id) && !frame.before.contains(id) && (variable_of(s) == id || reads(s, id)))
                 frame.before[id] = frame.names.add(frame.name(id) + "_before");
     if (any_of(frame.steps, [&](const Step& s) { return frame.partials(s) > 0; }))

@@ -132,8 +132,8 @@ private:
 
     /// Elements of arrays in memory are read there, where they are exact; those that were gathered themselves lie in their tiles.
     [[nodiscard]] std::string element(const Read& r) const {
-        const Variable& inner = frame_.variable(r.array);
-        const Layout& tile = frame_.layout(r.array);
+        const Variable& inner = frame_.variable(r.variable());
+        const Layout& tile = frame_.layout(r.variable());
         std::string position, there;
         for (std::size_t d = 0; d < r.indices.size(); ++d) {
             const std::string coordinate = index_text(r.indices[d],
@@ -149,7 +149,7 @@ private:
                                           bounds_text(frame_, inner.dims[d], tile.scope).low, tile.strides[d]);
         }
         const std::string value = fmt::format(
-            "static_cast<Index>({}[{}])", inner.gathers.empty() ? frame_.memory.at(inner.array) : frame_.name(r.array),
+            "static_cast<Index>({}[{}])", inner.gathers.empty() ? frame_.memory.at(inner.array) : frame_.name(r.variable()),
             position.empty() ? "0" : position);
         return there.empty() ? value : fmt::format("({} ? {} : nowhere)", there, value);
     }

@@ -181,7 +181,7 @@ private:
         if (frame_.has_bulk_copies())
             out_(fmt::format("[[maybe_unused]] const int {} = uniform(warp_of_thread());", warp_name));
         for (std::size_t v = 0; v < frame_.layouts.size(); ++v)
-            if (const auto id = static_cast<VariableId>(v); !frame_.layouts[v].lives.empty()) {
+            if (const auto id = VariableId::of(v); !frame_.layouts[v].lives.empty()) {
                 if (frame_.is_in_registers(id) && !sum_in_column(frame_, id)) out_(fragment_declaration(frame_, id));
             }
         for (const Step& s : frame_.steps)

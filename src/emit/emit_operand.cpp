@@ -80,7 +80,7 @@ std::string stage_name(const Frame& frame, VariableId variable) { return frame.n
 std::vector<VariableId> operands_of(const ScheduledKernel& kernel) {
     std::vector<VariableId> out;
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
-        if (kernel.is_operand(static_cast<VariableId>(v))) out.push_back(static_cast<VariableId>(v));
+        if (kernel.is_operand(VariableId::of(v))) out.push_back(VariableId::of(v));
     return out;
 }
 

@@ -39,7 +39,7 @@ void write_variable_pointers(const Frame& frame, Lines& out) {
         out(fmt::format("real* const {} = base + {};  // of {} warps", frame.partials_name, frame.partials_offset,
                         frame.schedule.warps.value));
     for (std::size_t v = 0; v < frame.layouts.size(); ++v) {
-        const auto id = static_cast<VariableId>(v);
+        const auto id = VariableId::of(v);
         const Layout& l = frame.layouts[v];
         const int inner = frame.place(id).innermost;
         if (!frame.is_held(id)) continue;

@@ -18,7 +18,7 @@ bool outlasts_a_turn(const Frame& frame, const MatrixProduct& product) {
         return any_of(l.body, [&](const Node& node) {
             const auto* settle = std::get_if<Settle>(&node);
             return settle && any_of(settle->frees, [&](const Freed& freed) {
-                       return freed.ahead < 0 && freed.operand == product.b->array;
+                       return freed.ahead < 0 && freed.operand == product.b->variable();
                    });
         });
     });
@@ -84,7 +84,7 @@ std::string instruction_text(const Product& p) {
 /// The descriptor of an operand for step k_ of the product (PTX ISA, wgmma matrix descriptor). Rows of 128 bytes along k: a step goes
 /// along the row, and from panel to panel. Along m or n: a step goes down by as many rows as the instruction is deep.
 std::string descriptor(const Frame& frame, const Product& p, const Read& r, bool is_a) {
-    const OperandTile tile = *operand_tile(frame, r.array);
+    const OperandTile tile = *operand_tile(frame, r.variable());
     const bool along_k = is_a ? p.a_along_k : p.b_along_k;
     const std::int64_t deep = p.deep * bytes(p.type), steps = operand_row_bytes / deep;
     std::string offset;
@@ -96,12 +96,12 @@ std::string descriptor(const Frame& frame, const Product& p, const Read& r, bool
         offset = fmt::format("k_ / {0} * {1} + k_ % {0} * {2}", steps, tile.panel_bytes(), deep);
     // What moves the operand leaves the ones behind its panel where they are.
     return fmt::format("{}({}_at_, {}, {})", !is_a && p.has_ones ? "matrix_descriptor_before" : "matrix_descriptor",
-                       frame.name(r.array), offset, operand_alignment);
+                       frame.name(r.variable()), offset, operand_alignment);
 }
 
 /// What the descriptors of an operand have in common.
 void declare_word(const Frame& frame, Lines& out, const Product& p, const Read& r, bool is_a) {
-    const OperandTile tile = *operand_tile(frame, r.array);
+    const OperandTile tile = *operand_tile(frame, r.variable());
     const bool along_k = is_a ? p.a_along_k : p.b_along_k;
     std::string own;
     // Each group of warps that runs the instruction has its own rows of A.
@@ -115,14 +115,14 @@ void declare_word(const Frame& frame, Lines& out, const Product& p, const Read& 
     if (!is_a && p.has_ones)
         return out(fmt::format(
             "const unsigned {0}_at_ = matrix_word_before(shared_address({0}) + {1}{2}, shared_address({3}));",
-            frame.name(r.array), stage_name(frame, r.array), own, ones_name(p.type)));
-    out(fmt::format("const unsigned {0}_at_ = matrix_word(shared_address({0}) + {1}{2}, {3});", frame.name(r.array),
-                    stage_name(frame, r.array), own, along_k ? 16 : tile.panel_bytes()));
+            frame.name(r.variable()), stage_name(frame, r.variable()), own, ones_name(p.type)));
+    out(fmt::format("const unsigned {0}_at_ = matrix_word(shared_address({0}) + {1}{2}, {3});",
+                    frame.name(r.variable()), stage_name(frame, r.variable()), own, along_k ? 16 : tile.panel_bytes()));
 }
 
 /// The fragments of A in registers, rounded, two neighbours in each: those of step k_ at i_.
 std::string packed(const Frame& frame, const Product& p, int scope) {
-    const std::string from = frame.name(p.a->array);
+    const std::string from = frame.name(p.a->variable());
     // Past the tile's end the other operand has zeros, which infinities must not meet.
     const bool padded = frame.span(p.k, scope).ragged || frame.span(p.k, scope).tile != columns_of(frame, p.k, scope);
     const auto value = [&](int c) {
@@ -135,7 +135,8 @@ std::string packed(const Frame& frame, const Product& p, int scope) {
 }
 
 void declare_address(const Frame& frame, Lines& out, const Read& r) {
-    out(fmt::format("const unsigned {0}_at_ = shared_address({0}) + {1};", frame.name(r.array), stage_name(frame, r.array)));
+    out(fmt::format("const unsigned {0}_at_ = shared_address({0}) + {1};", frame.name(r.variable()),
+                    stage_name(frame, r.variable())));
 }
 
 std::string rounded_name(const Frame& frame, VariableId id) { return frame.name(id) + "_rounded_"; }
@@ -144,8 +145,8 @@ std::string rounded_name(const Frame& frame, VariableId id) { return frame.name(
 void write_together(const Frame& frame, Lines& out, const Product& p, int scope) {
     std::string a, a_registers = "a_";
     if (p.a_in_registers) {
-        if (is_rounded_ahead(frame, p.a->array)) {
-            a_registers = rounded_name(frame, p.a->array);
+        if (is_rounded_ahead(frame, p.a->variable())) {
+            a_registers = rounded_name(frame, p.a->variable());
         } else {
             out(fmt::format("unsigned a_[{}];", 4 * p.steps));
             out(fmt::format("EACH(k_, {}) EACH(i_, 4) a_[4 * k_ + i_] = {};", p.steps, packed(frame, p, scope)));
@@ -168,10 +169,11 @@ void write_together(const Frame& frame, Lines& out, const Product& p, int scope)
 /// stand in neighbouring registers, B's two beside each other, as both lie when k is contiguous.
 std::string matrices(const Frame& frame, const Product& p, const Read& r, bool is_a, const std::string& across,
                      const std::string& lane) {
-    const OperandTile tile = *operand_tile(frame, r.array);
+    const OperandTile tile = *operand_tile(frame, r.variable());
     const bool along_k = is_a ? p.a_along_k : p.b_along_k;
-    return fmt::format("load_matrices<{}, {}>({}, {}_at_, {}, {}, {}{});", is_a == along_k, !along_k, is_a ? "a_" : "b_",
-                       frame.name(r.array), tile.panel_bytes(), along_k ? "16 * " + across : fmt::format("{} * k_", p.deep),
+    return fmt::format("load_matrices<{}, {}>({}, {}_at_, {}, {}, {}{});", is_a == along_k, !along_k,
+                       is_a ? "a_" : "b_", frame.name(r.variable()), tile.panel_bytes(),
+                       along_k ? "16 * " + across : fmt::format("{} * k_", p.deep),
                        along_k ? "2 * k_" : "2 * " + across, lane);
 }
 
@@ -238,7 +240,7 @@ const Step& product_of(const Frame& frame, VariableId id) {
     return *find_if(frame.steps, [&](const Step& s) {
         if (s.atom < 0 || frame.atom(s).kind != AtomKind::matrix) return false;
         const auto product = matrix_product(frame, s);
-        return product->a_in_registers && product->a->array == id;
+        return product->a_in_registers && product->a->variable() == id;
     });
 }
 

@@ -45,8 +45,7 @@ int choose_cluster(KernelSchedule& schedule, const CandidateSchedules& schedules
         least = time;
         std::vector<std::string> shared;
         for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
-            if (const auto id = static_cast<VariableId>(v); cluster_part(kernel, id))
-                shared.push_back(kernel.variable(id).name);
+            if (const auto id = VariableId::of(v); cluster_part(kernel, id)) shared.push_back(kernel.variable(id).name);
         joined.cluster.reason = fmt::format("{} once for {} blocks; each by itself is {}", join(shared, ", "), tried,
                                             time_change(seconds / time));
         schedule.cluster_axis = axis, schedule.cluster = std::move(joined.cluster);

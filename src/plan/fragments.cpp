@@ -66,7 +66,7 @@ struct SharedBytes {
 SharedBytes shared_bytes(ScheduledKernel& kernel) {
     SharedBytes out{.share = kernel.unit.share_bytes, .others = ones_bytes(kernel)};
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
-        const auto id = static_cast<VariableId>(v);
+        const auto id = VariableId::of(v);
         const Place& place = kernel.place(id);
         out.boxes += place.boxes * kernel.schedule.warps.value * box_bytes;
         if (kernel.is_operand(id)) {
@@ -191,7 +191,7 @@ void choose_stages(ScheduledKernel& kernel) {
     const auto stages = static_cast<int>(
         std::clamp<std::int64_t>(std::min(fit, chunks), 1, only_adds ? most_stages_of_products : most_stages));
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
-        if (kernel.is_operand(static_cast<VariableId>(v)) && kernel.layouts[v].scope > 0 && !kernel.schedule.places[v].by_hand)
+        if (kernel.is_operand(VariableId::of(v)) && kernel.layouts[v].scope > 0 && !kernel.schedule.places[v].by_hand)
             kernel.schedule.places[v].stages = stages;
 }
 
@@ -199,7 +199,7 @@ void choose_boxes(ScheduledKernel& kernel) {
     std::int64_t left = shared_bytes(kernel).left();
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
         Place& place = kernel.schedule.places[v];
-        const auto boxes = stored_boxes(kernel, static_cast<VariableId>(v));
+        const auto boxes = stored_boxes(kernel, VariableId::of(v));
         if (place.by_hand || !boxes) continue;
         // A row of boxes comes round to the same box in every tile.
         std::int64_t n = std::min(boxes->count, most_boxes);
@@ -215,7 +215,7 @@ void choose_group_stages(ScheduledKernel& kernel) {
     std::vector<Place*> once, repeated, stored;  // what is loaded once a group, in loops, and stored by boxes
     std::int64_t needed = 0;
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
-        const auto id = static_cast<VariableId>(v);
+        const auto id = VariableId::of(v);
         Place& place = kernel.schedule.places[v];
         if (kernel.is_operand(id)) (kernel.layouts[v].scope == 0 ? once : repeated).push_back(&place);
         if (kernel.is_operand(id) && kernel.layouts[v].scope == 0) needed += operand_bytes(kernel, id);

@@ -15,7 +15,7 @@ std::int64_t reads_of_value(const ScheduledKernel& kernel, VariableId v, std::in
         const auto* compute = std::get_if<Compute>(step.statement);
         if (!compute) continue;
         for (const Read* r : step.reads) {
-            if (r->array != v) continue;
+            if (r->variable() != v) continue;
             std::vector<AxisId> axes = target_axes(kernel.variable(compute->variable));
             append(axes, compute->reduce_axes);
             std::int64_t here = 1;
@@ -94,7 +94,7 @@ bool is_better_in_place(ScheduledKernel& kernel, VariableId id) {
 void choose_places(ScheduledKernel& kernel) {
     const std::vector<bool> local = in_one_run(kernel);
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
-        const auto id = static_cast<VariableId>(v);
+        const auto id = VariableId::of(v);
         Place& place = kernel.schedule.places[v];
         if (place.by_hand || place.holding == Holding::registers || place.holding == Holding::operand) continue;
         if (may_be_view(kernel, id) &&

@@ -14,6 +14,12 @@
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 
+template <class Kind>
+struct nlohmann::adl_serializer<napkin::Id<Kind>> {
+    static void to_json(json& j, napkin::Id<Kind> id) { j = id.place(); }
+    static void from_json(const json& j, napkin::Id<Kind>& id) { id = napkin::Id<Kind>::of(j.get<int>()); }
+};
+
 namespace napkin {
 
 // Every field, by its name. Ids are numbers: the same code gives the same ones to the same diagram.

@@ -79,7 +79,7 @@ void fetch_rows_ahead(ScheduledKernel& kernel) {
     for (const Step& step : kernel.steps) {
         if (step.atom < 0) continue;
         for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
-            const auto id = static_cast<VariableId>(v);
+            const auto id = VariableId::of(v);
             if (!kernel.is_view(id) || !reads(step, id)) continue;
             const bool is_given = any_of(chosen, [&](const Prefetch& p) { return p.variable == id; });
             if (is_given || !rows_share_pages(kernel, id, step)) continue;
@@ -116,7 +116,7 @@ int choose_prefetches(ScheduledKernel& kernel, const Simulator& model, std::int6
     }
     for (const Prefetch& p : chosen) held += bytes_ahead(kernel, p);
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
-        const auto id = static_cast<VariableId>(v);
+        const auto id = VariableId::of(v);
         if (any_of(chosen, [&](const Prefetch& p) { return p.variable == id; })) continue;
         std::optional<Prefetch> found;
         double fastest = best;
@@ -150,7 +150,7 @@ void choose_caches(ScheduledKernel& kernel, const Machine& machine) {
     if (kernel.in_blocks() || machine.levels.size() < 3) return;
     double own = 0, ahead = 0, others = static_cast<double>(kernel.arena_bytes());
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
-        const auto id = static_cast<VariableId>(v);
+        const auto id = VariableId::of(v);
         // What is stored past the caches is in none of them.
         if (!kernel.is_view(id) || kernel.place(id).non_temporal) continue;
         const bool is_fetched = any_of(kernel.schedule.prefetches, [&](const Prefetch& p) {

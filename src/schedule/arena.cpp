@@ -100,8 +100,7 @@ void shape_operand(ScheduledKernel& kernel, VariableId id) {
 class StayingTiles {
 public:
     explicit StayingTiles(ScheduledKernel& kernel) : kernel_(kernel), is_there_(kernel.layouts.size(), false) {
-        for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
-            may_stay_.push_back(is_fixed(static_cast<VariableId>(v)));
+        for (std::size_t v = 0; v < kernel.layouts.size(); ++v) may_stay_.push_back(is_fixed(VariableId::of(v)));
         walk(kernel.body, true);
     }
 
@@ -158,8 +157,7 @@ public:
         walk(kernel.body);
         // Operands are copied in ahead of the loop that reads them.
         for (std::size_t v = 0; v < kernel_.layouts.size(); ++v)
-            if (kernel_.is_operand(static_cast<VariableId>(v)))
-                kernel_.layouts[v].lives = {{0, std::max(0, position_ - 1)}};
+            if (kernel_.is_operand(VariableId::of(v))) kernel_.layouts[v].lives = {{0, std::max(0, position_ - 1)}};
         // What is deferred reads in the next group what this one left.
         for (const Step& step : kernel_.steps)
             for (const Read* r : step.reads)
@@ -207,11 +205,11 @@ private:
         if (const auto* store = std::get_if<Store>(&s)) touch(store->variable);
         if (const auto* init = std::get_if<Init>(&s)) begin(init->variable);
         if (const auto* compute = std::get_if<Compute>(&s)) {
-            for (const Read* r : step.reads) read(r->array);
+            for (const Read* r : step.reads) read(r->variable());
             if (is_made_anew(step)) repeats_.back().anew[at(compute->variable)] = true, begin(compute->variable);
             define(compute->variable);
             touch(compute->variable);
-            for (const Read* r : step.reads) touch(r->array);
+            for (const Read* r : step.reads) touch(r->variable());
         }
         // Its result is none of what the core holds: it goes out as it is computed.
         if (step.deferred >= 0) kernel_.steps[at(step.deferred)].position = position_;
@@ -283,23 +281,23 @@ VariableId overwritten(const ScheduledKernel& kernel, VariableId variable) {
                 for (const Read* r : step.reads) f(*compute, *r);
     };
     for_each_read_then([&](const Compute& compute, const Read& r) {
-        const Layout& l = kernel.layout(r.array);
+        const Layout& l = kernel.layout(r.variable());
         const bool one_life = l.lives.size() == 1 && target.lives.size() == 1;
         const bool is_map = one_life && compute.variable == variable && !compute.reduce && !compute.carry &&
-                            r.array != variable;
-        const bool alike = kernel.is_whole(r.array) == kernel.is_whole(variable) && !kernel.is_view(r.array) &&
-                           l.count == target.count && l.strides == target.strides &&
+                            r.variable() != variable;
+        const bool alike = kernel.is_whole(r.variable()) == kernel.is_whole(variable) &&
+                           !kernel.is_view(r.variable()) && l.count == target.count && l.strides == target.strides &&
                            l.panel_stride == target.panel_stride &&
-                           kernel.variable(r.array).dims == kernel.variable(variable).dims &&
-                           kernel.place(r.array).holding == kernel.place(variable).holding;
-        if (found < 0 && is_map && alike && l.lives.back().last == target.lives.front().first) found = r.array;
+                           kernel.variable(r.variable()).dims == kernel.variable(variable).dims &&
+                           kernel.place(r.variable()).holding == kernel.place(variable).holding;
+        if (found < 0 && is_map && alike && l.lives.back().last == target.lives.front().first) found = r.variable();
     });
     if (found < 0) return -1;
     bool alone = true;
     for_each_read_then([&](const Compute& compute, const Read& r) {
-        if (r.array == found) alone &= compute.variable == variable && r.indices == kernel.variable(found).dims;
+        if (r.variable() == found) alone &= compute.variable == variable && r.indices == kernel.variable(found).dims;
     });
-    return alone ? found : -1;
+    return alone ? found : VariableId();
 }
 
 /// First fit in order of first use, behind what is placed already. Integers and real numbers never share memory.
@@ -310,7 +308,7 @@ void place(ScheduledKernel& kernel, bool whole) {
     };
     const auto cells = [&](const Layout& layout) { return layout.count * kernel.cell_values(whole); };
     std::vector<VariableId> variables(kernel.layouts.size());
-    iota(variables, 0);
+    iota(variables, VariableId(0));
     std::erase_if(variables, [&](VariableId v) { return !kernel.is_held(v) || kernel.is_whole(v) != whole; });
     stable_sort(variables, [&](VariableId a, VariableId b) {
         return kernel.layout(a).lives.front().first < kernel.layout(b).lives.front().first;
@@ -358,7 +356,7 @@ void count_held(ScheduledKernel& kernel) {
     for (const Step& step : kernel.steps) in_arena.push_back(kernel.partials(step));
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
         const Layout& l = kernel.layouts[v];
-        const auto id = static_cast<VariableId>(v);
+        const auto id = VariableId::of(v);
         if (l.lives.empty() || kernel.is_in_registers(id)) continue;
         std::vector<std::int64_t>& held = kernel.is_held(id) ? in_arena : in_place;
         const std::int64_t values = l.tile * kernel.cell_values(kernel.is_whole(id));
@@ -388,7 +386,7 @@ std::int64_t overshoot(const ScheduledKernel& kernel) {
                 for (const auto& [axis, c] : r->indices[d].affine()->terms) {
                     const std::int64_t tile = kernel.span(axis, step.scope).tile;
                     const std::int64_t past = round_up(tile, kernel.block_size(kernel.atom(step), axis)) - tile;
-                    if (c > 0) padding += c * kernel.layout(r->array).strides[d] * past;
+                    if (c > 0) padding += c * kernel.layout(r->variable()).strides[d] * past;
                 }
             }
             room = std::max(room, padding + kernel.lanes);
@@ -436,7 +434,7 @@ std::int64_t num_barriers(const ScheduledKernel& kernel) {
     std::int64_t barriers = 0;
     if (!kernel.has_bulk_copies()) return 0;
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
-        if (kernel.is_operand(static_cast<VariableId>(v))) barriers += kernel.schedule.places[v].stages;
+        if (kernel.is_operand(VariableId::of(v))) barriers += kernel.schedule.places[v].stages;
     return kernel.copying_role() ? 2 * barriers : barriers;
 }
 
@@ -457,12 +455,12 @@ void shape(ScheduledKernel& kernel, VariableId id) {
 }
 
 void apply_places(ScheduledKernel& kernel) {
-    for (std::size_t v = 0; v < kernel.layouts.size(); ++v) shape(kernel, static_cast<VariableId>(v));
+    for (std::size_t v = 0; v < kernel.layouts.size(); ++v) shape(kernel, VariableId::of(v));
     const auto with_views = [&](const std::vector<ArrayId>& arrays) {
         std::vector<bool> found(arrays.size(), false);
         for (std::size_t i = 0; i < arrays.size(); ++i)
             for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
-                if (const auto id = static_cast<VariableId>(v);
+                if (const auto id = VariableId::of(v);
                     ((kernel.is_view(id) && !kernel.is_read_by_threads(id) && !kernel.facts(id).is_only_looked_up) ||
                      kernel.is_operand(id) || kernel.is_boxed(id)) &&
                     kernel.kernel->variables[v].array == arrays[i])

@@ -174,7 +174,8 @@ private:
     void run_again(const Step& weights) {
         for (const int again : kernel_.lazy->again)
             for (const Read* r : kernel_.step(again).reads)
-                if (kernel_.is_operand(r->array)) add(Event::read, r->array, turn_of(r->array, weights.ahead));
+                if (kernel_.is_operand(r->variable()))
+                    add(Event::read, r->variable(), turn_of(r->variable(), weights.ahead));
     }
 
     void loop(const LoopRef& ref) {
@@ -243,7 +244,7 @@ public:
                                                                 : Tracer(kernel, touches, turns, w).run());
         if (kernel.in_cluster() && kernel.copying_role()) {
             for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
-                if (cluster_part(kernel, static_cast<VariableId>(v))) shared_.push_back(static_cast<VariableId>(v));
+                if (cluster_part(kernel, VariableId::of(v))) shared_.push_back(VariableId::of(v));
             traces_.resize(most_blocks * block_warps);
             std::copy_n(traces_.begin(), block_warps, traces_.begin() + block_warps);
         }

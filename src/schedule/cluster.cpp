@@ -25,7 +25,7 @@ std::optional<ClusterPart> part_of(const ScheduledKernel& kernel, VariableId id,
 
 bool shares(const ScheduledKernel& kernel, AxisId axis, std::int64_t blocks) {
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
-        if (const auto id = static_cast<VariableId>(v);
+        if (const auto id = VariableId::of(v);
             kernel.is_operand(id) && !carries(kernel.variable(id), axis) && part_of(kernel, id, blocks))
             return true;
     return false;

@@ -11,7 +11,7 @@ namespace {
 
 /// An operand whose columns begin at another place for each part: at a row of the swizzle's pattern, or at a panel of columns.
 bool begins_at_parts(const ScheduledKernel& kernel, const MatrixProduct& product, const Step& step, std::int64_t columns) {
-    const auto tile = operand_tile(kernel, product.b->array);
+    const auto tile = operand_tile(kernel, product.b->variable());
     const bool is_along_k = running_axis(kernel, product.b->indices.back(), step.scope) == product.k;
     return tile && (is_along_k ? columns * operand_row_bytes % operand_alignment == 0 : columns % tile->width == 0);
 }
@@ -65,7 +65,7 @@ private:
             if (product->n != axis || !begins_at_parts(k_, *product, step, out_.columns))
                 return fmt::format("the operand of {} has no parts of {} columns", name(number), out_.columns);
         } else if (k_.atom(step).kind != AtomKind::fragment ||
-                   any_of(step.reads, [&](const Read* r) { return k_.is_operand(r->array); })) {
+                   any_of(step.reads, [&](const Read* r) { return k_.is_operand(r->variable()); })) {
             return fmt::format("{} is no map of columns in registers", name(number));
         }
         out_.steps.push_back(number);

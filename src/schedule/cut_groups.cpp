@@ -44,8 +44,8 @@ std::string why_no_merge_of_threads(const ScheduledKernel& k) {
         std::string other;
         visit(merge.given, [&](const Expr& node) {
             const auto* r = as<Read>(node);
-            if (!r || !is_in_part(r->array)) return;
-            const VariableId of = variable_in_part(r->array);
+            if (!r || !is_in_part(r->variable())) return;
+            const VariableId of = variable_in_part(r->variable());
             if (of != merge.state && column_axis(k, of) >= 0) other = k.variable(of).name;
         });
         if (!other.empty())

@@ -70,7 +70,7 @@ std::optional<DType> rounded_by_all(const ScheduledKernel& kernel, const Step& s
         if (reader.atom < 0 || &reader == &step || !reads(reader, compute.variable)) continue;
         const auto& of_reader = std::get<Compute>(*reader.statement);
         const auto product = kernel.atom(reader).kind == AtomKind::matrix ? matrix_product(kernel, reader) : std::nullopt;
-        if (product && product->a_in_registers && product->a->array == compute.variable) {
+        if (product && product->a_in_registers && product->a->variable() == compute.variable) {
             if (!type || epsilon(product->type) < epsilon(*type)) type = product->type;
         } else if (of_reader.reduce != ReduceOp::sum || !as<Read>(of_reader.body) ||
                    !why_apart_from_products(kernel, reader).empty()) {

@@ -29,14 +29,14 @@ bool is_kept_by_threads(const ScheduledKernel& kernel, VariableId id) {
     }
     if (!sum || sum->scope == 0 || kernel.atom(*sum).kind != AtomKind::fragment) return false;
     const auto& compute = std::get<Compute>(*sum->statement);
-    if (compute.reduce != ReduceOp::sum || !compute.carry || reads_array(compute.body, id)) return false;
+    if (compute.reduce != ReduceOp::sum || !compute.carry || reads_variable(compute.body, id)) return false;
     const auto* factors = as<Binary>(compute.carry);
     const auto is_own = [&](const Expr& e) {
         const auto* r = as<Read>(e);
-        return r && r->array == id;
+        return r && r->variable() == id;
     };
-    const bool follows = is_own(compute.carry) ||
-                         (factors && factors->op == BinaryOp::mul && is_own(factors->a) && !reads_array(factors->b, id));
+    const bool follows = is_own(compute.carry) || (factors && factors->op == BinaryOp::mul && is_own(factors->a) &&
+                                                   !reads_variable(factors->b, id));
     const bool has_columns = any_of(compute.reduce_axes, [&](AxisId axis) {
         return axis != kernel.schedule.tensor_axis && kernel.span(axis, sum->scope).tile > 1;
     });
@@ -56,7 +56,7 @@ std::int64_t most_registers(const ScheduledKernel& kernel) {
     for (const Step& step : kernel.steps) {
         std::int64_t held = 0;
         for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
-            const auto id = static_cast<VariableId>(v);
+            const auto id = VariableId::of(v);
             if (!kernel.is_in_registers(id)) continue;
             // What dies here gives its registers to what is made of it, value by value.
             const auto& lives = kernel.layouts[v].lives;
@@ -69,10 +69,10 @@ std::int64_t most_registers(const ScheduledKernel& kernel) {
         if (step.atom >= 0 && kernel.atom(step).kind == AtomKind::matrix)
             // An operand that lives on is rounded into registers of its own; what dies here gives its own for that.
             if (const auto product = matrix_product(kernel, step); product && product->a_in_registers) {
-                const auto& lives = kernel.layout(product->a->array).lives;
+                const auto& lives = kernel.layout(product->a->variable()).lives;
                 if (!rounded[at(product->a->array)] &&
                     none_of(lives, [&](const Life& l) { return l.last == step.position; }))
-                    held += fragment_registers(kernel, product->a->array) / 2;
+                    held += fragment_registers(kernel, product->a->variable()) / 2;
             }
         most = std::max(most, held);
     }

@@ -169,10 +169,11 @@ bool is_read_in_runs(const ScheduledKernel& kernel, const Step& step, const Read
     const auto& compute = std::get<Compute>(*step.statement);
     const AxisId columns = columns_of_statement(kernel, step), rows = kernel.schedule.tensor_axis;
     if (columns < 0 || column_axis(kernel, compute.variable) < 0 || kernel.runs_in_parts(step)) return false;
-    if (!kernel.is_read_by_threads(read.array) || kernel.is_whole(read.array) || is_read_by_rows(kernel, read.array))
+    if (!kernel.is_read_by_threads(read.variable()) || kernel.is_whole(read.variable()) ||
+        is_read_by_rows(kernel, read.variable()))
         return false;
-    if (read.indices != kernel.variable(read.array).dims) return false;
-    const DType type = kernel.variable(read.array).memory_type;
+    if (read.indices != kernel.variable(read.variable()).dims) return false;
+    const DType type = kernel.variable(read.variable()).memory_type;
     if (type != DType::bf16 && type != DType::f16 && type != DType::f32) return false;
     const std::vector<Index> outer(read.indices.begin(), read.indices.end() - 1);
     const std::vector<AxisId> wide = inner_axes(kernel, outer, step.scope);
@@ -234,7 +235,7 @@ RowFactors with_row_factors_together(const ScheduledKernel& kernel, const Expr& 
     if (columns < 0) return out;
     const auto is_of_row = [&](const Expr& e) {
         const auto* r = as<Read>(e);
-        return r && kernel.is_read_by_threads(r->array) && !contains(inner_axes(kernel, r->indices, scope), columns);
+        return r && kernel.is_read_by_threads(r->variable()) && !contains(inner_axes(kernel, r->indices, scope), columns);
     };
     out.expression = transform(value, [&](const Expr& node) {
         const auto* outer = as<Binary>(node);
@@ -269,7 +270,7 @@ MaskForm in_arrays(const ScheduledKernel& kernel, MaskForm form) {
     for (Expr* e : {&form.plus, &form.minus})
         if (*e) {
             const auto* r = as<Read>(*e);
-            *e = read(kernel.variable(r->array).array, r->indices);
+            *e = read(kernel.variable(r->variable()).array, r->indices);
         }
     return form;
 }

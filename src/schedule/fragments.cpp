@@ -140,7 +140,7 @@ private:
             if (!product) continue;
             out_.atoms[at(step.atom)] = AtomKind::matrix;
             for (const Read* r : {product->a, product->b})
-                if (!computed_[at(r->array)]) operands_.insert(r->array);
+                if (!computed_[at(r->variable())]) operands_.insert(r->variable());
         }
         if (!contains(out_.atoms, AtomKind::matrix))
             return fmt::format("no statement is a product that an instruction of the unit takes, with rows along {}", axis);
@@ -164,7 +164,7 @@ private:
                 return fmt::format("{} is loaded in two loops", name(load->variable));
         }
         for (std::size_t v = 0; v < computed_.size(); ++v) {
-            const auto id = static_cast<VariableId>(v);
+            const auto id = VariableId::of(v);
             if (operands_.contains(id)) out_.places[v] = Holding::operand;
             if (computed_[v]) out_.places[v] = Holding::registers;
             if (computed_[v] && !has_fragments(id)) return fmt::format("{} has no values along {}", name(id), axis);
@@ -198,8 +198,8 @@ private:
     [[nodiscard]] bool reads_fragments(const Step& step) const {
         return all_of(step.reads, [&](const Read* r) {
             if (!computed_[at(r->array)]) return true;
-            return r->indices == kernel_.variable(r->array).dims && has_fragments(r->array) &&
-                   kernel_.layout(r->array).scope <= step.scope;
+            return r->indices == kernel_.variable(r->variable()).dims && has_fragments(r->variable()) &&
+                   kernel_.layout(r->variable()).scope <= step.scope;
         });
     }
 
@@ -217,7 +217,7 @@ private:
             add(axis);
         }
         for (const Read* r : step.reads) {
-            if (operands_.contains(r->array) && !reads_operand(*r, step.scope)) return false;
+            if (operands_.contains(r->variable()) && !reads_operand(*r, step.scope)) return false;
             for (const Index& index : r->indices) {
                 if (index.is_gathered()) return false;
                 for (const AxisId axis : index.axes()) add(axis);
@@ -228,8 +228,8 @@ private:
 
     /// Rows and columns are the tile's, whichever lie beside each other.
     [[nodiscard]] bool reads_operand(const Read& r, int scope) const {
-        return r.indices == kernel_.variable(r.array).dims && runs_along(kernel_, r, row_, scope) &&
-               kernel_.layout(r.array).scope <= scope;
+        return r.indices == kernel_.variable(r.variable()).dims && runs_along(kernel_, r, row_, scope) &&
+               kernel_.layout(r.variable()).scope <= scope;
     }
 
     const ScheduledKernel& kernel_;
@@ -276,11 +276,11 @@ std::optional<MatrixProduct> product_of_threads(const ScheduledKernel& kernel, c
         return std::nullopt;
 
     out.adds = compute->carry != nullptr;
-    out.type = kernel.variable(out.b->array).memory_type;
-    if (!is_loaded(kernel, out.b->array) || !operand_tile(kernel, out.b->array)) return std::nullopt;
-    out.a_in_registers = !is_loaded(kernel, out.a->array);
+    out.type = kernel.variable(out.b->variable()).memory_type;
+    if (!is_loaded(kernel, out.b->variable()) || !operand_tile(kernel, out.b->variable())) return std::nullopt;
+    out.a_in_registers = !is_loaded(kernel, out.a->variable());
     if (!out.a_in_registers &&
-        (kernel.variable(out.a->array).memory_type != out.type || !operand_tile(kernel, out.a->array)))
+        (kernel.variable(out.a->variable()).memory_type != out.type || !operand_tile(kernel, out.a->variable())))
         return std::nullopt;
     // Only rows of 16-bit values are read along either dimension, and fragments become operands as they are.
     const auto is_along_k = [&](const Read& r) { return running_axis(kernel, r.indices.back(), step.scope) == out.k; };
@@ -288,7 +288,8 @@ std::optional<MatrixProduct> product_of_threads(const ScheduledKernel& kernel, c
     if (!is_16_bit && (out.a_in_registers || !is_along_k(*out.a) || !is_along_k(*out.b))) return std::nullopt;
 
     // bf16 has the range of what is computed, f16 has not.
-    if (out.a_in_registers && out.type == DType::f16 && !AtMostOne(kernel).variable(out.a->array)) return std::nullopt;
+    if (out.a_in_registers && out.type == DType::f16 && !AtMostOne(kernel).variable(out.a->variable()))
+        return std::nullopt;
 
     const Span& span = kernel.span(out.k, step.scope);
     // Behind a part of the axis lie values of the next one, as they do where the axis itself runs through a part of a dimension.

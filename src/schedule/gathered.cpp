@@ -6,7 +6,7 @@ namespace napkin {
 
 std::size_t GatheredCopy::depth(std::size_t d) const {
     std::size_t depth = loops.size();
-    while (depth > 0 && !source[d].depends_on(static_cast<AxisId>(loops[depth - 1]))) --depth;
+    while (depth > 0 && !source[d].depends_on(AxisId::of(loops[depth - 1]))) --depth;
     return depth;
 }
 
@@ -14,7 +14,7 @@ bool lies_in_one_block(const ScheduledKernel& kernel, VariableId id) {
     const Variable& variable = kernel.variable(id);
     const std::vector<Index>& source = kernel.facts(id).source;
     for (std::size_t p = 0; p < variable.dims.size(); ++p) {
-        const auto is_it = [&](const Index& i) { return i.is_axis(static_cast<AxisId>(p)); };
+        const auto is_it = [&](const Index& i) { return i.is_axis(AxisId::of(p)); };
         if (any_of(source, is_it)) continue;
         const AxisId axis = variable.dims[p].single_axis();
         if (axis < 0 || kernel.span(axis, kernel.layout(id).scope).padded > 1) return false;

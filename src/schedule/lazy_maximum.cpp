@@ -43,7 +43,7 @@ public:
 
     [[nodiscard]] std::optional<Drift> of(const Expr& e) const {
         if (const auto* r = as<Read>(e)) {
-            return value_or(known_, r->array, Drift{});
+            return value_or(known_, r->variable(), Drift{});
         }
         if (const auto* u = as<Unary>(e)) return of(*u);
         if (const auto* b = as<Binary>(e)) return of(*b);
@@ -136,7 +136,7 @@ private:
     [[nodiscard]] const Compute& compute(int step) const { return std::get<Compute>(*k_.step(step).statement); }
     [[nodiscard]] bool is_read(const Expr& e, VariableId id) const {
         const auto* r = as<Read>(e);
-        return r && r->array == id;
+        return r && r->variable() == id;
     }
     [[nodiscard]] const std::string& name(VariableId id) const { return k_.variable(id).name; }
     [[nodiscard]] bool is_map(int step) const { return !compute(step).reduce && !compute(step).carry; }
@@ -227,7 +227,7 @@ private:
         if (is_read(e, w)) return true;
         const auto* b = as<Binary>(e);
         if (!b || (b->op != BinaryOp::mul && b->op != BinaryOp::div)) return false;
-        const bool in_a = reads_array(b->a, w), in_b = reads_array(b->b, w);
+        const bool in_a = reads_variable(b->a, w), in_b = reads_variable(b->b, w);
         return in_a != in_b && (in_a ? is_linear(b->a, w) : b->op == BinaryOp::mul && is_linear(b->b, w));
     }
 
@@ -235,7 +235,7 @@ private:
     std::string find_again() {
         std::vector<VariableId> wanted;
         const auto want = [&](int step) {
-            for (const Read* r : k_.step(step).reads) wanted.push_back(r->array);
+            for (const Read* r : k_.step(step).reads) wanted.push_back(r->variable());
         };
         want(found_.weights);
         const int ahead = k_.step(found_.weights).ahead;
@@ -337,7 +337,7 @@ std::variant<LazyMaximum, std::string> lazy_maximum(const ScheduledKernel& kerne
 
 bool LazyMaximum::is_corrected(const Step& step) const {
     const auto* compute = std::get_if<Compute>(step.statement);
-    return compute && compute->carry && reads_array(compute->carry, correction);
+    return compute && compute->carry && reads_variable(compute->carry, correction);
 }
 
 bool moves_by_position(const ScheduledKernel& kernel, const LazyMaximum& lazy) {

@@ -18,7 +18,7 @@ const Compute& compute_of(const ScheduledKernel& kernel, int step) {
 
 /// Reads each element in the panel in which it is computed.
 bool reads_in_panel(const ScheduledKernel& kernel, const Read& r) {
-    const Variable& v = kernel.variable(r.array);
+    const Variable& v = kernel.variable(r.variable());
     const AxisId axis = kernel.schedule.vector_axis;
     for (std::size_t d = 0; d < r.indices.size(); ++d)
         if (v.dims[d].depends_on(axis) ? !(r.indices[d].is_axis(axis) && v.dims[d] == r.indices[d])
@@ -47,7 +47,7 @@ private:
                 for (const int s : run->steps) {
                     const auto& compute = std::get<Compute>(*kernel_.step(s).statement);
                     for (const Read* r : kernel_.step(s).reads)
-                        if (!contains(defined, r->array)) early_[at(r->array)] = true;
+                        if (!contains(defined, r->variable())) early_[at(r->variable())] = true;
                     defined.push_back(compute.variable);
                     touch(s, next_run_);
                 }
@@ -62,7 +62,7 @@ private:
             only = only == untouched || only == run ? run : elsewhere;
         };
         use(variable_of(kernel_.step(step)));
-        for (const Read* r : kernel_.step(step).reads) use(r->array);
+        for (const Read* r : kernel_.step(step).reads) use(r->variable());
     }
 
     static constexpr int untouched = -2, elsewhere = -1;  ///< by nothing; outside of runs, or by several of them
@@ -72,16 +72,15 @@ private:
     int next_run_ = 0;
 };
 
-bool reads_variable(const Expr& e, VariableId variable) { return e && reads_array(e, variable); }
-
 }  // namespace
 
 bool may_join(const ScheduledKernel& kernel, const std::vector<int>& members, const Step& joining) {
     for (const int m : members) {
         for (const Read* r : joining.reads)
-            if (compute_of(kernel, m).variable == r->array && !reads_in_panel(kernel, *r)) return false;
+            if (compute_of(kernel, m).variable == r->variable() && !reads_in_panel(kernel, *r)) return false;
         for (const Read* r : kernel.step(m).reads)
-            if (r->array == std::get<Compute>(*joining.statement).variable && !reads_in_panel(kernel, *r)) return false;
+            if (r->variable() == std::get<Compute>(*joining.statement).variable && !reads_in_panel(kernel, *r))
+                return false;
     }
     return true;
 }
@@ -92,9 +91,9 @@ bool is_independent(const ScheduledKernel& kernel, const std::vector<int>& membe
         const Compute& member = compute_of(kernel, m);
         if (member.variable == target) return false;
         for (const Read* r : kernel.step(m).reads)
-            if (r->array == target) return false;
+            if (r->variable() == target) return false;
         for (const Read* r : other.reads)
-            if (r->array == member.variable) return false;
+            if (r->variable() == member.variable) return false;
     }
     return true;
 }
@@ -104,7 +103,7 @@ bool looks_up(const ScheduledKernel& k, const Step& step, VariableId id) {
     if (!load) return false;
     const std::vector<Index>& gathers = k.variable(load->variable).gathers;
     return std::any_of(gathers.begin(), gathers.end(),
-                       [&](const Index& i) { return i.is_gathered() && reads_array(*i.expression(), id); });
+                       [&](const Index& i) { return i.is_gathered() && reads_variable(*i.expression(), id); });
 }
 
 bool must_keep_order(const ScheduledKernel& k, const Step& a, const Step& b) {
@@ -143,7 +142,7 @@ bool may_follow(const ScheduledKernel& kernel, const Step& leader, const Step& a
     bool at_the_point = true;
     visit(f.body, [&](const Expr& e) {
         const Read* r = as<Read>(e);
-        if (r && r->array == l.variable) at_the_point &= r->indices == kernel.variable(l.variable).dims;
+        if (r && r->variable() == l.variable) at_the_point &= r->indices == kernel.variable(l.variable).dims;
     });
     return at_the_point;
 }
@@ -158,7 +157,7 @@ std::string why_not_in_place(const ScheduledKernel& kernel, VariableId id) {
         const auto* compute = std::get_if<Compute>(step.statement);
         if (!compute) continue;
         for (const Read* r : step.reads)
-            if (r->array == id) return "a statement reads it";
+            if (r->variable() == id) return "a statement reads it";
         if (compute->variable != id) continue;
         if (made) return "several statements make it";
         made = &step;
@@ -259,24 +258,24 @@ bool is_same_in_all_groups(const ScheduledKernel& kernel, const Variable& variab
 
 /// Why what the read finds is not there still when the next group comes to the point of the statement `in`; empty when it is.
 std::string why_gone(const ScheduledKernel& kernel, const Read& read, const Step& in) {
-    const Variable& variable = kernel.variable(read.array);
+    const Variable& variable = kernel.variable(read.variable());
     if (any_of(read.indices, [](const Index& index) { return index.single_axis() < 0; }))
         return fmt::format("it reads {} at indices that are not plain axes", variable.name);
     // What is loaded lies in memory still, or is loaded again.
-    if (kernel.facts(read.array).load_scope) {
+    if (kernel.facts(read.variable()).load_scope) {
         if (contains(kernel.outputs, variable.array))
             return fmt::format("it reads {}, whose array is written, too", variable.name);
-        const bool is_there = kernel.is_view(read.array) && !kernel.layout(read.array).may_overrun &&
+        const bool is_there = kernel.is_view(read.variable()) && !kernel.layout(read.variable()).may_overrun &&
                               variable.gathers.empty();
         return is_there || is_same_in_all_groups(kernel, variable)
                    ? ""
                    : fmt::format("it reads {}, whose tile is another one then", variable.name);
     }
-    if (kernel.place(read.array).holding != Holding::buffer)
+    if (kernel.place(read.variable()).holding != Holding::buffer)
         return fmt::format("it reads {}, which has no tile of its own", variable.name);
     for (const Step& step : kernel.steps) {
-        if (step.atom < 0 ? variable_of(step) != read.array || std::holds_alternative<Store>(*step.statement)
-                          : std::get<Compute>(*step.statement).variable != read.array)
+        if (step.atom < 0 ? variable_of(step) != read.variable() || std::holds_alternative<Store>(*step.statement)
+                          : std::get<Compute>(*step.statement).variable != read.variable())
             continue;
         const bool at_the_point = &step == &in && read.indices == variable.dims;
         if (&step <= &in && !at_the_point)
@@ -327,7 +326,7 @@ std::string_view why_no_rows_ahead(const ScheduledKernel& kernel, VariableId id,
         return "the statement does not reduce several rows at once";
     const AxisId inner = atom.reduced.back();
     if (kernel.span(inner, in.scope).tile == 1) return "its rows are single values";
-    const bool reads = any_of(in.reads, [&](const Read* r) { return r->array == id && r->indices == variable.dims; });
+    const bool reads = any_of(in.reads, [&](const Read* r) { return r->variable() == id && r->indices == variable.dims; });
     const bool has_rows = any_of(variable.dims, [&](const Index& dim) { return dim.is_axis(atom.row_axis); });
     if (!reads || !has_rows || !variable.dims.back().is_axis(inner) || carries(variable, atom.vector_axis))
         return "the statement's rows are not the tile's";
@@ -358,7 +357,7 @@ bool may_be_packed(const ScheduledKernel& kernel, VariableId id) {
         if (!compute) continue;
         if (compute->variable == id) return false;
         for (const Read* r : step.reads) {
-            if (r->array != id) continue;
+            if (r->variable() != id) continue;
             const bool whole = kernel.span(axis, step.scope).tile == kernel.span(axis, kernel.layout(id).scope).tile;
             fits = kernel.atom(step).run >= 0 && r->indices == variable.dims && whole;
             if (!fits) return false;

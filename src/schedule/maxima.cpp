@@ -46,17 +46,17 @@ std::optional<std::size_t> Maxima::definition(VariableId id) const {
 
 /// Every step that computes something that the expression reads stands before the given one.
 bool Maxima::is_known_before(const Expr& e, std::size_t step) const {
-    const std::vector<ArrayId> arrays = read_arrays(e);
+    const std::vector<VariableId> read = read_variables(e);
     for (std::size_t s = step; s < kernel_.steps.size(); ++s)
         if (const auto* compute = std::get_if<Compute>(kernel_.steps[s].statement);
-            compute && contains(arrays, compute->variable))
+            compute && contains(read, compute->variable))
             return false;
     return true;
 }
 
 /// At the point at hand: each dimension by its own axis.
 bool Maxima::is_read_in_place(const Read& r) const {
-    const Variable& v = kernel_.variable(r.array);
+    const Variable& v = kernel_.variable(r.variable());
     if (r.indices.size() != v.dims.size()) return false;
     for (std::size_t d = 0; d < v.dims.size(); ++d)
         if (!(r.indices[d] == v.dims[d])) return false;
@@ -69,7 +69,7 @@ bool Maxima::dominates(const Expr& m, const Expr& value, std::size_t reader, Dom
         return zero && zero->value == 0 && is_infinite(s->condition, s->b, how) && dominates(s->b, value, reader, how);
     }
     const auto* r = as<Read>(m);
-    const std::optional<std::size_t> step = r && is_read_in_place(*r) ? definition(r->array) : std::nullopt;
+    const std::optional<std::size_t> step = r && is_read_in_place(*r) ? definition(r->variable()) : std::nullopt;
     if (!step || *step >= reader) return false;
     if (!compute(*step).reduce) return dominates(compute(*step).body, value, *step, how);
     return *compute(*step).reduce == ReduceOp::max && equal(compute(*step).body, value) && is_known_before(value, *step);

@@ -71,8 +71,8 @@ private:
         if (!o.is_product) o.own += o.unit, o.unit = 0;
         if (o.is_product) {
             const auto is_staged = [&](const Read* r) {
-                return !k_.is_operand(r->array) || k_.place(r->array).stages >= stages_to_outlast ||
-                       k_.layout(r->array).scope == 0;
+                return !k_.is_operand(r->variable()) || k_.place(r->variable()).stages >= stages_to_outlast ||
+                       k_.layout(r->variable()).scope == 0;
             };
             o.outlasts_turn = !touches_itself(s) && all_of(step.reads, is_staged);
         }
@@ -161,7 +161,7 @@ private:
             const Step& step = k_.step(out_.steps[at(r)]);
             if (k_.atom(step).kind != AtomKind::matrix) continue;
             const auto product = matrix_product(k_, step);
-            if (!product || !product->a_in_registers || product->a->array != v) return false;
+            if (!product || !product->a_in_registers || product->a->variable() != v) return false;
             ++products;
         }
         return products == 1;
@@ -172,7 +172,7 @@ private:
         if (k_.atom(step).kind != AtomKind::matrix) return;
         const auto product = matrix_product(k_, step);
         const bool lives_on = value.is_carried || any_of(value.readers, [&](int r) { return r > reader; });
-        if (product && product->a_in_registers && product->a->array == v && lives_on)
+        if (product && product->a_in_registers && product->a->variable() == v && lives_on)
             out_.body.operations[at(reader)].rounded += value.registers / 2;
     }
 

@@ -25,7 +25,7 @@ public:
                 return fmt::format("{} reads it before the loop's product is done", name(step));
         if (const std::string why = why_too_coarse(); !why.empty()) return why;
         std::string refusal = fmt::format("{} is the left factor of no product of the loop",
-                                          k_.variable(summed->array).name);
+                                          k_.variable(summed->variable()).name);
         for (const Step& step : k_.steps) {
             if (step.scope != sum_.scope || step.atom < 0 || k_.atom(step).kind != AtomKind::matrix) continue;
             const auto product = matrix_product(k_, step);
@@ -48,7 +48,7 @@ private:
         const auto* summed = as<Read>(compute_.body);
         if (any_of(k_.steps, [&](const Step& step) {
                 const auto* load = std::get_if<Load>(step.statement);
-                return load && load->variable == summed->array;
+                return load && load->variable == summed->variable();
             }))
             return "";  // as it lies in memory
         return why_apart_from_products(k_, sum_);
@@ -60,12 +60,12 @@ private:
         const auto factor = [](const Compute& c) -> std::optional<Expr> {
             const auto is_own = [&](const Expr& e) {
                 const auto* r = as<Read>(e);
-                return r && r->array == c.variable;
+                return r && r->variable() == c.variable;
             };
             if (is_own(c.carry)) return constant(1);
             const auto* b = as<Binary>(c.carry);
-            return b && b->op == BinaryOp::mul && is_own(b->a) && !reads_array(b->b, c.variable) ? std::optional(b->b)
-                                                                                                 : std::nullopt;
+            return b && b->op == BinaryOp::mul && is_own(b->a) && !reads_variable(b->b, c.variable) ? std::optional(b->b)
+                                                                                                    : std::nullopt;
         };
         const auto mine = factor(compute_), its = factor(product);
         return mine && its && equal(*mine, *its);
@@ -77,9 +77,9 @@ private:
         if (k_.runs_in_parts(step)) return "its columns are computed in parts";
         if (compute.reduce_axes != compute_.reduce_axes) return "it reduces other axes";
         if (!are_corrected_alike(compute)) return "it is corrected by something else";
-        const OperandTile tile = *operand_tile(k_, product.b->array);
+        const OperandTile tile = *operand_tile(k_, product.b->variable());
         const std::int64_t columns = columns_of(k_, product.n, step.scope);
-        const std::string& right = k_.variable(product.b->array).name;
+        const std::string& right = k_.variable(product.b->variable()).name;
         if (running_axis(k_, product.b->indices.back(), step.scope) != product.n)
             return fmt::format("the columns of {} do not lie beside each other", right);
         // The leading offset leads from one panel of columns to the next one, which is then the ones'.
@@ -106,7 +106,7 @@ private:
 
 std::string why_apart_from_products(const ScheduledKernel& kernel, const Step& sum) {
     const auto& compute = std::get<Compute>(*sum.statement);
-    const VariableId summed = as<Read>(compute.body)->array;
+    const VariableId summed = as<Read>(compute.body)->variable();
     std::vector<VariableId> products;
     for (const Step& step : kernel.steps)
         if (step.scope == sum.scope && step.atom >= 0 && kernel.atom(step).kind == AtomKind::matrix && reads(step, summed))

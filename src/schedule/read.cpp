@@ -57,7 +57,7 @@ private:
             if (item.kind == "atom") read_atom(item, index, own.size(), out_[k]);
             if (item.kind == "slot") read_slot(item, index, out_[k]);
             if (item.kind == "place") read_place(item, index, kernel, out_[k]);
-            if (item.kind == "prefetch") read_prefetch(item, static_cast<VariableId>(index), kernel, out_[k]);
+            if (item.kind == "prefetch") read_prefetch(item, VariableId::of(index), kernel, out_[k]);
             if (item.kind == "defer") read_deferral(item, static_cast<int>(index), kernel, out_[k]);
             ++found;
         }
@@ -111,12 +111,12 @@ private:
         if (item.kind == "matrix") s.turns = {item.word == turns_word ? 1 : 0, "", true};
         if (item.kind == "tensor") {
             const std::string& name = item.axis.empty() ? item.word : item.axis;
-            s.tensor_axis = name == "none" ? -1 : axis(name, item.range);
+            s.tensor_axis = name == "none" ? AxisId() : axis(name, item.range);
             s.tensor_axis_reason = "by hand";
         }
         if (item.kind == "vector") {
             const std::string& name = item.axis.empty() ? item.word : item.axis;
-            s.vector_axis = name == "none" ? -1 : axis(name, item.range);
+            s.vector_axis = name == "none" ? AxisId() : axis(name, item.range);
             s.vector_axis_reason = "by hand", s.vector_axis_by_hand = true;
         }
     }

@@ -45,7 +45,7 @@ std::vector<ReductionTree> reduction_trees(const ScheduledKernel& kernel) {
             tree.blocks = parts;
         }
         double of_terms = 0;
-        for (const Read* r : step.reads) of_terms = std::max(of_terms, error_of_polynomials(kernel, r->array));
+        for (const Read* r : step.reads) of_terms = std::max(of_terms, error_of_polynomials(kernel, r->variable()));
         tree.factor_unit += of_terms;
     }
     return trees;

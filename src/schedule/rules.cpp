@@ -221,7 +221,7 @@ private:
     void check_places() {
         const std::vector<bool> local = in_one_run(k_);
         for (std::size_t v = 0; v < k_.layouts.size(); ++v) {
-            const auto id = static_cast<VariableId>(v);
+            const auto id = VariableId::of(v);
             const Layout& l = k_.layout(id);
             const std::string& name = k_.variable(id).name;
             if (k_.is_view(id) && !may_be_view(k_, id)) {
@@ -245,7 +245,7 @@ private:
             if (!k_.is_held(id)) continue;
             if (l.offset < 0 || l.offset + l.count * k_.cell_values(k_.is_whole(id)) > k_.arena_values)
                 report(place_of(id), "{} lies outside of the arena", name);
-            for (std::size_t w = 0; w < v; ++w) check_apart(id, static_cast<VariableId>(w));
+            for (std::size_t w = 0; w < v; ++w) check_apart(id, VariableId::of(w));
         }
     }
 
@@ -285,7 +285,7 @@ private:
         }
         std::map<int, int> stages;  // by scope
         for (std::size_t v = 0; v < k_.layouts.size(); ++v) {
-            const auto id = static_cast<VariableId>(v);
+            const auto id = VariableId::of(v);
             const auto role = k_.on_matrix_unit() ? roles.places[v] : std::nullopt;
             const bool is_apart = k_.is_in_registers(id) || k_.is_operand(id);
             if (role ? k_.place(id).holding != *role : is_apart)

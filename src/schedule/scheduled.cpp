@@ -117,7 +117,7 @@ void pad(ScheduledKernel& kernel) {
             if (block == 1) continue;
             const VariableId target = std::get<Compute>(*step.statement).variable;
             touch(kernel, target, kernel.variable(target).dims, axis, block);
-            for (const Read* r : step.reads) touch(kernel, r->array, r->indices, axis, block);
+            for (const Read* r : step.reads) touch(kernel, r->variable(), r->indices, axis, block);
         }
     }
 }
@@ -183,12 +183,12 @@ VariableId variable_of(const Step& step) {
 }
 
 bool reads(const Step& step, VariableId variable) {
-    return any_of(step.reads, [&](const Read* r) { return r->array == variable; });
+    return any_of(step.reads, [&](const Read* r) { return r->variable() == variable; });
 }
 
 bool adds_in_place(const Compute& compute) {
     const auto* kept = compute.carry ? as<Read>(compute.carry) : nullptr;
-    return kept && kept->array == compute.variable;
+    return kept && kept->variable() == compute.variable;
 }
 
 std::vector<const Read*> reads_of(const Compute& compute) {
@@ -212,7 +212,7 @@ LaneStep lane_step(const ScheduledKernel& kernel, const Read& r, AxisId axis) {
     std::int64_t step = 0;
     for (std::size_t d = 0; d < r.indices.size(); ++d) {
         if (!r.indices[d].depends_on(axis)) continue;
-        if (static_cast<int>(d) != kernel.place(r.array).innermost || !r.indices[d].affine()) return LaneStep::far;
+        if (static_cast<int>(d) != kernel.place(r.variable()).innermost || !r.indices[d].affine()) return LaneStep::far;
         step = r.indices[d].affine()->coefficient(axis);
     }
     return step == 0 ? LaneStep::same : step == 1 ? LaneStep::near : LaneStep::far;
@@ -265,7 +265,7 @@ ScheduledKernel unscheduled(const std::shared_ptr<const TileProgram>& program, s
     for (Step& step : out.steps)
         if (const auto* compute = std::get_if<Compute>(step.statement)) step.is_whole = values.needs_integers(*compute);
     for (std::size_t v = 0; v < out.variable_facts.size(); ++v)
-        complete(out.variable_facts[v], out, static_cast<VariableId>(v), values.variables()[v]);
+        complete(out.variable_facts[v], out, VariableId::of(v), values.variables()[v]);
     return out;
 }
 

@@ -262,7 +262,7 @@ struct ScheduledKernel {
     /// The operand whose tile the step loads; -1: it loads none.
     [[nodiscard]] VariableId operand_loaded(const Step& step) const {
         const auto* load = std::get_if<Load>(step.statement);
-        return load && is_operand(load->variable) ? load->variable : -1;
+        return load && is_operand(load->variable) ? load->variable : VariableId();
     }
     [[nodiscard]] bool loads_operand(const Step& step) const { return operand_loaded(step) >= 0; }
     /// The steps of the scope that load operands, in their order.

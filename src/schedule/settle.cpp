@@ -182,8 +182,8 @@ private:
     [[nodiscard]] bool may_outlast_a_turn(const UnderWay& product) const {
         const std::vector<const Read*>& read = kernel_.step(product.step).reads;
         return kernel_.copying_role() && !touches(product.step, product) && all_of(read, [&](const Read* r) {
-                   return !kernel_.is_operand(r->array) || kernel_.place(r->array).stages >= stages_to_outlast ||
-                          kernel_.layout(r->array).scope == 0;
+                   return !kernel_.is_operand(r->variable()) || kernel_.place(r->variable()).stages >= stages_to_outlast ||
+                          kernel_.layout(r->variable()).scope == 0;
                });
     }
     /// At the end of a turn no product of the turn before is under way, and none at all where what it reads is copied over in the next turn by

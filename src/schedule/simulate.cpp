@@ -191,10 +191,10 @@ std::pair<double, double> Simulator::cache_clocks(const ScheduledKernel& k, cons
     std::vector<std::pair<VariableId, bool>> operands;  // whether a read depends on the rows
     operands.reserve(block.reads.size());
     for (const Read* r : block.reads) {
-        const auto known = find_if(operands, [&](const auto& operand) { return operand.first == r->array; });
+        const auto known = find_if(operands, [&](const auto& operand) { return operand.first == r->variable(); });
         const bool rows = depends_on(r->indices, atom.row_axis);
         if (known == operands.end())
-            operands.emplace_back(r->array, rows);
+            operands.emplace_back(r->variable(), rows);
         else
             known->second |= rows;
     }

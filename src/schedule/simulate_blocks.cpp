@@ -85,8 +85,8 @@ double Simulator::chain_of_compute(const ScheduledKernel& k, const Step& step, c
     }
     double answer = 0;
     for (const Read* r : step.reads) {
-        if (r->array == compute.variable) continue;
-        answer = std::max(answer, k.is_view(r->array) ? answer_clocks(k, r->array) : shared_clocks);
+        if (r->variable() == compute.variable) continue;
+        answer = std::max(answer, k.is_view(r->variable()) ? answer_clocks(k, r->variable()) : shared_clocks);
         issued += 1 + address_instructions / unrolled;
     }
     if (!compute.reduce) issued += 1;

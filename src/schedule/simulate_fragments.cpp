@@ -89,7 +89,7 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
     };
     const auto polynomials = polynomial_part(k, step);
     const bool has_near_erf = counts(work, OpKind::erf) && near_erf(k, step);
-    const AxisId columns_of_polynomials = polynomials ? columns_of_statement(k, step) : -1;
+    const AxisId columns_of_polynomials = polynomials ? columns_of_statement(k, step) : AxisId();
     for (const OpCount& op : work.ops)
         if (!product || !contains(op.axes, product->k)) {
             // What a sum is corrected by is 1 where the maximum stays.
@@ -156,12 +156,12 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
     // columns lie apart in memory.
     const AxisId row = k.schedule.tensor_axis;
     for (const Read* r : step.reads) {
-        if (k.is_in_registers(r->array)) continue;
+        if (k.is_in_registers(r->variable())) continue;
         double loads = 1, lines = 1;
         if (is_read_in_runs(k, step, *r)) {
             // A thread reads 16 bytes at a time. What four of them exchange takes an instruction and two choices a word, and each value one to be had.
             const double per_thread = static_cast<double>(tile[at(columns_of_statement(k, step))]) / 4 * 2,
-                         words = per_thread * bytes(k.variable(r->array).memory_type) / 4;
+                         words = per_thread * bytes(k.variable(r->variable()).memory_type) / 4;
             const auto warps = static_cast<double>(k.schedule.warps.value);
             pipes.load += warps * (words / 4 * (fragment_rows / 2) + words) * load_clocks_;
             add(OpKind::simple, warps * (3 * words + per_thread) * clocks_a_vector_[at(static_cast<int>(OpKind::simple))]);

@@ -33,7 +33,7 @@ double Simulator::contiguous_bytes(const ScheduledKernel& k, VariableId id, int 
     const auto tile = mapped<std::int64_t>(k.scope(scope), [](const Span& span) { return span.tile; });
     double run = bytes(variable.memory_type);
     for (std::size_t d = source.empty() ? variable.dims.size() : source.size(); d-- > 0;) {
-        const int p = source.empty() ? static_cast<int>(d) : source[d].single_axis();
+        const int p = source.empty() ? static_cast<int>(d) : source[d].single_axis().place();
         if (p < 0) break;
         const Index& dim = variable.dims[static_cast<std::size_t>(p)];
         const double span = span_of(dim, tile);
@@ -143,7 +143,7 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
         for (const Step& step : k.steps)
             if (load && step.atom >= 0)
                 for (const Read* r : step.reads)
-                    if (r->array == id && is_fetched_with_group(k, step, *r)) {
+                    if (r->variable() == id && is_fetched_with_group(k, step, *r)) {
                         const std::int64_t columns = columns_of(k, columns_of_statement(k, step), step.scope);
                         moved.is_fetched = true;
                         moved.asks = 2 * static_cast<double>(k.num_groups() *

@@ -59,7 +59,7 @@ double Simulator::latency_of_warpgroups(const ScheduledKernel& k, const Step& st
 double Simulator::clocks_of_spills(const ScheduledKernel& k) const {
     std::int64_t kept = 0;
     for (std::size_t v = 0; v < k.layouts.size(); ++v)
-        if (const auto id = static_cast<VariableId>(v); k.is_in_registers(id) && k.variable(id).is_state)
+        if (const auto id = VariableId::of(v); k.is_in_registers(id) && k.variable(id).is_state)
             kept += fragment_registers(k, id);
     const auto bytes_of = [&](std::int64_t registers) {
         return static_cast<double>(registers * k.schedule.warps.value * k.lanes) * sizeof(float);

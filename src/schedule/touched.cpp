@@ -42,7 +42,7 @@ private:
     }
     int tile_of(VariableId v) {
         const Layout& l = kernel_.layout(v);
-        return add({kernel_.variable(v).name, -1, kernel_.is_operand(v) ? v : -1, l.offset,
+        return add({kernel_.variable(v).name, -1, kernel_.is_operand(v) ? v : VariableId(), l.offset,
                     l.offset + l.count * kernel_.cell_values(kernel_.is_whole(v))});
     }
     int array_of(VariableId v) {
@@ -60,7 +60,7 @@ private:
     }
     void read_all(std::vector<Touch>& out, const Expr& e) {
         visit(e, [&](const Expr& node) {
-            if (const Read* r = as<Read>(node)) read(out, r->array);
+            if (const Read* r = as<Read>(node)) read(out, r->variable());
         });
     }
     void read(std::vector<Touch>& out, VariableId v) {
@@ -100,12 +100,12 @@ private:
         }
         const bool in_place = adds_in_place(*compute);
         for (const Read* r : s.reads) {
-            if (!out.runs_beside || !in_place || r->array != compute->variable) touch_registers(r->array);
-            if (kernel_.is_operand(r->array)) out.operands.push_back(r->array);
+            if (!out.runs_beside || !in_place || r->variable() != compute->variable) touch_registers(r->variable());
+            if (kernel_.is_operand(r->variable())) out.operands.push_back(r->variable());
         }
         // What a product rounds its factor into it reads until it is done.
         const bool rounds = out.runs_beside && any_of(s.reads, [&](const Read* r) {
-                                return r->array != compute->variable && kernel_.is_in_registers(r->array);
+                                return r->variable() != compute->variable && kernel_.is_in_registers(r->variable());
                             });
         if (!out.runs_beside || !in_place || rounds) touch_registers(compute->variable);
     }
@@ -120,7 +120,7 @@ private:
         in_arena(copies, v, true);
         copies.push_back({array_of(v), false});
         for (const Index& index : kernel_.variable(v).gathers)
-            for (const VariableId read_by : read_arrays(index.value())) {
+            for (const VariableId read_by : read_variables(index.value())) {
                 in_arena(copies, read_by, false);
                 copies.push_back({array_of(read_by), false});
             }
@@ -139,7 +139,7 @@ private:
         }
         in_arena(out.first, compute.variable, true);
         if (kernel_.is_view(compute.variable)) out.first.push_back({array_of(compute.variable), true});
-        for (const Read* r : step.reads) read(out.first, r->array);
+        for (const Read* r : step.reads) read(out.first, r->variable());
     }
 
     const ScheduledKernel& kernel_;

@@ -63,7 +63,7 @@ void shape_view(ScheduledKernel& kernel, VariableId id) {
     layout.strides.assign(variable.dims.size(), 0);
     layout.reach = 1;
     for (std::size_t d = axes.size(); d-- > 0; stride *= kernel.extent(axes[d])) {
-        const int p = gathers ? source[d].single_axis() : static_cast<int>(d);
+        const int p = gathers ? source[d].single_axis().place() : static_cast<int>(d);
         if (p < 0) continue;
         const auto dim = static_cast<std::size_t>(p);
         layout.strides[dim] = stride;

@@ -21,8 +21,9 @@ bool is_without_tiles_of_all(const ScheduledKernel& kernel, const ScheduledLoop&
     const auto is_own = [&](VariableId id) { return kernel.is_operand(id) || !kernel.is_held(id); };
     return none_of(loop.body, [](const Node& n) { return std::holds_alternative<LoopRef>(n); }) &&
            all_of(kernel.steps, [&](const Step& step) {
-               return step.scope != loop.scope ||
-                      (is_own(variable_of(step)) && all_of(step.reads, [&](const Read* r) { return is_own(r->array); }));
+               return step.scope != loop.scope || (is_own(variable_of(step)) && all_of(step.reads, [&](const Read* r) {
+                                                       return is_own(r->variable());
+                                                   }));
            });
 }
 /// Of the last tile of rows, the groups of four warps whose rows all lie past the end.
@@ -120,7 +121,7 @@ bool is_rounded_ahead(const ScheduledKernel& kernel, VariableId id) {
     for (const Step& step : kernel.steps) {
         if (step.atom < 0) continue;
         const auto as_factor = kernel.atom(step).kind == AtomKind::matrix ? matrix_product(kernel, step) : std::nullopt;
-        const bool multiplies = as_factor && as_factor->a_in_registers && as_factor->a->array == id;
+        const bool multiplies = as_factor && as_factor->a_in_registers && as_factor->a->variable() == id;
         if (multiplies && product) return false;
         if (multiplies)
             product = &step;

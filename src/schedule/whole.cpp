@@ -22,7 +22,7 @@ Interval hull(const Interval& a, const Interval& b) { return {std::min(a.low, b.
 
 WholeValues::WholeValues(const ScheduledKernel& kernel)
     : kernel_(kernel),
-      kinds_([&kernel](ArrayId v) { return kernel.variable(v).memory_type; }),
+      kinds_([&kernel](ArrayId read) { return kernel.variable(VariableId::of(read.place())).memory_type; }),
       largest_(std::int64_t{1} << (kernel.is_double ? 53 : 24)),
       variable_bounds_(kernel.layouts.size()),
       known_(kernel.layouts.size()),
@@ -63,7 +63,7 @@ WholeValues::Bounds WholeValues::bounds_of_statement(const Compute& compute) {
     Bounds body = bounds(compute.body);
     if (!body || !compute.reduce) return body;
     const auto* own = compute.carry ? as<Read>(compute.carry) : nullptr;
-    const bool carries_on = own && own->array == compute.variable;
+    const bool carries_on = own && own->variable() == compute.variable;
     switch (*compute.reduce) {
         case ReduceOp::max:
         case ReduceOp::min: {
@@ -90,7 +90,7 @@ std::optional<bool> is_plainly_real(const ScheduledKernel& kernel, const Expr& e
     constexpr double held = 1 << 24;
     if (++nodes > most_nodes) return std::nullopt;
     if (const auto* r = as<Read>(e))
-        return is_float(kernel.variable(r->array).memory_type) ? std::optional(true) : std::nullopt;
+        return is_float(kernel.variable(r->variable()).memory_type) ? std::optional(true) : std::nullopt;
     if (const auto* c = as<Constant>(e)) return std::abs(c->value) < held ? std::optional(false) : std::nullopt;
     if (const auto* u = as<Unary>(e)) {
         const auto of = is_plainly_real(kernel, u->a, nodes);

@@ -57,7 +57,7 @@ private:
             if (as<AxisIndex>(e)) alike = false;
             if (const auto* r = as<Read>(e)) {
                 any = true;
-                alike = alike && place(r->array).at == HeldAt::fragments && r->indices == variable(c.variable).dims;
+                alike = alike && place(r->variable()).at == HeldAt::fragments && r->indices == variable(c.variable).dims;
             }
         });
         return alike && any;
@@ -82,7 +82,7 @@ private:
         const bool again = v.is_state || states_.contains(from);
         v.is_state = false;
         v.gathers.clear();
-        const auto id = static_cast<VariableId>(out_.kernel.variables.size());
+        const auto id = VariableId::of(out_.kernel.variables.size());
         if (again) states_.insert(id);
         depth_[id] = again ? lists_.size() - 1 : depth_.at(from);
         out_.kernel.variables.push_back(std::move(v));
@@ -125,8 +125,8 @@ private:
         if (!e) return e;
         return transform(e, [&](const Expr& node) -> Expr {
             const auto* r = as<Read>(node);
-            if (!r || !names.contains(r->array)) return node;
-            return read(names.at(r->array), r->indices);
+            if (!r || !names.contains(r->variable())) return node;
+            return read(names.at(r->variable()), r->indices);
         });
     }
 
@@ -139,8 +139,8 @@ private:
         }
         std::map<VariableId, VariableId> names;
         for (const Read* r : reads_in_order(c.body, c.carry))
-            if (place(r->array).at == HeldAt::fragments && r->array != c.variable)
-                names[r->array] = on_threads(r->array, out);
+            if (place(r->variable()).at == HeldAt::fragments && r->variable() != c.variable)
+                names[r->variable()] = on_threads(r->variable(), out);
         c.body = renamed(c.body, names), c.carry = renamed(c.carry, names);
         define(c.variable, HeldAt::threads);
         note(out_.places, fmt::format("{} on threads", variable(c.variable).name),
@@ -164,15 +164,15 @@ private:
              fmt::format("a contraction of {}: {}", name(work.contraction->type), instruction.name));
         std::map<VariableId, VariableId> names;
         for (const Read* r : reads_in_order(c.body, nullptr))
-            if (place(r->array).at != HeldAt::memory) {
-                const bool was_there = in_memory_.contains(r->array);
-                const VariableId id = names[r->array] = in_memory(r->array, out);
+            if (place(r->variable()).at != HeldAt::memory) {
+                const bool was_there = in_memory_.contains(r->variable());
+                const VariableId id = names[r->variable()] = in_memory(r->variable(), out);
                 place(id).is_operand = true;
                 if (!was_there)
-                    note(out_.moves, fmt::format("{} → {}", variable(r->array).name, variable(id).name),
+                    note(out_.moves, fmt::format("{} → {}", variable(r->variable()).name, variable(id).name),
                          fmt::format("{} reads its operands in the core's memory", instruction.name));
             } else {
-                place(r->array).is_operand = true;
+                place(r->variable()).is_operand = true;
             }
         c.body = renamed(c.body, names);
         if (!by_threads_.contains(c.variable)) {
@@ -189,7 +189,7 @@ private:
         Variable product = variable(target);
         product.name = unique(product.name + "_delta");
         product.is_state = false;
-        const auto delta = static_cast<VariableId>(out_.kernel.variables.size());
+        const auto delta = VariableId::of(out_.kernel.variables.size());
         out_.kernel.variables.push_back(product);
         out_.variables.push_back(
             {.at = HeldAt::fragments, .streamed = streams_, .cut = cuts_, .product_of = target, .type_reason = {}});
@@ -201,7 +201,7 @@ private:
         std::map<VariableId, VariableId> names;
         if (carry)
             for (const Read* r : reads_in_order(carry, nullptr))
-                if (place(r->array).at == HeldAt::fragments) names[r->array] = on_threads(r->array, out);
+                if (place(r->variable()).at == HeldAt::fragments) names[r->variable()] = on_threads(r->variable(), out);
         Compute sum{target, std::nullopt, {}, carry ? binary(BinaryOp::add, renamed(carry, names), added) : added, nullptr};
         out.emplace_back(std::move(sum));
     }

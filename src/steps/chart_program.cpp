@@ -81,7 +81,7 @@ private:
             const auto* compute = std::get_if<Compute>(&s);
             if (!compute) continue;
             std::vector<VariableId> reads;
-            for (const Read* r : reads_in_order(compute->body, compute->carry)) reads.push_back(r->array);
+            for (const Read* r : reads_in_order(compute->body, compute->carry)) reads.push_back(r->variable());
             std::vector<ChartUse> threads, matrix;
             uses(compute->variable, threads, matrix);
             if (matrix.empty() || !threads.empty()) add(compute->variable, threads, reads);
@@ -105,7 +105,7 @@ private:
         std::vector<VariableId> reads;
         if (!is_load) reads.push_back(v);
         for (const Index& index : assigned_.kernel.variables[at(v)].gathers)
-            for (const VariableId of : index.expression() ? read_arrays(*index.expression()) : std::vector<ArrayId>{})
+            for (const VariableId of : index.expression() ? read_variables(*index.expression()) : std::vector<VariableId>{})
                 if (is_load) reads.push_back(of);
         operations_.push_back({.name = (is_load ? "load " : "store ") + name_of(v),
                                .uses = std::move(uses),
@@ -113,7 +113,7 @@ private:
                                .is_transfer = true,
                                .is_shared = is_shared(context_, assigned_.kernel.variables[at(v)]),
                                .needs = {}});
-        written_.push_back(is_load ? v : -1);
+        written_.push_back(is_load ? v : VariableId());
         reads_.push_back(std::move(reads));
     }
 
@@ -288,7 +288,7 @@ private:
     }
     [[nodiscard]] int stages_of(const std::string& name) const {
         for (std::size_t v = 0; v < assigned_.variables.size(); ++v)
-            if (name_of(static_cast<VariableId>(v)) == name) return assigned_.variables[v].stages;
+            if (name_of(VariableId::of(v)) == name) return assigned_.variables[v].stages;
         return 1;
     }
 

@@ -139,7 +139,7 @@ Status configure(const StepContext& context, const StepChoices& choices, const A
         if (b.excess_block >= 0) continue;
         const bool is_shared_out = !context.warpgroup.empty();
         const auto [axis, share] = is_shared_out ? *context.warpgroup.begin()
-                                                 : std::pair<const AxisId, std::int64_t>{-1, 1};
+                                                 : std::pair<const AxisId, std::int64_t>{AxisId(), 1};
         const std::string name = is_shared_out ? context.diagram.axis(axis).name : "";
         SourceRange range;
         if (const auto at_axis = choices.group.find(axis); at_axis != choices.group.end()) range = at_axis->second;

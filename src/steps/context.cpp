@@ -35,8 +35,7 @@ std::vector<CutSize> StepContext::cuts_of(const Assigned& assigned, VariableId i
     const auto pieces = choices.pieces.find(v.name);
     std::vector<CutSize> out;
     std::vector<std::int64_t> tile = extents;
-    for (std::size_t a = 0; a < tile.size(); ++a)
-        tile[a] = cut(static_cast<AxisId>(a), where.streamed, where.cut, false).size;
+    for (std::size_t a = 0; a < tile.size(); ++a) tile[a] = cut(AxisId::of(a), where.streamed, where.cut, false).size;
     for (const Index& dim : v.dims) {
         const AxisId axis = dim.single_axis();
         if (axis < 0) {

@@ -21,7 +21,7 @@ bool shrink(StepContext& context, const StepChoices& choices) {
     }
     for (std::size_t axis = 0; axis < context.extents.size(); ++axis) {
         std::int64_t& chunk = context.sizes.stream[axis];
-        if (choices.stream.contains(static_cast<AxisId>(axis)) || chunk <= 1) continue;
+        if (choices.stream.contains(AxisId::of(axis)) || chunk <= 1) continue;
         chunk = chunk >= 2 * product_step ? chunk / 2 / product_step * product_step : chunk / 2;
         return true;
     }

@@ -224,7 +224,7 @@ private:
         if (texts_ == StepTexts::tried)
             out.steps = told_steps(derived_, expanded, k, best->structure->cut, best->context, best->assigned, out);
         for (std::size_t v = 0; v < best->assigned.variables.size(); ++v)
-            out.cuts.push_back(best->context.cuts_of(best->assigned, static_cast<VariableId>(v), best->choices));
+            out.cuts.push_back(best->context.cuts_of(best->assigned, VariableId::of(v), best->choices));
         out.expanded = expanded.kernels[k], out.in_parts = best->structure->in_parts;
         out.assigned = std::move(best->assigned);
         return out;
@@ -569,7 +569,7 @@ private:
             out.push_back({axis, 'g',
                            context.sizes.group[at(axis)] > 0 ? context.sizes.group[at(axis)] : context.extents[at(axis)]});
         for (std::size_t v = 0; v < assigned.variables.size(); ++v)
-            for (const CutSize& cut : context.cuts_of(assigned, static_cast<VariableId>(v), choices))
+            for (const CutSize& cut : context.cuts_of(assigned, VariableId::of(v), choices))
                 if (cut.letter != 0 && !contains(out, cut)) out.push_back(cut);
         return out;
     }

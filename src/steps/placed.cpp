@@ -107,7 +107,10 @@ private:
             const auto* load = std::get_if<Load>(&s);
             const auto* init = std::get_if<Init>(&s);
             const auto* compute = std::get_if<Compute>(&s);
-            const VariableId id = load ? load->variable : init ? init->variable : compute ? compute->variable : -1;
+            const VariableId id = load      ? load->variable
+                                  : init    ? init->variable
+                                  : compute ? compute->variable
+                                            : VariableId();
             if (id < 0 || !known_.insert(id).second) continue;
             AssignedVariable& v = assigned_.variables[at(id)];
             const bool in_memory_type = s_.is_operand(id) || s_.is_view(id);
@@ -185,7 +188,7 @@ private:
             if (product)
                 levels.changes.push_back({name + " on the matrix unit",
                                           fmt::format("{} of {}, {} from {}", product->instruction->name,
-                                                      napkin::name(product->type), s_.variable(product->a->array).name,
+                                                      napkin::name(product->type), s_.variable(product->a->variable()).name,
                                                       product->a_in_registers ? "registers" : "memory")});
             else
                 levels.changes.push_back({name + " on threads", fmt::format("a {}", napkin::name(s_.atom(step).kind))});

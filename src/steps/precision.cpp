@@ -64,18 +64,18 @@ Status assign_precision(const StepContext& context, const StepChoices& choices, 
         std::optional<DType> type;
         const std::vector<const Read*> reads = reads_in_order(compute->body, nullptr);
         for (const Read* r : reads)
-            if (contains(loaded, r->array)) {
-                const DType own = context.diagram.array(assigned.kernel.variables[at(r->array)].array).type;
+            if (contains(loaded, r->variable())) {
+                const DType own = context.diagram.array(assigned.kernel.variables[at(r->variable())].array).type;
                 type = type ? promote(*type, own) : own;
             }
         for (const Read* r : reads)
-            if (type && assigned.variables[at(r->array)].is_operand && !contains(loaded, r->array))
-                demanded[r->array] = *type;
+            if (type && assigned.variables[at(r->variable())].is_operand && !contains(loaded, r->variable()))
+                demanded[r->variable()] = *type;
         const AssignedVariable& sum = assigned.variables[at(compute->variable)];
         if (sum.at != HeldAt::fragments) return;
         if (!type)
             for (const Read* r : reads) {
-                const DType own = context.diagram.array(assigned.kernel.variables[at(r->array)].array).type;
+                const DType own = context.diagram.array(assigned.kernel.variables[at(r->variable())].array).type;
                 type = type ? promote(*type, own) : own;
             }
         if (const Instruction* instruction = type ? instruction_for(context.machine, *type) : nullptr)

@@ -19,7 +19,8 @@ TileLoop in_parts(const TileLoop& loop, const std::set<VariableId>& loaded, cons
         if (load) of_chunk.insert(load->variable);
         if (const auto* compute = std::get_if<Compute>(&s)) {
             stays = contraction[next++] && !compute->carry && !contains(compute->reduce_axes, loop.axis);
-            for (const Read* r : reads_in_order(compute->body, nullptr)) stays = stays && of_chunk.contains(r->array);
+            for (const Read* r : reads_in_order(compute->body, nullptr))
+                stays = stays && of_chunk.contains(r->variable());
             if (stays) of_chunk.insert(compute->variable);
         } else if (const auto* store = std::get_if<Store>(&s)) {
             stays = of_chunk.contains(store->variable);

@@ -208,9 +208,9 @@ std::string schedule_of(const StepContext& context, const StepChoices& choices, 
     };
     std::map<AxisId, std::int64_t> group, stream, sub;
     for (std::size_t a = 0; a < context.extents.size(); ++a) {
-        if (context.sizes.group[a] > 0) group[static_cast<AxisId>(a)] = context.sizes.group[a];
-        if (context.sizes.stream[a] > 0) stream[static_cast<AxisId>(a)] = context.sizes.stream[a];
-        if (context.sizes.sub[a] > 0) sub[static_cast<AxisId>(a)] = context.sizes.sub[a];
+        if (context.sizes.group[a] > 0) group[AxisId::of(a)] = context.sizes.group[a];
+        if (context.sizes.stream[a] > 0) stream[AxisId::of(a)] = context.sizes.stream[a];
+        if (context.sizes.sub[a] > 0) sub[AxisId::of(a)] = context.sizes.sub[a];
     }
     sizes("group", group), sizes("stream", stream), sizes("warpgroup", context.warpgroup), sizes("subloop", sub);
     for (const auto& [variable, pieces] : choices.pieces)

@@ -21,7 +21,7 @@ double times(const StepContext& context, const std::set<AxisId>& columns, const 
         if (size.letter != 'w' && (size.letter != 'g' || columns.contains(axis))) n *= static_cast<double>(size.size);
     }
     // Accumulators that take a chunk in parts do once a part what does not run along it.
-    if (in_parts && !is_among(axes, stream)) {
+    if (in_parts && !contains(axes, stream)) {
         const CutSize part = context.cut(stream, streamed, {stream}, false),
                       chunk = context.cut(stream, streamed, {}, false);
         n *= static_cast<double>((chunk.size + part.size - 1) / part.size);
@@ -62,8 +62,8 @@ Throughput throughput(const StepContext& context, const StepChoices& choices, co
                                 contraction_rate(machine, w.contraction->type).unit == "tensor";
         for (const OpCount& op : w.ops) {
             const bool is_product = w.contraction && op.kind == OpKind::fma &&
-                                    all_of(w.contraction->k, [&](AxisId k) { return is_among(op.axes, k); }) &&
-                                    all_of(w.contraction->n, [&](AxisId n) { return is_among(op.axes, n); });
+                                    all_of(w.contraction->k, [&](AxisId k) { return contains(op.axes, k); }) &&
+                                    all_of(w.contraction->n, [&](AxisId n) { return contains(op.axes, n); });
             ThroughputRow row{context.diagram.array(w.target).name, std::string(name(op.kind)), type_of[w.target], 0, 0};
             if (is_product && multiplies) row.unit = "tensor", row.type = w.contraction->type;
             const double flops = row.unit == "tensor" || row.unit == "fma" ? 2 : 1;

@@ -14,7 +14,7 @@ public:
         : context_(context), choices_(choices), assigned_(assigned), lives_(assigned.kernel.variables.size()) {}
 
     std::vector<VariableLife> run() {
-        for (std::size_t v = 0; v < lives_.size(); ++v) lives_[v] = {static_cast<VariableId>(v), -1, -1, -1, {}};
+        for (std::size_t v = 0; v < lives_.size(); ++v) lives_[v] = {VariableId::of(v), -1, -1, -1, {}};
         walk(assigned_.kernel.body);
         find_recomputed();
         std::vector<VariableLife*> order;
@@ -67,7 +67,7 @@ private:
             bool cheap = true;
             visit(compute->body, [&](const Expr& e) {
                 if (const auto* r = as<Read>(e))
-                    read.insert(r->array), cheap = cheap && r->indices == variable(id).dims;
+                    read.insert(r->variable()), cheap = cheap && r->indices == variable(id).dims;
                 if (as<Unary>(e) || as<Cast>(e)) cheap = false;
                 if (const auto* b = as<Binary>(e)) cheap = cheap && is_comparison(b->op);
             });
@@ -89,7 +89,7 @@ private:
         const Compute& c = *writer->second;
         const std::vector<const Read*> reads = reads_in_order(c.body, c.carry);
         return all_of(reads, [&](const Read* r) {
-            return r->array != given.variable || r->indices == variable(made.variable).dims;
+            return r->variable() != given.variable || r->indices == variable(made.variable).dims;
         });
     }
 

@@ -38,9 +38,9 @@ Result<KernelOnMachine> planned_cost(const CostQuery& query, const Compilation& 
     for (std::size_t axis = 0; axis < c.extents.size(); ++axis) {
         // What the plan does not cut runs whole.
         const auto sized = [&](std::int64_t size) { return size > 0 ? size : c.extents[axis]; };
-        options.group[static_cast<AxisId>(axis)] = sized(cuts.group[axis]);
-        options.stream[static_cast<AxisId>(axis)] = sized(cuts.stream[axis]);
-        if (cuts.sub[axis] > 0) options.sub[static_cast<AxisId>(axis)] = cuts.sub[axis];
+        options.group[AxisId::of(axis)] = sized(cuts.group[axis]);
+        options.stream[AxisId::of(axis)] = sized(cuts.stream[axis]);
+        if (cuts.sub[axis] > 0) options.sub[AxisId::of(axis)] = cuts.sub[axis];
     }
     auto cost = cost_on_machine(c.derived, c.derived.kernels[k], c.extents, c.machine, options);
     if (!cost) return cost;

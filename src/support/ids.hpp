@@ -1,12 +1,55 @@
 #pragma once
-// Identity is by id, a position in the list that owns the things; names are for people.
+// Identity is by id, a position in the list that owns the things; names are for people. Ids of different lists are different types, so that
+// an axis cannot stand where an array is meant.
+#include <compare>
+#include <concepts>
 #include <cstddef>
+#include <functional>
 
 #include "support/ranges.hpp"
 
 namespace napkin {
 
+/// The place of a thing in the list of its kind; a negative one is that of none. `Kind` is only a name that keeps ids of different kinds apart.
+/// Numbers in the source become ids by themselves, others by `of`, so that what is computed says which kind it is meant to be.
+template <class Kind>
+class Id {
+public:
+    constexpr Id() = default;
+    consteval Id(int place) : place_(place) {}
+    static constexpr Id of(std::integral auto place) {
+        Id id;
+        id.place_ = static_cast<int>(place);
+        return id;
+    }
+    [[nodiscard]] constexpr int place() const { return place_; }
+    constexpr operator int() const { return place_; }
+    constexpr Id& operator++() {
+        ++place_;
+        return *this;
+    }
+    friend constexpr bool operator==(Id a, Id b) { return a.place_ == b.place_; }
+    friend constexpr auto operator<=>(Id a, Id b) { return a.place_ <=> b.place_; }
+    friend constexpr bool operator==(Id a, int b) { return a.place_ == b; }
+    friend constexpr auto operator<=>(Id a, int b) { return a.place_ <=> b; }
+    template <class Other>
+        requires(!std::same_as<Kind, Other>)
+    friend bool operator==(Id, Id<Other>) = delete;
+
+private:
+    int place_ = -1;
+};
+
+using AxisId = Id<struct AxisKind>;          ///< in Diagram::axes
+using ArrayId = Id<struct ArrayKind>;        ///< in Diagram::arrays
+using VariableId = Id<struct VariableKind>;  ///< in TileKernel::variables
+
 /// The place of an id, or of an enumerator, in a container indexed by it.
 constexpr std::size_t at(auto id) { return static_cast<std::size_t>(id); }
 
 }  // namespace napkin
+
+template <class Kind>
+struct std::hash<napkin::Id<Kind>> {
+    std::size_t operator()(napkin::Id<Kind> id) const noexcept { return std::hash<int>()(id); }
+};

@@ -332,7 +332,7 @@ bool Elaborator::check_binding(Binding& b, const Frame& frame) {
                               c.axes[k].name, own),
                   "an axis of the caller for each of the callee's", "give one of the arguments another index name");
         }
-        if (!result_stays(b, static_cast<AxisId>(i)) && contains(frame.bound, image)) {
+        if (!result_stays(b, AxisId::of(i)) && contains(frame.bound, image)) {
             error(Code::axis_bound_twice, b.range,
                   fmt::format("{} consumes {}, which is bound already", b.name.text, d_.axis(image).name),
                   "an axis that is not in use here",

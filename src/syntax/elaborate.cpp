@@ -441,7 +441,7 @@ void Elaborator::finish() {
     // The type of a number that may be left out says how precise it is, not what the result is.
     const auto untyped = [&](const Array& a) {
         const auto id = static_cast<std::size_t>(&a - d_.arrays.data());
-        const auto input = find(d_.inputs, static_cast<ArrayId>(id));
+        const auto input = find(d_.inputs, ArrayId::of(id));
         return !out_.typed[id] || (input != d_.inputs.end() && out_.defaults[at(input - d_.inputs.begin())]);
     };
     out_.elementwise = d_.outputs.size() == 1 && all_of(d_.arrays, scalar) && all_of(d_.equations, map) &&
@@ -459,8 +459,8 @@ void apply_defaults(Template& t) {
     }
     if (values.empty()) return;
     for (std::size_t i = 0; i < d.arrays.size(); ++i) {
-        if (values.contains(static_cast<ArrayId>(i))) continue;
-        renumbered[i] = static_cast<ArrayId>(kept.size());
+        if (values.contains(ArrayId::of(i))) continue;
+        renumbered[i] = ArrayId::of(kept.size());
         kept.push_back(std::move(d.arrays[i]));
     }
     d.arrays = std::move(kept);

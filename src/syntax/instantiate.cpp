@@ -156,7 +156,7 @@ std::vector<ArrayId> Elaborator::instantiate(Binding& b, const Frame& frame, con
         const std::vector<AxisId> free = free_axes(body);
 
         const int result = result_of[at(e.target)];
-        const ArrayId target = result >= 0 ? targets[at(result)] : -1;
+        const ArrayId target = result >= 0 ? targets[at(result)] : ArrayId();
         Image image;
         if (target >= 0) {
             image.id = target;

@@ -218,7 +218,7 @@ AxisId coordinate_divisor(const Expr& e) {
         if (exponent && exponent->value < 0) divisor = &n->a;
     }
     if (const auto* n = as<Unary>(e); n && n->op == UnaryOp::rsqrt) divisor = &n->a;
-    return divisor && vanishes_at_origin(*divisor) ? free_axes(*divisor)[0] : -1;
+    return divisor && vanishes_at_origin(*divisor) ? free_axes(*divisor)[0] : AxisId();
 }
 
 }  // namespace

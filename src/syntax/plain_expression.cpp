@@ -11,9 +11,10 @@
 namespace napkin {
 namespace {
 
-int place_of(std::string_view name, const std::vector<std::string>& names) {
+template <class Id>
+Id place_of(std::string_view name, const std::vector<std::string>& names) {
     const auto found = find(names, name);
-    return found == names.end() ? -1 : static_cast<int>(found - names.begin());
+    return found == names.end() ? Id() : Id::of(found - names.begin());
 }
 
 class PlainExpression {
@@ -51,7 +52,7 @@ private:
         const std::string& word = n.name.text;
         if (word == "size" && n.arguments.size() == 1) {
             const auto* name = std::get_if<AstName>(&n.arguments[0].v);
-            if (const AxisId axis = name ? names_.axis(name->name) : -1; axis >= 0) return axis_size(axis);
+            if (const AxisId axis = name ? names_.axis(name->name) : AxisId(); axis >= 0) return axis_size(axis);
             return fail(Code::unknown_axis, n.arguments[0], "size takes an axis", "the name of an axis");
         }
         if (!is_scalar_function(word))
@@ -80,8 +81,8 @@ private:
 
 }  // namespace
 
-AxisId NameTable::axis(std::string_view name) const { return place_of(name, axes); }
-ArrayId NameTable::array(std::string_view name) const { return place_of(name, arrays); }
+AxisId NameTable::axis(std::string_view name) const { return place_of<AxisId>(name, axes); }
+ArrayId NameTable::array(std::string_view name) const { return place_of<ArrayId>(name, arrays); }
 
 Expr plain_expression(const AstNode& node, const NameTable& names, Diagnostics& diagnostics) {
     return PlainExpression(names, diagnostics).read(node);

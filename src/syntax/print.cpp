@@ -10,21 +10,22 @@ namespace napkin {
 namespace {
 
 /// New numbers for old ones, given out on first sight.
+template <class Id>
 struct Numbering {
-    std::vector<int> number;
-    std::vector<int> order;
+    std::vector<Id> number;
+    std::vector<Id> order;
 
     explicit Numbering(std::size_t count) : number(count, -1) {}
-    void see(int old) {
-        int& n = number[at(old)];
+    void see(Id old) {
+        Id& n = number[at(old)];
         if (n >= 0) return;
-        n = static_cast<int>(order.size());
+        n = Id::of(order.size());
         order.push_back(old);
     }
-    [[nodiscard]] int operator()(int old) const { return number[at(old)]; }
+    [[nodiscard]] Id operator()(Id old) const { return number[at(old)]; }
 };
 
-void see_axes(const Expr& e, Numbering& axes) {
+void see_axes(const Expr& e, Numbering<AxisId>& axes) {
     visit(e, [&](const Expr& node) {
         if (const auto* n = as<AxisIndex>(node)) axes.see(n->axis);
         if (const auto* n = as<AxisSize>(node)) axes.see(n->axis);
@@ -38,7 +39,7 @@ void see_axes(const Expr& e, Numbering& axes) {
 }
 
 /// Of an affine index; others are renumbered as the expressions that they are.
-Index renumbered(const Index& index, const Numbering& axes) {
+Index renumbered(const Index& index, const Numbering<AxisId>& axes) {
     if (!index.affine()) return index;
     Affine out;
     out.constant = index.affine()->constant;
@@ -70,17 +71,18 @@ Expr with_offsets(const Diagram& d, const Expr& e) {
             const AxisId plain = indices[i].single_axis();
             if (plain < 0) continue;
             const auto given = number(plain), wanted = number(d.array(r->array).axes[i]);
-            if (given && wanted && *given != *wanted)
-                indices[i] = Affine::axis(plain + static_cast<AxisId>(d.axes.size()));
+            if (given && wanted && *given != *wanted) indices[i] = Affine::axis(AxisId::of(at(plain) + d.axes.size()));
         }
         return read(r->array, std::move(indices));
     });
 }
 
 std::string equation_text(const Diagram& d, const Equation& e) {
-    const auto num_axes = static_cast<AxisId>(d.axes.size());
+    const auto num_axes = AxisId::of(d.axes.size());
     ExprNames names;
-    names.axis = [&](AxisId id) { return id < num_axes ? d.axis(id).name : d.axis(id - num_axes).name + " + 0"; };
+    names.axis = [&](AxisId id) {
+        return id < num_axes ? d.axis(id).name : d.axis(AxisId::of(id - num_axes)).name + " + 0";
+    };
     names.array = [&](ArrayId id) { return d.array(id).name; };
     const Array& target = d.array(e.target);
     std::string out = target.name;
@@ -97,13 +99,14 @@ std::string equation_text(const Diagram& d, const Equation& e) {
 }  // namespace
 
 Diagram canonical(const Diagram& d) {
-    Numbering arrays(d.arrays.size()), axes(d.axes.size());
+    Numbering<ArrayId> arrays(d.arrays.size());
+    Numbering<AxisId> axes(d.axes.size());
     for (const ArrayId id : d.inputs) arrays.see(id);
     for (const ArrayId id : d.outputs) arrays.see(id);
     for (const Equation& e : d.equations) arrays.see(e.target);
-    for (std::size_t i = 0; i < d.arrays.size(); ++i) arrays.see(static_cast<ArrayId>(i));
+    for (std::size_t i = 0; i < d.arrays.size(); ++i) arrays.see(ArrayId::of(i));
 
-    for (const int id : arrays.order) {
+    for (const ArrayId id : arrays.order) {
         if (d.array(id).role != ArrayRole::input && d.array(id).role != ArrayRole::output) continue;
         for (const AxisId a : d.array(id).axes) axes.see(a);
     }
@@ -112,7 +115,7 @@ Diagram canonical(const Diagram& d) {
         for (const AxisId a : e.reduce_axes) axes.see(a);
         see_axes(e.body, axes);
     }
-    for (const int id : arrays.order) {
+    for (const ArrayId id : arrays.order) {
         for (const AxisId a : d.array(id).axes) axes.see(a);
     }
     // Axes that other sizes are made of, in the order of those.
@@ -126,12 +129,12 @@ Diagram canonical(const Diagram& d) {
     out.name = d.name;
     out.schedule = d.schedule;
     out.range = d.range;
-    for (const int id : axes.order) {
+    for (const AxisId id : axes.order) {
         Axis axis = d.axis(id);
         if (axis.size) axis.size = axis.size->renamed([&](Symbol s) { return axis_symbol(axes(s.axis())); });
         out.axes.push_back(std::move(axis));
     }
-    for (const int id : arrays.order) {
+    for (const ArrayId id : arrays.order) {
         out.arrays.push_back(d.array(id));
         for (AxisId& a : out.arrays.back().axes) a = axes(a);
     }

@@ -81,7 +81,7 @@ void Elaborator::clash(const AstWord& name) {
 }
 
 AxisId Elaborator::axis(const std::string& name) {
-    const auto [at, added] = axes_.try_emplace(name, static_cast<AxisId>(d_.axes.size()));
+    const auto [at, added] = axes_.try_emplace(name, AxisId::of(d_.axes.size()));
     if (added) {
         d_.axes.push_back({name, std::nullopt, {}});
         taken_.insert(name);
@@ -100,7 +100,7 @@ AxisId Elaborator::fresh_axis(const std::string& wanted) { return axis(unique_na
 
 ArrayId Elaborator::add(const std::string& name, std::vector<AxisId> axes, std::optional<DType> type, ArrayRole role,
                         SourceRange range) {
-    const auto id = static_cast<ArrayId>(d_.arrays.size());
+    const auto id = ArrayId::of(d_.arrays.size());
     if (axes.size() > limits::max_axes_per_array) {
         error(Code::too_many_axes, range, fmt::format("{} has {} axes", name, axes.size()),
               fmt::format("at most {}", limits::max_axes_per_array));

@@ -37,7 +37,7 @@ std::optional<Template> spread(const Template& t, AxisId axis, std::size_t count
     for (std::size_t i = 1; i < count; ++i) {
         std::string name = fmt::format("{}_{}", d.axis(axis).name, i + 1);
         while (d.find_axis(name) || d.find_array(name)) name += "_";
-        parts.push_back(static_cast<AxisId>(d.axes.size()));
+        parts.push_back(AxisId::of(d.axes.size()));
         d.axes.push_back({std::move(name), std::nullopt, d.axis(axis).range});
     }
     const auto spread_axes = [&](std::vector<AxisId>& axes) {

@@ -375,7 +375,7 @@ std::int64_t TileCounter::peak_memory(const std::vector<Moment>& moments) const 
             peak = std::max(peak, peak_by_place(moment, axes_of(placed)));
             continue;
         }
-        for (AxisId axis = 0; axis < static_cast<AxisId>(tile.size()); ++axis) tile[at(axis)] = cut(axis, -1);
+        for (AxisId axis = 0; axis < AxisId::of(tile.size()); ++axis) tile[at(axis)] = cut(axis, -1);
         const int stream = stream_of(moment.loop);
         // A variable has the part of an axis that the loops cut in whose iterations it lives, and else all that the group has.
         const auto alive_now = [&](std::int64_t chunk) {

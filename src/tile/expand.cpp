@@ -28,7 +28,7 @@ std::vector<TileStatement> with_frees(const TileKernel& kernel, std::vector<Tile
         if (const auto* init = std::get_if<Init>(&*s)) defined = init->variable;
         if (const auto* compute = std::get_if<Compute>(&*s)) {
             const auto reads = reads_in_order(compute->body, compute->carry);
-            const auto is_own = [&](const Read* r) { return r->array == compute->variable; };
+            const auto is_own = [&](const Read* r) { return r->variable() == compute->variable; };
             if (none_of(reads, is_own)) defined = compute->variable;
         }
         if (defined >= 0 && !outer.contains(defined)) needed.erase(defined);
@@ -122,11 +122,11 @@ private:
             name = a.name + "_" + std::to_string(k);
         variable_names_.insert(name);
         out_.variables.push_back({name, array, std::move(dims), std::move(limits), {}, a.type, states_.contains(array)});
-        return static_cast<VariableId>(out_.variables.size()) - 1;
+        return VariableId::of(out_.variables.size() - 1);
     }
 
     VariableId computed_variable(ArrayId array) {
-        const auto [it, added] = computed_variables_.try_emplace(array, -1);
+        const auto [it, added] = computed_variables_.try_emplace(array);
         if (added) {
             auto dims = mapped<Index>(diagram_.array(array).axes, [&](AxisId axis) { return Affine::axis(axis); });
             it->second = add_variable(array, std::move(dims), diagram_.array(array).axes);
@@ -260,7 +260,8 @@ private:
             if (const auto* load = std::get_if<Load>(&s)) defined = load->variable;
             if (const auto* compute = std::get_if<Compute>(&s)) {
                 defined = compute->variable;
-                for (const Read* r : reads_in_order(compute->body, compute->carry)) reads_itself |= r->array == defined;
+                for (const Read* r : reads_in_order(compute->body, compute->carry))
+                    reads_itself |= r->variable() == defined;
             }
             for (const VariableId v : used_variables(out_, s))
                 if ((v != defined || reads_itself) && seen.insert(v).second) outer.insert(v);

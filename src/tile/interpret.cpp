@@ -151,7 +151,7 @@ private:
         const std::vector<Index> source = box_of(run_.program.diagram, run_.kernel, *as<Read>(written)).source;
         std::vector<std::int64_t> place;
         const auto element = [&](const Read& r) {
-            const Buffer& tile = buffer(r.array);
+            const Buffer& tile = buffer(r.variable());
             internal_check(tile.alive, "interpret: an index is read from a variable that is not alive");
             std::int64_t offset = 0;
             for (std::size_t d = 0; d < tile.count.size(); ++d) {
@@ -313,7 +313,7 @@ void run_kernel(KernelRun& run) {
     const Tile everything{std::vector<std::int64_t>(run.program.extents.size(), 0), run.program.extents};
     run.for_each_group(0, everything, 0, [&](const Tile& tile) { Group(run, 0, nullptr, tile).run(); });
     for (Counts& level : run.counted) {
-        for (std::size_t a = 0; a < level.arrays.size(); ++a) level.arrays[a].array = static_cast<ArrayId>(a);
+        for (std::size_t a = 0; a < level.arrays.size(); ++a) level.arrays[a].array = ArrayId::of(a);
         std::erase_if(level.arrays, [](const ArrayCount& a) { return a.loaded == 0 && a.stored == 0; });
     }
 }
@@ -327,7 +327,7 @@ std::vector<std::vector<Counts>> run_program(const SizedProgram& program, const 
     values.resize(program.diagram.arrays.size());
     Memory memory(values.size());
     for (std::size_t a = 0; a < values.size(); ++a) {
-        const auto id = static_cast<ArrayId>(a);
+        const auto id = ArrayId::of(a);
         if (program.diagram.arrays[a].role != ArrayRole::input ||
             std::cmp_not_equal(values[a].size(), count_values(program.diagram, id, program.extents)))
             continue;

@@ -66,6 +66,4 @@ Liveness liveness(const Derived& derived, const Kernel& kernel, const Extents* e
 /// The axes of the indices, ascending, each once.
 std::vector<AxisId> axes_of(const std::vector<Index>& dims);
 
-inline bool is_among(const std::vector<int>& ids, int id) { return contains(ids, id); }
-
 }  // namespace napkin

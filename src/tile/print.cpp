@@ -22,7 +22,7 @@ public:
           tile_(program.extents),
           uses_(kernel_.variables.size()) {
         names_ = diagram_.names();
-        names_.array = [this](VariableId v) { return kernel_.variables[at(v)].name; };
+        names_.array = [this](ArrayId read) { return kernel_.variables[at(read)].name; };
     }
 
     std::string run() {
@@ -53,7 +53,7 @@ private:
     };
 
     Use& use(VariableId v) { return uses_[at(v)]; }
-    std::string name(VariableId v) const { return names_.array(v); }
+    std::string name(VariableId v) const { return kernel_.variables[at(v)].name; }
 
     void add_line(const std::string& text) { lines_.push_back(std::string(4 * depth_, ' ') + text); }
 

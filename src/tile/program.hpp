@@ -18,8 +18,6 @@
 
 namespace napkin {
 
-using VariableId = int;
-
 struct Variable {
     std::string name;
     ArrayId array = -1;          ///< the array of Derived::diagram that it is a tile of
@@ -69,9 +67,9 @@ struct TileLoop {
 };
 
 /// What a part of a group's stream has of a variable: expressions read it under an id of its own, which no variable has.
-constexpr VariableId in_part(VariableId variable) { return -2 - variable; }
+constexpr VariableId in_part(VariableId variable) { return VariableId::of(-2 - variable.place()); }
 constexpr bool is_in_part(VariableId id) { return id <= -2; }
-constexpr VariableId variable_in_part(VariableId id) { return -2 - id; }
+constexpr VariableId variable_in_part(VariableId id) { return VariableId::of(-2 - id.place()); }
 
 /// A state of all parts of a stream: ⊕ over the parts of what each gives, made of states that the part has and of those that are merged before this one
 /// (Fold, derived.hpp).

@@ -19,7 +19,7 @@ std::vector<ReductionTree> reduction_trees(const TileKernel& kernel, const TileS
     const auto of = [&](const Compute& compute) {
         ReductionTree tree;
         const auto* carried = compute.carry ? as<Read>(compute.carry) : nullptr;
-        tree.is_corrected = compute.carry && !(carried && carried->array == compute.variable);
+        tree.is_corrected = compute.carry && !(carried && carried->variable() == compute.variable);
         for (const AxisId axis : compute.reduce_axes) {
             std::int64_t terms = extents[at(axis)];
             for (const TileLoop* loop : around) {

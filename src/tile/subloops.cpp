@@ -67,7 +67,7 @@ private:
         } else if (!reduces(compute, axis_) &&
                    !contains(diagram_.array(kernel_.variables[at(variable_)].array).axes, axis_)) {
             refuse(fmt::format("it neither reduces over {} nor has it", axis_name()));
-        } else if (reads_array(compute.body, variable_)) {
+        } else if (reads_variable(compute.body, variable_)) {
             refuse("its terms read what is accumulated");
         }
         return refusal_.empty();
@@ -106,7 +106,7 @@ private:
         const auto is_own = [&](const TileStatement& s) {
             const auto* load = std::get_if<Load>(&s);
             const auto* free = std::get_if<Free>(&s);
-            return own.contains(load ? load->variable : free ? free->variable : -1);
+            return own.contains(load ? load->variable : free ? free->variable : VariableId());
         };
         Compute part = std::get<Compute>(list[i]);
         std::vector<TileStatement> inside, after, out;
@@ -142,7 +142,7 @@ private:
             if (contains(used_variables(kernel_, list[s]), variable_)) return true;
         }
         const auto* compute = std::get_if<Compute>(&list[i]);
-        return compute->carry && reads_array(compute->carry, variable_);
+        return compute->carry && reads_variable(compute->carry, variable_);
     }
 
     const Diagram& diagram_;

@@ -11,7 +11,7 @@ void add_with_gathers(const TileKernel& kernel, VariableId v, std::set<VariableI
     uses.insert(v);
     for (const Index& index : kernel.variables[at(v)].gathers)
         if (const Expr* e = index.expression())
-            for (const VariableId inner : read_arrays(*e)) uses.insert(inner);
+            for (const VariableId inner : read_variables(*e)) uses.insert(inner);
 }
 
 void add_uses(const TileKernel& kernel, const TileStatement& statement, std::set<VariableId>& uses) {
@@ -20,7 +20,8 @@ void add_uses(const TileKernel& kernel, const TileStatement& statement, std::set
     if (const auto* init = std::get_if<Init>(&statement)) uses.insert(init->variable);
     if (const auto* compute = std::get_if<Compute>(&statement)) {
         uses.insert(compute->variable);
-        for (const Read* r : reads_in_order(compute->body, compute->carry)) add_with_gathers(kernel, r->array, uses);
+        for (const Read* r : reads_in_order(compute->body, compute->carry))
+            add_with_gathers(kernel, r->variable(), uses);
     }
     if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&statement)) {
         std::set<VariableId> inside;
@@ -34,15 +35,16 @@ void add_uses(const TileKernel& kernel, const TileStatement& statement, std::set
 }  // namespace
 
 Box box_of(const Diagram& diagram, const TileKernel& kernel, const Read& r) {
-    return box_of(
-        r, [&](VariableId v) -> const std::vector<AxisId>& { return diagram.array(kernel.variables[at(v)].array).axes; });
+    return box_of(r, [&](ArrayId read) -> const std::vector<AxisId>& {
+        return diagram.array(kernel.variables[at(read)].array).axes;
+    });
 }
 
 std::vector<Index> array_indices(const TileKernel& kernel, const Variable& variable) {
     if (variable.gathers.empty()) return variable.dims;
-    const Expr in_arrays = transform(read(-1, variable.gathers), [&](const Expr& node) {
+    const Expr in_arrays = transform(read(ArrayId(), variable.gathers), [&](const Expr& node) {
         const auto* r = as<Read>(node);
-        return r && r->array >= 0 ? read(kernel.variables[at(r->array)].array, r->indices) : node;
+        return r && r->array >= 0 ? read(kernel.variables[at(r->variable())].array, r->indices) : node;
     });
     return as<Read>(in_arrays)->indices;
 }

@@ -160,7 +160,7 @@ private:
 
     void find_unguarded(const std::vector<TileStatement>& list) {
         const auto add = [&](const Read& r, const std::vector<Guard>& guards) {
-            if (guards.empty()) unguarded_.insert(r.array);
+            if (guards.empty()) unguarded_.insert(r.variable());
         };
         for (const TileStatement& statement : list) {
             if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&statement); loop && *loop)
@@ -221,7 +221,8 @@ private:
                        range.low, range.high, axis_name(v.limits[d]), extent(v.limits[d]));
         }
         for (const Index& index : v.gathers)
-            for (const VariableId inner : index.expression() ? read_arrays(*index.expression()) : std::vector<ArrayId>{})
+            for (const VariableId inner :
+                 index.expression() ? read_variables(*index.expression()) : std::vector<VariableId>{})
                 if (known(inner)) check_alive(inner, "read by the load of " + v.name);
         define(load.variable, true, false);
     }
@@ -305,9 +306,9 @@ private:
         check_axes(compute);
         bool reads_itself = false;
         for (const Read* r : reads_in_order(compute.body, compute.carry)) {
-            if (!known(r->array)) continue;
-            reads_itself = reads_itself || r->array == compute.variable;
-            if (check_alive(r->array, "read")) check_inside(*r, v);
+            if (!known(r->variable())) continue;
+            reads_itself = reads_itself || r->variable() == compute.variable;
+            if (check_alive(r->variable(), "read")) check_inside(*r, v);
         }
         const auto life = alive_.find(compute.variable);
         if (life == alive_.end()) {
@@ -378,13 +379,13 @@ private:
 
     /// The read's indices stay in the box of the variable, whatever the tile; each axis can be looked at by itself.
     void check_inside(const Read& r, const Variable& reader) {
-        const Variable& v = variable(r.array);
+        const Variable& v = variable(r.variable());
         if (r.indices.size() != v.dims.size())
             return report("{} is read with {} indices, it has {} dimensions", v.name, r.indices.size(), v.dims.size());
         for (const Index& index : r.indices)
             for (const AxisId axis : index.axes())
                 if (!is_axis(axis)) return;
-        const Life& life = alive_.at(r.array);
+        const Life& life = alive_.at(r.variable());
         for (std::size_t d = 0; d < v.dims.size(); ++d) {
             const Affine *index = r.indices[d].affine(), *dim = v.dims[d].affine();
             if (!index || !dim) {
@@ -396,7 +397,7 @@ private:
             }
             Slack total{index->constant - dim->constant, dim->constant - index->constant};
             for (std::size_t axis = 0; axis < cuts_.size(); ++axis) {
-                const auto id = static_cast<AxisId>(axis);
+                const auto id = AxisId::of(axis);
                 const Slack s = AxisSlack(index->coefficient(id), cuts_[axis], dim->coefficient(id), life.cuts[axis].size())
                                     .run(extent(id));
                 total.low += s.low, total.high += s.high;

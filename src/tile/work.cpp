@@ -144,8 +144,8 @@ std::optional<Contraction> contraction_of(const Diagram& diagram, const TileKern
         if (widest > 0) break;
         visit(s.body, [&](const Expr& e) {
             const auto* r = as<Read>(e);
-            if (!r || (in_memory && !loaded.contains(r->array))) return;
-            const DType type = kernel.variables[at(r->array)].memory_type;
+            if (!r || (in_memory && !loaded.contains(r->variable()))) return;
+            const DType type = kernel.variables[at(r->variable())].memory_type;
             if (bytes(type) > widest) widest = bytes(type), c.type = type;
         });
     }
@@ -162,7 +162,7 @@ std::vector<OperandRead> operands_of(const TileKernel& kernel, const Compute& s)
     visit(s.body, [&](const Expr& e) {
         const auto* r = as<Read>(e);
         if (!r) return;
-        const Variable& v = kernel.variables[at(r->array)];
+        const Variable& v = kernel.variables[at(r->variable())];
         const std::vector<Index> indices = v.gathers.empty() ? r->indices : array_indices(kernel, v);
         visit(read(v.array, indices), [&](const Expr& part) {
             if (const auto* element = as<Read>(part)) add(element->array, element->indices);

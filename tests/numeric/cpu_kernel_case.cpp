@@ -133,7 +133,7 @@ std::string run_case(const Case& c, const Runner& kernel, Probe probe, bool may_
             written[static_cast<std::size_t>(at)] = true;
             made.set(i, s.memory.number(at));
         }
-        const ArrayVerdict verdict = judge(c.diagram, static_cast<ArrayId>(id), c.extents, reference, made);
+        const ArrayVerdict verdict = judge(c.diagram, ArrayId::of(id), c.extents, reference, made);
         if (verdict.judgement == Judgement::bad) return describe(verdict);
         const double untouched = round_to(array.type, 777);
         for (std::int64_t i = 0; i < s.memory.count(); ++i)
@@ -187,13 +187,13 @@ std::vector<KernelSchedule> random_schedules(const Derived& derived, const Exten
             if (pick(2) == 0) k.vector_axis = a;
         }
         for (std::size_t a = 0; a < extents.size(); ++a)
-            if (const auto axis = static_cast<AxisId>(a); pick(4) != 0 || kernel.parts.cut(axis))
+            if (const auto axis = AxisId::of(a); pick(4) != 0 || kernel.parts.cut(axis))
                 k.stream[axis] = {1 + pick(longest_chunk(axis)), "", false};
         if (pick(8) == 0 && !extents.empty())
-            k.vector_axis = static_cast<AxisId>(pick(static_cast<std::int64_t>(extents.size())));
+            k.vector_axis = AxisId::of(pick(static_cast<std::int64_t>(extents.size())));
         for (std::size_t a = 0; a < extents.size(); ++a)
             if (pick_with(subloops, 3) == 0)
-                k.subloop[static_cast<AxisId>(a)] = {1 + pick_with(subloops, extents[a]), "", false};
+                k.subloop[AxisId::of(a)] = {1 + pick_with(subloops, extents[a]), "", false};
         k.threads = {1 + pick(2), "", false};
         k.rows = {1 + pick(8), "", false};
         k.panel_vectors = static_cast<int>(1 + pick(3));
@@ -208,7 +208,7 @@ ScheduledKernel varied(const ScheduledKernel& kernel, std::uint64_t seed) {
     std::mt19937_64 random(seed + 2);
     KernelSchedule schedule = kernel.schedule;
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
-        if (why_not_in_place(kernel, static_cast<VariableId>(v)).empty())
+        if (why_not_in_place(kernel, VariableId::of(v)).empty())
             schedule.places[v].holding = random() % 3 == 0 ? Holding::buffer : Holding::view;
     for (const Step& step : kernel.steps) {
         if (!kernel.in_blocks() || step.atom < 0 || !kernel.atom(step).across) continue;
@@ -223,7 +223,7 @@ ScheduledKernel varied(const ScheduledKernel& kernel, std::uint64_t seed) {
     };
     const ScheduledKernel placed = with();
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
-        const auto id = static_cast<VariableId>(v);
+        const auto id = VariableId::of(v);
         schedule.places[v].non_temporal = why_not_non_temporal(placed, id).empty() && random() % 2 == 0;
         for (const Step& step : placed.steps) {
             const auto ahead = static_cast<std::int64_t>(1 + random() % 3);

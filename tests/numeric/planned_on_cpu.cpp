@@ -57,7 +57,7 @@ std::optional<std::vector<Tensor>> outputs_of(const Planned& p, const Reference&
     const Diagram& diagram = program.diagram;
     std::vector<Tensor> arrays;
     for (std::size_t a = 0; a < diagram.arrays.size(); ++a) {
-        const auto id = static_cast<ArrayId>(a);
+        const auto id = ArrayId::of(a);
         arrays.push_back(Tensor::make(diagram.array(id).type, array_sizes(diagram, id, program.extents)).value());
         const auto known = p.diagram.find_array(diagram.array(id).name);
         const bool is_input = std::find(diagram.inputs.begin(), diagram.inputs.end(), id) != diagram.inputs.end();

@@ -109,8 +109,7 @@ TEST(Clusters, AreWhatTheDefinitionSays) {
         const ScheduledKernel& k = all.back().plan.kernels.front().scheduled;
         std::vector<std::string> shared;
         for (std::size_t v = 0; v < k.layouts.size(); ++v)
-            if (cluster_part(k, static_cast<VariableId>(v)))
-                shared.push_back(k.variable(static_cast<VariableId>(v)).name);
+            if (cluster_part(k, VariableId::of(v))) shared.push_back(k.variable(VariableId::of(v)).name);
         EXPECT_EQ(shared, c.shared);
         EXPECT_EQ(all.back().source.entries.front().blocks % k.cluster_blocks(), 0);
         EXPECT_THAT(all.back().source.text, HasSubstr("__cluster_dims__(" + std::to_string(k.cluster_blocks()) + ", 1, 1)"));

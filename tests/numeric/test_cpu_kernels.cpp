@@ -163,7 +163,7 @@ std::vector<KernelSchedule> schedules_from(const Derived& derived, const std::st
         std::istringstream words(text);
         for (std::string word, value; words >> word >> value;) {
             const auto equals = value.find('=');
-            const AxisId axis = derived.diagram.find_axis(value.substr(0, equals)).value_or(-1);
+            const AxisId axis = derived.diagram.find_axis(value.substr(0, equals)).value_or(AxisId());
             if (word == "group" && contains(kernel.group_axes, axis))
                 k.group[axis] = {std::stoll(value.substr(equals + 1)), "", true};
             if (word == "stream") k.stream[axis] = {std::stoll(value.substr(equals + 1)), "", true};

@@ -113,7 +113,7 @@ Touches touches_of(const ScheduledKernel& k, const Step& step) {
     if (const auto* load = std::get_if<Load>(step.statement); load && !step.stays) {
         arena(out.writes, load->variable), memory(out.reads, load->variable);
         for (const Index& index : k.variable(load->variable).gathers)
-            for (const VariableId v : read_arrays(index.value())) arena(out.reads, v), memory(out.reads, v);
+            for (const VariableId v : read_variables(index.value())) arena(out.reads, v), memory(out.reads, v);
     }
     if (const auto* store = std::get_if<Store>(step.statement); store && !k.is_view(store->variable))
         arena(out.reads, store->variable), memory(out.writes, store->variable);
@@ -122,8 +122,8 @@ Touches touches_of(const ScheduledKernel& k, const Step& step) {
         arena(out.writes, compute->variable);
         if (k.is_view(compute->variable)) memory(out.writes, compute->variable);
         for (const Read* r : reads_of(*compute)) {
-            arena(out.reads, r->array);
-            if (k.is_view(r->array)) memory(out.reads, r->array);
+            arena(out.reads, r->variable());
+            if (k.is_view(r->variable())) memory(out.reads, r->variable());
         }
     }
     return out;
@@ -139,7 +139,7 @@ Phases phases_of(const ScheduledKernel& k, const Step& step) {
         visit(e, [&](const Expr& node) {
             const Read* r = as<Read>(node);
             if (!r) return;
-            const std::set<std::int64_t> own = cells_of(k, r->array);
+            const std::set<std::int64_t> own = cells_of(k, r->variable());
             cells.insert(own.begin(), own.end());
         });
         return cells;
@@ -236,7 +236,7 @@ TEST(Synchronisation, NoStepMeetsAnotherWithoutABarrierAndNoBarrierIsTooMany) {
                 step.synchronizes_inside = true;
                 // What warps leave behind has room of its own: every variable lies before it.
                 for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
-                    const auto id = static_cast<VariableId>(v);
+                    const auto id = VariableId::of(v);
                     if (!kernel.is_held(id)) continue;
                     const std::int64_t count = kernel.layouts[v].count * kernel.cell_values(kernel.is_whole(id));
                     EXPECT_LE(kernel.layouts[v].offset + count, kernel.partials_offset) << cpu_case::describe(c);

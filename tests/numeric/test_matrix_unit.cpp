@@ -192,7 +192,7 @@ TEST(MatrixUnit, HasNoWaitTooFewOrTooMany) {
 ScheduledKernel with_copies(const ScheduledKernel& kernel) {
     KernelSchedule schedule = kernel.schedule;
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
-        if (kernel.is_read_by_threads(static_cast<VariableId>(v))) schedule.places[v].holding = Holding::buffer;
+        if (kernel.is_read_by_threads(VariableId::of(v))) schedule.places[v].holding = Holding::buffer;
     const auto index = static_cast<std::size_t>(kernel.kernel - kernel.program->kernels.data());
     return scheduled(kernel.program, index, kernel.extents, schedule, kernel.unit);
 }

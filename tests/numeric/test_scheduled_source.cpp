@@ -80,7 +80,7 @@ std::multiset<std::int64_t> scheduled_offsets(const ScheduledProgram& program) {
     std::multiset<std::int64_t> wanted;
     for (const ScheduledKernel& kernel : program.kernels)
         for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
-            if (kernel.is_held(static_cast<VariableId>(v))) wanted.insert(kernel.layouts[v].offset);
+            if (kernel.is_held(VariableId::of(v))) wanted.insert(kernel.layouts[v].offset);
     return wanted;
 }
 
@@ -88,7 +88,7 @@ std::multiset<std::int64_t> scheduled_offsets(const ScheduledProgram& program) {
 /// through the panels of a tile, and nothing is kept for a statement of the next group.
 bool holds_whole_tiles(const ScheduledKernel& kernel) {
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
-        if (kernel.is_panel(static_cast<VariableId>(v)) || kernel.layouts[v].over >= 0 || kernel.variable_facts[v].is_whole)
+        if (kernel.is_panel(VariableId::of(v)) || kernel.layouts[v].over >= 0 || kernel.variable_facts[v].is_whole)
             return false;
     return std::all_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
         return (step.atom < 0 || kernel.atom(step).run < 0) && !step.is_deferred();

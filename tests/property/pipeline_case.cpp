@@ -184,7 +184,7 @@ std::vector<TileSizes> sizes_of(const Derived& form, const Case& c) {
     for (const Kernel& kernel : form.kernels) {
         cuts.push_back({c.sizes.group, c.sizes.stream});
         for (std::size_t a = 0; a < c.extents.size(); ++a)
-            if (!contains(kernel.group_axes, static_cast<AxisId>(a))) cuts.back().group[a] = 0;
+            if (!contains(kernel.group_axes, AxisId::of(a))) cuts.back().group[a] = 0;
     }
     return cuts;
 }

@@ -292,7 +292,7 @@ Extents small_extents(const Diagram& diagram, std::uint64_t seed) {
         std::map<std::string, std::int64_t> sizes;
         for (std::size_t a = 0; a < diagram.axes.size(); ++a)
             if (const Axis& axis = diagram.axes[a];
-                (!axis.size || axis.size->as_constant()) && !contains(fixed, static_cast<AxisId>(a)))
+                (!axis.size || axis.size->as_constant()) && !contains(fixed, AxisId::of(a)))
                 sizes[axis.name] = 2 + random.below(11);
         auto extents = bind_sizes(diagram, sizes);
         if (extents.ok() || tries == 20) return std::move(extents).value();

@@ -138,8 +138,8 @@ private:
                     const auto* next = std::get_if<Compute>(&body[i + 1]);
                     const bool is_state = contains(states_, compute->variable);
                     if (next && is_state &&
-                        (reads_array(next->body, compute->variable) ||
-                         (next->carry && reads_array(next->carry, compute->variable)))) {
+                        (reads_variable(next->body, compute->variable) ||
+                         (next->carry && reads_variable(next->carry, compute->variable)))) {
                         Statements other = body;
                         std::swap(other[i], other[i + 1]);
                         plant(FaultKind::stale,

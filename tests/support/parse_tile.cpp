@@ -72,17 +72,18 @@ private:
     }
 
     /// The place of a name among others, or -1 with an error.
-    int place(const std::vector<std::string>& names, const std::string& what) {
+    template <class Id>
+    Id place(const std::vector<std::string>& names, const std::string& what) {
         const AstWord word = line().name("the name of " + what);
         const auto found = std::find(names.begin(), names.end(), word.text);
-        if (found != names.end()) return static_cast<int>(found - names.begin());
+        if (found != names.end()) return Id::of(found - names.begin());
         line().fail(what == "an axis" ? Code::unknown_axis : Code::unknown_array, word.range,
                     fmt::format("no {} is called {}", what.substr(what.find(' ') + 1), word.text), {},
                     did_you_mean(word.text, names));
         return -1;
     }
-    AxisId parse_axis() { return place(names_.axes, "an axis"); }
-    VariableId parse_variable_name() { return place(names_.arrays, "a variable"); }
+    AxisId parse_axis() { return place<AxisId>(names_.axes, "an axis"); }
+    VariableId parse_variable_name() { return place<VariableId>(names_.arrays, "a variable"); }
 
     Expr value_of(const AstNode& node) {
         return line().failed() ? constant(0) : plain_expression(node, names_, diagnostics_);
@@ -132,14 +133,14 @@ private:
     void parse_variable() {
         Variable v;
         v.name = line().name("a variable's name").text;
-        v.array = place(names_of(diagram_.arrays), "an array");
+        v.array = place<ArrayId>(names_of(diagram_.arrays), "an array");
         if (line().is("[") && !line().failed()) v.dims = plain_indices(line().indices(), names_, diagnostics_);
         const bool gathers = std::any_of(v.dims.begin(), v.dims.end(), [](const Index& i) { return i.is_gathered(); });
         if (v.array >= 0) v.limits = diagram_.array(v.array).axes, v.memory_type = diagram_.array(v.array).type;
         if (gathers && diagnostics_.empty()) {
             // The box is that of the read, as if the variable were known already.
             v.gathers = std::move(v.dims);
-            const auto self = static_cast<VariableId>(kernel().variables.size());
+            const auto self = VariableId::of(kernel().variables.size());
             kernel().variables.push_back(v);
             Box box = box_of(diagram_, kernel(), *as<Read>(read(self, v.gathers)));
             kernel().variables.pop_back();

@@ -62,8 +62,7 @@ private:
         shuffle(axes);
         axes.resize(std::min(axes.size(), static_cast<std::size_t>(chance(25) ? 2 : 1)));
         // Perhaps an axis that the body does not know.
-        if (chance(8) && options_.loose_reductions)
-            axes = {static_cast<AxisId>(pick(static_cast<int>(d_.axes.size())))};
+        if (chance(8) && options_.loose_reductions) axes = {AxisId::of(pick(static_cast<int>(d_.axes.size())))};
         const std::vector operators{ReduceOp::sum, ReduceOp::sum, ReduceOp::sum, ReduceOp::prod,
                                     ReduceOp::max, ReduceOp::max, ReduceOp::min};
         const ReduceOp op = one_of(operators);
@@ -86,7 +85,7 @@ private:
             [&](const Array& a) { return has(a, axis) && &a != &d_.array(first) && a.axes.size() <= 3; });
         if (id >= 0 && (chance(80) || static_cast<int>(d_.inputs.size()) >= options_.max_inputs)) return id;
         std::vector<AxisId> axes{axis};
-        const AxisId other = static_cast<AxisId>(pick(static_cast<int>(d_.axes.size())));
+        const AxisId other = AxisId::of(pick(static_cast<int>(d_.axes.size())));
         if (other != axis) axes.push_back(other);
         return add_input(std::move(axes));
     }
@@ -156,7 +155,7 @@ private:
                                                  : weight * value;
                         define(ReduceOp::sum, over, body, around(value.range.magnitude() * points * weight.range.high));
                         if (chance(40) && room_for(1)) {
-                            const ArrayId sum = static_cast<ArrayId>(d_.arrays.size()) - 1;
+                            const ArrayId sum = ArrayId::of(d_.arrays.size() - 1);
                             define(std::nullopt, {},
                                    limited(self(sum), 10) / Term{total.e, {std::max(least, 0.01), points}});
                         }
@@ -228,7 +227,7 @@ private:
     /// X[i + w], X[2*i + w], or X[i + 1], X[n - 1 - i] without a window's axis.
     void windows() {
         if (!options_.affine_reads || !room_for_axes(1)) return reduction();
-        const AxisId i = static_cast<AxisId>(pick(static_cast<int>(d_.axes.size())));
+        const AxisId i = AxisId::of(pick(static_cast<int>(d_.axes.size())));
         const Size length = axis_symbol(i);
         const bool windowed = room_for_axes(2) && chance(75);
         const std::int64_t stride = chance(35) ? 2 : 1, width = 2 + pick(2), step = chance(20) ? 2 : 1;
@@ -247,7 +246,7 @@ private:
         }
         const AxisId n = add_axis("n", size);
         std::vector<AxisId> axes{n};
-        const AxisId channel = static_cast<AxisId>(pick(static_cast<int>(d_.axes.size()) - 2));
+        const AxisId channel = AxisId::of(pick(static_cast<int>(d_.axes.size()) - 2));
         if (channel != i && channel != n && chance(50) && (over.empty() || channel != over[0])) axes.push_back(channel);
         shuffle(axes);
         const ArrayId x = add_input(axes);
@@ -261,7 +260,7 @@ private:
             return;
         }
         if (axes.size() > 1 && chance(50)) over.push_back(channel);
-        const ArrayId filter = chance(60) ? add_input(over) : -1;
+        const ArrayId filter = chance(60) ? add_input(over) : ArrayId();
         const auto op = one_of(std::vector{ReduceOp::sum, ReduceOp::sum, ReduceOp::max});
         define(op, over, filter >= 0 ? value * self(filter) : value);
     }

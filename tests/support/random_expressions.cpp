@@ -10,13 +10,13 @@ AxisId RandomExpressions::add_axis(const std::string& wanted, std::optional<Size
     std::string name = wanted;
     for (int i = 2; d_.find_axis(name) || d_.find_array(name); ++i) name = wanted + std::to_string(i);
     d_.axes.push_back({name, std::move(size), {}});
-    return static_cast<AxisId>(d_.axes.size()) - 1;
+    return AxisId::of(d_.axes.size() - 1);
 }
 
 std::vector<AxisId> RandomExpressions::random_axes() {
     const int rank = std::vector<int>{0, 1, 1, 2, 2, 2, 2, 3, 3}[static_cast<std::size_t>(pick(9))];
     std::vector<AxisId> axes;
-    for (std::size_t i = 0; i < d_.axes.size(); ++i) axes.push_back(static_cast<AxisId>(i));
+    for (std::size_t i = 0; i < d_.axes.size(); ++i) axes.push_back(AxisId::of(i));
     shuffle(axes);
     axes.resize(std::min(axes.size(), static_cast<std::size_t>(rank)));
     return axes;
@@ -53,7 +53,7 @@ Term RandomExpressions::define(std::optional<ReduceOp> op, const std::vector<Axi
     }
     if (!known && axes.size() < 3 && chance(5)) {
         // The same value all along an axis that the body does not know.
-        const AxisId more = static_cast<AxisId>(pick(static_cast<int>(d_.axes.size())));
+        const AxisId more = AxisId::of(pick(static_cast<int>(d_.axes.size())));
         const auto lists = {axes, reduced};
         const bool there = std::any_of(lists.begin(), lists.end(), [&](const auto& list) { return contains(list, more); });
         if (!there) axes.push_back(more);
@@ -71,7 +71,7 @@ Term RandomExpressions::define(std::optional<ReduceOp> op, const std::vector<Axi
 ArrayId RandomExpressions::pick_array(const std::function<bool(const Array&)>& good) {
     std::vector<ArrayId> found;
     for (std::size_t i = 0; i < d_.arrays.size(); ++i) {
-        if (usable_[i] && good(d_.arrays[i])) found.push_back(static_cast<ArrayId>(i));
+        if (usable_[i] && good(d_.arrays[i])) found.push_back(ArrayId::of(i));
     }
     if (found.empty()) return -1;
     const int n = static_cast<int>(found.size());
@@ -97,7 +97,7 @@ Term RandomExpressions::operand(ArrayId id) {
     if (!options_.affine_reads || array.axes.empty() || !chance(12)) return term;
     std::vector<Index> indices = as<Read>(term.e)->indices;
     const int dimension = pick(static_cast<int>(array.axes.size()));
-    const AxisId other = static_cast<AxisId>(pick(static_cast<int>(d_.axes.size())));
+    const AxisId other = AxisId::of(pick(static_cast<int>(d_.axes.size())));
     if (!fit(other, array.axes[static_cast<std::size_t>(dimension)])) return term;
     indices[static_cast<std::size_t>(dimension)] = Affine::axis(other);
     term.e = read(id, std::move(indices));
@@ -185,7 +185,7 @@ Term RandomExpressions::wrapped(const Term& t) {
 }
 
 Term RandomExpressions::leaf(const std::vector<AxisId>& axes) {
-    const AxisId any = static_cast<AxisId>(pick(static_cast<int>(d_.axes.size())));
+    const AxisId any = AxisId::of(pick(static_cast<int>(d_.axes.size())));
     switch (pick(5)) {
         case 0: return {binary(BinaryOp::pow, axis_size(any), constant(-0.5)), {0.1, 1}};
         case 1: return Term{axis_size(any), {1, 40}} * number(0.125);

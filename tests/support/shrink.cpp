@@ -45,7 +45,7 @@ Diagram cleaned(const Diagram& d) {
     Diagram out;
     out.name = d.name;
     for (AxisId axis : axes) {
-        new_axis[axis] = static_cast<AxisId>(out.axes.size());
+        new_axis[axis] = AxisId::of(out.axes.size());
         out.axes.push_back(d.axis(axis));
     }
     for (Axis& axis : out.axes)
@@ -55,7 +55,7 @@ Diagram cleaned(const Diagram& d) {
         return list;
     };
     for (ArrayId id : needed) {
-        new_array[id] = static_cast<ArrayId>(out.arrays.size());
+        new_array[id] = ArrayId::of(out.arrays.size());
         out.arrays.push_back(d.array(id));
         out.arrays.back().axes = renumber(d.array(id).axes);
     }
@@ -194,8 +194,8 @@ std::vector<Diagram> shrink(const Diagram& diagram) {
     for (const Equation& equation : diagram.equations) offer(only_output(diagram, equation.target));
     for (ArrayId id : diagram.outputs) offer(without_output(diagram, id));
     for (std::size_t i = diagram.equations.size(); i-- > 0;) offer(cut_at(diagram, diagram.equations[i].target));
-    for (std::size_t i = 0; i < diagram.axes.size(); ++i) offer(without_axis(diagram, static_cast<AxisId>(i)));
-    for (std::size_t i = 0; i < diagram.arrays.size(); ++i) offer(without_array(diagram, static_cast<ArrayId>(i)));
+    for (std::size_t i = 0; i < diagram.axes.size(); ++i) offer(without_axis(diagram, AxisId::of(i)));
+    for (std::size_t i = 0; i < diagram.arrays.size(); ++i) offer(without_array(diagram, ArrayId::of(i)));
     for (std::size_t i = 0; i < diagram.arrays.size(); ++i) {
         Diagram edited = diagram;
         edited.arrays[i].type = DType::f32;

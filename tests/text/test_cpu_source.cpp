@@ -51,7 +51,7 @@ void expect_source(const std::string& name, const Example& example, const Sizes&
             if (const auto id = tiles->diagram.find_axis(axis); id && contains(tiles->kernels[i].group_axes, *id))
                 k.group[*id] = {size, "", true};
         for (const auto& [axis, size] : stream) k.stream[tiles->diagram.find_axis(axis).value()] = {size, "", true};
-        k.vector_axis = tiles->diagram.find_axis(vector_axis).value_or(-1);
+        k.vector_axis = tiles->diagram.find_axis(vector_axis).value_or(AxisId());
         k.vector_axis_reason = "chosen by hand";
         k.rows = {rows, "", true};
         k.panel_vectors = vectors;

@@ -16,11 +16,11 @@ class Builder {
 public:
     AxisId axis(const std::string& name) {
         derived.diagram.axes.push_back({name, std::nullopt, {}});
-        return static_cast<AxisId>(derived.diagram.axes.size()) - 1;
+        return AxisId::of(derived.diagram.axes.size() - 1);
     }
     ArrayId array(const std::string& name, std::vector<AxisId> axes, ArrayRole role, DType type = DType::f32) {
         derived.diagram.arrays.push_back({name, std::move(axes), type, role, {}});
-        const auto id = static_cast<ArrayId>(derived.diagram.arrays.size()) - 1;
+        const auto id = ArrayId::of(derived.diagram.arrays.size() - 1);
         if (role == ArrayRole::input) derived.diagram.inputs.push_back(id), kernel.inputs.push_back(id);
         if (role == ArrayRole::output) derived.diagram.outputs.push_back(id), kernel.outputs.push_back(id);
         return id;

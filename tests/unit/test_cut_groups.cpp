@@ -266,7 +266,8 @@ TEST(CutGroups, AreMergedByTheFold) {
             return is_in_part(id) ? name_of(tiles, variable_in_part(id)) + "_of_part" : name_of(tiles, id);
         };
         return fmt::format("{} = {} of {}", name(merge.state), napkin::name(merge.op),
-                           to_string(merge.given, {[&](AxisId a) { return diagram.axis(a).name; }, name}));
+                           to_string(merge.given, {[&](AxisId a) { return diagram.axis(a).name; },
+                                                   [&](ArrayId read) { return name(VariableId::of(read.place())); }}));
     };
     EXPECT_EQ(text(tiles.merges[0]), "P_M = max of P_M_of_part[h, q]");
     EXPECT_EQ(

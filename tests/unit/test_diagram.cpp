@@ -111,7 +111,7 @@ TEST(Verifier, RefusesEveryBrokenInvariant) {
            "reads Q at the axis k, over which it does not run");
     breaks([](Scores& s) { s.d.equations[1].body = axis_index(s.k); }, "uses the axis k, over which it does not run");
     breaks([](Scores& s) { s.d.equations[1].body = axis_size(40); }, "the size of the unknown axis #40");
-    breaks([](Scores& s) { s.d.equations[1].body = read(77, {}); }, "reads the unknown array #77");
+    breaks([](Scores& s) { s.d.equations[1].body = read(ArrayId(77), {}); }, "reads the unknown array #77");
     breaks([](Scores& s) { s.d.equations[1].body = read(s.Q, {Affine::axis(s.q)}); },
            "reads Q with 1 indices, which has 2 axes");
     breaks([](Scores& s) { s.d.equations[1].body = read(s.S, {Affine{{{s.q, 0}}, 0}, Affine{}}); },
@@ -123,7 +123,7 @@ TEST(Verifier, RefusesEveryBrokenInvariant) {
 // ---- sizes -----------------------------------------------------------------------------------------------------------------
 
 /// The size of the i-th axis.
-Size size_of(int i) { return axis_symbol(i); }
+Size size_of(int i) { return axis_symbol(AxisId::of(i)); }
 
 /// A convolution: X[i + w], where i has n - w + 1 positions unless told otherwise.
 struct Windows : Builder {
@@ -262,8 +262,8 @@ TEST(BindSizes, ReadsOutOfRangeBothWays) {
     const auto low = errors(Windows(Size(4), shifted).d);
     ASSERT_EQ(low.size(), 1U);
     EXPECT_NE(low[0].message.find("runs from -1 to 2"), std::string::npos) << low[0].message;
-    EXPECT_TRUE(bind_sizes(Windows(Size(10), Affine{{{2, -1}}, 9}).d).ok());
-    EXPECT_FALSE(bind_sizes(Windows(Size(11), Affine{{{2, -1}}, 9}).d).ok());
+    EXPECT_TRUE(bind_sizes(Windows(Size(10), Affine{{{AxisId(2), -1}}, 9}).d).ok());
+    EXPECT_FALSE(bind_sizes(Windows(Size(11), Affine{{{AxisId(2), -1}}, 9}).d).ok());
     EXPECT_EQ(errors(Windows().d, {{"i", 9}})[0].code, "index-out-of-range");  // a derived size given by hand is checked
 }
 

@@ -25,8 +25,8 @@ const ExprNames names{[](AxisId i) { return std::string(1, static_cast<char>('i'
 Expr neg(const Expr& a) { return unary(UnaryOp::neg, a); }
 Expr power(const Expr& a, const Expr& b) { return binary(BinaryOp::pow, a, b); }
 Expr num(double value) { return constant(value); }
-const Expr a = read(0, {Affine::axis(0)});
-const Expr b = read(1, {Affine::axis(1), Affine::axis(0)});
+const Expr a = read(ArrayId(0), {Affine::axis(0)});
+const Expr b = read(ArrayId(1), {Affine::axis(1), Affine::axis(0)});
 const Expr i = axis_index(0), j = axis_index(1);
 
 std::string text(const Expr& e) { return to_string(e, names); }
@@ -59,7 +59,7 @@ TEST(Expr, EqualityIsStructural) {
     EXPECT_FALSE(equal(a + b, a - b));
     EXPECT_FALSE(equal(unary(UnaryOp::exp, a), unary(UnaryOp::log, a)));
     EXPECT_FALSE(equal(cast(DType::f16, a), cast(DType::bf16, a)));
-    EXPECT_FALSE(equal(read(0, {Affine::axis(0)}), read(0, {Affine::axis(1)})));
+    EXPECT_FALSE(equal(read(ArrayId(0), {Affine::axis(0)}), read(ArrayId(0), {Affine::axis(1)})));
     EXPECT_FALSE(equal(axis_index(0), axis_size(0)));
     EXPECT_TRUE(equal(num(nan), num(nan)));
     EXPECT_FALSE(equal(num(0.0), num(-0.0)));
@@ -73,7 +73,7 @@ TEST(Expr, EqualityIsStructural) {
 
 TEST(Expr, Questions) {
     const Expr e = select(binary(BinaryOp::le, axis_index(3), num(2)), b * axis_size(4),
-                          read(5, {Affine::axis(2) + Affine::axis(0)}));
+                          read(ArrayId(5), {Affine::axis(2) + Affine::axis(0)}));
     EXPECT_EQ(free_axes(e), (std::vector<AxisId>{0, 1, 2, 3}));
     EXPECT_EQ(read_arrays(e), (std::vector<ArrayId>{1, 5}));
     EXPECT_TRUE(depends_on_axis(e, 2));
@@ -199,7 +199,7 @@ TEST(ExprPrint, ComparisonsLogicCallsAndCasts) {
     EXPECT_EQ(text(unary(UnaryOp::exp, a - b)), "exp(A[i] - B[j, i])");
     EXPECT_EQ(text(binary(BinaryOp::max, a, num(0))), "max(A[i], 0)");
     EXPECT_EQ(text(binary(BinaryOp::max, i, j)), "max((i), j)");
-    EXPECT_EQ(text(read(2, {})), "C");
+    EXPECT_EQ(text(read(ArrayId(2), {})), "C");
     EXPECT_EQ(to_string(a + b, names, true), "(A[i] + B[j, i])");
     EXPECT_EQ(to_string(a * b, names, true), "A[i] * B[j, i]");
 }
@@ -285,8 +285,8 @@ Expr random_expr(std::mt19937_64& random, int depth) {
         switch (pick(6)) {
             case 0: return a;
             case 1: return b;
-            case 2: return axis_index(pick(2));
-            case 3: return axis_size(pick(2));
+            case 2: return axis_index(AxisId::of(pick(2)));
+            case 3: return axis_size(AxisId::of(pick(2)));
             default: {
                 const double values[] = {0, 1, -1, 2, -0.5, 3, inf, -inf, 0.1, -0.0};
                 return num(values[pick(10)]);

@@ -100,7 +100,7 @@ int boxes_of(const std::string& text, const std::string& more = "") {
     if (!plan) throw std::runtime_error(render(plan.errors()));
     const ScheduledKernel& k = plan->kernels.at(0).scheduled;
     for (std::size_t v = 0; v < k.layouts.size(); ++v)
-        if (k.kernel->variables[v].name == "C") return k.place(static_cast<VariableId>(v)).boxes;
+        if (k.kernel->variables[v].name == "C") return k.place(VariableId::of(v)).boxes;
     throw std::out_of_range("C");
 }
 

@@ -30,7 +30,7 @@ const Read& first_read(const Diagram& d, const std::string& array) {
 /// A random index over the axes 0 and 1.
 Expr random_index(std::mt19937_64& random, int depth) {
     const auto pick = [&](int n) { return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n)); };
-    if (depth == 0) return pick(3) == 0 ? number(pick(7) - 3) : axis_index(static_cast<AxisId>(pick(2)));
+    if (depth == 0) return pick(3) == 0 ? number(pick(7) - 3) : axis_index(AxisId::of(pick(2)));
     const auto sub = [&] { return random_index(random, depth - 1); };
     switch (pick(7)) {
         case 0: return binary(BinaryOp::add, sub(), sub());

@@ -8,7 +8,7 @@
 namespace napkin::test_polynomial {
 namespace {
 
-const Expr a = read(0, {}), b = read(1, {}), c = read(2, {});
+const Expr a = read(ArrayId(0), {}), b = read(ArrayId(1), {}), c = read(ArrayId(2), {});
 
 Expr op(BinaryOp f, const Expr& x, const Expr& y) { return binary(f, x, y); }
 

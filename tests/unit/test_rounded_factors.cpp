@@ -51,7 +51,7 @@ using Change = std::function<void(std::vector<TileStatement>&, const TileKernel&
 
 VariableId variable_named(const TileKernel& kernel, const std::string& name) {
     for (std::size_t v = 0; v < kernel.variables.size(); ++v)
-        if (kernel.variables[v].name == name) return static_cast<VariableId>(v);
+        if (kernel.variables[v].name == name) return VariableId::of(v);
     throw std::out_of_range(name);
 }
 
@@ -73,7 +73,7 @@ protected:
         const VariableId weight = variable_named(*other.kernel, "weight");
         for (const Step& step : other.steps)
             if (const auto product = matrix_product(other, step); product && product->a_in_registers)
-                return product->a->array == weight;
+                return product->a->variable() == weight;
         return false;
     }
     static Compute& compute(std::vector<TileStatement>& body, const TileKernel& kernel, const std::string& name) {
@@ -140,7 +140,7 @@ TEST_F(AtMostOneFactors, AreLessTheMaximumUnlessThatIsInfinite) {
         rewrite(body, kernel, "guarded", [&](const Expr& e) {
             const auto* b = as<Binary>(e);
             const auto* r = b ? as<Read>(b->a) : nullptr;
-            return r && r->array == maximum ? binary(b->op, read(before, r->indices), b->b) : e;
+            return r && r->variable() == maximum ? binary(b->op, read(before, r->indices), b->b) : e;
         });
     });
 }
@@ -150,7 +150,7 @@ TEST_F(AtMostOneFactors, AreLessTheMaximumOfThisTurn) {
         const VariableId maximum = variable_named(kernel, "P_M"), before = variable_named(kernel, "P_M_old");
         rewrite(body, kernel, "guarded", [&](const Expr& e) {
             const auto* r = as<Read>(e);
-            return r && r->array == maximum ? read(before, r->indices) : e;
+            return r && r->variable() == maximum ? read(before, r->indices) : e;
         });
     });
     // What is read of it before it is brought up to date is the old one, too.
@@ -167,7 +167,7 @@ TEST_F(AtMostOneFactors, AreLessAMaximumOfTheSameValues) {
         rewrite(body, kernel, "weight", [&](const Expr& e) {
             const auto* b = as<Binary>(e);
             const auto* r = b && b->op == BinaryOp::mul ? as<Read>(b->a) : nullptr;
-            return r && r->array == score ? b->a : e;
+            return r && r->variable() == score ? b->a : e;
         });
     });
     // A sum of two of them may be 2.

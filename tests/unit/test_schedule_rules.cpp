@@ -38,7 +38,7 @@ protected:
     }
     static VariableId variable(const ScheduledKernel& k, const std::string& name) {
         for (std::size_t v = 0; v < k.kernel->variables.size(); ++v)
-            if (k.kernel->variables[v].name == name) return static_cast<VariableId>(v);
+            if (k.kernel->variables[v].name == name) return VariableId::of(v);
         throw std::out_of_range(name);
     }
     static Atom& atom(const ScheduledKernel& k, KernelSchedule& s, const std::string& name) {

@@ -71,8 +71,7 @@ TEST(Schedule, AStatementIsCalledByItsNumber) {
     TileKernel& kernel = twice.kernels[0];
     const auto s = std::find_if(kernel.variables.begin(), kernel.variables.end(),
                                 [](const Variable& v) { return v.name == "S"; });
-    kernel.body.emplace_back(
-        Compute{static_cast<VariableId>(s - kernel.variables.begin()), std::nullopt, {}, constant(0), nullptr});
+    kernel.body.emplace_back(Compute{VariableId::of(s - kernel.variables.begin()), std::nullopt, {}, constant(0), nullptr});
     const auto read = schedules_in(
         "  atom S#2 vectors q 3, run 0\n  atom S scalar # a comment\n  slot S#2 position 7, ahead 1\n", twice);
     ASSERT_TRUE(read.ok()) << render(read.errors());

@@ -92,7 +92,7 @@ TEST(CopiesByColumns, HaveRowsOfOddLength) {
     const ScheduledKernel& k = plan.scheduled;
     bool found = false;
     for (std::size_t v = 0; v < k.layouts.size(); ++v) {
-        const auto id = static_cast<VariableId>(v);
+        const auto id = VariableId::of(v);
         if (k.variable(id).name != "X" || k.is_view(id)) continue;
         found = true;
         EXPECT_EQ(k.layout(id).strides.at(1) % 2, 1) << "from one value of c to the next";
@@ -100,7 +100,7 @@ TEST(CopiesByColumns, HaveRowsOfOddLength) {
     EXPECT_TRUE(found);
     const KernelPlan along = planned_rows(softmax_of_rows, 4096, 1024);
     for (std::size_t v = 0; v < along.scheduled.layouts.size(); ++v) {
-        if (along.scheduled.variable(static_cast<VariableId>(v)).name != "X") continue;
+        if (along.scheduled.variable(VariableId::of(v)).name != "X") continue;
         EXPECT_EQ(along.scheduled.layouts[v].strides.at(0) % 4, 0) << "copied 16 bytes at a time";
     }
 }

@@ -132,7 +132,7 @@ TEST(Tile, SubloopsCutWhatOneStatementLoads) {
     const auto variable = [&](const std::string& name) {
         const auto& all = program.kernels[0].variables;
         const auto is = [&](const Variable& v) { return v.name == name; };
-        return static_cast<VariableId>(std::find_if(all.begin(), all.end(), is) - all.begin());
+        return VariableId::of(std::find_if(all.begin(), all.end(), is) - all.begin());
     };
     const AxisId x = e.derived.diagram.find_axis("x").value(), d = e.derived.diagram.find_axis("d").value();
     const auto cut = with_subloops(program.diagram, program.kernels[0], {{variable("U"), d}});

@@ -56,7 +56,7 @@ T& get(std::vector<TileStatement>& list, std::size_t n = 0) {
 VariableId variable(const SizedProgram& p, const std::string& name) {
     const auto& variables = p.kernels.at(0).variables;
     for (std::size_t v = 0; v < variables.size(); ++v)
-        if (variables[v].name == name) return static_cast<VariableId>(v);
+        if (variables[v].name == name) return VariableId::of(v);
     throw std::out_of_range(name);
 }
 
@@ -289,7 +289,7 @@ TEST(TileVerifier, APartReadsNothingOfAnotherChunk) {
         Compute& compute = get<Compute>(part.body);
         compute.body = transform(compute.body, [&](const Expr& e) -> Expr {
             const auto* r = as<Read>(e);
-            return r && r->array == variable(program, "A") ? read(r->array, {r->indices[0], Index(Affine{{}, 0})}) : e;
+            return r && r->variable() == variable(program, "A") ? read(r->array, {r->indices[0], Index(Affine{{}, 0})}) : e;
         });
         inner = std::make_shared<const TileLoop>(std::move(part));
     });

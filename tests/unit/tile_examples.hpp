@@ -27,7 +27,7 @@ struct Example {
     AxisId axis(const std::string& name, std::int64_t extent) {
         diagram().axes.push_back({name, std::nullopt, {}});
         extents.push_back(extent);
-        return static_cast<AxisId>(extents.size()) - 1;
+        return AxisId::of(extents.size() - 1);
     }
     ArrayId array(const std::string& name, std::vector<AxisId> axes, ArrayRole role = ArrayRole::temporary) {
         const ArrayId id = add_array(diagram(), name, std::move(axes), DType::f32, role);
