@@ -51,11 +51,13 @@ struct AxisIndex {
 struct AxisSize {
     AxisId axis;
 };
+/// Expressions of a tile program read variables in place of arrays.
+constexpr VariableId as_variable(ArrayId read) { return VariableId::of(read.place()); }
+
 struct Read {
     ArrayId array;
     std::vector<Index> indices;  ///< one for each axis of the array
-    /// In a tile program, whose expressions read variables in place of arrays.
-    [[nodiscard]] constexpr VariableId variable() const { return VariableId::of(array.place()); }
+    [[nodiscard]] constexpr VariableId variable() const { return as_variable(array); }
 };
 struct Unary {
     UnaryOp op;

@@ -265,7 +265,7 @@ const char* napkin_plan_bound_by(const napkin_plan* plan) { return plan != nullp
 int64_t napkin_plan_size(const napkin_plan* plan, const char* axis) {
     if (plan == nullptr || axis == nullptr) return 0;
     const auto id = plan->compilation.diagram.find_axis(axis);
-    return id ? plan->compilation.extents[napkin::at(*id)] : 0;
+    return id ? plan->compilation.extents[*id] : 0;
 }
 void napkin_plan_free(napkin_plan* plan) { delete plan; }
 

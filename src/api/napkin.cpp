@@ -34,7 +34,7 @@ ArrayInfo describe_array(const Diagram& diagram, ArrayId id, const Extents& exte
     info.type = public_type(diagram.array(id).type);
     for (const AxisId axis : diagram.array(id).axes) {
         info.axes.push_back(diagram.axis(axis).name);
-        info.sizes.push_back(extents[at(axis)]);
+        info.sizes.push_back(extents[axis]);
     }
     return info;
 }

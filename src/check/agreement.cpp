@@ -52,7 +52,7 @@ std::string to_string(const Disagreement& d) {
 
 Definition::Definition(const Diagram& diagram, const Extents& extents, const Values& inputs) : diagram_(&diagram) {
     for (const ArrayId id : diagram.inputs)
-        for (const double x : inputs[at(id)]) finite_inputs_ = finite_inputs_ && std::isfinite(x);
+        for (const double x : inputs[id]) finite_inputs_ = finite_inputs_ && std::isfinite(x);
     values_ = evaluate_bounded(without_casts(diagram), extents, inputs, in_double(diagram, extents));
     double largest = 0;
     for (const Column& array : values_.value)
@@ -66,8 +66,8 @@ std::optional<Disagreement> Definition::difference(const Diagram& other, const V
         const std::string& name = diagram_->array(id).name;
         const auto there = other.find_array(name);
         if (!there) throw InternalError("the output " + name + " is gone");
-        const Column& want = values_.value[at(id)];
-        const Column& have = made[at(*there)];
+        const Column& want = values_.value[id];
+        const Column& have = made[*there];
         if (want.size() != have.size()) throw InternalError("the output " + name + " has another number of values");
         for (std::size_t i = 0; i < have.size(); ++i) {
             const Bounded x = values_.at(id, i);
@@ -85,7 +85,7 @@ std::optional<Disagreement> Definition::difference(const Diagram& other, const V
 Values inputs_for(const Diagram& other, const Diagram& diagram, const Values& given) {
     Values values(other.arrays.size());
     for (const ArrayId id : diagram.inputs)
-        if (const auto there = other.find_array(diagram.array(id).name)) values[at(*there)] = given[at(id)];
+        if (const auto there = other.find_array(diagram.array(id).name)) values[*there] = given[id];
     return values;
 }
 

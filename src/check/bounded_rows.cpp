@@ -79,7 +79,7 @@ Operand whole_array(const Read& element, Operand cells, const Diagram& diagram, 
     cells.dimensions.resize(array.axes.size());
     std::int64_t stride = 1;
     for (std::size_t i = array.axes.size(); i-- > 0;) {
-        const std::int64_t extent = extents[at(array.axes[i])];
+        const std::int64_t extent = extents[array.axes[i]];
         cells.dimensions[i] = {0, extent, stride};
         stride *= extent;
     }
@@ -93,7 +93,7 @@ BoundedRows::BoundedRows(const Expr& root, AxisId row_axis, const Diagram& diagr
     : rounding_(rounding) {
     Kinds kinds = kinds_of(diagram);
     const auto values_of = [&](const Read& r) {
-        return whole_array(r, operand_of(values.value[at(r.array)]), diagram, extents);
+        return whole_array(r, operand_of(values.value[r.array]), diagram, extents);
     };
     // Integer arithmetic on exact numbers is exact: it is left to the plain evaluation, and so is what is read.
     const auto is_leaf = [&](const Expr& e) {

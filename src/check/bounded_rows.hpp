@@ -24,7 +24,7 @@ struct BoundedValues {
         return error[a].empty() && may[a].empty();
     }
     [[nodiscard]] Bounded at(ArrayId array, std::size_t i) const {
-        const auto a = static_cast<std::size_t>(array);
+        const auto a = array;
         return {value[a][i], error[a].empty() ? 0 : error[a][i],
                 may[a].empty() ? std::uint8_t{0} : static_cast<std::uint8_t>(may[a][i])};
     }

@@ -14,7 +14,7 @@ namespace napkin {
 namespace {
 std::int64_t terms_of(const Equation& equation, const Extents& extents) {
     std::int64_t terms = 1;
-    for (const AxisId axis : equation.reduce_axes) terms = saturating_mul(terms, extents[at(axis)]);
+    for (const AxisId axis : equation.reduce_axes) terms = saturating_mul(terms, extents[axis]);
     return terms;
 }
 
@@ -116,7 +116,7 @@ Execution execution_of(const Diagram& diagram, const Extents& extents, const Siz
             reductions.push_back({{}, tree, multiplies(*compute->reduce, compute->body)});
             for (const AxisId axis : compute->reduce_axes) {
                 reductions.back().axes.insert(program.diagram.axis(axis).name);
-                std::int64_t& most = chunks[program.extents[at(axis)]];
+                std::int64_t& most = chunks[program.extents[axis]];
                 most = std::max(most, tree.chunks);
             }
         });
@@ -135,13 +135,13 @@ Execution execution_of(const Diagram& diagram, const Extents& extents, const Siz
         }
         // An axis may run under the name of another one of its size.
         for (const AxisId axis : axes)
-            terms[diagram.axis(axis).name] = {.chain = extents[at(axis)], .chunks = chunks[extents[at(axis)]]};
+            terms[diagram.axis(axis).name] = {.chain = extents[axis], .chunks = chunks[extents[axis]]};
         std::int64_t depth = equation.reduce ? depth_over(terms, reductions) : 0;
         // Of an axis that the program has in tiles, one result of each tile is merged with the others.
         for (const AxisId axis : equation.reduce_axes)
             if (const auto tiled = program.diagram.find_axis(diagram.axis(axis).name);
-                tiled && program.extents[at(*tiled)] < extents[at(axis)])
-                depth = saturating_add(depth, extents[at(axis)] / program.extents[at(*tiled)]);
+                tiled && program.extents[*tiled] < extents[axis])
+                depth = saturating_add(depth, extents[axis] / program.extents[*tiled]);
         e.depth.push_back(depth);
         e.factor_unit.push_back(equation.reduce == ReduceOp::sum
                                     ? factor_unit_over(terms, reductions, multiplies(*equation.reduce, equation.body))

@@ -74,7 +74,7 @@ Values probe_inputs(const Diagram& diagram, const Extents& extents, Probe probe,
         if (!is_float(array.type)) continue;
         const std::vector<std::int64_t> sizes = array_sizes(diagram, diagram.inputs[i], extents);
         Filling filling(probe, array.type, sizes, seed * 0x9E3779B97F4A7C15ULL + i);
-        std::vector<double>& data = values[at(diagram.inputs[i])].reals();
+        std::vector<double>& data = values[diagram.inputs[i]].reals();
         const auto count = static_cast<std::int64_t>(data.size());
         for (std::int64_t place = 0; place < count; ++place) {
             double& x = data[at(place)];

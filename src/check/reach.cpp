@@ -64,7 +64,7 @@ void Reach::widen(const Equation& equation, BoundedValues& values) {
     std::vector<double>&error = values.error[at(equation.target)], &may = values.may[at(equation.target)];
     const bool is_open = reads_reduced(equation.body) || (has_orders && !is_product_of_inputs(equation));
     if (equation.reduce == ReduceOp::sum && is_open) {
-        const Column& value = values.value[at(equation.target)];
+        const Column& value = values.value[equation.target];
         for (std::size_t i = 0; i < may.size(); ++i)
             if (!std::isfinite(value[i])) may[i] = may_be_any;
     }
@@ -202,7 +202,7 @@ double Reach::most_of_array(ArrayId array) {
     if (known >= 0) return known;
     if (!is_factor(array)) return known = most(part_of(definitions_[at(array)]->body).reach);
     known = 1;
-    const Column& value = values_->value[at(array)];
+    const Column& value = values_->value[array];
     for (std::size_t i = 0; i < value.size(); ++i) {
         const Bounded x = values_->at(array, i);
         known = std::max(known, reach_of(x.value, x.error, of_));
@@ -238,7 +238,7 @@ double Reach::most(const Expr& reach) {
 double Reach::most_of(const Equation& equation) {
     const double each = most(part_of(equation.body).reach);
     double terms = 1;
-    for (const AxisId axis : equation.reduce_axes) terms *= static_cast<double>(extents_[at(axis)]);
+    for (const AxisId axis : equation.reduce_axes) terms *= static_cast<double>(extents_[axis]);
     if (equation.reduce == ReduceOp::sum) return terms * each;
     return equation.reduce == ReduceOp::prod ? std::pow(each, terms) : each;
 }
@@ -249,7 +249,7 @@ const Column& Reach::cells_of(ArrayId array) {
     Column& known = cells_[at(array)];
     if (!known.empty()) return known;
     if (!is_factor(array)) return known = cells_of(*definitions_[at(array)]);
-    std::vector<double> cells(values_->value[at(array)].size());
+    std::vector<double> cells(values_->value[array].size());
     for (std::size_t i = 0; i < cells.size(); ++i) {
         const Bounded x = values_->at(array, i);
         cells[i] = reach_of(x.value, x.error, of_);
@@ -268,17 +268,17 @@ Column Reach::cells_of(const Equation& equation) {
 Column Reach::evaluated(Equation equation) {
     Values& values = values_->value;
     const auto count = ArrayId::of(values.size());
-    const auto target = at(equation.target);
+    const auto target = equation.target;
     std::vector<ArrayId> reaches;
     for (const ArrayId a : read_arrays(equation.body))
         if (a >= count) reaches.push_back(ArrayId::of(a - count));
     for (const ArrayId a : reaches) static_cast<void>(cells_of(a));
     values.resize(extended_.arrays.size());
-    for (const ArrayId a : reaches) std::swap(values[at(reach_id(a))], cells_[at(a)]);
+    for (const ArrayId a : reaches) std::swap(values[reach_id(a)], cells_[a]);
     extended_.equations = {std::move(equation)};
     evaluate(extended_, extents_, values);
     Column result = std::move(values[target]);
-    for (const ArrayId a : reaches) std::swap(values[at(reach_id(a))], cells_[at(a)]);
+    for (const ArrayId a : reaches) std::swap(values[reach_id(a)], cells_[a]);
     values.resize(at(count));
     return result;
 }

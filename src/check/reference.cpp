@@ -32,7 +32,7 @@ public:
           factor_unit_(factor_unit),
           rounding_(rounding),
           target_(target) {
-        for (const AxisId axis : equation.reduce_axes) terms_ *= extents[at(axis)];
+        for (const AxisId axis : equation.reduce_axes) terms_ *= extents[axis];
         for (const ArrayId id : read_arrays(equation.body)) {
             const DType read = diagram.array(id).type;
             narrows_ = narrows_ || (kept_ && is_float(read) && epsilon(read) < epsilon(*kept_));
@@ -103,7 +103,7 @@ private:
 /// Drops errors and states that are 0 throughout, and notes whether the values are exact whole numbers.
 void tidy(BoundedValues& values, ArrayId array, const Rounding& rounding) {
     const auto is_zero = [](double x) { return x == 0; };
-    const std::size_t a = at(array);
+    const auto a = array;
     if (all_of(values.may[a], is_zero)) values.may[a].clear();
     if (all_of(values.error[a], is_zero)) values.error[a].clear();
     values.whole[a] = values.is_exact(array);
@@ -135,7 +135,7 @@ BoundedValues evaluate_bounded(const Diagram& diagram, const Extents& extents, c
     BoundedValues result{Values(count), std::vector<std::vector<double>>(count),
                          std::vector<std::vector<double>>(count), std::vector<bool>(count)};
     for (const ArrayId id : diagram.inputs) {
-        result.value[at(id)] = values[at(id)];
+        result.value[id] = values[id];
         tidy(result, id, rounding);
     }
     Reach reach(diagram, extents, rounding);
@@ -153,7 +153,7 @@ BoundedValues evaluate_bounded(const Diagram& diagram, const Extents& extents, c
             BoundedEquation run(diagram, extents, equation, execution.depth[i], execution.factor_unit[i], kept,
                                 rounding, target);
             run.run(BoundedRows(equation.body, run.row_axis(), diagram, extents, result, rounding));
-            result.value[at(id)] = Column(std::move(target.value)).in(diagram.array(id).type);
+            result.value[id] = Column(std::move(target.value)).in(diagram.array(id).type);
             result.error[at(id)] = std::move(target.error);
             result.may[at(id)] = std::move(target.may);
             reach.widen(equation, result);

@@ -66,22 +66,22 @@ Sample sample_outputs(const Diagram& diagram, const Extents& extents, double max
     // Halve the axis that has most values left until little enough remains; two values of an axis are always kept.
     while (evaluation_points(diagram, sample.extents) > max_points) {
         std::int64_t most = 2;
-        std::size_t widest = extents.size();
-        for (std::size_t axis = 0; axis < extents.size(); ++axis) {
+        AxisId widest;
+        for (const AxisId axis : extents.ids()) {
             if (free[axis] && sample.extents[axis] > most) {
                 most = sample.extents[axis];
                 widest = axis;
             }
         }
-        if (widest == extents.size()) break;
+        if (widest < 0) break;
         sample.extents[widest] = std::max<std::int64_t>(2, (most + 1) / 2);
     }
 
     std::mt19937_64 random(seed);
-    for (std::size_t axis = 0; axis < extents.size(); ++axis) {
+    for (const AxisId axis : extents.ids()) {
         if (sample.extents[axis] == extents[axis]) continue;
         sample.kept[axis] = choose(extents[axis], sample.extents[axis], random);
-        const auto id = AxisId::of(axis);
+        const auto id = axis;
         ArrayId coordinates = -1;
         for (Equation& equation : sample.diagram.equations) {
             equation.body = transform(equation.body, [&](const Expr& e) {
@@ -116,7 +116,7 @@ Column take_sample(const Sample& sample, ArrayId array, const Extents& full, con
         }
         result.set(place, values.at(static_cast<std::size_t>(offset)));
         for (std::size_t i = axes.size(); i-- > 0;) {
-            if (++point[i] < sample.extents[at(axes[i])]) break;
+            if (++point[i] < sample.extents[axes[i]]) break;
             point[i] = 0;
         }
     }
@@ -127,7 +127,7 @@ void fill_coordinates(const Sample& sample, Values& values) {
     values.resize(sample.diagram.arrays.size());
     for (const auto& [axis, array] : sample.coordinates) {
         const std::vector<std::int64_t>& kept = sample.kept[at(axis)];
-        values[at(array)] = kept;
+        values[array] = kept;
     }
 }
 

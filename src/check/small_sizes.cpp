@@ -42,7 +42,7 @@ std::vector<std::int64_t> reaches(const Diagram& diagram) {
 
 SizesByName by_name(const Diagram& diagram, const Extents& extents) {
     SizesByName sizes;
-    for (std::size_t i = 0; i < extents.size(); ++i) sizes[diagram.axes[i].name] = extents[i];
+    for (const AxisId i : extents.ids()) sizes[diagram.axes[i].name] = extents[i];
     return sizes;
 }
 
@@ -65,9 +65,9 @@ std::optional<SizesByName> small_sizes(const Diagram& diagram, std::mt19937_64& 
         // Windows that reach over an edge need room: later attempts draw larger sizes.
         const std::int64_t least = attempt < attempts / 3 ? 1 : 3, most = usual_size + attempt / 6;
         SizesByName drawn;
-        for (std::size_t i = 0; i < diagram.axes.size(); ++i) {
+        for (const AxisId i : diagram.axes.ids()) {
             const Axis& axis = diagram.axes[i];
-            if ((axis.size && !axis.size->as_constant()) || contains(fixed, AxisId::of(i))) continue;
+            if ((axis.size && !axis.size->as_constant()) || contains(fixed, i)) continue;
             const std::int64_t extra = reaching ? reach[i] : 0;
             drawn[axis.name] = std::uniform_int_distribution<std::int64_t>(least, most)(random) + extra;
         }

@@ -19,9 +19,7 @@ PartitionSizes random_partition(const Derived& derived, const Extents& extents, 
     PartitionSizes sizes;
     sizes.group.assign(extents.size(), 0);
     sizes.stream.assign(extents.size(), 0);
-    const auto any = [&](AxisId axis) {
-        return std::uniform_int_distribution<std::int64_t>(1, extents[at(axis)])(random);
-    };
+    const auto any = [&](AxisId axis) { return std::uniform_int_distribution<std::int64_t>(1, extents[axis])(random); };
     for (const Kernel& kernel : derived.kernels) {
         for (const AxisId axis : kernel.group_axes) sizes.group[at(axis)] = any(axis);
         for (const Stage& stage : kernel.stages) {
@@ -35,8 +33,8 @@ PartitionSizes random_partition(const Derived& derived, const Extents& extents, 
 double distance(const Definition& definition, const Diagram& source, const Diagram& other, const Values& made) {
     double largest = 0;
     for (const ArrayId id : source.outputs) {
-        const Column& want = definition.values().value[at(id)];
-        const auto& have = made[at(*other.find_array(source.array(id).name))];
+        const Column& want = definition.values().value[id];
+        const auto& have = made[*other.find_array(source.array(id).name)];
         for (std::size_t i = 0; i < want.size(); ++i) {
             const double error = std::abs(have[i] - want[i]) / std::max(1.0, std::abs(want[i]));
             if (std::isfinite(want[i]) && std::isfinite(error)) largest = std::max(largest, error);

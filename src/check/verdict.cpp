@@ -82,7 +82,7 @@ ArrayVerdict judge(const Diagram& diagram, ArrayId array, const Extents& extents
                    const Column& values) {
     const Array& about = diagram.array(array);
     const std::vector<std::int64_t> sizes = array_sizes(diagram, array, extents);
-    const Column& wanted_values = reference.value[at(array)];
+    const Column& wanted_values = reference.value[array];
     const bool exact_integers = values.is_whole() && wanted_values.is_whole() && reference.is_exact(array);
     ArrayVerdict verdict{.array = about.name, .type = about.type, .values = static_cast<std::int64_t>(values.size())};
     double farthest = -1;
@@ -118,7 +118,7 @@ Verdict check_outputs(const Compilation& c, const std::vector<Tensor>& inputs, c
     const Sample sample = sample_outputs(diagram, c.extents, options.points, options.seed);
     Values given(sample.diagram.arrays.size());
     for (std::size_t i = 0; i < diagram.inputs.size(); ++i)
-        given[at(diagram.inputs[i])] = take_sample(sample, diagram.inputs[i], c.extents, inputs[i].to_column());
+        given[diagram.inputs[i]] = take_sample(sample, diagram.inputs[i], c.extents, inputs[i].to_column());
     fill_coordinates(sample, given);
     std::vector<std::vector<ReductionTree>> trees;
     for (const KernelPlan& kernel : c.plan.kernels) trees.push_back(reduction_trees(kernel.scheduled));
@@ -138,9 +138,9 @@ Verdict check_outputs(const Compilation& c, const std::vector<Tensor>& inputs, c
             const std::vector<std::int64_t>& kept = sample.kept[at(array.axes[d])];
             if (!kept.empty()) one.place[d] = kept[at(one.place[d])];
         }
-        const Column& exact = reference.value[at(id)];
+        const Column& exact = reference.value[id];
         one.error = largest_distance(values, exact);
-        one.plain_error = largest_distance(plain[at(id)], exact);
+        one.plain_error = largest_distance(plain[id], exact);
         double largest = 0;
         for (const double x : exact)
             if (std::isfinite(x)) largest = std::max(largest, std::abs(x));

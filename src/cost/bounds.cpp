@@ -22,7 +22,7 @@ public:
         work_ = unit_work(derived, kernel, grouped_, machine);
     }
 
-    [[nodiscard]] double extent(AxisId axis) const { return static_cast<double>(extents_[at(axis)]); }
+    [[nodiscard]] double extent(AxisId axis) const { return static_cast<double>(extents_[axis]); }
 
     /// Of a size in axes' letters, stream sizes being those of the machine's kernel and group sizes 1.
     [[nodiscard]] std::optional<double> value(const Size& size, double memory = 0) const {
@@ -201,7 +201,7 @@ public:
     }
 
 private:
-    [[nodiscard]] double extent(AxisId axis) const { return static_cast<double>(extents_[at(axis)]); }
+    [[nodiscard]] double extent(AxisId axis) const { return static_cast<double>(extents_[axis]); }
     [[nodiscard]] double product(const std::vector<AxisId>& axes) const {
         return napkin::product<double>(axes, [&](AxisId a) { return extent(a); });
     }

@@ -8,7 +8,7 @@
 namespace napkin {
 namespace {
 
-double extent(const Extents& extents, AxisId axis) { return static_cast<double>(extents[at(axis)]); }
+double extent(const Extents& extents, AxisId axis) { return static_cast<double>(extents[axis]); }
 
 /// Different values of an affine index within an array's dimension, at least: terms in ascending order of stride add up to a run without gaps, or
 /// repeat it. Those before and past the ends are padding, which nothing reads.

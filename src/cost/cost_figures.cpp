@@ -25,11 +25,11 @@ TiedLetters ties(const Derived& derived, const KernelCost& cost, const Kernel& k
         return any_of(kernel.outputs, [&](ArrayId o) { return contains(diagram.array(o).axes, axis); });
     };
     std::map<std::int64_t, std::vector<AxisId>> by_size;
-    for (AxisId axis = 0; axis < AxisId::of(diagram.axes.size()); ++axis) {
+    for (const AxisId axis : diagram.axes.ids()) {
         if (contains(cost.grouped, axis) || contains(cost.streamed, axis) || !used(axis)) continue;
         std::optional<std::int64_t> size;
         if (numbers)
-            size = numbers->extents[at(axis)];
+            size = numbers->extents[axis];
         else if (const auto& given = diagram.axis(axis).size)
             if (const auto constant = given->as_constant(); constant && constant->is_integer())
                 size = constant->numerator();
@@ -103,7 +103,7 @@ KernelFigures figures_of(const Derived& derived, std::size_t index, const std::o
         // The axes that are cut in fact; one at its whole extent keeps its letter.
         grouped.clear();
         for (const AxisId axis : kernel.group_axes)
-            if (axis == kernel.parts.part || numbers->sizes[f.kernel].group[at(axis)] > 0) grouped.push_back(axis);
+            if (axis == kernel.parts.part || numbers->sizes[f.kernel].group[axis] > 0) grouped.push_back(axis);
     }
     f.tiles = tiles.empty() ? expand(derived, kernel) : tiles.at(index);
     f.cost = symbolic_cost(derived.diagram, f.tiles, grouped);
@@ -126,7 +126,7 @@ KernelFigures figures_of(const Derived& derived, std::size_t index, const std::o
 
 std::optional<double> value_at_hand(const CostNumbers& numbers, std::size_t kernel, Symbol symbol) {
     if (symbol == memory_symbol) return numbers.memory_values;
-    const std::size_t axis = at(symbol.axis());
+    const auto axis = symbol.axis();
     const TileSizes& sizes = numbers.sizes[kernel];
     const std::int64_t whole = numbers.extents[axis];
     const std::int64_t cut = symbol.kind == SymbolKind::group     ? sizes.group[axis]

@@ -7,7 +7,7 @@ namespace napkin {
 
 Footprint footprint(const Derived& derived, const Extents& extents) {
     Footprint out;
-    for (ArrayId id = 0; id < ArrayId::of(derived.diagram.arrays.size()); ++id) {
+    for (const ArrayId id : derived.diagram.arrays.ids()) {
         const Array& array = derived.diagram.array(id);
         const bool moved = any_of(derived.kernels,
                                   [&](const Kernel& k) { return contains(k.inputs, id) || contains(k.outputs, id); });

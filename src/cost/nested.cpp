@@ -97,14 +97,14 @@ Result<std::vector<TileSizes>> nest(const Derived& derived, const Kernel& kernel
     for (TileSizes& sizes : levels) {
         sizes.group.resize(extents.size());
         sizes.stream.resize(extents.size());
-        if (kernel.parts.any()) sizes.group[at(kernel.parts.part)] = 1;
-        for (std::size_t a = 0; a < extents.size(); ++a) {
+        if (kernel.parts.any()) sizes.group[kernel.parts.part] = 1;
+        for (const AxisId a : extents.ids()) {
             if (!grouped[a]) sizes.group[a] = 0;
             if (!streamed[a]) sizes.stream[a] = 0;
         }
     }
     std::vector<Diagnostic> errors;
-    for (std::size_t a = 0; a < extents.size(); ++a)
+    for (const AxisId a : extents.ids())
         for (const auto& kind : {std::pair{&TileSizes::group, "group"}, {&TileSizes::stream, "stream"}}) {
             const auto sizes = mapped<std::int64_t*>(levels, [&](TileSizes& level) { return &(level.*kind.first)[a]; });
             nest_axis(derived.diagram.axes[a], extents[a], kind.second, sizes, errors);

@@ -132,7 +132,7 @@ private:
         std::vector<AxisId> grouped;
         for (const AxisId axis : kernel.group_axes) {
             const auto size = options.group.find(axis);
-            const bool is_cut = size != options.group.end() && size->second < extents[at(axis)];
+            const bool is_cut = size != options.group.end() && size->second < extents[axis];
             if (is_cut || !contains(kernel.recompute_axes, axis)) grouped.push_back(axis);
         }
         return grouped;
@@ -204,7 +204,7 @@ private:
 
     /// A chunk is the least that the divisors take, and enough bytes to cover the memory's latency (Little's law).
     [[nodiscard]] std::int64_t stream_size(AxisId axis, const ModelLevel& core, std::int64_t factor) const {
-        const std::int64_t extent = extents_[at(axis)];
+        const std::int64_t extent = extents_[axis];
         if (const auto fixed = options_.stream.find(axis); fixed != options_.stream.end())
             return std::min(fixed->second, extent);
         const std::int64_t unit = std::max<std::int64_t>(1, out_.divisors.of(axis));
@@ -217,8 +217,8 @@ private:
             double tile = bytes(derived_.diagram.array(v.array).type);
             for (const AxisId a : axes_of(v.dims))
                 if (a != axis)
-                    tile *= static_cast<double>(contains(cost_.grouped, a) ? std::min(extents_[at(a)], usual_group)
-                                                                           : extents_[at(a)]);
+                    tile *= static_cast<double>(contains(cost_.grouped, a) ? std::min(extents_[a], usual_group)
+                                                                           : extents_[a]);
             bytes_a_step += tile;
         }
         const double latency = machine_.levels[0].latency_s.value;
@@ -240,8 +240,7 @@ private:
         can_split_ = true;
         for (const auto& [state, init] : loops[0]->init) {
             double tile = bytes(derived_.diagram.array(state).type);
-            for (const AxisId axis : derived_.diagram.array(state).axes)
-                tile *= static_cast<double>(extents_[at(axis)]);
+            for (const AxisId axis : derived_.diagram.array(state).axes) tile *= static_cast<double>(extents_[axis]);
             state_bytes_ += tile;
         }
     }
@@ -352,8 +351,8 @@ private:
                                       const std::map<AxisId, std::int64_t>& stream) const {
         if (!cost_.may_skip) return 1;
         TileSizes tiles{std::vector<std::int64_t>(extents_.size(), 0), std::vector<std::int64_t>(extents_.size(), 0)};
-        for (const auto& [axis, size] : group) tiles.group[at(axis)] = size;
-        for (const auto& [axis, size] : stream) tiles.stream[at(axis)] = size;
+        for (const auto& [axis, size] : group) tiles.group[axis] = size;
+        for (const auto& [axis, size] : stream) tiles.stream[axis] = size;
         const TileCounter counter(derived_.diagram, live_, extents_, tiles, std::int64_t{1} << (options_.quick ? 8 : 14));
         double run = 0, all = 0;
         for (int loop = 0; loop < static_cast<int>(live_.loops.size()); ++loop)
@@ -393,7 +392,7 @@ private:
             for (std::size_t i = 0; i < sizes.size(); ++i)
                 if ((i < cost_.grouped.size() ? cost_.grouped[i] : cost_.streamed[i - cost_.grouped.size()]) == axis)
                     return static_cast<double>(sizes[i]);
-            return static_cast<double>(extents_[at(axis)]);
+            return static_cast<double>(extents_[axis]);
         };
         double clocks = 0;
         for (const StatementWork& s : statements_) {
@@ -402,7 +401,7 @@ private:
             if (!instruction) continue;
             const double rows = product<double>(s.contraction->m, [&](AxisId axis) { return size_of(axis); });
             if (rows > static_cast<double>(instruction->m.to)) continue;
-            clocks += std::ceil(static_cast<double>(extents_[at(s.stream)]) / size_of(s.stream)) *
+            clocks += std::ceil(static_cast<double>(extents_[s.stream]) / size_of(s.stream)) *
                       instruction->overhead_clocks.value;
         }
         return out_.run_fraction * sized_.num_groups(sizes) * clocks / (cores_ * machine_.clock_hz.value);

@@ -46,7 +46,7 @@ private:
     }
 
     [[nodiscard]] const std::vector<AxisId>& axes_of_array(VariableId v) const {
-        return diagram_.array(kernel_.variables[at(v)].array).axes;
+        return diagram_.array(kernel_.variables[v].array).axes;
     }
     [[nodiscard]] std::set<AxisId> points(const Compute& compute) const {
         const auto& axes = axes_of_array(compute.variable);

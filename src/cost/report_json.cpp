@@ -85,9 +85,9 @@ private:
                     {"flops", f_.work.flops()}};
         const TileSizes& tile = numbers_->sizes[f_.kernel];
         for (const AxisId axis : f_.cost.grouped)
-            if (axis != f_.cost.part) out["group"][name(axis)] = tile.group[at(axis)];
-        for (std::size_t axis = 0; axis < tile.sub.size(); ++axis)
-            if (tile.sub[axis] > 0) out["subloop"][name(AxisId::of(axis))] = tile.sub[axis];
+            if (axis != f_.cost.part) out["group"][name(axis)] = tile.group[axis];
+        for (const AxisId axis : tile.sub.ids())
+            if (tile.sub[axis] > 0) out["subloop"][name(axis)] = tile.sub[axis];
         for (const AxisId axis : f_.cost.streamed)
             out["stream"][name(axis)] = value_at_hand(*numbers_, f_.kernel, stream_symbol(axis)).value_or(0);
         for (const ArrayCount& c : f_.counts->arrays)

@@ -79,7 +79,7 @@ private:
             const AxisId axis = f_.least->cost.grouped[i];
             // A whole axis whose groups would repeat work is not grouped.
             if (axis == f_.least->cost.part) continue;
-            const bool is_whole = fewest.sizes[i] == numbers_->extents[at(axis)];
+            const bool is_whole = fewest.sizes[i] == numbers_->extents[axis];
             if (is_whole && contains(kernel().recompute_axes, axis)) continue;
             sizes.push_back(fmt::format("{} = {}", names_(group_symbol(axis)), fewest.sizes[i]));
         }

@@ -244,7 +244,7 @@ SizedCost::SizedCost(const KernelCost& cost, const Extents& extents)
     : grouped_(cost.grouped), streamed_(cost.streamed), part_(cost.part) {
     const std::vector<Symbol> symbols = symbols_of_sizes(cost, extents.size());
     for (const auto* axes : {&grouped_, &streamed_})
-        for (const AxisId axis : *axes) extents_.push_back(extents[at(axis)]);
+        for (const AxisId axis : *axes) extents_.push_back(extents[axis]);
     values_.resize(extents_.size());
     append(values_, extents);
     transfers_ = CompiledSize(cost.transfers, symbols);

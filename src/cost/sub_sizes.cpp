@@ -10,7 +10,7 @@ SubSizes::SubSizes(const Liveness& live, const Extents& extents, const std::map<
     for (const CoreLoop& loop : live.loops) {
         if (!loop.is_sub) continue;
         const auto size = by_hand.find(loop.axis);
-        const std::int64_t extent = extents[at(loop.axis)];
+        const std::int64_t extent = extents[loop.axis];
         sizes_[loop.axis] = size == by_hand.end() ? extent : std::min(size->second, extent);
     }
 }

@@ -14,7 +14,7 @@ namespace {
 
 bool has_odd_rows(const Diagram& diagram, const Extents& extents, ArrayId id, std::int64_t row_bytes) {
     const Array& array = diagram.array(id);
-    return array.axes.size() > 1 && extents[at(array.axes.back())] * bytes(array.type) % row_bytes != 0;
+    return array.axes.size() > 1 && extents[array.axes.back()] * bytes(array.type) % row_bytes != 0;
 }
 
 /// The copy, of which every value is one of the array's or a zero behind them.
@@ -22,7 +22,7 @@ ArrayId add_copy(Derived& form, Extents& extents, ArrayId id, std::int64_t row_b
     Diagram& d = form.diagram;
     const Array array = d.array(id);
     const AxisId last = array.axes.back();
-    const std::int64_t unit = row_bytes / bytes(array.type), size = round_up(extents[at(last)], unit);
+    const std::int64_t unit = row_bytes / bytes(array.type), size = round_up(extents[last], unit);
     extents.push_back(size);
     std::vector<AxisId> axes = array.axes;
     axes.back() = add_axis(d, d.axis(last).name + "_rows", size, d.axis(last).range);

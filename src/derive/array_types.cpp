@@ -41,7 +41,7 @@ void give_integer_types(Derived& derived) {
             if (static_cast<std::size_t>(target) < derived.source.arrays.size()) continue;
             const Kind kind = kinds(body);
             if (kind != Kind::i32 && kind != Kind::i64) continue;
-            DType& type = derived.diagram.arrays[at(target)].type;
+            DType& type = derived.diagram.arrays[target].type;
             const DType wanted = kind == Kind::i32 ? DType::i32 : DType::i64;
             changed = changed || type != wanted;
             type = wanted;

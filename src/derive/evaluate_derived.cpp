@@ -44,13 +44,13 @@ public:
     std::int64_t run(Values& values) {
         // The core sees memory, except for what the kernel computes itself.
         std::map<ArrayId, Column> hidden;
-        for (const ArrayId a : computed_) hidden[a] = std::move(values[at(a)]);
+        for (const ArrayId a : computed_) hidden[a] = std::move(values[a]);
         core_ = std::move(values);
         for (const ArrayId a : kernel_.outputs) stored_[a] = unset(a);
         run_groups(0, {std::vector<std::int64_t>(extents_.size(), 0), extents_});
         values = std::move(core_);
-        for (auto& [a, data] : hidden) values[at(a)] = std::move(data);
-        for (auto& [a, data] : stored_) values[at(a)] = std::move(data);
+        for (auto& [a, data] : hidden) values[a] = std::move(data);
+        for (auto& [a, data] : stored_) values[a] = std::move(data);
         return num_merges_;
     }
 
@@ -58,14 +58,14 @@ private:
     [[nodiscard]] std::size_t size_of(ArrayId a) const {
         return static_cast<std::size_t>(count_values(diagram_, a, extents_));
     }
-    [[nodiscard]] std::int64_t extent(AxisId a) const { return extents_[at(a)]; }
+    [[nodiscard]] std::int64_t extent(AxisId a) const { return extents_[a]; }
 
     static std::int64_t size_or(const std::vector<std::int64_t>& sizes, AxisId axis, std::int64_t otherwise) {
         return at(axis) < sizes.size() && sizes[at(axis)] > 0 ? sizes[at(axis)] : otherwise;
     }
 
     [[nodiscard]] Column unset(ArrayId a) const { return Column::unset(diagram_.array(a).type, size_of(a)); }
-    void forget(ArrayId a) { core_[at(a)] = unset(a); }
+    void forget(ArrayId a) { core_[a] = unset(a); }
 
     void run_groups(std::size_t depth, Tile tile) {
         if (depth == kernel_.group_axes.size()) return run_group(tile);
@@ -164,7 +164,7 @@ private:
     std::map<ArrayId, Column> states(const std::vector<const Fold*>& folds) const {
         std::map<ArrayId, Column> result;
         for (const Fold* fold : folds)
-            for (const FoldState& s : fold->states) result[s.state] = core_[at(s.state)];
+            for (const FoldState& s : fold->states) result[s.state] = core_[s.state];
         return result;
     }
 
@@ -173,12 +173,12 @@ private:
         const auto carried = [&](const std::map<ArrayId, Column>& part) {
             for (const Fold* fold : folds)
                 for (const FoldState& other : fold->states)
-                    if (other.old >= 0) core_[at(other.old)] = part.at(other.state);
+                    if (other.old >= 0) core_[other.old] = part.at(other.state);
             if (s.carry) return evaluate_tile(s.state, tile, s.carry);
-            Column current = std::move(core_[at(s.state)]);
-            core_[at(s.state)] = part.at(s.state);
+            Column current = std::move(core_[s.state]);
+            core_[s.state] = part.at(s.state);
             std::vector<Number> result = evaluate_tile(s.state, tile, read_self(diagram_, s.state));
-            core_[at(s.state)] = std::move(current);
+            core_[s.state] = std::move(current);
             return result;
         };
         std::vector<Number> merged = carried(first);
@@ -243,16 +243,16 @@ private:
     }
 
     void write(ArrayId a, const std::vector<Number>& tile_values, const Tile& tile) {
-        if (core_[at(a)].empty()) forget(a);
+        if (core_[a].empty()) forget(a);
         std::size_t next = 0;
         const Kind kind = kind_of(diagram_.array(a).type);
-        for_each_offset(a, tile, [&](std::size_t offset) { core_[at(a)].set(offset, tile_values[next++].to(kind)); });
+        for_each_offset(a, tile, [&](std::size_t offset) { core_[a].set(offset, tile_values[next++].to(kind)); });
     }
 
     void store(ArrayId a, const Tile& tile) {
         const auto to = stored_.find(a);
         if (to == stored_.end()) return;
-        for_each_offset(a, tile, [&](std::size_t offset) { to->second.set(offset, core_[at(a)].at(offset)); });
+        for_each_offset(a, tile, [&](std::size_t offset) { to->second.set(offset, core_[a].at(offset)); });
     }
 
     const Diagram& diagram_;
@@ -272,7 +272,7 @@ std::int64_t evaluate_kernels(const Derived& derived, const Extents& extents, co
                               bool single, Values& values) {
     internal_check(extents.size() == derived.diagram.axes.size(), "evaluate: the extents are those of another diagram");
     values.resize(derived.diagram.arrays.size());
-    for (std::size_t a = 0; a < values.size(); ++a)
+    for (const ArrayId a : values.ids())
         if (derived.diagram.arrays[a].role != ArrayRole::input)
             values[a].clear();
         else

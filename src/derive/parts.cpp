@@ -319,8 +319,8 @@ Parted with_parts(const Derived& derived, std::size_t kernel, std::int64_t parts
 }
 
 Extents with_part_extents(const Derived& form, Extents extents) {
-    for (std::size_t axis = extents.size(); axis < form.diagram.axes.size(); ++axis) {
-        const auto& size = form.diagram.axes[axis].size;
+    while (extents.size() < form.diagram.axes.size()) {
+        const auto& size = form.diagram.axes[extents.next()].size;
         const auto parts = size ? size->as_constant() : std::nullopt;
         internal_check(parts.has_value(), "parts: an axis was added that numbers no parts");
         extents.push_back(parts->numerator());

@@ -33,7 +33,7 @@ Kernel block_of(const Diagram& diagram, const std::vector<const Equation*>& equa
 
 void apply(const Edit& edit, Diagram& diagram) {
     append(diagram.arrays, edit.arrays);
-    for (const auto& [array, axes] : edit.axes) diagram.arrays[at(array)].axes = axes;
+    for (const auto& [array, axes] : edit.axes) diagram.arrays[array].axes = axes;
     for (const Edit::Replacement& r : edit.equations) {
         const auto at = find_if(diagram.equations, [&](const Equation& e) { return e.target == r.before.target; });
         internal_check(at != diagram.equations.end() && *at == r.before,
@@ -71,7 +71,7 @@ void Replay::next() {
     if (const auto* edit = std::get_if<Edit>(&change)) {
         apply(*edit, diagram_);
         // Types of arrays that the calculus adds follow from the whole derivation.
-        for (std::size_t i = diagram_.arrays.size() - edit->arrays.size(); i < diagram_.arrays.size(); ++i)
+        for (auto i = ArrayId::of(diagram_.arrays.size() - edit->arrays.size()); at(i) < diagram_.arrays.size(); ++i)
             diagram_.arrays[i].type = derived_.diagram.arrays[i].type;
         return;
     }

@@ -205,15 +205,15 @@ std::vector<TiledReduction> tiled_reductions(const Derived& derived) {
 std::optional<WithTiledReduction> with_tiled_reduction(const Derived& derived, const Extents& extents,
                                                        const TiledReduction& how) {
     if (how.consumer >= derived.kernels.size() || how.producer >= how.consumer || how.axis < 0 ||
-        at(how.axis) >= extents.size() || how.tile < 1 || extents[at(how.axis)] % how.tile != 0 ||
-        extents[at(how.axis)] == how.tile || !can_be_tiled(derived, how.producer, how.consumer, how.axis))
+        at(how.axis) >= extents.size() || how.tile < 1 || extents[how.axis] % how.tile != 0 ||
+        extents[how.axis] == how.tile || !can_be_tiled(derived, how.producer, how.consumer, how.axis))
         return std::nullopt;
     WithTiledReduction out{derived, extents};
     Diagram& d = out.form.diagram;
-    const std::int64_t extent = extents[at(how.axis)];
+    const std::int64_t extent = extents[how.axis];
     const AxisId tiles = add_axis(d, d.axis(how.axis).name + "_tiles", extent / how.tile, d.axis(how.axis).range);
-    d.axes[at(how.axis)].size = Size(how.tile);
-    out.extents[at(how.axis)] = how.tile;
+    d.axes[how.axis].size = Size(how.tile);
+    out.extents[how.axis] = how.tile;
     out.extents.push_back(extent / how.tile);
     Tiling tile(d, how.axis, tiles, extent, how.tile);
     for (Equation& e : d.equations) {

@@ -88,7 +88,7 @@ private:
             e.reduce_axes = renamed(e.reduce_axes);
             sort(e.reduce_axes);
             edit.equations.push_back({before, {e}});
-            if (auto& axes = d_.arrays[at(e.target)].axes; renamed(axes) != axes) {
+            if (auto& axes = d_.arrays[e.target].axes; renamed(axes) != axes) {
                 axes = renamed(axes);
                 edit.axes.emplace_back(e.target, axes);
             }

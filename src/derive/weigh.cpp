@@ -66,10 +66,10 @@ std::vector<double> nominal_sizes(const Diagram& diagram) {
     std::vector<bool> known(diagram.axes.size(), false);
     for (bool changed = true; changed;) {
         changed = false;
-        for (std::size_t i = 0; i < sizes.size(); ++i) {
+        for (const AxisId i : diagram.axes.ids()) {
             if (known[i] || !diagram.axes[i].size) continue;
             const auto value = diagram.axes[i].size->evaluate([&](Symbol symbol) -> std::optional<double> {
-                const auto at = napkin::at(symbol.axis());
+                const auto at = symbol.axis();
                 if (known[at] || !diagram.axes[at].size) return sizes[at];
                 return std::nullopt;
             });

@@ -5,7 +5,7 @@
 namespace napkin {
 
 std::vector<std::int64_t> array_sizes(const Diagram& diagram, ArrayId array, const Extents& extents) {
-    return mapped<std::int64_t>(diagram.array(array).axes, [&](AxisId axis) { return extents[at(axis)]; });
+    return mapped<std::int64_t>(diagram.array(array).axes, [&](AxisId axis) { return extents[axis]; });
 }
 
 std::int64_t array_bytes(const Diagram& diagram, ArrayId array, const Extents& extents) {

@@ -124,7 +124,7 @@ Diagram with_axes_in_blocks(Diagram diagram) {
             while (diagram.find_axis(name) || diagram.find_array(name)) name += "_";
             const auto inside = AxisId::of(diagram.axes.size());
             diagram.axes.push_back({std::move(name), Size(*length), diagram.axis(axis).range});
-            diagram.axes[at(axis)].size = Size(axis_symbol(inside)) * Size(axis_symbol(*block));
+            diagram.axes[axis].size = Size(axis_symbol(inside)) * Size(axis_symbol(*block));
         }
     }
     return diagram;

@@ -78,7 +78,7 @@ std::int64_t values_inside(const std::vector<Index>& dims, const std::vector<Axi
                            const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& count) {
     std::int64_t values = 1;
     for (std::size_t d = 0; d < dims.size(); ++d) {
-        const std::int64_t here = inside(range_of(dims[d], begin, count), extents[at(limits[d])]).size();
+        const std::int64_t here = inside(range_of(dims[d], begin, count), extents[limits[d]]).size();
         if (here <= 0) return 0;
         values *= here;
     }

@@ -32,7 +32,7 @@ public:
     }
 
 private:
-    [[nodiscard]] bool is_known(ArrayId array) const { return !values_[at(array)].empty(); }
+    [[nodiscard]] bool is_known(ArrayId array) const { return !values_[array].empty(); }
     [[nodiscard]] bool is_decided(const Index& index) const {
         if (!index.is_gathered()) return false;
         const std::vector<ArrayId> arrays = read_arrays(*index.expression());
@@ -55,12 +55,12 @@ private:
         if (!inside) return false;
         const Interval reach = range_of(index, std::vector<std::int64_t>(extents_.size(), 0), extents_,
                                         [&](const Read& element) { return elements_of(element.array); });
-        return reach.low >= 0 && reach.high < extents_[at(diagram_.array(r.array).axes[d])];
+        return reach.low >= 0 && reach.high < extents_[diagram_.array(r.array).axes[d]];
     }
     Interval elements_of(ArrayId array) {
         const auto [known, is_new] = elements_.try_emplace(array);
         if (is_new) {
-            const std::vector<std::int64_t>& values = values_[at(array)].wholes();
+            const std::vector<std::int64_t>& values = values_[array].wholes();
             const auto [least, greatest] = std::minmax_element(values.begin(), values.end());
             known->second = {*least, *greatest};
         }
@@ -73,10 +73,10 @@ private:
         for (std::size_t d = 0; d < axes.size(); ++d) {
             const std::int64_t coordinate = value_at(r.indices[d], point,
                                                      [&](const Read& inner) { return element(inner, point); });
-            if (coordinate < 0 || coordinate >= extents_[at(axes[d])]) return limits::max_size_product;
-            offset = offset * extents_[at(axes[d])] + coordinate;
+            if (coordinate < 0 || coordinate >= extents_[axes[d]]) return limits::max_size_product;
+            offset = offset * extents_[axes[d]] + coordinate;
         }
-        return values_[at(r.array)].at(static_cast<std::size_t>(offset)).as_whole(Kind::i64);
+        return values_[r.array].at(static_cast<std::size_t>(offset)).as_whole(Kind::i64);
     }
 
     void check(const Equation& equation, const Read& r, std::size_t d, const std::vector<Guard>& guards) {
@@ -87,7 +87,7 @@ private:
         std::vector<std::int64_t> point(extents_.size(), 0);
         do {
             const std::int64_t value = value_at(index, point, [&](const Read& inner) { return element(inner, point); });
-            if (value >= 0 && value < extents_[at(dimension)]) continue;
+            if (value >= 0 && value < extents_[dimension]) continue;
             if (!is_taken(guards, axes, point)) continue;
             std::string position;
             for (const AxisId axis : axes)
@@ -101,9 +101,9 @@ private:
                 equation.range,
                 fmt::format("{} is {}{}, but {} of {} has {} {}", text,
                             value == limits::max_size_product ? "outside of its own array" : std::to_string(value),
-                            position, diagram_.axis(dimension).name, diagram_.array(r.array).name,
-                            extents_[at(dimension)], extents_[at(dimension)] == 1 ? "value" : "values"),
-                fmt::format("values from 0 to {}", extents_[at(dimension)] - 1),
+                            position, diagram_.axis(dimension).name, diagram_.array(r.array).name, extents_[dimension],
+                            extents_[dimension] == 1 ? "value" : "values"),
+                fmt::format("values from 0 to {}", extents_[dimension] - 1),
                 fmt::format("a condition keeps such reads out: where({} {}, {}, 0)", text, inside,
                             to_string(read(r.array, r.indices), names)),
                 {}};
@@ -172,7 +172,7 @@ std::optional<std::int64_t> greatest_index(const Diagram& diagram, const Extents
             for (std::size_t d = 0; r && d < r->indices.size(); ++d) {
                 if (!r->indices[d].is_gathered() || !reads_array(*r->indices[d].expression(), input)) continue;
                 const Index index = with_sizes(r->indices[d], extents);
-                const std::int64_t extent = extents[at(diagram.array(r->array).axes[d])];
+                const std::int64_t extent = extents[diagram.array(r->array).axes[d]];
                 // The interval of the index grows with that of the elements.
                 std::int64_t good = 0, bad = extent + 1;
                 while (bad - good > 1) {

@@ -64,7 +64,7 @@ Diagram with_conversions(const Diagram& diagram) {
         const Array& array = out.array(e.target);
         const ArrayId total = add_array(out, array.name + "_" + std::string(name(*e.reduce)), array.axes, accumulated,
                                         ArrayRole::temporary);
-        out.arrays[at(total)].range = out.array(e.target).range;
+        out.arrays[total].range = out.array(e.target).range;
         Equation convert = e;
         convert.reduce.reset();
         convert.reduce_axes.clear();

@@ -9,15 +9,15 @@
 namespace napkin {
 
 std::optional<AxisId> Diagram::find_axis(std::string_view wanted_name) const {
-    for (std::size_t i = 0; i < axes.size(); ++i) {
-        if (axes[i].name == wanted_name) return AxisId::of(i);
+    for (const AxisId i : axes.ids()) {
+        if (axes[i].name == wanted_name) return i;
     }
     return std::nullopt;
 }
 
 std::optional<ArrayId> Diagram::find_array(std::string_view wanted_name) const {
-    for (std::size_t i = 0; i < arrays.size(); ++i) {
-        if (arrays[i].name == wanted_name) return ArrayId::of(i);
+    for (const ArrayId i : arrays.ids()) {
+        if (arrays[i].name == wanted_name) return i;
     }
     return std::nullopt;
 }
@@ -31,9 +31,8 @@ const Equation* Diagram::definition(ArrayId id) const {
 
 ExprNames Diagram::names() const {
     // A broken id prints as such: the verifier's messages show what is wrong.
-    const auto name_of = [](const auto& list, int id) {
-        const auto at = static_cast<std::size_t>(id);
-        return id >= 0 && at < list.size() ? list[at].name : "#" + std::to_string(id);
+    const auto name_of = [](const auto& list, auto id) {
+        return id >= 0 && at(id) < list.size() ? list[id].name : "#" + std::to_string(id);
     };
     return {[this, name_of](AxisId id) { return name_of(axes, id); },
             [this, name_of](ArrayId id) { return name_of(arrays, id); }};

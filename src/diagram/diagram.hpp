@@ -94,16 +94,16 @@ std::vector<ScheduleItem> with_items_over(std::vector<ScheduleItem> items, const
 
 struct Diagram {
     std::string name;
-    std::vector<Axis> axes;
-    std::vector<Array> arrays;
+    ByAxis<Axis> axes;
+    ByArray<Array> arrays;
     std::vector<ArrayId> inputs, outputs;  ///< in signature order
     std::vector<Equation> equations;
     std::vector<ScheduleItem> schedule;
     SourceRange range;
     friend bool operator==(const Diagram&, const Diagram&) = default;
 
-    [[nodiscard]] const Array& array(ArrayId id) const { return arrays[at(id)]; }
-    [[nodiscard]] const Axis& axis(AxisId id) const { return axes[at(id)]; }
+    [[nodiscard]] const Array& array(ArrayId id) const { return arrays[id]; }
+    [[nodiscard]] const Axis& axis(AxisId id) const { return axes[id]; }
     [[nodiscard]] std::optional<AxisId> find_axis(std::string_view wanted_name) const;
     [[nodiscard]] std::optional<ArrayId> find_array(std::string_view wanted_name) const;
     /// The equation that defines the array, or null for an input.

@@ -42,10 +42,10 @@ public:
         std::vector<std::int64_t> point(extents_.size(), 0);
         std::int64_t rest = begin;
         for (std::size_t i = outer_.size(); i-- > 0;) {
-            point[at(outer_[i])] = rest % extents_[at(outer_[i])];
-            rest /= extents_[at(outer_[i])];
+            point[outer_[i]] = rest % extents_[outer_[i]];
+            rest /= extents_[outer_[i]];
         }
-        const std::int64_t length = row_axis_ < 0 ? 1 : extents_[at(row_axis_)];
+        const std::int64_t length = row_axis_ < 0 ? 1 : extents_[row_axis_];
         for (std::int64_t step = begin; step < end; ++step) {
             start();
             do {
@@ -62,7 +62,7 @@ public:
 
 private:
     [[nodiscard]] std::int64_t product_of(const std::vector<AxisId>& axes) const {
-        return product<std::int64_t>(axes, [&](AxisId axis) { return extents_[at(axis)]; });
+        return product<std::int64_t>(axes, [&](AxisId axis) { return extents_[axis]; });
     }
 
     const Extents& extents_;

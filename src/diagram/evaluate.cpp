@@ -20,12 +20,12 @@ constexpr double points_per_thread = 1 << 22;  ///< less work than this is done 
 /// The whole array, row-major.
 Operand locate(const Read& element, const Diagram& diagram, const Extents& extents, const Values& values) {
     const Array& array = diagram.array(element.array);
-    Operand operand = operand_of(values[at(element.array)]);
+    Operand operand = operand_of(values[element.array]);
     operand.dimensions.resize(array.axes.size());
     std::int64_t stride = 1;
     for (std::size_t i = array.axes.size(); i-- > 0;) {
-        operand.dimensions[i] = {0, extents[at(array.axes[i])], stride};
-        stride *= extents[at(array.axes[i])];
+        operand.dimensions[i] = {0, extents[array.axes[i]], stride};
+        stride *= extents[array.axes[i]];
     }
     return operand;
 }
@@ -157,7 +157,7 @@ template <class T>
 void run_equation(const Diagram& diagram, const Extents& extents, const Equation& equation, Values& values,
                   Precision precision) {
     const Array& array = diagram.array(equation.target);
-    Column& target = values[at(equation.target)];
+    Column& target = values[equation.target];
     target = Column(array.type, static_cast<std::size_t>(count_values(diagram, equation.target, extents)), Number::real(0));
     Kinds kinds = kinds_of(diagram);
     const Kind kind = accumulated_kind(kinds(equation.body), array.type);
@@ -181,14 +181,14 @@ void evaluate(const Diagram& diagram, const Extents& extents, Values& values, Pr
     internal_check(extents.size() == diagram.axes.size(), "evaluate: an extent for every axis is needed");
     values.resize(diagram.arrays.size());
     for (ArrayId id : diagram.inputs) {
-        internal_check(values[at(id)].size() == static_cast<std::size_t>(count_values(diagram, id, extents)),
+        internal_check(values[id].size() == static_cast<std::size_t>(count_values(diagram, id, extents)),
                        "evaluate: an input has not the number of values that its axes say");
-        values[at(id)] = values[at(id)].in(diagram.array(id).type);
+        values[id] = values[id].in(diagram.array(id).type);
     }
     for (const Equation& equation : diagram.equations) {
         bool wide = precision == Precision::exact || diagram.array(equation.target).type == DType::f64;
         for (ArrayId id : read_arrays(equation.body)) {
-            internal_check(values[at(id)].size() == static_cast<std::size_t>(count_values(diagram, id, extents)),
+            internal_check(values[id].size() == static_cast<std::size_t>(count_values(diagram, id, extents)),
                            "evaluate: an equation reads an array that is not there yet");
             wide = wide || diagram.array(id).type == DType::f64;
         }
@@ -214,7 +214,7 @@ Number evaluate_at(const Expr& e, Kinds& kinds, const Diagram& diagram, const Ex
     const auto value = [&](const Expr& child) { return evaluate_at(child, kinds, diagram, extents, values, point); };
     if (const auto* n = as<Constant>(e)) return number_of(*n);
     if (const auto* n = as<AxisIndex>(e)) return Number::whole(Kind::i64, point.at(at(n->axis)));
-    if (const auto* n = as<AxisSize>(e)) return Number::whole(Kind::i64, extents.at(at(n->axis)));
+    if (const auto* n = as<AxisSize>(e)) return Number::whole(Kind::i64, extents.at(n->axis));
     if (const auto* n = as<Unary>(e)) return apply(n->op, value(n->a));
     if (const auto* n = as<Binary>(e)) return apply(n->op, kinds(e), value(n->a), value(n->b));
     if (const auto* n = as<Select>(e)) return value(value(n->condition).truth() ? n->a : n->b).to(kinds(e));
@@ -226,10 +226,10 @@ Number evaluate_at(const Expr& e, Kinds& kinds, const Diagram& diagram, const Ex
     for (std::size_t i = 0; i < array.axes.size(); ++i) {
         const std::int64_t coordinate = value_at(with_sizes(element.indices[i], extents), point, in_index);
         // Where the indices leave the array there is no value.
-        if (coordinate < 0 || coordinate >= extents[at(array.axes[i])]) return Column::unset(array.type, 1).at(0);
-        offset = offset * extents[at(array.axes[i])] + coordinate;
+        if (coordinate < 0 || coordinate >= extents[array.axes[i]]) return Column::unset(array.type, 1).at(0);
+        offset = offset * extents[array.axes[i]] + coordinate;
     }
-    const Column& column = values[at(element.array)];
+    const Column& column = values[element.array];
     if (static_cast<std::size_t>(offset) >= column.size())
         throw InternalError(array.name + " is read and was never computed");
     return column.at(static_cast<std::size_t>(offset)).to(kind_of(array.type));
@@ -242,7 +242,7 @@ Values random_inputs(const Diagram& diagram, const Extents& extents, std::uint64
         const DType type = diagram.array(id).type;
         Random random{seed * split_mix_step + i};
         random.state = random.next();  // seeds and inputs that are neighbours have streams that are not
-        Column& column = values[at(id)];
+        Column& column = values[id];
         column = Column(type, static_cast<std::size_t>(count_values(diagram, id, extents)), Number::real(0));
         if (column.is_whole()) {
             const std::optional<std::int64_t> greatest = greatest_index(diagram, extents, id);

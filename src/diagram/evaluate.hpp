@@ -10,8 +10,8 @@
 
 namespace napkin {
 
-/// The values of every array, indexed by ArrayId; arrays that are not given yet are empty.
-using Values = std::vector<Column>;
+/// The values of every array; arrays that are not given yet are empty.
+using Values = ByArray<Column>;
 
 enum class Precision {
     exact,  ///< double throughout: casts and targets of a float type do not round; integers are exact either way

@@ -111,14 +111,13 @@ bool is_inside_everywhere(const Index& index, std::int64_t extent, const std::ve
     for (const Guard& guard : guards)
         for (const AxisId axis : free_axes(guard.condition)) axes.insert(axis);
     std::int64_t points = 1;
-    for (const AxisId axis : axes)
-        points = std::min(most_points + 1, points * std::min(most_points, extents[at(axis)]));
+    for (const AxisId axis : axes) points = std::min(most_points + 1, points * std::min(most_points, extents[axis]));
     if (points > most_points) return false;
     std::vector<std::int64_t> point(extents.size(), 0);
     for (std::int64_t number = 0; number < points; ++number) {
         std::int64_t rest = number;
         for (const AxisId axis : axes) {
-            const std::int64_t size = extents[at(axis)];
+            const std::int64_t size = extents[axis];
             point[at(axis)] = rest % size;
             rest /= size;
         }
@@ -143,7 +142,7 @@ bool operator==(const MaskForm& a, const MaskForm& b) {
 }
 
 MaskForm with_sizes(MaskForm form, const Extents& extents) {
-    for (const auto& [axis, factor] : form.sizes) form.affine = form.affine + Affine{{}, extents[at(axis)]} * factor;
+    for (const auto& [axis, factor] : form.sizes) form.affine = form.affine + Affine{{}, extents[axis]} * factor;
     form.sizes.clear();
     for (Expr* read : {&form.plus, &form.minus})
         if (*read) *read = with_sizes(*read, extents);
@@ -202,7 +201,7 @@ bool is_kept_inside(const Index& index, std::int64_t extent, const std::vector<G
         if (!read_arrays(guard.condition).empty()) continue;
         const Expr sized = transform(guard.condition, [&](const Expr& node) -> Expr {
             const auto* size = as<AxisSize>(node);
-            return size ? constant(static_cast<double>(extents[at(size->axis)])) : node;
+            return size ? constant(static_cast<double>(extents[size->axis])) : node;
         });
         known.push_back({sized, guard.holds});
         forms = united(std::move(forms), implied_forms(sized, guard.holds));

@@ -15,7 +15,7 @@ std::vector<Expr> factors_of(const Expr& e) {
 double count_points(const Diagram& diagram, const Equation& equation, const Extents& extents) {
     double points = 1;
     for (const auto* axes : {&diagram.array(equation.target).axes, &equation.reduce_axes})
-        for (const AxisId axis : *axes) points *= static_cast<double>(extents[at(axis)]);
+        for (const AxisId axis : *axes) points *= static_cast<double>(extents[axis]);
     return points;
 }
 

@@ -115,7 +115,7 @@ RowProgram<T>::RowProgram(const Expr& e, Kinds& kinds, const Extents& extents,
     result_ = convert(reg(e), options.wanted);
     spread_ = add_register(registers_[result_].kind, false);
 
-    if (row_axis_ >= 0) row_length_ = std::min(max_row, extents.at(static_cast<std::size_t>(row_axis_)));
+    if (row_axis_ >= 0) row_length_ = std::min(max_row, extents.at(row_axis_));
     if (row_axis_ < 0) row_length_ = 1;
     reals_.resize(real_slots_ * static_cast<std::size_t>(row_length_));
     wholes_.resize(whole_slots_ * static_cast<std::size_t>(row_length_));
@@ -188,8 +188,7 @@ std::size_t RowProgram<T>::compile(const Expr& node, Kinds& kinds, const Extents
     const Kind kind = kinds(node);
     const auto uniform = [&](std::size_t r) { return registers_[r].uniform; };
     if (const auto* number = as<Constant>(node)) return add_constant(number_of(*number));
-    if (const auto* size = as<AxisSize>(node))
-        return add_constant(Number::whole(Kind::i64, extents.at(static_cast<std::size_t>(size->axis))));
+    if (const auto* size = as<AxisSize>(node)) return add_constant(Number::whole(Kind::i64, extents.at(size->axis)));
     if (const auto* index = as<AxisIndex>(node)) {
         Instruction in{Code::index};
         in.a = static_cast<std::size_t>(index->axis);

@@ -100,21 +100,22 @@ private:
     /// An axis that equations read by blocks has whole blocks, of as many values as they say.
     void check_blocks() {
         const std::vector<AxisId> fixed = fixed_axes(d_);
-        for (std::size_t a = 0; a < d_.axes.size() && !fixed.empty(); ++a) {
-            const auto blocks = blocks_of(d_, AxisId::of(a));
+        for (const AxisId a : d_.axes.ids()) {
+            if (fixed.empty()) break;
+            const auto blocks = blocks_of(d_, a);
             if (!blocks || !contains(fixed, blocks->inside)) continue;
-            const std::int64_t wanted = blocks->length * extents_[at(blocks->block)];
+            const std::int64_t wanted = blocks->length * extents_[blocks->block];
             const auto refuse = [&](AxisId axis, std::int64_t expected) {
                 error({"bad-size",
                        d_.axis(axis).range,
                        fmt::format("the size of {} is given as {}, but {} is read in {} blocks of {}", d_.axis(axis).name,
-                                   extents_[at(axis)], d_.axes[a].name, extents_[at(blocks->block)], blocks->length),
+                                   extents_[axis], d_.axes[a].name, extents_[blocks->block], blocks->length),
                        std::to_string(expected),
                        fmt::format("set {}", d_.axis(blocks->block).name),
                        {}});
             };
-            if (extents_[at(blocks->inside)] != blocks->length) refuse(blocks->inside, blocks->length);
-            if (extents_[a] != wanted) refuse(AxisId::of(a), wanted);
+            if (extents_[blocks->inside] != blocks->length) refuse(blocks->inside, blocks->length);
+            if (extents_[a] != wanted) refuse(a, wanted);
         }
     }
 
@@ -128,7 +129,7 @@ private:
         if (state != State::open) return state;
         const Axis& axis = d_.axis(id);
         if (const auto given = overrides_.find(axis.name); given != overrides_.end()) {
-            extents_[at(id)] = std::max<std::int64_t>(1, given->second);
+            extents_[id] = std::max<std::int64_t>(1, given->second);
             return state = State::bound;
         }
         if (!axis.size) return state = State::missing;
@@ -170,7 +171,7 @@ private:
         for (const auto& [monomial, coefficient] : axis.size->terms()) {
             long double term = static_cast<long double>(coefficient.numerator());
             for (const auto& [symbol, exponent] : monomial) {
-                const auto base = static_cast<long double>(extents_[at(symbol.axis())]);
+                const auto base = static_cast<long double>(extents_[symbol.axis()]);
                 term *= std::pow(base, static_cast<long double>(exponent.numerator()) / exponent.denominator());
             }
             value += term / coefficient.denominator();
@@ -180,7 +181,7 @@ private:
             std::string formula = to_string(*axis.size, names, true);
             if (axis.size->as_constant()) return formula;
             const auto with = mapped<std::string>(
-                axis.size->symbols(), [&](Symbol s) { return fmt::format("{} = {}", names(s), extents_[at(s.axis())]); });
+                axis.size->symbols(), [&](Symbol s) { return fmt::format("{} = {}", names(s), extents_[s.axis()]); });
             return fmt::format("{} = {:.6g} with {}", formula, static_cast<double>(value), join(with, ", "));
         };
         if (value > static_cast<long double>(limits::max_size_product)) {
@@ -202,7 +203,7 @@ private:
                    {}});
             return State::failed;
         }
-        extents_[at(id)] = static_cast<std::int64_t>(whole);
+        extents_[id] = static_cast<std::int64_t>(whole);
         return State::bound;
     }
 
@@ -216,7 +217,7 @@ private:
                 if (const auto* size = as<AxisSize>(node)) used.insert(size->axis);
             });
         }
-        for (std::size_t i = 0; i < d_.axes.size(); ++i) {
+        for (const AxisId i : d_.axes.ids()) {
             if (!d_.axes[i].size || overrides_.contains(d_.axes[i].name)) continue;
             for (const Symbol symbol : d_.axes[i].size->symbols()) used.insert(symbol.axis());
         }
@@ -226,8 +227,8 @@ private:
     void report_missing() {
         std::vector<AxisId> missing;
         const std::set<AxisId> used = used_axes();
-        for (std::size_t i = 0; i < d_.axes.size(); ++i) {
-            const auto id = AxisId::of(i);
+        for (const AxisId i : d_.axes.ids()) {
+            const auto id = i;
             if (states_[i] != State::missing || derived_from_missing_.contains(id)) continue;
             if (used.contains(id)) {
                 missing.push_back(id);
@@ -255,10 +256,10 @@ private:
     void check_product(const std::vector<AxisId>& axes, const SourceRange& range, const std::string& what) {
         std::int64_t product = 1;
         for (AxisId axis : axes) {
-            const auto next = checked_product(product, extents_[at(axis)]);
+            const auto next = checked_product(product, extents_[axis]);
             if (!next) {
                 std::vector<std::string> factors;
-                for (AxisId a : axes) factors.push_back(fmt::format("{}={}", d_.axis(a).name, extents_[at(a)]));
+                for (AxisId a : axes) factors.push_back(fmt::format("{}={}", d_.axis(a).name, extents_[a]));
                 error({"size-overflow",
                        range,
                        fmt::format("{} has more than 2^62 points: {}", what, join(factors, ", ")),
@@ -302,7 +303,7 @@ private:
                 const std::string text = to_string(r.indices[i], d_.names());
                 if (!seen.insert({r.array, i, text}).second) return;
                 const Array& array = d_.array(r.array);
-                report_read(equation, array, i, text, range_of(index, zero_, extents_), extents_[at(array.axes[i])]);
+                report_read(equation, array, i, text, range_of(index, zero_, extents_), extents_[array.axes[i]]);
             };
             const auto leaves = [&](const Read& r) {
                 bool outside = false;
@@ -312,7 +313,7 @@ private:
                     if (r.indices[i].expression()) check_division(equation, *r.indices[i].expression());
                     if (r.indices[i].is_gathered()) continue;
                     const Interval reach = range_of(with_sizes(r.indices[i], extents_), zero_, extents_);
-                    outside = outside || reach.low < 0 || reach.high >= extents_[at(axis)];
+                    outside = outside || reach.low < 0 || reach.high >= extents_[axis];
                 }
                 return outside;
             };
@@ -322,7 +323,7 @@ private:
                 for (std::size_t i = 0; i < r.indices.size(); ++i) {
                     if (r.indices[i].is_gathered()) continue;
                     const Index index = with_sizes(r.indices[i], extents_);
-                    if (!by_data && !is_kept_inside(index, extents_[at(d_.array(r.array).axes[i])], guards, extents_))
+                    if (!by_data && !is_kept_inside(index, extents_[d_.array(r.array).axes[i]], guards, extents_))
                         report_once(r, i, index);
                 }
             });
@@ -396,12 +397,12 @@ Result<Extents> bind_sizes(const Diagram& diagram, const std::map<std::string, s
 }
 
 std::int64_t count_values(const Diagram& diagram, ArrayId array, const Extents& extents) {
-    return product<std::int64_t>(diagram.array(array).axes, [&](AxisId axis) { return extents[at(axis)]; });
+    return product<std::int64_t>(diagram.array(array).axes, [&](AxisId axis) { return extents[axis]; });
 }
 
 bool next_point(const std::vector<AxisId>& axes, const Extents& extents, std::vector<std::int64_t>& point) {
     for (std::size_t i = axes.size(); i-- > 0;) {
-        if (++point[at(axes[i])] < extents[at(axes[i])]) return true;
+        if (++point[axes[i]] < extents[axes[i]]) return true;
         point[at(axes[i])] = 0;
     }
     return false;

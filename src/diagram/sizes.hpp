@@ -10,8 +10,8 @@
 
 namespace napkin {
 
-/// Extent of every axis, indexed by AxisId; at least 1.
-using Extents = std::vector<std::int64_t>;
+/// Extent of every axis; at least 1.
+using Extents = ByAxis<std::int64_t>;
 
 /// Binds every axis. Errors: unknown-axis (nearest name), missing-size (which axes, where), bad-size (non-positive, not an
 /// integer), size-cycle (a size that depends on itself), size-overflow (an array or an iteration space past 2^62),

@@ -38,9 +38,9 @@ public:
         check_arrays();
         // Ids that point nowhere would make every later check a fault of its own.
         if (!errors_.empty()) return std::move(errors_);
-        for (std::size_t i = 0; i < d_.arrays.size(); ++i) defined_[i] = d_.arrays[i].role == ArrayRole::input;
+        for (const ArrayId i : d_.arrays.ids()) defined_[i] = d_.arrays[i].role == ArrayRole::input;
         for (const Equation& equation : d_.equations) check_equation(equation);
-        for (std::size_t i = 0; i < d_.arrays.size(); ++i) {
+        for (const ArrayId i : d_.arrays.ids()) {
             if (!defined_[i]) error("{} is the target of no equation", d_.arrays[i].name);
         }
         return std::move(errors_);
@@ -102,8 +102,8 @@ private:
             if (!listed.insert(id).second) error("{} is listed twice as {}", names_.array(id), kind);
             if (d_.array(id).role != role) error("{} is listed as {} and has another role", names_.array(id), kind);
         }
-        for (std::size_t i = 0; i < d_.arrays.size(); ++i) {
-            if (d_.arrays[i].role == role && !listed.contains(ArrayId::of(i))) {
+        for (const ArrayId i : d_.arrays.ids()) {
+            if (d_.arrays[i].role == role && !listed.contains(i)) {
                 error("{} is an {} and not listed as one", d_.arrays[i].name, kind);
             }
         }

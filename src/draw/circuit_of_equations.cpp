@@ -102,7 +102,7 @@ std::map<ArrayId, int> load_counts(const Derived& derived, const Kernel& kernel)
     std::map<ArrayId, int> out;
     const TileKernel tiles = expand(derived, kernel);
     for_each_statement(tiles.body, [&](const TileStatement& s) {
-        if (const auto* load = std::get_if<Load>(&s)) ++out[tiles.variables[at(load->variable)].array];
+        if (const auto* load = std::get_if<Load>(&s)) ++out[tiles.variables[load->variable].array];
     });
     return out;
 }
@@ -117,7 +117,7 @@ std::optional<Circuit> two_levels(const Diagram& diagram, const std::vector<Seen
     }
     // The kernels' axes may be others over the same dimensions.
     std::map<AxisId, AxisId> kernel_axis;
-    for (std::size_t a = 0; a < diagram.arrays.size() && a < derived.diagram.arrays.size(); ++a)
+    for (const ArrayId a : (diagram.arrays.size() < derived.diagram.arrays.size() ? diagram : derived.diagram).arrays.ids())
         for (std::size_t i = 0; i < diagram.arrays[a].axes.size() && i < derived.diagram.arrays[a].axes.size(); ++i)
             kernel_axis.emplace(diagram.arrays[a].axes[i], derived.diagram.arrays[a].axes[i]);
     for (const Kernel& kernel : derived.kernels) {

@@ -23,7 +23,7 @@ public:
           current_(kernel.variables.size(), -1),
           cuts_(kernel.variables.size()) {
         names_ = diagram.names();
-        names_.array = [this](ArrayId read) { return kernel_.variables[at(read)].name; };
+        names_.array = [this](ArrayId read) { return kernel_.variables[as_variable(read)].name; };
         if (steps_)
             for (const auto& [size, divisor] : steps_->divisors.merged()) divisors_.emplace_back(size, divisor);
     }
@@ -49,7 +49,7 @@ private:
     }
 
     void read(const Load& load) {
-        const Variable& variable = kernel_.variables[at(load.variable)];
+        const Variable& variable = kernel_.variables[load.variable];
         const ValueId from = in_memory(variable.array), to = add_variable(load.variable);
         std::vector<Operand> inputs{operand(from)};
         // Which rows are loaded may be said by values that are here already.
@@ -61,7 +61,7 @@ private:
     }
 
     void read(const Store& store) {
-        const Variable& variable = kernel_.variables[at(store.variable)];
+        const Variable& variable = kernel_.variables[store.variable];
         const ValueId to = add_array(variable.array);
         add({Shape::transfer,
              {},
@@ -82,13 +82,13 @@ private:
                                    : init.value == std::numeric_limits<double>::infinity()
                                        ? "∞"
                                        : fmt::format("{:g}", init.value);
-        const std::string& name = kernel_.variables[at(init.variable)].name;
+        const std::string& name = kernel_.variables[init.variable].name;
         add({Shape::start, {{number}}, name, "init " + name + " = " + number, {}, to, {}, 0, false});
         current_[at(init.variable)] = to;
     }
 
     void read(const Compute& c) {
-        const Variable& variable = kernel_.variables[at(c.variable)];
+        const Variable& variable = kernel_.variables[c.variable];
         std::vector<Operand> inputs = operands(c.body);
         if (c.carry)
             for (Operand& o : operands(c.carry))
@@ -170,7 +170,7 @@ private:
             body = c.reduce == ReduceOp::sum ? carry + " + " + body
                                              : fmt::format("{}({}, {})", napkin::name(*c.reduce), carry, body);
         }
-        return kernel_.variables[at(c.variable)].name + " = " + body;
+        return kernel_.variables[c.variable].name + " = " + body;
     }
 
     [[nodiscard]] std::string axes_text(const std::vector<AxisId>& axes) const {
@@ -195,12 +195,12 @@ private:
     }
 
     ValueId add_variable(VariableId id) {
-        const Variable& variable = kernel_.variables[at(id)];
+        const Variable& variable = kernel_.variables[id];
         Value value;
         value.name = variable.name;
         value.level = 1;
         if (steps_ && options_.detail >= Detail::levels) {
-            const AssignedVariable& where = steps_->assigned.variables[at(id)];
+            const AssignedVariable& where = steps_->assigned.variables[id];
             value.level = where.at == HeldAt::memory ? 1 : where.at == HeldAt::threads ? 2 : 3;
             if (options_.detail >= Detail::precision) value.precision = name_of(where.type);
         }

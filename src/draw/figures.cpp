@@ -169,7 +169,7 @@ nlohmann::ordered_json figures_json(const Figures& f, const std::vector<KernelFi
     using Json = nlohmann::ordered_json;
     Json out{
         {"schema", "napkin.figures/1"}, {"diagram", f.diagram.name}, {"machine", f.machine.name}, {"sizes", Json::object()}};
-    for (std::size_t a = 0; a < f.diagram.axes.size(); ++a) out["sizes"][f.diagram.axes[a].name] = f.extents[a];
+    for (const AxisId a : f.diagram.axes.ids()) out["sizes"][f.diagram.axes[a].name] = f.extents[a];
     if (f.no_cost.empty()) {
         out["seconds"] = f.seconds(), out["bound_s"] = f.bound_s(), out["bound_by"] = f.bound_by();
         out["cost"] = counts_json(f, costs);

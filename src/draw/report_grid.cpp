@@ -18,7 +18,7 @@ std::vector<FiguresRequest> neighbours_of(const FiguresRequest& request, const F
         out.push_back(request);
         out.back().machine = machine, out.back().machine_text = "";
     }
-    for (std::size_t a = 0; a < figures.diagram.axes.size(); ++a) {
+    for (const AxisId a : figures.diagram.axes.ids()) {
         if (!has_own_size(figures.diagram.axes[a])) continue;
         const std::int64_t size = figures.extents[a];
         for (const bool twice : {false, true}) {

@@ -166,7 +166,7 @@ Element controls(const ReportInput& input, const std::vector<GridSetting>& grid)
     out.add(fieldset("Machine", {element("label", {html::text("machine"), std::move(machine)})}));
     const Figures& f = input.figures;
     std::vector<Element> sizes, tiles;
-    for (std::size_t a = 0; a < f.diagram.axes.size(); ++a)
+    for (const AxisId a : f.diagram.axes.ids())
         if (has_own_size(f.diagram.axes[a]))
             sizes.push_back(slider("sizes", f.diagram.axes[a].name, sizes_around(f.extents[a]), f.extents[a],
                                    f.diagram.axes[a].name));

@@ -172,7 +172,7 @@ Fragment tiles_of_setting(const Figures& f) {
 
 std::string sizes_text(const Figures& f) {
     std::vector<std::string> sizes;
-    for (std::size_t a = 0; a < f.diagram.axes.size(); ++a)
+    for (const AxisId a : f.diagram.axes.ids())
         sizes.push_back(fmt::format("{} = {}", f.diagram.axes[a].name, f.extents[a]));
     return join(sizes, ", ");
 }

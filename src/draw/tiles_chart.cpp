@@ -36,7 +36,7 @@ struct Tiler {
         if (id < 0) return {-1, "", 26, 26, 26, 0, 0, 1, 1, 1, ""};
         out.axis = id;
         out.name = derived.diagram.axis(id).name;
-        out.size = extents[at(id)];
+        out.size = extents[id];
         out.length = std::max(26.0, scale * std::sqrt(static_cast<double>(out.size)));
         const auto cut = [&](const std::vector<std::int64_t>& by, std::int64_t whole) {
             return at(id) < by.size() && by[at(id)] > 0 ? std::min(by[at(id)], whole) : whole;
@@ -133,7 +133,7 @@ svg::Document tiles_chart(const Derived& derived, const Kernel& kernel, const Ex
     const auto measure = [&](const std::vector<ArrayId>& arrays) {
         for (const ArrayId id : arrays)
             for (const AxisId axis : derived.diagram.array(id).axes)
-                longest = std::max(longest, static_cast<double>(extents[at(axis)]));
+                longest = std::max(longest, static_cast<double>(extents[axis]));
     };
     measure(kernel.inputs), measure(kernel.outputs);
     tiler.scale = 210 / std::sqrt(longest);

@@ -18,8 +18,8 @@ public:
 
     void add_tiles(const std::vector<const Compute*>& computes) {
         std::vector<VariableId> used;
-        for (std::size_t v = 0; v < frame_.layouts.size(); ++v)
-            if (mentions_name(text_, frame_.variables[v])) used.push_back(VariableId::of(v));
+        for (const VariableId v : frame_.layouts.ids())
+            if (mentions_name(text_, frame_.variables[v])) used.push_back(v);
         for (const VariableId v : used) {
             const bool written = any_of(computes, [&](const Compute* c) { return c->variable == v; });
             const bool shared = any_of(used, [&](VariableId other) {

@@ -19,7 +19,7 @@ public:
     explicit FrameOfParts(const Frame& frame)
         : frame_(frame), tiles_(*frame.kernel), count_(std::ssize(frame.layouts)) {
         for (const char* const part : {"own", "other"})
-            for (std::size_t v = 0; v < frame.layouts.size(); ++v) {
+            for (const VariableId v : frame.layouts.ids()) {
                 tiles_.variables.push_back(frame.kernel->variables[v]);
                 frame_.layouts.push_back(frame.layouts[v]);
                 frame_.variable_facts.push_back(frame.variable_facts[v]);

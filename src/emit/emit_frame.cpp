@@ -30,13 +30,13 @@ void add_names(Frame& frame) {
         }
     for (const AxisId a : used) {
         const std::string& name = diagram.axis(a).name;
-        AxisNames& names = frame.axes[at(a)];
+        AxisNames& names = frame.axes[a];
         names.local = frame.names.add(name);
         names.begin = frame.names.add(name + "0");
         names.count = frame.names.add("n" + name);
         names.block = frame.names.add(name + "_block");
     }
-    for (std::size_t v = 0; v < frame.variables.size(); ++v) {
+    for (const VariableId v : frame.variables.ids()) {
         frame.variables[v] = frame.names.add(frame.kernel->variables[v].name);
         frame.copies.push_back(frame.names.add(frame.variables[v] + "_copy"));
     }
@@ -63,7 +63,7 @@ Frame::Frame(ScheduledKernel kernel, std::string_view prelude) : ScheduledKernel
 
 Frame Frame::of_group_before() const {
     Frame out = *this;
-    for (const auto& [id, name] : before) out.variables[at(id)] = name;
+    for (const auto& [id, name] : before) out.variables[id] = name;
     return out;
 }
 

@@ -30,9 +30,9 @@ struct Frame : ScheduledKernel {
     Frame(ScheduledKernel kernel, std::string_view prelude);
 
     Names names;
-    std::vector<AxisNames> axes;         ///< by AxisId
-    std::vector<std::string> variables;  ///< buffers' names, by VariableId
-    std::vector<std::string> copies;  ///< of views, by VariableId: where tiles are copied to that may not be read in place
+    ByAxis<AxisNames> axes;
+    ByVariable<std::string> variables;        ///< buffers' names
+    ByVariable<std::string> copies;           ///< of views: where tiles are copied to that may not be read in place
     std::map<VariableId, std::string> ahead;  ///< of views that are fetched ahead: where the tile of a group to come lies
     std::map<VariableId, std::string> before;  ///< of views that a deferred statement reads or writes: where the tile of the group before lies
     std::string partials_name;                       ///< of what warps that share a reduction leave behind
@@ -40,8 +40,8 @@ struct Frame : ScheduledKernel {
 
     /// The same for a deferred statement, which runs for the group before.
     [[nodiscard]] Frame of_group_before() const;
-    [[nodiscard]] const AxisNames& axis(AxisId id) const { return axes[at(id)]; }
-    [[nodiscard]] const std::string& name(VariableId id) const { return variables[at(id)]; }
+    [[nodiscard]] const AxisNames& axis(AxisId id) const { return axes[id]; }
+    [[nodiscard]] const std::string& name(VariableId id) const { return variables[id]; }
     /// Its array is one that the kernel writes.
     [[nodiscard]] bool is_output(VariableId id) const;
     [[nodiscard]] const Diagram& diagram() const { return program->diagram; }

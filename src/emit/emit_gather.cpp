@@ -28,7 +28,7 @@ public:
           v_(frame.variable(variable)),
           layout_(frame.layout(variable)),
           name_(frame.name(variable)),
-          buffer_(frame.is_view(variable) ? frame.copies[at(variable)] : name_),
+          buffer_(frame.is_view(variable) ? frame.copies[variable] : name_),
           memory_(frame.memory.at(v_.array)),
           strides_(frame.strides.at(v_.array)),
           how_(gathered_copy(frame, variable)) {}

@@ -31,7 +31,7 @@ std::set<ArrayId> computed(const Frame& frame) {
 
 ExprNames expression_names(const Frame& frame) {
     return {[&frame](AxisId a) { return frame.diagram().axis(a).name; },
-            [&frame](ArrayId read) { return frame.variable(VariableId::of(read.place())).name; }};
+            [&frame](ArrayId read) { return frame.variable(as_variable(read)).name; }};
 }
 
 std::string equation(const Frame& frame, const Compute& c) {

@@ -180,10 +180,9 @@ private:
     void declare_fragments() {
         if (frame_.has_bulk_copies())
             out_(fmt::format("[[maybe_unused]] const int {} = uniform(warp_of_thread());", warp_name));
-        for (std::size_t v = 0; v < frame_.layouts.size(); ++v)
-            if (const auto id = VariableId::of(v); !frame_.layouts[v].lives.empty()) {
-                if (frame_.is_in_registers(id) && !sum_in_column(frame_, id)) out_(fragment_declaration(frame_, id));
-            }
+        for (const VariableId id : frame_.layouts.ids())
+            if (!frame_.layouts[id].lives.empty() && frame_.is_in_registers(id) && !sum_in_column(frame_, id))
+                out_(fragment_declaration(frame_, id));
         for (const Step& s : frame_.steps)
             if (const auto* load = std::get_if<Load>(s.statement);
                 load && frame_.is_read_by_threads(load->variable) && is_read_by_rows(frame_, load->variable))

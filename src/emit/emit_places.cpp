@@ -38,9 +38,8 @@ void write_variable_pointers(const Frame& frame, Lines& out) {
     if (!frame.partials_name.empty())
         out(fmt::format("real* const {} = base + {};  // of {} warps", frame.partials_name, frame.partials_offset,
                         frame.schedule.warps.value));
-    for (std::size_t v = 0; v < frame.layouts.size(); ++v) {
-        const auto id = VariableId::of(v);
-        const Layout& l = frame.layouts[v];
+    for (const VariableId id : frame.layouts.ids()) {
+        const Layout& l = frame.layouts[id];
         const int inner = frame.place(id).innermost;
         if (!frame.is_held(id)) continue;
         std::string shape;
@@ -49,8 +48,8 @@ void write_variable_pointers(const Frame& frame, Lines& out) {
         shape += inner >= 0 ? std::to_string(l.sizes[at(inner)]) : "1";
         const std::string place = fmt::format("base + {}", l.offset);
         out(fmt::format(
-            "{}* const {} = {};  // {}{}", frame.cell_type(id), frame.is_view(id) ? frame.copies[v] : frame.variables[v],
-            frame.variable_facts[v].is_whole ? fmt::format("reinterpret_cast<int64_t*>({})", place) : place, shape,
+            "{}* const {} = {};  // {}{}", frame.cell_type(id), frame.is_view(id) ? frame.copies[id] : frame.variables[id],
+            frame.variable_facts[id].is_whole ? fmt::format("reinterpret_cast<int64_t*>({})", place) : place, shape,
             frame.is_panel(id)    ? ", one panel"
             : frame.is_packed(id) ? fmt::format(", panels of {}", frame.panel())
             : frame.is_operand(id)

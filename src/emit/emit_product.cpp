@@ -245,7 +245,7 @@ const Step& product_of(const Frame& frame, VariableId id) {
 }
 
 void declare_rounded(const Frame& frame, Lines& out) {
-    for (VariableId v = 0; v < std::ssize(frame.layouts); ++v)
+    for (const VariableId v : frame.layouts.ids())
         if (is_rounded_ahead(frame, v))
             out(fmt::format("unsigned {}[{}];", rounded_name(frame, v), 4 * Product(frame, product_of(frame, v)).steps));
 }

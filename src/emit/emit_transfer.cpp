@@ -57,7 +57,7 @@ public:
         std::int64_t total = 1;
         for (const AxisId a : frame_.diagram().array(v_.array).axes) total *= frame_.extent(a);
         out_.open(position.empty() ? "" : fmt::format("if ({} > {})", position, total - layout_.reach));
-        const std::string& buffer = frame_.copies[at(variable_)];
+        const std::string& buffer = frame_.copies[variable_];
         copy(true, buffer);
         out_(fmt::format("{} = {};", name, buffer));
         out_.close();

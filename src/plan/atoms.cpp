@@ -69,7 +69,7 @@ public:
     }
 
 private:
-    [[nodiscard]] std::int64_t tile(AxisId axis) const { return scope_[at(axis)].tile; }
+    [[nodiscard]] std::int64_t tile(AxisId axis) const { return scope_[axis].tile; }
 
     [[nodiscard]] bool takes_blocks(AxisId axis, std::int64_t size) const {
         return kernel_.takes_blocks(axis, step_.scope, size);
@@ -143,7 +143,7 @@ private:
     /// A number of rows, `most` or a little less, that cuts the tiles without a remainder; else `most`, evened out over the blocks.
     [[nodiscard]] std::int64_t fitting_rows(AxisId axis, std::int64_t most) const {
         const std::int64_t n = tile(axis);
-        const bool ragged = scope_[at(axis)].ragged;
+        const bool ragged = scope_[axis].ragged;
         const std::int64_t last = ragged ? kernel_.extent(axis) % n : n;
         for (std::int64_t rows = most; 4 * rows >= 3 * most; --rows)
             if (n % rows == 0 && last % rows == 0) return rows;
@@ -236,13 +236,13 @@ private:
 
 void choose_orders(ScheduledKernel& kernel) {
     kernel.schedule.places.resize(kernel.layouts.size());
-    for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
+    for (const VariableId v : kernel.layouts.ids()) {
         const Variable& variable = kernel.kernel->variables[v];
         const Scope& scope = kernel.scope(kernel.layouts[v].scope);
         int inner = -1;
         for (std::size_t d = 0; d < variable.dims.size(); ++d) {
             const std::vector<AxisId> axes = variable.dims[d].axes();
-            const bool wide = any_of(axes, [&](AxisId axis) { return scope[at(axis)].tile > 1; });
+            const bool wide = any_of(axes, [&](AxisId axis) { return scope[axis].tile > 1; });
             if (wide || inner < 0) inner = static_cast<int>(d);
         }
         if (kernel.schedule.vector_axis >= 0)

@@ -12,7 +12,7 @@ namespace {
 double points_of(const StatementWork& s, const Extents& extents) {
     std::set<AxisId> axes(s.target_axes.begin(), s.target_axes.end());
     axes.insert(s.reduce_axes.begin(), s.reduce_axes.end());
-    return product<double>(axes, [&](AxisId a) { return static_cast<double>(extents[at(a)]); });
+    return product<double>(axes, [&](AxisId a) { return static_cast<double>(extents[a]); });
 }
 
 /// The statements that do at least a tenth of the work.
@@ -30,7 +30,7 @@ std::vector<VectorAxis> vector_axes(const Simulator& model) {
     const Kernel& kernel = model.kernel();
     const Diagram& diagram = model.derived().diagram;
     const std::int64_t lanes = model.lanes();
-    const auto extent = [&](AxisId axis) { return model.extents()[at(axis)]; };
+    const auto extent = [&](AxisId axis) { return model.extents()[axis]; };
     std::set<ArrayId> states;
     for (const Stage& stage : kernel.stages)
         if (const auto* loop = std::get_if<Loop>(&stage))

@@ -40,7 +40,7 @@ private:
         if (!contains(axes, axis)) axes.push_back(axis);
     }
     [[nodiscard]] std::string axis_name(AxisId axis) const { return diagram_.axis(axis).name; }
-    [[nodiscard]] std::int64_t extent(AxisId axis) const { return extents_[at(axis)]; }
+    [[nodiscard]] std::int64_t extent(AxisId axis) const { return extents_[axis]; }
     [[nodiscard]] std::string list(const std::vector<AxisId>& axes) const {
         return axes.empty() ? "no axis" : join(names_of(diagram_.axes, axes), ", ");
     }

@@ -55,7 +55,7 @@ CandidateSchedules::CandidateSchedules(const std::shared_ptr<const TileProgram>&
       unscheduled_(unscheduled(program, kernel, model.extents(), unit_)),
       threads_(hand.threads ? *hand.threads->value : model.machine().num_cores()) {}
 
-std::int64_t CandidateSchedules::extent(AxisId axis) const { return model_.extents()[at(axis)]; }
+std::int64_t CandidateSchedules::extent(AxisId axis) const { return model_.extents()[axis]; }
 
 std::int64_t CandidateSchedules::panel(const Shape& shape) const { return shape.vectors * model_.lanes(); }
 

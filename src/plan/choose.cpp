@@ -117,7 +117,7 @@ std::optional<Diagnostic> too_many_parts(const Derived& derived, const Kernel& k
                                          const HandChoices& hand) {
     const auto item = hand.stream.find(kernel.parts.axis);
     if (!kernel.parts.any() || item == hand.stream.end()) return std::nullopt;
-    const std::int64_t parts = extents[at(kernel.parts.part)], extent = extents[at(kernel.parts.axis)],
+    const std::int64_t parts = extents[kernel.parts.part], extent = extents[kernel.parts.axis],
                        chunks = ceil_div(extent, *item->second.value);
     if (parts <= chunks) return std::nullopt;
     const std::string& axis = derived.diagram.axis(kernel.parts.axis).name;
@@ -237,7 +237,7 @@ SizedProgram with_whole_axes(TileProgram program, const Extents& extents) {
 
 std::string text_of(const SizedProgram& program, std::size_t k, const Kernel& kernel) {
     std::string text = to_string(program, k);
-    for (std::size_t a = 0; a < program.extents.size(); ++a)
+    for (const AxisId a : program.extents.ids())
         text += fmt::format("{} = {}\n", program.diagram.axes[a].name, program.extents[a]);
     for (const AxisId axis : kernel.recompute_axes) text += program.diagram.axis(axis).name + " repeats\n";
     return text;

@@ -98,7 +98,7 @@ bool rounds_a_factor(const TileKernel& kernel, const std::vector<TileStatement>&
         const auto* product = compute && compute->reduce == ReduceOp::sum ? as<Binary>(compute->body) : nullptr;
         if (!product || product->op != BinaryOp::mul) return false;
         const Read *a = as<Read>(product->a), *b = as<Read>(product->b);
-        const auto type = [&](const Read* r) { return kernel.variables[at(r->array)].memory_type; };
+        const auto type = [&](const Read* r) { return kernel.variables[r->variable()].memory_type; };
         return a && b && bytes(type(a)) != bytes(type(b)) && std::min(bytes(type(a)), bytes(type(b))) <= 2;
     });
 }

@@ -65,17 +65,16 @@ struct SharedBytes {
 };
 SharedBytes shared_bytes(ScheduledKernel& kernel) {
     SharedBytes out{.share = kernel.unit.share_bytes, .others = ones_bytes(kernel)};
-    for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
-        const auto id = VariableId::of(v);
+    for (const VariableId id : kernel.layouts.ids()) {
         const Place& place = kernel.place(id);
         out.boxes += place.boxes * kernel.schedule.warps.value * box_bytes;
         if (kernel.is_operand(id)) {
-            const bool is_staged = kernel.layouts[v].scope > 0;
+            const bool is_staged = kernel.layouts[id].scope > 0;
             (is_staged ? out.staged : out.others) += operand_bytes(kernel, id);
             if (is_staged) out.stages = std::max<std::int64_t>(out.stages, place.stages);
         } else if (!kernel.is_in_registers(id)) {
             shape(kernel, id);
-            out.others += kernel.layouts[v].count * kernel.value_bytes();
+            out.others += kernel.layouts[id].count * kernel.value_bytes();
         }
     }
     return out;
@@ -89,7 +88,7 @@ bool choose_fragments(ScheduledKernel& kernel) {
     for (const Step& step : kernel.steps)
         if (step.atom >= 0 && !kernel.schedule.atoms[at(step.atom)].by_hand)
             kernel.schedule.atoms[at(step.atom)] = scalar_loops(kernel, step, roles.atoms[at(step.atom)]);
-    for (std::size_t v = 0; v < roles.places.size(); ++v) {
+    for (const VariableId v : roles.places.ids()) {
         Place& place = kernel.schedule.places[v];
         if (!roles.places[v] || place.by_hand) continue;
         place.holding = *roles.places[v];
@@ -190,16 +189,16 @@ void choose_stages(ScheduledKernel& kernel) {
                                        [&](const ScheduledLoop& loop) { return only_adds_products(kernel, loop.scope); });
     const auto stages = static_cast<int>(
         std::clamp<std::int64_t>(std::min(fit, chunks), 1, only_adds ? most_stages_of_products : most_stages));
-    for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
-        if (kernel.is_operand(VariableId::of(v)) && kernel.layouts[v].scope > 0 && !kernel.schedule.places[v].by_hand)
+    for (const VariableId v : kernel.layouts.ids())
+        if (kernel.is_operand(v) && kernel.layouts[v].scope > 0 && !kernel.schedule.places[v].by_hand)
             kernel.schedule.places[v].stages = stages;
 }
 
 void choose_boxes(ScheduledKernel& kernel) {
     std::int64_t left = shared_bytes(kernel).left();
-    for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
+    for (const VariableId v : kernel.layouts.ids()) {
         Place& place = kernel.schedule.places[v];
-        const auto boxes = stored_boxes(kernel, VariableId::of(v));
+        const auto boxes = stored_boxes(kernel, v);
         if (place.by_hand || !boxes) continue;
         // A row of boxes comes round to the same box in every tile.
         std::int64_t n = std::min(boxes->count, most_boxes);
@@ -214,11 +213,10 @@ void choose_group_stages(ScheduledKernel& kernel) {
     if (!kernel.copying_role() || kernel.num_groups() < 2) return;
     std::vector<Place*> once, repeated, stored;  // what is loaded once a group, in loops, and stored by boxes
     std::int64_t needed = 0;
-    for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
-        const auto id = VariableId::of(v);
-        Place& place = kernel.schedule.places[v];
-        if (kernel.is_operand(id)) (kernel.layouts[v].scope == 0 ? once : repeated).push_back(&place);
-        if (kernel.is_operand(id) && kernel.layouts[v].scope == 0) needed += operand_bytes(kernel, id);
+    for (const VariableId id : kernel.layouts.ids()) {
+        Place& place = kernel.schedule.places[id];
+        if (kernel.is_operand(id)) (kernel.layouts[id].scope == 0 ? once : repeated).push_back(&place);
+        if (kernel.is_operand(id) && kernel.layouts[id].scope == 0) needed += operand_bytes(kernel, id);
         if (place.boxes > 0) stored.push_back(&place);
     }
     const auto is_open = [](const Place* place) { return !place->by_hand; };

@@ -52,7 +52,7 @@ constexpr double worth_smaller_tiles = 0.01;
 /// Of the core's memory, with one stage of everything.
 double bytes_of_one_stage(const ScheduledKernel& kernel) {
     auto out = static_cast<double>(kernel.memory_bytes());
-    for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
+    for (const VariableId v : kernel.layouts.ids())
         if (const auto stages = static_cast<double>(kernel.schedule.places[v].stages); stages > 1)
             out -= (1 - 1 / stages) * static_cast<double>(kernel.layouts[v].count * kernel.value_bytes());
     return out;
@@ -145,7 +145,7 @@ private:
         Point point;
     };
 
-    [[nodiscard]] std::int64_t extent(AxisId axis) const { return model_.extents()[at(axis)]; }
+    [[nodiscard]] std::int64_t extent(AxisId axis) const { return model_.extents()[axis]; }
 
     void take(const Found& found) {
         shape_ = found.shape, dimensions_ = found.dimensions, rated_ = found.rated, fits_ = found.fits;

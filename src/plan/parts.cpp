@@ -182,7 +182,7 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
         alone.kernels = {derived.kernels[k]};
         double least = worth_parting * whole;
         for (const std::int64_t n : numbers_of_parts(groups, cores)) {
-            if (n < 2 || n > extents[at(axis)]) continue;
+            if (n < 2 || n > extents[axis]) continue;
             const Parted cut = with_parts(alone, 0, n);
             if (!cut.form) break;
             const auto trial = planner(*cut.form, with_part_extents(*cut.form, extents), quick);

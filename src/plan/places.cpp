@@ -80,7 +80,7 @@ bool is_better_in_place(ScheduledKernel& kernel, VariableId id) {
     const bool is_strip = axis >= 0 && carries(kernel.variable(id), axis);
     const bool is_awkward = is_strip || kernel.in_blocks() || lies_on_many_pages(kernel, id) || crowds_sets(kernel, id);
     if (is_awkward && reads_of_value(kernel, id, often) >= often) return false;
-    Place& place = kernel.schedule.places[at(id)];
+    Place& place = kernel.schedule.places[id];
     const Layout& layout = kernel.layout(id);
     shape(kernel, id);
     const std::int64_t copied = layout.count;
@@ -93,9 +93,8 @@ bool is_better_in_place(ScheduledKernel& kernel, VariableId id) {
 
 void choose_places(ScheduledKernel& kernel) {
     const std::vector<bool> local = in_one_run(kernel);
-    for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
-        const auto id = VariableId::of(v);
-        Place& place = kernel.schedule.places[v];
+    for (const VariableId id : kernel.layouts.ids()) {
+        Place& place = kernel.schedule.places[id];
         if (place.by_hand || place.holding == Holding::registers || place.holding == Holding::operand) continue;
         if (may_be_view(kernel, id) &&
             (kernel.on_matrix_unit() || kernel.facts(id).is_only_looked_up || is_better_in_place(kernel, id)))
@@ -103,7 +102,7 @@ void choose_places(ScheduledKernel& kernel) {
         else if (!kernel.in_blocks() && may_be_packed(kernel, id))
             place.holding = Holding::packed;
         else
-            place.holding = kernel.schedule.vector_axis >= 0 && local[v] ? Holding::panel : Holding::buffer;
+            place.holding = kernel.schedule.vector_axis >= 0 && local[id] ? Holding::panel : Holding::buffer;
     }
 }
 

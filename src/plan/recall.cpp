@@ -103,7 +103,7 @@ private:
                p.ahead.value >= 0 && p.fetched <= Fetched::blocks && p.cache >= 1 && p.cache <= 2;
     }
     [[nodiscard]] bool are_sound_places() const {
-        for (std::size_t v = 0; v < s_.places.size(); ++v) {
+        for (const VariableId v : s_.places.ids()) {
             const Place& p = s_.places[v];
             const std::ptrdiff_t dims = std::ssize(kernel_.variables[v].dims);
             if (!is_below(static_cast<int>(p.holding), std::ssize(holding_names)) || p.stages < 1 || p.boxes < 0 ||

@@ -28,7 +28,7 @@ bool goes_along_memory(const ScheduledKernel& kernel, const Step& step) {
     const Atom& atom = kernel.atom(step);
     const Span& inner = kernel.span(atom.vector_axis, step.scope);
     const std::int64_t line = kernel.unit.line_bytes / kernel.value_bytes();
-    const bool in_lines = inner.tile % line == 0 && kernel.extents[at(atom.vector_axis)] % line == 0;
+    const bool in_lines = inner.tile % line == 0 && kernel.extents[atom.vector_axis] % line == 0;
     return atom.row_axis < 0 && (!inner.begins || in_lines) && (atom.vector_inner || atom.points.empty());
 }
 
@@ -67,7 +67,7 @@ void choose_non_temporal(ScheduledKernel& kernel, const Machine& machine) {
     for (const Step& step : kernel.steps) {
         if (step.atom < 0) continue;
         const VariableId id = std::get<Compute>(*step.statement).variable;
-        Place& place = kernel.schedule.places[at(id)];
+        Place& place = kernel.schedule.places[id];
         if (bytes_between_kernels(kernel, kernel.variable(id).array) < from.value) continue;
         if (!place.by_hand && why_not_non_temporal(kernel, id).empty())
             place.non_temporal = goes_along_memory(kernel, step);

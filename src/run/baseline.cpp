@@ -121,7 +121,7 @@ struct BaselineStep {
 
 std::int64_t points_of(const Diagram& diagram, const Equation& equation, const Extents& extents) {
     std::int64_t points = count_values(diagram, equation.target, extents);
-    for (const AxisId axis : equation.reduce_axes) points = saturating_mul(points, extents[at(axis)]);
+    for (const AxisId axis : equation.reduce_axes) points = saturating_mul(points, extents[axis]);
     return points;
 }
 

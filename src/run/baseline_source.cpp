@@ -213,7 +213,7 @@ private:
     /// The value of an expression that reads nothing and depends on no axis' coordinate.
     [[nodiscard]] std::optional<double> known(const Expr& e) const {
         if (const auto* c = as<Constant>(e)) return c->value;
-        if (const auto* s = as<AxisSize>(e)) return static_cast<double>(extents_[at(s->axis)]);
+        if (const auto* s = as<AxisSize>(e)) return static_cast<double>(extents_[s->axis]);
         if (const auto* u = as<Unary>(e)) {
             const auto a = known(u->a);
             return a ? std::optional(apply(u->op, *a)) : std::nullopt;
@@ -274,10 +274,10 @@ Order order_of(const Diagram& diagram, const Equation& equation, const Extents& 
     int best = 0;
     if (!order.outer.empty()) {
         order.inner = order.outer.back();
-        best = vector_score(writer, equation, *order.inner) + (extents[at(*order.inner)] >= 16 ? 1 : -4);
+        best = vector_score(writer, equation, *order.inner) + (extents[*order.inner] >= 16 ? 1 : -4);
     }
     for (const AxisId axis : order.reduced) {
-        const int score = vector_score(writer, equation, axis) + (extents[at(axis)] >= 16 ? 0 : -4);
+        const int score = vector_score(writer, equation, axis) + (extents[axis] >= 16 ? 0 : -4);
         if (order.inner && score <= best) continue;
         best = score;
         order.inner = axis;
@@ -290,7 +290,7 @@ Order order_of(const Diagram& diagram, const Equation& equation, const Extents& 
     return order;
 }
 
-std::int64_t extent(const Extents& extents, AxisId axis) { return extents[at(axis)]; }
+std::int64_t extent(const Extents& extents, AxisId axis) { return extents[axis]; }
 
 void write_equation(std::string& out, const Diagram& diagram, const Extents& extents, std::size_t number) {
     const Equation& equation = diagram.equations[number];

@@ -23,7 +23,7 @@ void collect(const Expr& e, const Extents& extents, Factors& out) {
         if (const auto* c = as<Constant>(factor))
             out.constant *= c->value;
         else if (const auto* size = as<AxisSize>(factor))
-            out.constant *= static_cast<double>(extents[at(size->axis)]);
+            out.constant *= static_cast<double>(extents[size->axis]);
         else if (const auto* r = as<Read>(factor))
             out.reads.push_back(r);
         else if (conversion && (conversion->type == DType::f64 || conversion->type == DType::f32))
@@ -101,7 +101,7 @@ std::vector<std::int64_t> dense_strides(const Diagram& diagram, ArrayId array, c
     const std::vector<AxisId>& axes = diagram.array(array).axes;
     std::vector<std::int64_t> strides(axes.size(), 1);
     for (std::size_t i = axes.size(); i-- > 1;) {
-        strides[i - 1] = strides[i] * extents[at(axes[i])];
+        strides[i - 1] = strides[i] * extents[axes[i]];
     }
     return strides;
 }
@@ -121,7 +121,7 @@ std::optional<Gemm> as_gemm(const Diagram& diagram, const Equation& equation, co
         if (!a || !b) return std::nullopt;
         // An axis of one value is none.
         const auto long_axes = [&](std::vector<AxisId> axes) {
-            std::erase_if(axes, [&](AxisId axis) { return extents[at(axis)] == 1; });
+            std::erase_if(axes, [&](AxisId axis) { return extents[axis] == 1; });
             return axes;
         };
         const Expr target = read_self(diagram, equation.target);
@@ -132,7 +132,7 @@ std::optional<Gemm> as_gemm(const Diagram& diagram, const Equation& equation, co
         const auto dimensions = [&](const std::vector<AxisId>& ids) {
             std::vector<StridedDim> dims;
             for (const AxisId id : ids) {
-                const auto axis = static_cast<std::size_t>(id);
+                const auto axis = id;
                 dims.push_back({extents[axis], (*a)[axis], (*b)[axis], (*c)[axis]});
             }
             merge(dims);

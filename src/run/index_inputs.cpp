@@ -52,7 +52,7 @@ Status check_index_inputs(const Diagram& diagram, const Extents& extents, const 
         const bool fits = view.sizes == sizes && view.type == diagram.array(id).type && view.data != nullptr &&
                           (view.strides.empty() || view.strides.size() == sizes.size());
         if (!fits) return Done{};
-        values[at(id)] = column_of(view, sizes);
+        values[id] = column_of(view, sizes);
     }
     if (auto found = check_indices(diagram, extents, values)) return std::vector<Diagnostic>{std::move(*found)};
     return Done{};
@@ -76,7 +76,7 @@ Status ComputedIndices::after(const std::vector<ArrayId>& written,
         if (!known_[at(id)]) continue;
         const auto view = in_memory(id);
         if (!view) return view.errors();
-        values[at(id)] = column_of(*view, view->sizes);
+        values[id] = column_of(*view, view->sizes);
     }
     if (auto found = check_indices(diagram_, extents_, values, fresh))
         return std::vector<Diagnostic>{std::move(*found)};

@@ -31,7 +31,7 @@ std::pair<double, double> letters_at(const SizedProgram& program, std::size_t k)
     const auto evaluated = [&](const Size& formula, bool mean_group) {
         return formula
             .evaluate([&](Symbol symbol) -> std::optional<double> {
-                const std::size_t axis = at(symbol.axis());
+                const auto axis = symbol.axis();
                 const std::int64_t extent = program.extents[axis];
                 std::int64_t size = 0;
                 if (symbol.kind == SymbolKind::group) size = sizes.group[axis];
@@ -90,17 +90,17 @@ double fraction_inside(const std::vector<Affine>& forms, AxisId inner, const Ext
         }
     }
     std::int64_t points = 1;
-    for (const AxisId axis : axes) points = std::min(points * extents[at(axis)], std::int64_t{1} << 40);
+    for (const AxisId axis : axes) points = std::min(points * extents[axis], std::int64_t{1} << 40);
     const std::int64_t step = std::max<std::int64_t>(1, points / 1000000);
     double inside = 0, all = 0;
     std::vector<std::int64_t> point(extents.size(), 0);
     for (std::int64_t number = 0; number < points; number += step) {
         std::int64_t rest = number;
         for (const AxisId axis : axes) {
-            point[at(axis)] = rest % extents[at(axis)];
-            rest /= extents[at(axis)];
+            point[axis] = rest % extents[axis];
+            rest /= extents[axis];
         }
-        std::int64_t low = 0, high = extents[at(inner)] - 1;
+        std::int64_t low = 0, high = extents[inner] - 1;
         for (const Affine& form : forms) {
             std::int64_t value = form.constant;
             for (const auto& [axis, coefficient] : form.terms)
@@ -112,7 +112,7 @@ double fraction_inside(const std::vector<Affine>& forms, AxisId inner, const Ext
             if (slope == 0 && value < 0) high = -1;
         }
         inside += static_cast<double>(std::max<std::int64_t>(0, high - low + 1));
-        all += static_cast<double>(extents[at(inner)]);
+        all += static_cast<double>(extents[inner]);
     }
     return all > 0 ? inside / all : 1;
 }

@@ -16,7 +16,7 @@ constexpr std::int64_t alignment_bytes = 64;
 
 /// Sizes of the dimensions with padding, and how many values of a full tile are held.
 void measure(ScheduledKernel& kernel, VariableId id) {
-    Layout& layout = kernel.layouts[at(id)];
+    Layout& layout = kernel.layouts[id];
     const Variable& variable = kernel.variable(id);
     const AxisId vector_axis = kernel.schedule.vector_axis;
     const bool is_loaded_wide = !variable.gathers.empty() || kernel.facts(id).is_cut;
@@ -57,7 +57,7 @@ bool is_copied_by_columns(const ScheduledKernel& kernel, VariableId id) {
 
 /// A buffer: the innermost dimension in whole vectors, the others around it in their order.
 void shape_buffer(ScheduledKernel& kernel, VariableId id) {
-    Layout& layout = kernel.layouts[at(id)];
+    Layout& layout = kernel.layouts[id];
     const Variable& variable = kernel.variable(id);
     const std::size_t rank = variable.dims.size();
     layout.strides.assign(rank, 0);
@@ -87,7 +87,7 @@ void shape_buffer(ScheduledKernel& kernel, VariableId id) {
 
 /// An operand of a matrix instruction: whole rows of 128 bytes, in its own type; all of its stages.
 void shape_operand(ScheduledKernel& kernel, VariableId id) {
-    Layout& layout = kernel.layouts[at(id)];
+    Layout& layout = kernel.layouts[id];
     const auto tile = operand_tile(kernel, id);
     if (!tile) return;  // the rules refuse it
     const std::int64_t stages = kernel.place(id).stages, value = bytes(kernel.variable(id).memory_type);
@@ -156,12 +156,12 @@ public:
     explicit Lifetimes(ScheduledKernel& kernel) : kernel_(kernel) {
         walk(kernel.body);
         // Operands are copied in ahead of the loop that reads them.
-        for (std::size_t v = 0; v < kernel_.layouts.size(); ++v)
-            if (kernel_.is_operand(VariableId::of(v))) kernel_.layouts[v].lives = {{0, std::max(0, position_ - 1)}};
+        for (const VariableId v : kernel_.layouts.ids())
+            if (kernel_.is_operand(v)) kernel_.layouts[v].lives = {{0, std::max(0, position_ - 1)}};
         // What is deferred reads in the next group what this one left.
         for (const Step& step : kernel_.steps)
             for (const Read* r : step.reads)
-                if (step.is_deferred()) kernel_.layouts[at(r->array)].lives = {{0, std::max(0, position_ - 1)}};
+                if (step.is_deferred()) kernel_.layouts[r->variable()].lives = {{0, std::max(0, position_ - 1)}};
         // A variable that is used after the loop or run which defines it holds on to its memory for all of the repetitions.
         for (const auto& [begin, end] : whole_)
             for (Layout& l : kernel_.layouts)
@@ -171,13 +171,13 @@ public:
 
 private:
     void touch(VariableId v) {
-        std::vector<Life>& lives = kernel_.layouts[at(v)].lives;
+        std::vector<Life>& lives = kernel_.layouts[v].lives;
         if (lives.empty()) lives.push_back({position_, position_});
         lives.back().last = position_;
     }
     /// What is loaded or set anew has a life of its own.
     void begin(VariableId v) {
-        kernel_.layouts[at(v)].lives.push_back({position_, position_});
+        kernel_.layouts[v].lives.push_back({position_, position_});
         define(v);
     }
 
@@ -233,7 +233,7 @@ private:
         const Repeat done = std::move(repeats_.back());
         repeats_.pop_back();
         const int end = position_ - 1;
-        for (std::size_t v = 0; v < n; ++v) {
+        for (const VariableId v : kernel_.layouts.ids()) {
             std::vector<Life>& lives = kernel_.layouts[v].lives;
             if (lives.empty() || lives.back().last < done.begin) continue;  // not touched here
             auto here = find_if(lives, [&](const Life& l) { return l.last >= done.begin; });
@@ -315,7 +315,7 @@ void place(ScheduledKernel& kernel, bool whole) {
     });
     std::vector<VariableId> placed;
     for (const VariableId v : variables) {
-        Layout& layout = kernel.layouts[at(v)];
+        Layout& layout = kernel.layouts[v];
         const std::int64_t unit = unit_of(v);
         const VariableId over = overwritten(kernel, v);
         std::vector<std::pair<std::int64_t, std::int64_t>> busy;
@@ -354,9 +354,8 @@ void place(ScheduledKernel& kernel, bool whole) {
 void count_held(ScheduledKernel& kernel) {
     std::vector<std::int64_t> in_arena, in_place(kernel.steps.size());  // by step
     for (const Step& step : kernel.steps) in_arena.push_back(kernel.partials(step));
-    for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
-        const Layout& l = kernel.layouts[v];
-        const auto id = VariableId::of(v);
+    for (const VariableId id : kernel.layouts.ids()) {
+        const Layout& l = kernel.layouts[id];
         if (l.lives.empty() || kernel.is_in_registers(id)) continue;
         std::vector<std::int64_t>& held = kernel.is_held(id) ? in_arena : in_place;
         const std::int64_t values = l.tile * kernel.cell_values(kernel.is_whole(id));
@@ -407,7 +406,7 @@ void place_partials(ScheduledKernel& kernel) {
 /// Behind those: the boxes of all warps.
 void place_boxes(ScheduledKernel& kernel) {
     const std::int64_t unit = operand_alignment / kernel.value_bytes();
-    for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
+    for (const VariableId v : kernel.layouts.ids()) {
         const std::int64_t boxes = kernel.schedule.places[v].boxes * kernel.schedule.warps.value;
         if (boxes == 0) continue;
         kernel.layouts[v].offset = round_up(kernel.arena_values, unit);
@@ -433,8 +432,8 @@ std::int64_t barrier_values(const ScheduledKernel& kernel) {
 std::int64_t num_barriers(const ScheduledKernel& kernel) {
     std::int64_t barriers = 0;
     if (!kernel.has_bulk_copies()) return 0;
-    for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
-        if (kernel.is_operand(VariableId::of(v))) barriers += kernel.schedule.places[v].stages;
+    for (const VariableId v : kernel.layouts.ids())
+        if (kernel.is_operand(v)) barriers += kernel.schedule.places[v].stages;
     return kernel.copying_role() ? 2 * barriers : barriers;
 }
 
@@ -459,11 +458,10 @@ void apply_places(ScheduledKernel& kernel) {
     const auto with_views = [&](const std::vector<ArrayId>& arrays) {
         std::vector<bool> found(arrays.size(), false);
         for (std::size_t i = 0; i < arrays.size(); ++i)
-            for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
-                if (const auto id = VariableId::of(v);
-                    ((kernel.is_view(id) && !kernel.is_read_by_threads(id) && !kernel.facts(id).is_only_looked_up) ||
+            for (const VariableId id : kernel.layouts.ids())
+                if (((kernel.is_view(id) && !kernel.is_read_by_threads(id) && !kernel.facts(id).is_only_looked_up) ||
                      kernel.is_operand(id) || kernel.is_boxed(id)) &&
-                    kernel.kernel->variables[v].array == arrays[i])
+                    kernel.kernel->variables[id].array == arrays[i])
                     found[i] = true;
         return found;
     };

@@ -495,7 +495,7 @@ private:
     /// What it reads in memory, and the place of its tile, threads may have written: before it as all know, and with a fence where they do not
     /// copy it themselves.
     void copy(std::size_t w, const Event& e) {
-        const OperandAreas& own = touches_.operands[at(e.operand)];
+        const OperandAreas& own = touches_.operands[e.operand];
         for (const auto& [area, writes] : {Touch{own.tiles, true}, Touch{own.array, false}})
             for (const int met : touches_.areas[at(area)].meets)
                 for (std::size_t other = first_of_block(w); other < first_of_block(w) + num_computing; ++other) {

@@ -32,7 +32,7 @@ public:
             if (const std::string why = add(*s); !why.empty()) return why;
         }
         if (out_.steps.empty()) return std::string("its loop has no products");
-        for (VariableId v = 0; v < std::ssize(k_.layouts); ++v)
+        for (const VariableId v : k_.layouts.ids())
             if (k_.is_in_registers(v) && is_touched_by_all_of(v)) out_.passing.push_back(v);
         for (const int s : out_.steps)
             if (runs_beside(k_, k_.step(s)) && !out_.is_passing(variable_of(k_.step(s))))

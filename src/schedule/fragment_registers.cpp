@@ -48,18 +48,17 @@ bool is_kept_by_threads(const ScheduledKernel& kernel, VariableId id) {
 std::int64_t most_registers(const ScheduledKernel& kernel) {
     std::int64_t most = 0;
     std::vector<bool> rounded;
-    for (VariableId v = 0; v < std::ssize(kernel.layouts); ++v) rounded.push_back(is_rounded_ahead(kernel, v));
+    for (const VariableId v : kernel.layouts.ids()) rounded.push_back(is_rounded_ahead(kernel, v));
     const auto is_rounded = [&](VariableId id, int position) {
         const auto& lives = kernel.layout(id).lives;
         return rounded[at(id)] && lives.size() > 1 && lives.front().has(position);
     };
     for (const Step& step : kernel.steps) {
         std::int64_t held = 0;
-        for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
-            const auto id = VariableId::of(v);
+        for (const VariableId id : kernel.layouts.ids()) {
             if (!kernel.is_in_registers(id)) continue;
             // What dies here gives its registers to what is made of it, value by value.
-            const auto& lives = kernel.layouts[v].lives;
+            const auto& lives = kernel.layouts[id].lives;
             if (any_of(lives, [&](const Life& l) {
                     return l.has(step.position) &&
                            !(l.first == step.position && step.atom >= 0 && kernel.atom(step).kind == AtomKind::fragment);

@@ -163,11 +163,10 @@ private:
                 }))
                 return fmt::format("{} is loaded in two loops", name(load->variable));
         }
-        for (std::size_t v = 0; v < computed_.size(); ++v) {
-            const auto id = VariableId::of(v);
-            if (operands_.contains(id)) out_.places[v] = Holding::operand;
-            if (computed_[v]) out_.places[v] = Holding::registers;
-            if (computed_[v] && !has_fragments(id)) return fmt::format("{} has no values along {}", name(id), axis);
+        for (const VariableId id : out_.places.ids()) {
+            if (operands_.contains(id)) out_.places[id] = Holding::operand;
+            if (computed_[id]) out_.places[id] = Holding::registers;
+            if (computed_[id] && !has_fragments(id)) return fmt::format("{} has no values along {}", name(id), axis);
         }
         return "";
     }

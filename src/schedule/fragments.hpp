@@ -59,9 +59,9 @@ std::optional<MatrixProduct> product_by_warp(const ScheduledKernel& kernel, cons
 
 /// Who does what in a kernel on the matrix unit.
 struct MatrixRoles {
-    std::string refusal;                         ///< why it cannot run there; empty: it can
-    std::vector<AtomKind> atoms;                 ///< by atom
-    std::vector<std::optional<Holding>> places;  ///< by variable: registers or operand; none: as the schedule says
+    std::string refusal;                        ///< why it cannot run there; empty: it can
+    std::vector<AtomKind> atoms;                ///< by atom
+    ByVariable<std::optional<Holding>> places;  ///< registers or operand; none: as the schedule says
 };
 /// Pre: KernelSchedule::tensor_axis is set.
 MatrixRoles matrix_roles(const ScheduledKernel& kernel);

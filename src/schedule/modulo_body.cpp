@@ -22,7 +22,7 @@ public:
         bind_to_weights();
         for (std::size_t a = 0; a < out_.steps.size(); ++a)
             for (std::size_t b = a; b < out_.steps.size(); ++b) relate(a, b);
-        for (VariableId v = 0; v < std::ssize(k_.layouts); ++v) add_value(v);
+        for (const VariableId v : k_.layouts.ids()) add_value(v);
         out_.body.registers = k_.unit.registers;
         out_.body.least_measured = clocks_.least_ahead;
         return std::move(out_);

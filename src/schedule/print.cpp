@@ -44,11 +44,11 @@ public:
         row("rows", s_.rows);
         const std::vector<std::string> atoms = atom_names(kernel_);
         for (std::size_t i = 0; i < s_.atoms.size(); ++i) rows_.push_back({"atom " + atoms[i], "", text(s_.atoms[i])});
-        for (std::size_t v = 0; v < s_.places.size(); ++v)
+        for (const VariableId v : s_.places.ids())
             rows_.push_back({"place " + kernel_.variables[v].name, "", text(s_.places[v], kernel_.variables[v])});
         for (const Prefetch& p : s_.prefetches)
             if (p.ahead.value > 0 || p.ahead.by_hand)
-                rows_.push_back({"prefetch " + kernel_.variables[at(p.variable)].name, "",
+                rows_.push_back({"prefetch " + kernel_.variables[p.variable].name, "",
                                  in_loops_of(p.fetched == Fetched::blocks ? "blocks" : "groups", p.ahead,
                                              atoms[at(p.atom)], p.cache == 1 ? "" : fmt::format(", cache {}", p.cache))});
         for (const Deferral& d : s_.deferrals)
@@ -151,7 +151,7 @@ std::vector<std::string> atom_names(const TileKernel& kernel) {
         const auto* compute = std::get_if<Compute>(&s);
         if (!compute) return;
         const int n = ++times[compute->variable];
-        const std::string& name = kernel.variables[at(compute->variable)].name;
+        const std::string& name = kernel.variables[compute->variable].name;
         names.push_back(n == 1 ? name : fmt::format("{}#{}", name, n));
     });
     return names;
@@ -162,7 +162,7 @@ std::vector<std::string> statement_names(const TileKernel& kernel) {
     std::map<std::string, int> times;
     for_each_statement(kernel.body, [&](const TileStatement& s) {
         std::string name;
-        const auto of = [&](VariableId v) { return kernel.variables[at(v)].name; };
+        const auto of = [&](VariableId v) { return kernel.variables[v].name; };
         if (const auto* load = std::get_if<Load>(&s)) name = "load " + of(load->variable);
         if (const auto* store = std::get_if<Store>(&s)) name = "store " + of(store->variable);
         if (const auto* init = std::get_if<Init>(&s)) name = "init " + of(init->variable);

@@ -56,7 +56,7 @@ private:
             const auto index = static_cast<std::size_t>(place - own.begin());
             if (item.kind == "atom") read_atom(item, index, own.size(), out_[k]);
             if (item.kind == "slot") read_slot(item, index, out_[k]);
-            if (item.kind == "place") read_place(item, index, kernel, out_[k]);
+            if (item.kind == "place") read_place(item, VariableId::of(index), kernel, out_[k]);
             if (item.kind == "prefetch") read_prefetch(item, VariableId::of(index), kernel, out_[k]);
             if (item.kind == "defer") read_deferral(item, static_cast<int>(index), kernel, out_[k]);
             ++found;
@@ -276,7 +276,7 @@ private:
         s.slots[static_cast<int>(index)] = slot;
     }
 
-    void read_place(const ScheduleItem& item, std::size_t index, const TileKernel& kernel, KernelSchedule& s) {
+    void read_place(const ScheduleItem& item, VariableId index, const TileKernel& kernel, KernelSchedule& s) {
         check_said_once(item, {});
         s.places.resize(kernel.variables.size());
         Place p;

@@ -252,7 +252,7 @@ private:
     /// How a variable may be held that the matrix unit knows nothing of; a panel where a run's statements alone use it.
     [[nodiscard]] std::vector<std::string> holdings(VariableId id) const {
         ScheduledKernel in_view = k_;
-        in_view.schedule.places[at(id)].holding = Holding::view;
+        in_view.schedule.places[id].holding = Holding::view;
         std::vector<std::string> out{std::string(name(Holding::buffer))};
         if (in_one_run(k_)[at(id)]) out.emplace_back(name(Holding::panel));
         if (may_be_packed(k_, id)) out.emplace_back(name(Holding::packed));
@@ -284,9 +284,8 @@ private:
                        k_.variable(std::get<Compute>(*step.statement).variable).name, name(k_.atom(step).kind), name(kind));
         }
         std::map<int, int> stages;  // by scope
-        for (std::size_t v = 0; v < k_.layouts.size(); ++v) {
-            const auto id = VariableId::of(v);
-            const auto role = k_.on_matrix_unit() ? roles.places[v] : std::nullopt;
+        for (const VariableId id : k_.layouts.ids()) {
+            const auto role = k_.on_matrix_unit() ? roles.places[id] : std::nullopt;
             const bool is_apart = k_.is_in_registers(id) || k_.is_operand(id);
             if (role ? k_.place(id).holding != *role : is_apart)
                 report(place_of(id), "{} is held as {}, and can only be {}", k_.variable(id).name,

@@ -193,7 +193,7 @@ struct KernelSchedule {
     Choice turns{0, "", false};
     Choice rows{1, "", false};  ///< the most that a block has
     std::vector<Atom> atoms;
-    std::vector<Place> places;
+    ByVariable<Place> places;
     std::vector<Prefetch> prefetches;  ///< of views that are read, at most one each
     std::vector<Deferral> deferrals;   ///< at most one of each statement, and in each
     std::vector<Role> roles;

@@ -50,7 +50,7 @@ private:
 
     void define(const TileStatement& s, int scope) {
         const auto at = [&](VariableId v) {
-            Layout& layout = kernel_.layouts[static_cast<std::size_t>(v)];
+            Layout& layout = kernel_.layouts[v];
             if (layout.scope < 0) layout.scope = scope;
         };
         const auto use = [](std::vector<ArrayId>& list, ArrayId a) {
@@ -58,7 +58,7 @@ private:
         };
         if (const auto* load = std::get_if<Load>(&s)) {
             at(load->variable), use(kernel_.inputs, kernel_.variable(load->variable).array);
-            std::optional<int>& first = kernel_.variable_facts[static_cast<std::size_t>(load->variable)].load_scope;
+            std::optional<int>& first = kernel_.variable_facts[load->variable].load_scope;
             if (!first) first = scope;
         }
         if (const auto* store = std::get_if<Store>(&s)) use(kernel_.outputs, kernel_.variable(store->variable).array);
@@ -89,7 +89,7 @@ void touch(ScheduledKernel& kernel, VariableId id, const std::vector<Index>& ind
     const std::vector<Index>& dims = kernel.variable(id).dims;
     for (std::size_t d = 0; d < dims.size(); ++d) {
         if (!indices[d].depends_on(axis)) continue;
-        const auto add = [&, &blocks = kernel.layouts[at(id)].blocks](AxisId own) {
+        const auto add = [&, &blocks = kernel.layouts[id].blocks](AxisId own) {
             if (!contains(blocks, std::pair(own, block))) blocks.emplace_back(own, block);
         };
         if (dims[d].depends_on(axis))
@@ -103,7 +103,7 @@ void touch(ScheduledKernel& kernel, VariableId id, const std::vector<Index>& ind
 void pad(ScheduledKernel& kernel) {
     const auto pad_axis = [&](AxisId axis, std::int64_t block) {
         for (Scope& scope : kernel.scopes) {
-            Span& span = scope[at(axis)];
+            Span& span = scope[axis];
             span.padded = std::max(span.padded, round_up(span.tile, block));
         }
     };
@@ -264,8 +264,7 @@ ScheduledKernel unscheduled(const std::shared_ptr<const TileProgram>& program, s
     WholeValues values(out);
     for (Step& step : out.steps)
         if (const auto* compute = std::get_if<Compute>(step.statement)) step.is_whole = values.needs_integers(*compute);
-    for (std::size_t v = 0; v < out.variable_facts.size(); ++v)
-        complete(out.variable_facts[v], out, VariableId::of(v), values.variables()[v]);
+    for (const VariableId v : out.variable_facts.ids()) complete(out.variable_facts[v], out, v, values.variables()[v]);
     return out;
 }
 
@@ -276,19 +275,19 @@ ScheduledKernel with_sizes(ScheduledKernel unscheduled, KernelSchedule schedule)
     out.sizes = {std::vector<std::int64_t>(num_axes), std::vector<std::int64_t>(num_axes)};
     for (const AxisId axis : out.kernel->group_axes)
         if (const auto found = out.schedule.group.find(axis); found != out.schedule.group.end())
-            out.sizes.group[at(axis)] = std::min(found->second.value, out.extent(axis));
-    if (out.kernel->parts.any()) out.sizes.group[at(out.kernel->parts.part)] = 1;
+            out.sizes.group[axis] = std::min(found->second.value, out.extent(axis));
+    if (out.kernel->parts.any()) out.sizes.group[out.kernel->parts.part] = 1;
     out.sizes.sub.assign(num_axes, 0);
     for (const auto& [axis, choice] : out.schedule.subloop)
-        out.sizes.sub[at(axis)] = std::min(choice.value, out.extent(axis));
+        out.sizes.sub[axis] = std::min(choice.value, out.extent(axis));
     for (const auto& [axis, choice] : out.schedule.stream)
-        out.sizes.stream[at(axis)] = std::min(choice.value, out.extent(axis));
+        out.sizes.stream[axis] = std::min(choice.value, out.extent(axis));
     Scope group(num_axes);
-    for (std::size_t a = 0; a < num_axes; ++a) group[a] = span_of(out.sizes.group[a], out.extents[a]);
+    for (const AxisId a : group.ids()) group[a] = span_of(out.sizes.group[a], out.extents[a]);
     out.scopes = {std::move(group)};
     for (const ScheduledLoop& l : out.loops) {
         Scope inner = out.scope(l.outer_scope);
-        Span& span = inner[at(l.loop->axis)];
+        Span& span = inner[l.loop->axis];
         span = span_of(chunk_of(*l.loop, out.sizes, out.extents), out.extent(l.loop->axis));
         span.is_part = l.loop->is_sub && span.begins;
         out.scopes.push_back(std::move(inner));

@@ -62,7 +62,7 @@ struct Span {
     /// A subloop cuts it. Tiles of the whole axis are then read and written in parts, which blocks must not leave.
     bool is_part = false;
 };
-using Scope = std::vector<Span>;  ///< by AxisId
+using Scope = ByAxis<Span>;
 
 /// A statement that runs: Load, Store, Init or Compute.
 struct Step {
@@ -227,8 +227,8 @@ struct ScheduledKernel {
     bool meets_cluster_before = false, meets_cluster_after = false;
     bool waits_for_boxes = false;  ///< at its end, until bulk copies have read all boxes: shared memory ends with the block
     std::vector<GroupAxis> group_order;  ///< the digits of a group's number, outermost first: the last one's next tile is the next group
-    std::vector<Layout> layouts;                ///< by VariableId
-    std::vector<VariableFacts> variable_facts;  ///< by VariableId
+    ByVariable<Layout> layouts;
+    ByVariable<VariableFacts> variable_facts;
     std::vector<ArrayId> inputs, outputs;
     std::vector<bool> packed;  ///< inputs that must have row-major strides, because a view or an operand's copy reads them
     std::vector<bool> dense;        ///< outputs that must have row-major strides, because a view writes them
@@ -238,10 +238,10 @@ struct ScheduledKernel {
     std::int64_t held_values = 0;    ///< the most values of tiles that the arena holds at a time, without padding
     std::int64_t memory_values = 0;  ///< the same with tiles that are read or written in place
 
-    [[nodiscard]] const Variable& variable(VariableId id) const { return kernel->variables[at(id)]; }
-    [[nodiscard]] const VariableFacts& facts(VariableId id) const { return variable_facts[at(id)]; }
-    [[nodiscard]] const Layout& layout(VariableId id) const { return layouts[at(id)]; }
-    [[nodiscard]] const Place& place(VariableId id) const { return schedule.places[at(id)]; }
+    [[nodiscard]] const Variable& variable(VariableId id) const { return kernel->variables[id]; }
+    [[nodiscard]] const VariableFacts& facts(VariableId id) const { return variable_facts[id]; }
+    [[nodiscard]] const Layout& layout(VariableId id) const { return layouts[id]; }
+    [[nodiscard]] const Place& place(VariableId id) const { return schedule.places[id]; }
     [[nodiscard]] bool is_view(VariableId id) const { return place(id).holding == Holding::view; }
     /// The prefetches in the loops of the statement.
     [[nodiscard]] std::vector<const Prefetch*> prefetches_in(const Step& step) const {
@@ -293,7 +293,7 @@ struct ScheduledKernel {
     [[nodiscard]] bool in_blocks() const { return schedule.warps.value > 0; }
     [[nodiscard]] bool arena_in_core() const { return !in_blocks() || arena_bytes() <= unit.block_bytes; }
     [[nodiscard]] const Scope& scope(int id) const { return scopes[at(id)]; }
-    [[nodiscard]] const Span& span(AxisId axis, int at_scope) const { return scope(at_scope)[at(axis)]; }
+    [[nodiscard]] const Span& span(AxisId axis, int at_scope) const { return scope(at_scope)[axis]; }
     [[nodiscard]] const ScheduledLoop& loop(LoopRef ref) const { return loops[at(ref.loop)]; }
     [[nodiscard]] const Step& step(int id) const { return steps[at(id)]; }
     [[nodiscard]] int number(const Step& step) const { return static_cast<int>(&step - steps.data()); }
@@ -307,7 +307,7 @@ struct ScheduledKernel {
     }
     /// How far the statements that touch the variable reach along one of its axes, of `count` values.
     [[nodiscard]] std::int64_t reach(VariableId id, AxisId axis, std::int64_t count) const;
-    [[nodiscard]] std::int64_t extent(AxisId id) const { return extents[at(id)]; }
+    [[nodiscard]] std::int64_t extent(AxisId id) const { return extents[id]; }
     /// Both have their values at some position.
     [[nodiscard]] bool live_together(VariableId a, VariableId b) const;
     [[nodiscard]] bool is_whole(VariableId id) const { return facts(id).is_whole; }

@@ -111,7 +111,7 @@ private:
     }
 
     void of_load(StepTouches& out, const Step& step, VariableId v) {
-        if (kernel_.is_operand(v)) out_.operands[at(v)] = {tile_of(v), array_of(v)};
+        if (kernel_.is_operand(v)) out_.operands[v] = {tile_of(v), array_of(v)};
         if (kernel_.is_operand(v) || step.stays) return;
         // Zeros first, then what lies inside of the array: by other threads.
         out.has_parts = kernel_.facts(v).is_cut;

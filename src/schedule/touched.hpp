@@ -47,7 +47,7 @@ struct OperandAreas {
 struct Touches {
     std::vector<Area> areas;
     std::vector<StepTouches> steps;  ///< by step; of loads of operands nothing: their copies are not done by the step
-    std::vector<OperandAreas> operands;  ///< by VariableId
+    ByVariable<OperandAreas> operands;
 };
 
 /// Pre: the places are applied.

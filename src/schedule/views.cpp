@@ -34,8 +34,8 @@ std::int64_t most_of(const ScheduledKernel& kernel, const Expr& e, int scope) {
         default: break;
     }
     if (as<Constant>(b->a) || as<Constant>(b->b)) return std::max(x, y);
-    std::vector<std::int64_t> farthest = kernel.extents;
-    for (std::size_t a = 0; a < farthest.size(); ++a) farthest[a] += kernel.scope(scope)[a].padded;
+    Extents farthest = kernel.extents;
+    for (const AxisId a : farthest.ids()) farthest[a] += kernel.scope(scope)[a].padded;
     return range_of(Index::of(e), std::vector<std::int64_t>(farthest.size(), 0), farthest).size();
 }
 
@@ -47,7 +47,7 @@ bool starts_late(const Index& dim) {
 }
 
 void shape_view(ScheduledKernel& kernel, VariableId id) {
-    Layout& layout = kernel.layouts[at(id)];
+    Layout& layout = kernel.layouts[id];
     const Variable& variable = kernel.variable(id);
     const std::vector<AxisId>& axes = kernel.program->diagram.array(variable.array).axes;
     const std::optional<int>& scope = kernel.facts(id).load_scope;

@@ -22,7 +22,7 @@ Interval hull(const Interval& a, const Interval& b) { return {std::min(a.low, b.
 
 WholeValues::WholeValues(const ScheduledKernel& kernel)
     : kernel_(kernel),
-      kinds_([&kernel](ArrayId read) { return kernel.variable(VariableId::of(read.place())).memory_type; }),
+      kinds_([&kernel](ArrayId read) { return kernel.variable(as_variable(read)).memory_type; }),
       largest_(std::int64_t{1} << (kernel.is_double ? 53 : 24)),
       variable_bounds_(kernel.layouts.size()),
       known_(kernel.layouts.size()),

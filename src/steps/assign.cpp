@@ -31,8 +31,8 @@ public:
     }
 
 private:
-    [[nodiscard]] Variable& variable(VariableId v) { return out_.kernel.variables[at(v)]; }
-    [[nodiscard]] AssignedVariable& place(VariableId v) { return out_.variables[at(v)]; }
+    [[nodiscard]] Variable& variable(VariableId v) { return out_.kernel.variables[v]; }
+    [[nodiscard]] AssignedVariable& place(VariableId v) { return out_.variables[v]; }
     [[nodiscard]] Expr whole(VariableId v) { return read(v, variable(v).dims); }
 
     [[nodiscard]] bool on_matrix_unit(const StatementWork& work) const {

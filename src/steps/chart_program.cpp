@@ -66,7 +66,7 @@ public:
     }
 
 private:
-    [[nodiscard]] const std::string& name_of(VariableId v) const { return assigned_.kernel.variables[at(v)].name; }
+    [[nodiscard]] const std::string& name_of(VariableId v) const { return assigned_.kernel.variables[v].name; }
     [[nodiscard]] bool is_charted(const std::string& unit) const {
         return choices_.units.empty() || any_of(choices_.units, [&](const Listed& l) { return l.name == unit; });
     }
@@ -104,14 +104,14 @@ private:
         if (uses.empty()) return;
         std::vector<VariableId> reads;
         if (!is_load) reads.push_back(v);
-        for (const Index& index : assigned_.kernel.variables[at(v)].gathers)
+        for (const Index& index : assigned_.kernel.variables[v].gathers)
             for (const VariableId of : index.expression() ? read_variables(*index.expression()) : std::vector<VariableId>{})
                 if (is_load) reads.push_back(of);
         operations_.push_back({.name = (is_load ? "load " : "store ") + name_of(v),
                                .uses = std::move(uses),
                                .is_async = true,
                                .is_transfer = true,
-                               .is_shared = is_shared(context_, assigned_.kernel.variables[at(v)]),
+                               .is_shared = is_shared(context_, assigned_.kernel.variables[v]),
                                .needs = {}});
         written_.push_back(is_load ? v : VariableId());
         reads_.push_back(std::move(reads));
@@ -122,9 +122,9 @@ private:
     void use_pipe(std::size_t level, VariableId v, std::vector<ChartUse>& to) const {
         const Machine& machine = context_.machine;
         if (level >= machine.levels.size() || !is_charted(machine.levels[level].name)) return;
-        const AssignedVariable& where = assigned_.variables[at(v)];
+        const AssignedVariable& where = assigned_.variables[v];
         double num_bytes = bytes(where.type);
-        for (const Index& dim : assigned_.kernel.variables[at(v)].dims)
+        for (const Index& dim : assigned_.kernel.variables[v].dims)
             for (const AxisId axis : dim.axes()) {
                 const CutSize size = context_.cut(axis, where.streamed, {}, false);
                 if (size.letter != 'g' || columns_.contains(axis)) num_bytes *= static_cast<double>(size.size);
@@ -141,17 +141,17 @@ private:
     /// Of the throughput table, for a warpgroup's rows and with what the unit takes besides. Threads copy what passes between registers and the
     /// core's memory; what stays on one side of it is in no unit's way.
     void uses(VariableId v, std::vector<ChartUse>& threads, std::vector<ChartUse>& matrix) const {
-        const AssignedVariable& where = assigned_.variables[at(v)];
+        const AssignedVariable& where = assigned_.variables[v];
         if (where.copy_of >= 0) {
             const bool to_memory = where.at == HeldAt::memory,
-                       from_memory = assigned_.variables[at(where.copy_of)].at == HeldAt::memory;
+                       from_memory = assigned_.variables[where.copy_of].at == HeldAt::memory;
             if (to_memory != from_memory) use_pipe(core_memory_level(context_.machine) + 1, v, threads);
             return;
         }
         const VariableId target = where.product_of >= 0 ? where.product_of : v;
         const bool multiplied_apart = any_of(assigned_.variables,
                                              [&](const AssignedVariable& o) { return o.product_of == v; });
-        const std::string& statement = context_.diagram.array(assigned_.kernel.variables[at(target)].array).name;
+        const std::string& statement = context_.diagram.array(assigned_.kernel.variables[target].array).name;
         for (const ThroughputRow& row : steps_.throughput.rows) {
             const bool is_matrix = row.unit == "tensor";
             if (row.statement != statement || !is_charted(row.unit) ||
@@ -186,8 +186,8 @@ private:
                 const int distance = behind == made.begin() ? 1 : 0;
                 need(reader, distance == 1 ? made.back() : *(behind - 1), distance, fmt::format("it reads {}", name_of(v)));
                 // Of fragments the matrix unit has a packed copy, which is made when it is set going.
-                if (operations_[o].is_async && assigned_.variables[at(v)].at == HeldAt::fragments) continue;
-                const int stages = assigned_.variables[at(v)].stages;
+                if (operations_[o].is_async && assigned_.variables[v].at == HeldAt::fragments) continue;
+                const int stages = assigned_.variables[v].stages;
                 for (const int writer : made)
                     need(writer, reader,
                          distance == 1     ? stages - 1
@@ -287,8 +287,8 @@ private:
                 .hint = place.empty() ? "" : fmt::format("place {} operand, stages {}", place, stages_of(place) + 1)};
     }
     [[nodiscard]] int stages_of(const std::string& name) const {
-        for (std::size_t v = 0; v < assigned_.variables.size(); ++v)
-            if (name_of(VariableId::of(v)) == name) return assigned_.variables[v].stages;
+        for (const VariableId v : assigned_.variables.ids())
+            if (name_of(v) == name) return assigned_.variables[v].stages;
         return 1;
     }
 
@@ -316,8 +316,8 @@ Result<StreamClocks> steady_clocks(const StepContext& context, const StepChoices
         if (!program) return program.errors();
         const auto interval = steady_interval(*program);
         if (!interval) return builder.endless();
-        const std::int64_t chunk = context.sizes.stream[at((*loop)->axis)];
-        const auto chunks = static_cast<double>(chunk > 0 ? ceil_div(context.extents[at((*loop)->axis)], chunk) : 1);
+        const std::int64_t chunk = context.sizes.stream[(*loop)->axis];
+        const auto chunks = static_cast<double>(chunk > 0 ? ceil_div(context.extents[(*loop)->axis], chunk) : 1);
         out.steady += *interval * chunks, out.least += least_interval(*program) * chunks;
     }
     return out;

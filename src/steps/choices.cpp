@@ -152,7 +152,7 @@ Status check_names(const StepChoices& choices, const std::vector<ScheduleItem>& 
                   "one of " + join(names, ", "), did_you_mean(item.axis, names));
             continue;
         }
-        const auto id = static_cast<std::size_t>(known - names.begin());
+        const auto id = VariableId::of(known - names.begin());
         if (item.kind != "piece") continue;
         if (assigned.variables[id].copy_of < 0)
             error("bad-schedule", item, fmt::format("{} is computed or loaded, not passed on in pieces", item.axis),
@@ -186,8 +186,8 @@ Status check_warpgroup(const StepContext& context, const StepChoices& choices, c
                               .hint = ""};
     for (const auto& [axis, share] : context.warpgroup) {
         const std::string& name = context.diagram.axis(axis).name;
-        const std::int64_t extent = context.extents[at(axis)];
-        const std::int64_t group = context.sizes.group[at(axis)] > 0 ? context.sizes.group[at(axis)] : extent;
+        const std::int64_t extent = context.extents[axis];
+        const std::int64_t group = context.sizes.group[axis] > 0 ? context.sizes.group[axis] : extent;
         const auto by_hand = choices.warpgroup.find(axis);
         if (by_hand == choices.warpgroup.end() && !choices.group.contains(axis)) continue;
         const SourceRange range = by_hand != choices.warpgroup.end() ? by_hand->second.range : choices.group.at(axis);
@@ -225,7 +225,7 @@ Status check_subloops(const StepContext& context, const StepChoices& choices, co
                 .expected = legal.empty() ? "a stream" : "one of " + join(names_of(context.diagram.axes, legal), ", "),
                 .hint = "leave the line out"};
     for (const auto& [axis, part] : choices.subloop) {
-        const std::int64_t chunk = context.sizes.stream[at(axis)], most = chunk > 0 ? chunk : context.extents[at(axis)];
+        const std::int64_t chunk = context.sizes.stream[axis], most = chunk > 0 ? chunk : context.extents[axis];
         const std::string& name = context.diagram.axis(axis).name;
         if (part.value > most)
             return out_of_range(part.range,
@@ -237,8 +237,8 @@ Status check_subloops(const StepContext& context, const StepChoices& choices, co
 }
 /// A piece of what is passed on is no larger than what is passed.
 Status check_pieces(const StepContext& context, const StepChoices& choices, const Assigned& assigned) {
-    for (VariableId v = 0; at(v) < assigned.variables.size(); ++v) {
-        const auto pieces = choices.pieces.find(assigned.kernel.variables[at(v)].name);
+    for (const VariableId v : assigned.variables.ids()) {
+        const auto pieces = choices.pieces.find(assigned.kernel.variables[v].name);
         if (pieces == choices.pieces.end()) continue;
         for (const CutSize& whole : context.cuts_of(assigned, v, {}))
             if (const auto piece = pieces->second.find(whole.axis);

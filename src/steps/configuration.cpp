@@ -12,8 +12,8 @@ namespace napkin {
 namespace {
 
 ConfigurationRow row_of(const StepContext& context, const StepChoices& choices, const Assigned& assigned, VariableId id) {
-    const Variable& variable = assigned.kernel.variables[at(id)];
-    const AssignedVariable& where = assigned.variables[at(id)];
+    const Variable& variable = assigned.kernel.variables[id];
+    const AssignedVariable& where = assigned.variables[id];
     ConfigurationRow row{{{variable.name}}, "", 1, where.type, where.at, where.stages, 0, 0};
     std::vector<std::string> sizes;
     std::int64_t rows = 1;
@@ -121,7 +121,7 @@ Status configure(const StepContext& context, const StepChoices& choices, const A
         if (life.slot < 0) continue;
         const auto known = row_of_slot.find(life.slot);
         if (known != row_of_slot.end()) {
-            steps.configuration[known->second].places.front().push_back(assigned.kernel.variables[at(life.variable)].name);
+            steps.configuration[known->second].places.front().push_back(assigned.kernel.variables[life.variable].name);
             continue;
         }
         row_of_slot[life.slot] = steps.configuration.size();

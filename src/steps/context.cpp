@@ -9,14 +9,14 @@ namespace napkin {
 std::int64_t StepContext::num_warpgroups() const {
     std::int64_t n = 1;
     for (const auto& [axis, share] : warpgroup) {
-        const std::int64_t group = sizes.group[at(axis)] > 0 ? sizes.group[at(axis)] : extents[at(axis)];
+        const std::int64_t group = sizes.group[axis] > 0 ? sizes.group[axis] : extents[axis];
         n *= (group + share - 1) / share;
     }
     return n;
 }
 
 CutSize StepContext::cut(AxisId axis, const std::set<AxisId>& streamed, const std::set<AxisId>& parts, bool on_threads) const {
-    const std::size_t a = at(axis);
+    const auto a = axis;
     if (const auto share = warpgroup.find(axis); share != warpgroup.end()) {
         if (!on_threads) return {axis, 'w', share->second};
         return {axis, 't', std::max<std::int64_t>(1, share->second / threads)};
@@ -29,8 +29,8 @@ CutSize StepContext::cut(AxisId axis, const std::set<AxisId>& streamed, const st
 }
 
 std::vector<CutSize> StepContext::cuts_of(const Assigned& assigned, VariableId id, const StepChoices& choices) const {
-    const Variable& v = assigned.kernel.variables[at(id)];
-    const AssignedVariable& where = assigned.variables[at(id)];
+    const Variable& v = assigned.kernel.variables[id];
+    const AssignedVariable& where = assigned.variables[id];
     const bool on_threads = where.at == HeldAt::threads;
     const auto pieces = choices.pieces.find(v.name);
     std::vector<CutSize> out;

@@ -10,8 +10,8 @@ namespace napkin {
 bool shrink(StepContext& context, const StepChoices& choices) {
     constexpr std::int64_t product_step = 16;
     for (const auto& [axis, share] : context.warpgroup) {
-        std::int64_t& group = context.sizes.group[at(axis)];
-        if (group == 0) group = context.extents[at(axis)];
+        std::int64_t& group = context.sizes.group[axis];
+        if (group == 0) group = context.extents[axis];
         if (choices.group.contains(axis) || group <= share) continue;
         // Far from what fits, half of it.
         constexpr std::int64_t many = 8;
@@ -19,15 +19,15 @@ bool shrink(StepContext& context, const StepChoices& choices) {
         group = (warpgroups > many ? warpgroups / 2 : warpgroups - 1) * share;
         return true;
     }
-    for (std::size_t axis = 0; axis < context.extents.size(); ++axis) {
+    for (const AxisId axis : context.extents.ids()) {
         std::int64_t& chunk = context.sizes.stream[axis];
-        if (choices.stream.contains(AxisId::of(axis)) || chunk <= 1) continue;
+        if (choices.stream.contains(axis) || chunk <= 1) continue;
         chunk = chunk >= 2 * product_step ? chunk / 2 / product_step * product_step : chunk / 2;
         return true;
     }
     for (const auto& [axis, share] : context.warpgroup) {
         if (choices.group.contains(axis) || choices.warpgroup.contains(axis) || share <= 1) continue;
-        context.sizes.group[at(axis)] = share / 2;
+        context.sizes.group[axis] = share / 2;
         return true;
     }
     return false;
@@ -44,20 +44,20 @@ std::optional<TileSizes> keeping_divisors(const StepContext& context, const Step
     };
     for (const auto& [size, multiple] : divisors.merged()) {
         if (!is_broken(context, size, multiple)) continue;
-        const std::int64_t extent = context.extents[at(size.axis)];
+        const std::int64_t extent = context.extents[size.axis];
         if (size.letter == 's' && !choices.stream.contains(size.axis))
-            out.stream[at(size.axis)] = multiple_of(size.size, multiple, extent, true);
+            out.stream[size.axis] = multiple_of(size.size, multiple, extent, true);
         const bool is_of_group = size.letter == 'g' || (size.letter == 'w' && !choices.warpgroup.contains(size.axis));
         if (is_of_group && !choices.group.contains(size.axis)) {
-            const std::int64_t group = out.group[at(size.axis)] > 0 ? out.group[at(size.axis)] : extent;
-            out.group[at(size.axis)] = multiple_of(group, multiple, extent, false);
+            const std::int64_t group = out.group[size.axis] > 0 ? out.group[size.axis] : extent;
+            out.group[size.axis] = multiple_of(group, multiple, extent, false);
         }
     }
     for (const auto& [axis, share] : context.warpgroup) {
-        const std::int64_t extent = context.extents[at(axis)];
-        const std::int64_t group = out.group[at(axis)] > 0 ? out.group[at(axis)] : extent;
+        const std::int64_t extent = context.extents[axis];
+        const std::int64_t group = out.group[axis] > 0 ? out.group[axis] : extent;
         if (!choices.group.contains(axis) && group < extent && group % share != 0 && out.group == context.sizes.group)
-            out.group[at(axis)] = multiple_of(group, share, extent, false);
+            out.group[axis] = multiple_of(group, share, extent, false);
     }
     if (!breaks) return std::nullopt;
     return out;

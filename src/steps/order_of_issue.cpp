@@ -46,8 +46,8 @@ std::optional<Chain> chain_of(const ChartProgram& program, const Assigned& assig
     for (const int o : of_last) {
         const std::string& name = program.operations[at(o)].name;
         const auto variable = find_if(assigned.kernel.variables, [&](const Variable& v) { return v.name == name; });
-        const auto id = static_cast<std::size_t>(variable - assigned.kernel.variables.begin());
-        if (is_of_threads(program.operations[at(o)]) && assigned.variables[id].copy_of < 0) out.between = name;
+        const auto id = VariableId::of(variable - assigned.kernel.variables.begin());
+        if (is_of_threads(program.operations[o]) && assigned.variables[id].copy_of < 0) out.between = name;
     }
     out.last = program.operations[at(last)].name;
     if (out.first.empty() || out.between.empty()) return std::nullopt;
@@ -69,7 +69,7 @@ std::vector<IssueOrder> issue_orders(const StepContext& context, const StepChoic
             const auto missing = missing_places(context, order.choices, with, made);
             if (!missing) return;
             if (missing->empty()) return out.push_back(std::move(order));
-            for (std::size_t v = 0; v < with.variables.size(); ++v)
+            for (const VariableId v : with.variables.ids())
                 if (const std::string& name = with.kernel.variables[v].name; contains(*missing, name))
                     order.choices.stages[name] = {++with.variables[v].stages, {}};
         }

@@ -100,7 +100,7 @@ private:
         for (const AxisId axis : kernel.group_axes) {
             // Beside groups by hand, an axis whose groups would repeat each other's work runs whole.
             if (has_group && contains(kernel.recompute_axes, axis) && !hand.group.contains(axis))
-                options.group[axis] = extents_[at(axis)];
+                options.group[axis] = extents_[axis];
             else
                 take(axis, hand.group, sizes.group, options.group);
         }
@@ -110,11 +110,11 @@ private:
             if (!cost) options.planned = true, cost = cost_on_machine(derived_, kernel, extents_, machine_, options);
             if (!cost) return cost.errors();
             for (const auto& [axis, size] : cost->group)
-                if (contains(kernel.group_axes, axis) && !options.group.contains(axis)) sizes.group[at(axis)] = size;
+                if (contains(kernel.group_axes, axis) && !options.group.contains(axis)) sizes.group[axis] = size;
             for (const auto& [axis, size] : cost->stream)
-                if (contains(streams, axis) && !options.stream.contains(axis)) sizes.stream[at(axis)] = size;
+                if (contains(streams, axis) && !options.stream.contains(axis)) sizes.stream[axis] = size;
         }
-        for (const auto& [axis, part] : choices.subloop) sizes.sub[at(axis)] = part.value;
+        for (const auto& [axis, part] : choices.subloop) sizes.sub[axis] = part.value;
         return sizes;
     }
 
@@ -125,7 +125,7 @@ private:
         context.threads = 4 * static_cast<std::int64_t>(machine_.threads->warp_threads.value);
         AxisId rows = -1;
         const auto group_of = [&](AxisId axis) {
-            return context.sizes.group[at(axis)] > 0 ? context.sizes.group[at(axis)] : extents_[at(axis)];
+            return context.sizes.group[axis] > 0 ? context.sizes.group[axis] : extents_[axis];
         };
         for (const AxisId axis : kernel.group_axes)
             if (rows < 0 || group_of(axis) > group_of(rows)) rows = axis;
@@ -142,7 +142,7 @@ private:
         const std::int64_t size = group_of(rows);
         context.warpgroup[rows] = size % context.threads == 0 ? context.threads
                                   : m > 1 && size % m == 0    ? m
-                                                              : even_share(size, extents_[at(rows)], context.threads);
+                                                              : even_share(size, extents_[rows], context.threads);
     }
     /// Rows that all threads of a warpgroup take at a time. Where a warp has an instruction to itself, all warps have their own rows; one that a single
     /// thread sets going is the warpgroup's.
@@ -346,10 +346,10 @@ private:
         TileSizes least = broken->context.sizes;
         for (const auto& [size, multiple] : broken->steps.divisors.merged()) {
             if (!is_broken(broken->context, size, multiple)) continue;
-            const std::int64_t legal = std::min(multiple, extents_[at(size.axis)]);
-            if (size.letter == 's') least.stream[at(size.axis)] = legal;
-            if (size.letter == 'u') least.sub[at(size.axis)] = legal, keeping.subloop[size.axis].value = legal;
-            if (size.letter == 'g' || size.letter == 'w') least.group[at(size.axis)] = legal;
+            const std::int64_t legal = std::min(multiple, extents_[size.axis]);
+            if (size.letter == 's') least.stream[size.axis] = legal;
+            if (size.letter == 'u') least.sub[size.axis] = legal, keeping.subloop[size.axis].value = legal;
+            if (size.letter == 'g' || size.letter == 'w') least.group[size.axis] = legal;
             if (size.letter == 'w' && keeping.warpgroup.contains(size.axis)) keeping.warpgroup[size.axis].value = legal;
         }
         const auto kept = made_of(subject, keeping, least);
@@ -383,15 +383,15 @@ private:
         };
         for (const auto& [axis, share] : context.warpgroup)
             if (choices.group.contains(axis))
-                for (std::int64_t n = std::min(most_tried, (sizes.group[at(axis)] - 1) / share); n >= 1; --n) {
+                for (std::int64_t n = std::min(most_tried, (sizes.group[axis] - 1) / share); n >= 1; --n) {
                     groups.emplace_back(sizes, line("group", axis, n * share));
-                    groups.back().first.group[at(axis)] = n * share;
+                    groups.back().first.group[axis] = n * share;
                 }
         for (const auto& [axis, range] : choices.stream)
-            for (std::int64_t half = sizes.stream[at(axis)] / 2; half >= 1; half /= 2) {
+            for (std::int64_t half = sizes.stream[axis] / 2; half >= 1; half /= 2) {
                 const std::int64_t chunk = half >= product_step ? half / product_step * product_step : half;
                 chunks.emplace_back(sizes, line("stream", axis, chunk));
-                chunks.back().first.stream[at(axis)] = chunk;
+                chunks.back().first.stream[axis] = chunk;
             }
         std::string nearest;
         const auto try_all = [&](const std::vector<std::pair<TileSizes, std::string>>& all) {
@@ -428,23 +428,23 @@ private:
         const std::int64_t threads = made.context.threads;
         std::set<std::int64_t> shares{threads};
         for (const Instruction& i : machine_.instructions) shares.insert(rows_of(i, threads));
-        std::set<std::int64_t> groups{made.context.sizes.group[at(rows)]};
+        std::set<std::int64_t> groups{made.context.sizes.group[rows]};
         if (!hand.group.contains(rows) && contains(kernel.group_axes, rows))
             for (const std::int64_t share : shares)
                 for (std::int64_t n = 1; n <= 4; ++n)
-                    if (share > 1 && n * share <= extents_[at(rows)]) groups.insert(n * share);
+                    if (share > 1 && n * share <= extents_[rows]) groups.insert(n * share);
         AxisId stream = -1;
         for (const TileStatement& s : made.assigned.kernel.body)
             if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s); loop && !(*loop)->is_sub && stream < 0)
                 stream = (*loop)->axis;
         std::set<std::int64_t> chunks;
-        if (stream >= 0) chunks.insert(made.context.sizes.stream[at(stream)]);
+        if (stream >= 0) chunks.insert(made.context.sizes.stream[stream]);
         if (stream >= 0 && !hand.stream.contains(stream)) {
             std::int64_t unit = 1;
             for (const auto& [size, multiple] : made.steps.divisors.merged())
                 if (size.axis == stream && size.letter == 's') unit = std::lcm(unit, multiple);
             constexpr std::int64_t longest = 256;
-            for (std::int64_t chunk = unit; chunk <= std::min(longest, extents_[at(stream)]); chunk *= 2)
+            for (std::int64_t chunk = unit; chunk <= std::min(longest, extents_[stream]); chunk *= 2)
                 chunks.insert(chunk);
         }
         // A subloop by hand, or sizes, say how contractions are cut; else they may be.
@@ -465,7 +465,7 @@ private:
         const auto add = [&](const TileSizes& sizes, const StepChoices& with) {
             if (sizes != made.context.sizes) out.emplace_back(sizes, with);
             for (const std::int64_t share : shares) {
-                if (!may_be_narrow || share <= 1 || share >= threads || sizes.group[at(rows)] % threads != 0) continue;
+                if (!may_be_narrow || share <= 1 || share >= threads || sizes.group[rows] % threads != 0) continue;
                 StepChoices narrow = with;
                 narrow.warpgroup[rows] = {share, {}};
                 out.emplace_back(sizes, std::move(narrow));
@@ -475,12 +475,12 @@ private:
             for (const std::int64_t group : groups)
                 for (const std::int64_t chunk : chunks) {
                     std::pair<TileSizes, StepChoices> other{made.context.sizes, open};
-                    other.first.group[at(rows)] = group;
-                    if (stream >= 0) other.first.stream[at(stream)] = chunk;
+                    other.first.group[rows] = group;
+                    if (stream >= 0) other.first.stream[stream] = chunk;
                     bool cuts = part == 0;
                     for (const AxisId axis : columns)
-                        if (part > 0 && part < extents_[at(axis)] && extents_[at(axis)] % part == 0)
-                            other.first.sub[at(axis)] = part, other.second.subloop[axis] = {part, {}}, cuts = true;
+                        if (part > 0 && part < extents_[axis] && extents_[axis] % part == 0)
+                            other.first.sub[axis] = part, other.second.subloop[axis] = {part, {}}, cuts = true;
                     if (cuts) add(other.first, other.second);
                 }
         return out;
@@ -494,7 +494,7 @@ private:
         std::vector<std::string> out;
         for (const StatementWork& w : work) {
             const bool multiplied = any_of(assigned.variables, [&](const AssignedVariable& v) {
-                const auto id = static_cast<std::size_t>(&v - assigned.variables.data());
+                const auto id = VariableId::of(&v - assigned.variables.data());
                 return v.at == HeldAt::fragments && assigned.kernel.variables[id].array == w.target;
             });
             const Instruction* i = w.contraction && multiplied ? instruction_for(machine_, w.contraction->type) : nullptr;
@@ -554,10 +554,10 @@ private:
     static void assign_stages(const StepChoices& choices, Assigned& assigned) {
         for_each_statement(assigned.kernel.body, [&](const TileStatement& s) {
             const auto* load = std::get_if<Load>(&s);
-            if (load && !assigned.variables[at(load->variable)].streamed.empty())
-                assigned.variables[at(load->variable)].stages = 2;
+            if (load && !assigned.variables[load->variable].streamed.empty())
+                assigned.variables[load->variable].stages = 2;
         });
-        for (std::size_t v = 0; v < assigned.variables.size(); ++v)
+        for (const VariableId v : assigned.variables.ids())
             if (const auto hand = choices.stages.find(assigned.kernel.variables[v].name); hand != choices.stages.end())
                 assigned.variables[v].stages = static_cast<int>(hand->second.value);
     }
@@ -566,8 +566,7 @@ private:
     static std::vector<CutSize> sizes_of(const StepContext& context, const Assigned& assigned, const StepChoices& choices) {
         std::vector<CutSize> out;
         for (const auto& [axis, share] : context.warpgroup)
-            out.push_back({axis, 'g',
-                           context.sizes.group[at(axis)] > 0 ? context.sizes.group[at(axis)] : context.extents[at(axis)]});
+            out.push_back({axis, 'g', context.sizes.group[axis] > 0 ? context.sizes.group[axis] : context.extents[axis]});
         for (std::size_t v = 0; v < assigned.variables.size(); ++v)
             for (const CutSize& cut : context.cuts_of(assigned, VariableId::of(v), choices))
                 if (cut.letter != 0 && !contains(out, cut)) out.push_back(cut);

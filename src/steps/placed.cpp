@@ -36,7 +36,7 @@ public:
         context_.threads = out_.warpgroup_threads;
         const AxisId rows = s_.schedule.tensor_axis;
         if (rows < 0) return;
-        const std::int64_t group = s_.sizes.group[at(rows)] > 0 ? s_.sizes.group[at(rows)] : s_.extents[at(rows)];
+        const std::int64_t group = s_.sizes.group[rows] > 0 ? s_.sizes.group[rows] : s_.extents[rows];
         context_.warpgroup[rows] = (group + out_.num_warpgroups - 1) / out_.num_warpgroups;
         out_.sizes = {{rows, 'g', group}, {rows, 'w', context_.warpgroup[rows]}};
     }
@@ -112,7 +112,7 @@ private:
                                   : compute ? compute->variable
                                             : VariableId();
             if (id < 0 || !known_.insert(id).second) continue;
-            AssignedVariable& v = assigned_.variables[at(id)];
+            AssignedVariable& v = assigned_.variables[id];
             const bool in_memory_type = s_.is_operand(id) || s_.is_view(id);
             v.streamed = streamed, v.cut = parts;
             v.at = s_.is_in_registers(id) ? HeldAt::fragments : HeldAt::memory;
@@ -124,7 +124,7 @@ private:
 
     void add_rows(VariableId id) {
         if (s_.layout(id).lives.empty() || s_.is_view(id)) return;
-        const AssignedVariable& v = assigned_.variables[at(id)];
+        const AssignedVariable& v = assigned_.variables[id];
         ConfigurationRow row{{{s_.variable(id).name}}, "", 1, v.type, v.at, v.stages, 0, 0};
         std::vector<std::string> sizes;
         for (const CutSize& cut : context_.cuts_of(assigned_, id, {}))
@@ -200,16 +200,16 @@ private:
                                       s_.is_view(id)         ? "where it lies"
                                       : s_.place(id).by_hand ? "by hand"
                                                              : "the plan's choice"});
-            types.changes.push_back({fmt::format("{}: {}", name, napkin::name(assigned_.variables[at(id)].type)),
-                                     assigned_.variables[at(id)].type_reason});
+            types.changes.push_back({fmt::format("{}: {}", name, napkin::name(assigned_.variables[id].type)),
+                                     assigned_.variables[id].type_reason});
             std::vector<std::string> lives;
             for (const Life& life : s_.layout(id).lives) lives.push_back(fmt::format("{}–{}", life.first, life.last));
             const VariableId over = s_.layout(id).over;
-            variables.changes.push_back({over >= 0 ? fmt::format("{} takes the place of {}", name, s_.variable(over).name)
-                                         : assigned_.variables[at(id)].stages > 1
-                                             ? fmt::format("{} {} times", name, assigned_.variables[at(id)].stages)
-                                             : name,
-                                         "alive " + join(lives, ", ")});
+            variables.changes.push_back(
+                {over >= 0 ? fmt::format("{} takes the place of {}", name, s_.variable(over).name)
+                 : assigned_.variables[id].stages > 1 ? fmt::format("{} {} times", name, assigned_.variables[id].stages)
+                                                      : name,
+                 "alive " + join(lives, ", ")});
         }
         out_.divisors = size_divisors(context_, {}, assigned_, statement_work(diagram_, *s_.kernel));
         for (const auto& [size, multiple] : out_.divisors.merged())

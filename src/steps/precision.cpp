@@ -65,32 +65,31 @@ Status assign_precision(const StepContext& context, const StepChoices& choices, 
         const std::vector<const Read*> reads = reads_in_order(compute->body, nullptr);
         for (const Read* r : reads)
             if (contains(loaded, r->variable())) {
-                const DType own = context.diagram.array(assigned.kernel.variables[at(r->variable())].array).type;
+                const DType own = context.diagram.array(assigned.kernel.variables[r->variable()].array).type;
                 type = type ? promote(*type, own) : own;
             }
         for (const Read* r : reads)
-            if (type && assigned.variables[at(r->variable())].is_operand && !contains(loaded, r->variable()))
+            if (type && assigned.variables[r->variable()].is_operand && !contains(loaded, r->variable()))
                 demanded[r->variable()] = *type;
-        const AssignedVariable& sum = assigned.variables[at(compute->variable)];
+        const AssignedVariable& sum = assigned.variables[compute->variable];
         if (sum.at != HeldAt::fragments) return;
         if (!type)
             for (const Read* r : reads) {
-                const DType own = context.diagram.array(assigned.kernel.variables[at(r->variable())].array).type;
+                const DType own = context.diagram.array(assigned.kernel.variables[r->variable()].array).type;
                 type = type ? promote(*type, own) : own;
             }
         if (const Instruction* instruction = type ? instruction_for(context.machine, *type) : nullptr)
             products[sum.product_of >= 0 ? sum.product_of : compute->variable] = {instruction, *type};
     });
     for (VariableId id = 0; at(id) < assigned.variables.size(); ++id) {
-        AssignedVariable& v = assigned.variables[at(id)];
-        const Variable& variable = assigned.kernel.variables[at(id)];
+        AssignedVariable& v = assigned.variables[id];
+        const Variable& variable = assigned.kernel.variables[id];
         v.type = context.diagram.array(variable.array).type, v.type_reason = "declared";
         if (v.copy_of >= 0)
-            v.type = assigned.variables[at(v.copy_of)].type,
-            v.type_reason = "as " + assigned.kernel.variables[at(v.copy_of)].name;
+            v.type = assigned.variables[v.copy_of].type, v.type_reason = "as " + assigned.kernel.variables[v.copy_of].name;
         if (v.product_of >= 0)
-            v.type = assigned.variables[at(v.product_of)].type,
-            v.type_reason = "as " + assigned.kernel.variables[at(v.product_of)].name;
+            v.type = assigned.variables[v.product_of].type,
+            v.type_reason = "as " + assigned.kernel.variables[v.product_of].name;
         if (demanded.contains(id))
             v.type = demanded.at(id), v.type_reason = "the matrix unit multiplies it by its kind";
         const auto product = products.find(id);

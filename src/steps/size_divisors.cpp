@@ -23,8 +23,8 @@ void find_products(const Assigned& assigned, const std::vector<TileStatement>& l
             ((*loop)->is_sub ? inside.cut : inside.streamed).insert((*loop)->axis);
             find_products(assigned, (*loop)->body, inside, products);
         } else if (const auto* compute = std::get_if<Compute>(&s);
-                   compute && compute->reduce && assigned.variables[at(compute->variable)].at == HeldAt::fragments) {
-            products[assigned.kernel.variables[at(compute->variable)].array] = around;
+                   compute && compute->reduce && assigned.variables[compute->variable].at == HeldAt::fragments) {
+            products[assigned.kernel.variables[compute->variable].array] = around;
         }
     }
 }
@@ -64,7 +64,7 @@ SizeDivisors size_divisors(const StepContext& context, const StepChoices& choice
         const auto* store = std::get_if<Store>(&s);
         if (!load && !store) return;
         const Variable& v = variables[at(load ? load->variable : store->variable)];
-        const AssignedVariable& where = assigned.variables[at(load ? load->variable : store->variable)];
+        const AssignedVariable& where = assigned.variables[load ? load->variable : store->variable];
         if (v.dims.empty() || v.dims.back().single_axis() < 0) return;
         const std::int64_t values = static_cast<std::int64_t>(context.machine.line_bytes.value) / bytes_of(v);
         demand(context.cut(v.dims.back().single_axis(), where.streamed, {}, false), values,
@@ -93,9 +93,9 @@ SizeDivisors size_divisors(const StepContext& context, const StepChoices& choice
         innermost(w.contraction->m, i.m.from, "m");
         innermost(w.contraction->n, i.n.step, "n");
         innermost(w.contraction->k, i.k.at(w.contraction->type), "k");
-        for (VariableId v = 0; at(v) < variables.size(); ++v) {
+        for (const VariableId v : variables.ids()) {
             const auto operand = [&](const OperandRead& o) { return o.array == variables[at(v)].array; };
-            if (!assigned.variables[at(v)].is_operand || none_of(w.operands, operand)) continue;
+            if (!assigned.variables[v].is_operand || none_of(w.operands, operand)) continue;
             for (const CutSize& size : context.cuts_of(assigned, v, choices))
                 if (size.letter == 'p' && contains(w.contraction->k, size.axis))
                     demand(size, i.k.at(w.contraction->type),
@@ -106,7 +106,7 @@ SizeDivisors size_divisors(const StepContext& context, const StepChoices& choice
 }
 
 bool is_broken(const StepContext& context, const CutSize& size, std::int64_t multiple) {
-    return size.size % multiple != 0 && size.size < context.extents[at(size.axis)] && size.letter != 0;
+    return size.size % multiple != 0 && size.size < context.extents[size.axis] && size.letter != 0;
 }
 
 Status check_divisors(const StepContext& context, const StepChoices& choices, const SizeDivisors& divisors) {
@@ -134,13 +134,13 @@ Status check_divisors(const StepContext& context, const StepChoices& choices, co
         return std::nullopt;
     };
     for (const auto& [size, multiple] : divisors.merged()) {
-        const std::int64_t extent = context.extents[at(size.axis)];
+        const std::int64_t extent = context.extents[size.axis];
         if (!is_broken(context, size, multiple)) continue;
         const auto range = by_hand(size);
         if (!range) continue;
         // A share that follows from the group is made legal by the group.
         const bool is_of_group = size.letter == 'w' && !choices.warpgroup.contains(size.axis);
-        const std::int64_t given = is_of_group ? context.sizes.group[at(size.axis)] : size.size;
+        const std::int64_t given = is_of_group ? context.sizes.group[size.axis] : size.size;
         const std::int64_t below = given / multiple * multiple, above = std::min(below + multiple, extent);
         const std::string line = is_of_group ? fmt::format("group {} = ", context.diagram.axis(size.axis).name) : "";
         errors.push_back(

@@ -15,8 +15,8 @@ std::map<AxisId, double> chunks_of_streams(const StepContext& context, const Ass
         const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s);
         if (!loop || (*loop)->is_sub) continue;
         const AxisId axis = (*loop)->axis;
-        const std::int64_t chunk = context.sizes.stream[at(axis)];
-        out[axis] += chunk > 0 ? static_cast<double>(ceil_div(context.extents[at(axis)], chunk)) : 1;
+        const std::int64_t chunk = context.sizes.stream[axis];
+        out[axis] += chunk > 0 ? static_cast<double>(ceil_div(context.extents[axis], chunk)) : 1;
     }
     return out;
 }
@@ -28,8 +28,8 @@ double rows_beside(const StepContext& context, const Kernel& kernel, const Assig
         if (w.contraction) columns.insert(w.contraction->n.begin(), w.contraction->n.end());
     double out = 1;
     for (const AxisId axis : kernel.group_axes) {
-        const std::int64_t size = context.sizes.group[at(axis)];
-        if (!context.warpgroup.contains(axis) && !columns.contains(axis) && size > 0 && size < context.extents[at(axis)])
+        const std::int64_t size = context.sizes.group[axis];
+        if (!context.warpgroup.contains(axis) && !columns.contains(axis) && size > 0 && size < context.extents[axis])
             out *= static_cast<double>(size);
     }
     return out;
@@ -67,8 +67,8 @@ SteadyState steady_state(const StepContext& context, const Kernel& kernel, const
             if (const double clocks = floor.rows * floor.clocks * n; clocks > out.group_clocks)
                 out.group_clocks = clocks, out.bound_by = floor.level;
     for (const AxisId axis : kernel.group_axes) {
-        const std::int64_t size = context.sizes.group[at(axis)];
-        if (size > 0) out.groups *= static_cast<double>(ceil_div(context.extents[at(axis)], size));
+        const std::int64_t size = context.sizes.group[axis];
+        if (size > 0) out.groups *= static_cast<double>(ceil_div(context.extents[axis], size));
     }
     out.core_seconds = stream_clocks * beside * std::ceil(out.groups / out.cores) / machine.clock_hz.value;
     out.seconds = out.group_clocks * std::ceil(out.groups / out.cores) / machine.clock_hz.value;

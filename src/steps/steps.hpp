@@ -86,7 +86,7 @@ struct AssignedVariable {
 /// A kernel with every transfer that the levels imply as a statement.
 struct Assigned {
     TileKernel kernel;
-    std::vector<AssignedVariable> variables;                  ///< by VariableId
+    ByVariable<AssignedVariable> variables;
     std::vector<std::pair<std::string, std::string>> moves;   ///< "S → S_smem → S_thread", and why
     std::vector<std::pair<std::string, std::string>> places;  ///< "S: tensor e4m3", and why
 };

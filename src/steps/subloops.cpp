@@ -63,7 +63,7 @@ std::vector<TileStatement> columns_in_parts(const TileKernel& kernel, const std:
             const StatementWork& of = work[next++];
             if (of.contraction && of.carries)
                 for (auto n = of.contraction->n.rbegin(); n != of.contraction->n.rend(); ++n)
-                    if (axes.contains(*n) && has_own_dimension(kernel.variables[at(compute->variable)], *n))
+                    if (axes.contains(*n) && has_own_dimension(kernel.variables[compute->variable], *n))
                         part = std::make_shared<const TileLoop>(TileLoop{*n, {}, {std::move(part)}, true});
         }
         out.push_back(std::move(part));

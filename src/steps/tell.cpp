@@ -58,9 +58,9 @@ public:
         steps.push_back(std::move(levels));
         PaperStep precision{"precision", {}, "", "types of products are those that an instruction takes", ""};
         for (const VariableLife& life : out_.lives) {
-            const AssignedVariable& v = assigned_.variables[at(life.variable)];
+            const AssignedVariable& v = assigned_.variables[life.variable];
             precision.changes.push_back(
-                {fmt::format("{}: {}", assigned_.kernel.variables[at(life.variable)].name, name(v.type)), v.type_reason});
+                {fmt::format("{}: {}", assigned_.kernel.variables[life.variable].name, name(v.type)), v.type_reason});
         }
         steps.push_back(std::move(precision));
         PaperStep divisors{"divisors", {}, "", "every size by hand is a multiple of its divisor, or the whole axis", ""};
@@ -86,7 +86,7 @@ public:
             if (!loop) continue;
             const AxisId axis = (*loop)->axis;
             const std::string over = fmt::format("over {}, {} at a time", context_.diagram.axis(axis).name,
-                                                 context_.sizes.sub[at(axis)]);
+                                                 context_.sizes.sub[axis]);
             std::set<AxisId> inside = streams;
             inside.insert(axis);
             cut_apart(kernel, (*loop)->body, inside, out);
@@ -99,7 +99,7 @@ public:
             std::vector<std::string> targets;
             for_each_statement((*loop)->body, [&](const TileStatement& inner) {
                 if (const auto* compute = std::get_if<Compute>(&inner))
-                    targets.push_back(kernel.variables[at(compute->variable)].name);
+                    targets.push_back(kernel.variables[compute->variable].name);
             });
             out.push_back({join(targets, ", ") + " " + over,
                            "a contraction is linear in every axis: its parts are computed and added by themselves"});
@@ -117,7 +117,7 @@ public:
                 out.push_back({fmt::format("body: {} statements for each chunk of {}", body,
                                            context_.diagram.axis((*loop)->axis).name),
                                fmt::format("a fold's step takes any number of values: {} at a time",
-                                           context_.sizes.stream[at((*loop)->axis)])});
+                                           context_.sizes.stream[(*loop)->axis])});
                 streams = true;
             } else if (!std::holds_alternative<Free>(s)) {
                 ++(streams ? tail : head);
@@ -133,7 +133,7 @@ public:
 
     [[nodiscard]] PaperStep variables() const {
         PaperStep step{"variables", {}, "", "no two variables of one place are alive at the same time", ""};
-        const auto name_of = [&](VariableId v) { return assigned_.kernel.variables[at(v)].name; };
+        const auto name_of = [&](VariableId v) { return assigned_.kernel.variables[v].name; };
         std::map<int, VariableId> first;
         for (const VariableLife& life : out_.lives) {
             const std::string name = name_of(life.variable), lives = fmt::format("alive {}–{}", life.first, life.last);
@@ -142,8 +142,8 @@ public:
             else if (const auto [known, is_new] = first.try_emplace(life.slot, life.variable); !is_new)
                 step.changes.push_back({fmt::format("{} takes the place of {}", name, name_of(known->second)),
                                         lives + ": no larger, and not alive at the same time"});
-            else if (assigned_.variables[at(life.variable)].stages > 1)
-                step.changes.push_back({fmt::format("{} {} times", name, assigned_.variables[at(life.variable)].stages),
+            else if (assigned_.variables[life.variable].stages > 1)
+                step.changes.push_back({fmt::format("{} {} times", name, assigned_.variables[life.variable].stages),
                                         lives + ": the next chunk's comes while this one's is in use"});
             else
                 step.changes.push_back({name, lives});
@@ -207,16 +207,16 @@ std::string schedule_of(const StepContext& context, const StepChoices& choices, 
             out += fmt::format("{} {} {}\n", kind, context.diagram.axis(axis).name, size);
     };
     std::map<AxisId, std::int64_t> group, stream, sub;
-    for (std::size_t a = 0; a < context.extents.size(); ++a) {
-        if (context.sizes.group[a] > 0) group[AxisId::of(a)] = context.sizes.group[a];
-        if (context.sizes.stream[a] > 0) stream[AxisId::of(a)] = context.sizes.stream[a];
-        if (context.sizes.sub[a] > 0) sub[AxisId::of(a)] = context.sizes.sub[a];
+    for (const AxisId a : context.extents.ids()) {
+        if (context.sizes.group[a] > 0) group[a] = context.sizes.group[a];
+        if (context.sizes.stream[a] > 0) stream[a] = context.sizes.stream[a];
+        if (context.sizes.sub[a] > 0) sub[a] = context.sizes.sub[a];
     }
     sizes("group", group), sizes("stream", stream), sizes("warpgroup", context.warpgroup), sizes("subloop", sub);
     for (const auto& [variable, pieces] : choices.pieces)
         for (const auto& [axis, size] : pieces)
             out += fmt::format("piece {} {} {}\n", variable, context.diagram.axis(axis).name, size.value);
-    for (std::size_t v = 0; v < assigned.variables.size(); ++v) {
+    for (const VariableId v : assigned.variables.ids()) {
         const std::string& name = assigned.kernel.variables[v].name;
         if (choices.precision.contains(name))
             out += fmt::format("precision {} {}\n", name, napkin::name(assigned.variables[v].type));

@@ -37,7 +37,7 @@ Throughput throughput(const StepContext& context, const StepChoices& choices, co
     const Machine& machine = context.machine;
     std::map<ArrayId, DType> type_of;
     std::set<ArrayId> in_parts;
-    for (std::size_t v = 0; v < assigned.variables.size(); ++v) {
+    for (const VariableId v : assigned.variables.ids()) {
         const AssignedVariable& where = assigned.variables[v];
         if (where.copy_of >= 0 || where.product_of >= 0) continue;
         type_of[assigned.kernel.variables[v].array] = where.type;
@@ -51,7 +51,7 @@ Throughput throughput(const StepContext& context, const StepChoices& choices, co
                 self(self, (*loop)->body, (*loop)->is_sub ? stream : (*loop)->axis,
                      part || ((*loop)->is_sub && (*loop)->axis == stream));
             const auto* compute = std::get_if<Compute>(&s);
-            if (compute && part) in_parts.insert(assigned.kernel.variables[at(compute->variable)].array);
+            if (compute && part) in_parts.insert(assigned.kernel.variables[compute->variable].array);
         }
     };
     find_parts(find_parts, assigned.kernel.body, -1, false);
@@ -100,11 +100,11 @@ Throughput throughput(const StepContext& context, const StepChoices& choices, co
     double chunk = 0;
     for_each_statement(assigned.kernel.body, [&](const TileStatement& s) {
         const auto* load = std::get_if<Load>(&s);
-        if (!load || assigned.variables[at(load->variable)].streamed.empty()) return;
+        if (!load || assigned.variables[load->variable].streamed.empty()) return;
         const double values = product<double>(context.cuts_of(assigned, load->variable, choices),
                                               [&](const CutSize& cut) { return static_cast<double>(cut.size); });
-        const bool shared = is_shared(context, assigned.kernel.variables[at(load->variable)]);
-        chunk += shared ? values * bytes(assigned.variables[at(load->variable)].type) : infinity;
+        const bool shared = is_shared(context, assigned.kernel.variables[load->variable]);
+        chunk += shared ? values * bytes(assigned.variables[load->variable].type) : infinity;
     });
     for (std::size_t l = 1; chunk > 0 && chunk < infinity && l <= core_memory_level(machine); ++l)
         out.floors.push_back({machine.levels[l].name, chunk, tensor->clocks,

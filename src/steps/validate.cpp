@@ -17,19 +17,19 @@ namespace {
 TileSizes random_sizes(const TileKernel& kernel, const Extents& extents, std::mt19937_64& random) {
     TileSizes sizes{Extents(extents.size(), 0), Extents(extents.size(), 0), Extents(extents.size(), 0)};
     const auto any = [&](std::int64_t most) { return std::uniform_int_distribution<std::int64_t>(1, most)(random); };
-    for (const AxisId axis : kernel.group_axes) sizes.group[at(axis)] = any(extents[at(axis)]);
+    for (const AxisId axis : kernel.group_axes) sizes.group[axis] = any(extents[axis]);
     for_each_statement(kernel.body, [&](const TileStatement& s) {
         const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s);
         if (!loop) return;
         const AxisId axis = (*loop)->axis;
         // A loop stands before the parts of its chunks.
-        std::int64_t& chunk = sizes.stream[at(axis)];
+        std::int64_t& chunk = sizes.stream[axis];
         if (!(*loop)->is_sub)
-            chunk = any(extents[at(axis)]);
+            chunk = any(extents[axis]);
         else {
             // What is cut into parts is not grouped as well.
-            sizes.sub[at(axis)] = any(chunk > 0 ? chunk : extents[at(axis)]);
-            if (chunk == 0) sizes.group[at(axis)] = 0;
+            sizes.sub[axis] = any(chunk > 0 ? chunk : extents[axis]);
+            if (chunk == 0) sizes.group[axis] = 0;
         }
     });
     return sizes;

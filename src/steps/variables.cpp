@@ -27,8 +27,8 @@ public:
     }
 
 private:
-    [[nodiscard]] const Variable& variable(VariableId v) const { return assigned_.kernel.variables[at(v)]; }
-    [[nodiscard]] const AssignedVariable& where(VariableId v) const { return assigned_.variables[at(v)]; }
+    [[nodiscard]] const Variable& variable(VariableId v) const { return assigned_.kernel.variables[v]; }
+    [[nodiscard]] const AssignedVariable& where(VariableId v) const { return assigned_.variables[v]; }
 
     /// Positions of statements; the end of a life stands where its Free does.
     void walk(const std::vector<TileStatement>& list) {

@@ -171,7 +171,7 @@ AxisSizes sizes_of(const Diagram& diagram) {
     AxisSizes sizes;
     const auto extents = bind_sizes(diagram);
     if (!extents) return sizes;
-    for (std::size_t i = 0; i < diagram.axes.size(); ++i) sizes[diagram.axes[i].name] = (*extents)[i];
+    for (const AxisId i : diagram.axes.ids()) sizes[diagram.axes[i].name] = (*extents)[i];
     return sizes;
 }
 

@@ -98,10 +98,10 @@ Result<ClosedForm> closed_form(const Derived& derived, const Extents& extents, c
 
 TileSizes tiles_of(const KernelOnMachine& cost, const Extents& extents) {
     TileSizes tiles{std::vector<std::int64_t>(extents.size(), 0), std::vector<std::int64_t>(extents.size(), 0)};
-    for (const auto& [axis, size] : cost.group) tiles.group[at(axis)] = size;
-    for (const auto& [axis, size] : cost.stream) tiles.stream[at(axis)] = size;
+    for (const auto& [axis, size] : cost.group) tiles.group[axis] = size;
+    for (const auto& [axis, size] : cost.stream) tiles.stream[axis] = size;
     tiles.sub.resize(extents.size());
-    for (const auto& [axis, size] : cost.sub) tiles.sub[at(axis)] = size;
+    for (const auto& [axis, size] : cost.sub) tiles.sub[axis] = size;
     return tiles;
 }
 

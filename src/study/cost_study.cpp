@@ -35,12 +35,12 @@ Result<KernelOnMachine> planned_cost(const CostQuery& query, const Compilation& 
     options.tiles = &tiles;
     options.planned = true;
     const TileSizes& cuts = plan.scheduled.sizes;
-    for (std::size_t axis = 0; axis < c.extents.size(); ++axis) {
+    for (const AxisId axis : c.extents.ids()) {
         // What the plan does not cut runs whole.
         const auto sized = [&](std::int64_t size) { return size > 0 ? size : c.extents[axis]; };
-        options.group[AxisId::of(axis)] = sized(cuts.group[axis]);
-        options.stream[AxisId::of(axis)] = sized(cuts.stream[axis]);
-        if (cuts.sub[axis] > 0) options.sub[AxisId::of(axis)] = cuts.sub[axis];
+        options.group[axis] = sized(cuts.group[axis]);
+        options.stream[axis] = sized(cuts.stream[axis]);
+        if (cuts.sub[axis] > 0) options.sub[axis] = cuts.sub[axis];
     }
     auto cost = cost_on_machine(c.derived, c.derived.kernels[k], c.extents, c.machine, options);
     if (!cost) return cost;

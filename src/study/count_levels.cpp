@@ -22,10 +22,10 @@ struct Nest {
 Nest nest_of(const KernelOnMachine& kernel, const Extents& extents) {
     Nest out;
     TileSizes inner{std::vector<std::int64_t>(extents.size(), 0), std::vector<std::int64_t>(extents.size(), 0)};
-    for (const auto& [axis, size] : kernel.group) inner.group[at(axis)] = size;
-    for (const auto& [axis, size] : kernel.stream) inner.stream[at(axis)] = size;
+    for (const auto& [axis, size] : kernel.group) inner.group[axis] = size;
+    for (const auto& [axis, size] : kernel.stream) inner.stream[axis] = size;
     inner.sub.resize(extents.size());
-    for (const auto& [axis, size] : kernel.sub) inner.sub[at(axis)] = size;
+    for (const auto& [axis, size] : kernel.sub) inner.sub[axis] = size;
     bool above = false;
     for (auto load = kernel.levels.rbegin(); load != kernel.levels.rend(); ++load) {
         if (load->level.is_core) {
@@ -34,8 +34,8 @@ Nest nest_of(const KernelOnMachine& kernel, const Extents& extents) {
             continue;
         } else {
             for (const auto& [axis, size] : load->group) {
-                std::int64_t& g = inner.group[at(axis)];
-                g = size >= extents[at(axis)] ? extents[at(axis)] : std::max(g, size / g * g);
+                std::int64_t& g = inner.group[axis];
+                g = size >= extents[axis] ? extents[axis] : std::max(g, size / g * g);
             }
         }
         out.names.push_back(load->level.name);
@@ -91,8 +91,8 @@ Result<LevelCount> count_levels(const Derived& derived, const Extents& extents,
     for (const ArrayId id : derived.source.outputs) {
         const auto same = derived.diagram.find_array(derived.source.array(id).name);
         internal_check(same.has_value(), "an output that the derived diagram lacks");
-        for (std::size_t i = 0; i < reference[at(id)].size(); ++i) {
-            const double want = reference[at(id)][i], have = values[at(*same)][i];
+        for (std::size_t i = 0; i < reference[id].size(); ++i) {
+            const double want = reference[id][i], have = values[*same][i];
             if (std::isfinite(want))
                 out.error = std::max(out.error, std::abs(have - want) / std::max(1.0, std::abs(want)));
         }

@@ -22,11 +22,11 @@ json coalescing(const Compilation& c) {
     for (const auto* arrays : {&c.diagram.inputs, &c.diagram.outputs})
         for (const ArrayId id : *arrays) {
             const Array& array = c.diagram.array(id);
-            for (AxisId axis = 0; axis < AxisId::of(c.diagram.axes.size()); ++axis) {
+            for (const AxisId axis : c.diagram.axes.ids()) {
                 std::int64_t stride = 0, step = 1;
                 for (auto a = array.axes.rbegin(); a != array.axes.rend(); ++a) {
                     if (*a == axis) stride = step;
-                    step *= c.extents[at(*a)];
+                    step *= c.extents[*a];
                 }
                 out.push_back({{"array", array.name},
                                {"axis", c.diagram.axis(axis).name},

@@ -164,7 +164,7 @@ Result<std::vector<TiedAxes>> tied_axes(const std::vector<Subject>& subjects) {
             const Axis& axis = subject.diagram.axis(id);
             const bool formula = axis.size && !axis.size->as_constant() && !same_size_as(axis);
             const bool seen = any_of(groups, [&](const TiedAxes& g) { return g.axes[0] == axis.name; });
-            if (!formula && !seen) groups.push_back({{axis.name}, (*extents)[at(id)]});
+            if (!formula && !seen) groups.push_back({{axis.name}, (*extents)[id]});
         }
     }
     const auto group_of = [&](const std::string& axis) {

@@ -4,7 +4,10 @@
 #include <compare>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <utility>
+#include <vector>
 
 #include "support/ranges.hpp"
 
@@ -30,8 +33,10 @@ public:
     }
     friend constexpr bool operator==(Id a, Id b) { return a.place_ == b.place_; }
     friend constexpr auto operator<=>(Id a, Id b) { return a.place_ <=> b.place_; }
-    friend constexpr bool operator==(Id a, int b) { return a.place_ == b; }
-    friend constexpr auto operator<=>(Id a, int b) { return a.place_ <=> b; }
+    friend constexpr bool operator==(Id a, std::integral auto b) { return std::cmp_equal(a.place_, b); }
+    friend constexpr auto operator<=>(Id a, std::integral auto b) {
+        return static_cast<std::int64_t>(a.place_) <=> static_cast<std::int64_t>(b);
+    }
     template <class Other>
         requires(!std::same_as<Kind, Other>)
     friend bool operator==(Id, Id<Other>) = delete;
@@ -43,6 +48,34 @@ private:
 using AxisId = Id<struct AxisKind>;          ///< in Diagram::axes
 using ArrayId = Id<struct ArrayKind>;        ///< in Diagram::arrays
 using VariableId = Id<struct VariableKind>;  ///< in TileKernel::variables
+
+/// What there is of each thing, by its id.
+template <class Id, class T>
+class By : public std::vector<T> {
+public:
+    using std::vector<T>::vector;
+    By(std::vector<T> values) : std::vector<T>(std::move(values)) {}
+
+    decltype(auto) operator[](Id id) { return std::vector<T>::operator[](static_cast<std::size_t>(id.place())); }
+    decltype(auto) operator[](Id id) const { return std::vector<T>::operator[](static_cast<std::size_t>(id.place())); }
+    decltype(auto) at(Id id) { return std::vector<T>::at(static_cast<std::size_t>(id.place())); }
+    decltype(auto) at(Id id) const { return std::vector<T>::at(static_cast<std::size_t>(id.place())); }
+
+    /// Every id, in order.
+    [[nodiscard]] std::vector<Id> ids() const {
+        std::vector<Id> all(this->size());
+        for (std::size_t i = 0; i < all.size(); ++i) all[i] = Id::of(i);
+        return all;
+    }
+    /// That of what is added next.
+    [[nodiscard]] Id next() const { return Id::of(this->size()); }
+};
+template <class T>
+using ByAxis = By<AxisId, T>;
+template <class T>
+using ByArray = By<ArrayId, T>;
+template <class T>
+using ByVariable = By<VariableId, T>;
 
 /// The place of an id, or of an enumerator, in a container indexed by it.
 constexpr std::size_t at(auto id) { return static_cast<std::size_t>(id); }

@@ -40,7 +40,7 @@ std::vector<std::string> names_of(const auto& things) {
 
 /// The names of those with the ids.
 std::vector<std::string> names_of(const auto& things, const auto& ids) {
-    return mapped<std::string>(ids, [&](const auto& id) { return things[static_cast<std::size_t>(id)].name; });
+    return mapped<std::string>(ids, [&](const auto& id) { return things[id].name; });
 }
 
 }  // namespace napkin

@@ -234,7 +234,7 @@ Elaborator::Parameter Elaborator::stored_argument(const Binding& b, std::size_t 
     const bool typed = b.callee->typed[at(id)];
     const ArrayId stored = add(unique_name(frame.base + "_" + wanted.name), axes,
                                typed ? std::optional(wanted.type) : std::nullopt, ArrayRole::temporary, frame.equation);
-    if (!typed) d_.arrays[at(stored)].type = infer_type(e);
+    if (!typed) d_.arrays[stored].type = infer_type(e);
     add_equation({stored, std::nullopt, {}, std::move(e), frame.equation, {}});
     return {read_self(d_, stored), own};
 }
@@ -273,7 +273,7 @@ bool Elaborator::bind_targets(Binding& b, const std::vector<ArrayId>& targets) {
             if (!b.woven.contains(a) && !contains(b.axes, a)) given.push_back(a);
         }
         for (const AxisId a : result.axes) {
-            if (b.axes[at(a)] < 0) wanted.push_back(a);
+            if (b.axes[a] < 0) wanted.push_back(a);
         }
         if (given.size() != wanted.size()) {
             std::string woven;
@@ -290,7 +290,7 @@ bool Elaborator::bind_targets(Binding& b, const std::vector<ArrayId>& targets) {
                   given.size() > wanted.size() ? "an index is woven when an argument has it: f(X[h, ..])" : "");
             return false;
         }
-        for (std::size_t k = 0; k < wanted.size(); ++k) b.axes[at(wanted[k])] = given[k];
+        for (std::size_t k = 0; k < wanted.size(); ++k) b.axes[wanted[k]] = given[k];
     }
     return true;
 }
@@ -301,7 +301,7 @@ bool Elaborator::bind_open_axes(Binding& b, const std::vector<std::optional<Arra
         if (!operands[p]) continue;
         for (std::size_t j = 0; j < operands[p]->open.size(); ++j) {
             const AxisId own = c.array(c.inputs[p]).axes[j];
-            AxisId& image = b.axes[at(own)];
+            AxisId& image = b.axes[own];
             if (image >= 0) continue;
             const AxisId dimension = d_.array(operands[p]->array).axes[operands[p]->open[j]];
             const bool free = !b.woven.contains(dimension) && !contains(b.axes, dimension) &&
@@ -315,7 +315,7 @@ bool Elaborator::bind_open_axes(Binding& b, const std::vector<std::optional<Arra
 bool Elaborator::check_binding(Binding& b, const Frame& frame) {
     const Diagram& c = b.callee->diagram;
     const std::size_t before = errors();
-    for (std::size_t i = 0; i < b.axes.size(); ++i) {
+    for (const AxisId i : b.axes.ids()) {
         const AxisId image = b.axes[i];
         if (image < 0) continue;
         const std::string& own = c.axes[i].name;
@@ -325,14 +325,14 @@ bool Elaborator::check_binding(Binding& b, const Frame& frame) {
                               own, b.name.text),
                   "an axis is the callee's or woven, not both");
         }
-        for (std::size_t k = 0; k < i; ++k) {
+        for (AxisId k = 0; k < i; ++k) {
             if (b.axes[k] != image) continue;
             error(Code::call_axis_clash, b.range,
                   fmt::format("{} would stand for two axes of {}: {} and {}", d_.axis(image).name, b.name.text,
                               c.axes[k].name, own),
                   "an axis of the caller for each of the callee's", "give one of the arguments another index name");
         }
-        if (!result_stays(b, AxisId::of(i)) && contains(frame.bound, image)) {
+        if (!result_stays(b, i) && contains(frame.bound, image)) {
             error(Code::axis_bound_twice, b.range,
                   fmt::format("{} consumes {}, which is bound already", b.name.text, d_.axis(image).name),
                   "an axis that is not in use here",
@@ -381,7 +381,7 @@ bool Elaborator::bind_call(const AstCall& call, const AstNode&, const Frame& fra
             const AstWord& word = operands[p]->names[operands[p]->open[j]];
             if (word.text.empty()) continue;
             const AxisId own = c.array(c.inputs[p]).axes[j];
-            AxisId& image = b.axes[at(own)];
+            AxisId& image = b.axes[own];
             const AxisId id = axis(word.text);
             if (image >= 0 && image != id) {
                 error(Code::call_axis_clash, word.range,
@@ -403,7 +403,7 @@ bool Elaborator::bind_call(const AstCall& call, const AstNode&, const Frame& fra
         Parameter parameter;
         for (std::size_t j = 0; j < operand.open.size(); ++j) {
             const std::size_t dimension = operand.open[j];
-            const AxisId image = b.axes[at(c.array(c.inputs[p]).axes[j])];
+            const AxisId image = b.axes[c.array(c.inputs[p]).axes[j]];
             operand.indices[dimension] = Affine::axis(image);
             parameter.own.push_back(image);
             if (image != array.axes[dimension])
@@ -446,7 +446,7 @@ bool Elaborator::bind_prefix(const AstPrefix& call, const AstNode&, const Frame&
     if (errors() > before) return false;
     Frame inner = frame;
     for (std::size_t i = 0; i < own.size(); ++i) {
-        b.axes[at(own[i])] = images[i];
+        b.axes[own[i]] = images[i];
         if (!contains(inner.bound, images[i])) inner.bound.push_back(images[i]);
         if (!result_stays(b, own[i]) && contains(frame.bound, images[i])) {
             error(Code::axis_bound_twice, call.axes[i].range,
@@ -458,7 +458,7 @@ bool Elaborator::bind_prefix(const AstPrefix& call, const AstNode&, const Frame&
     for (std::size_t p = 0; p < operands.size(); ++p) {
         const Array& wanted = c.array(c.inputs[p]);
         Parameter parameter;
-        for (const AxisId a : wanted.axes) parameter.own.push_back(b.axes[at(a)]);
+        for (const AxisId a : wanted.axes) parameter.own.push_back(b.axes[a]);
         Expr e = wanted.axes.empty() ? scalar_argument(b, p, *operands[p], inner).expr : lower(*operands[p], inner);
         if (errors() > before) {
             b.parameters.push_back(std::move(parameter));

@@ -178,7 +178,7 @@ void Elaborator::signature() {
         for (const AstWord& word : a.axes) {
             if (axes.size() > limits::max_axes_per_array) break;  // reported where the array is added
             const AxisId id = axis(word.text);
-            if (!d_.axes[at(id)].range.source) d_.axes[at(id)].range = word.range;
+            if (!d_.axes[id].range.source) d_.axes[id].range = word.range;
             if (contains(axes, id)) {
                 error(Code::duplicate_axis, word.range,
                       fmt::format("{} stands twice among the axes of {}", word.text, a.name.text),
@@ -209,7 +209,7 @@ std::vector<AxisId> Elaborator::target_axes(const AstArray& target) {
         if (out.size() > limits::max_axes_per_array) break;  // reported where the array is added
         if (is_array(word.text)) clash(word);
         const AxisId id = axis(word.text);
-        if (!d_.axes[at(id)].range.source) d_.axes[at(id)].range = word.range;
+        if (!d_.axes[id].range.source) d_.axes[id].range = word.range;
         if (contains(out, id)) {
             error(Code::duplicate_axis, word.range,
                   fmt::format("{} stands twice among the indices of {}", word.text, target.name.text),
@@ -255,7 +255,7 @@ ArrayId Elaborator::declare_target(const AstArray& target, bool infer_axes) {
                    fmt::format("{}, as in the signature", napkin::name(array.type)))
             .notes.push_back({array.range, "declared here"});
     } else if (target.type) {
-        d_.arrays[static_cast<std::size_t>(id)].type = *target.type;
+        d_.arrays[id].type = *target.type;
         out_.typed[static_cast<std::size_t>(id)] = true;
     }
     const bool implied = infer_axes && !target.indexed;  // O = f(Q): O's own axes
@@ -319,7 +319,7 @@ void Elaborator::equation(const AstEquation& e) {
         const std::vector<AxisId>* axes = open || first < 0 ? nullptr : &d_.array(first).axes;
         const auto body = lower_string_call(*call, *e.body, frame, axes, open ? &inferred : nullptr);
         if (body && errors() == before && first >= 0) {
-            if (open) d_.arrays[at(first)].axes = inferred;
+            if (open) d_.arrays[first].axes = inferred;
             define(e, frame, first, *body);
         }
         done = true;
@@ -341,7 +341,7 @@ void Elaborator::equation(const AstEquation& e) {
 }
 
 void Elaborator::define(const AstEquation& e, const Frame&, ArrayId target, const Body& body) {
-    Array& array = d_.arrays[at(target)];
+    Array& array = d_.arrays[target];
     if (!out_.typed[at(target)] && array.role == ArrayRole::temporary) array.type = infer_type(body.expr);
     add_equation({target, body.reduce, body.reduce_axes, body.expr, e.range, {}});
 }
@@ -383,7 +383,7 @@ bool Elaborator::call_equation(const AstEquation& e, const Frame& frame, const s
     const std::vector<std::set<AxisId>> axes = result_axes(b);
     std::vector<ArrayId> direct(targets.size(), -1);
     for (std::size_t i = 0; i < targets.size(); ++i) {
-        Array& array = d_.arrays[at(targets[i])];
+        Array& array = d_.arrays[targets[i]];
         if (contains(open, targets[i])) {
             const Array& result = callee->diagram.array(callee->diagram.outputs[i]);
             for (const AxisId a : result.axes) array.axes.push_back(map_axis(b, a));
@@ -458,8 +458,8 @@ void apply_defaults(Template& t) {
         if (t.defaults[i]) values[d.inputs[i]] = *t.defaults[i];
     }
     if (values.empty()) return;
-    for (std::size_t i = 0; i < d.arrays.size(); ++i) {
-        if (values.contains(ArrayId::of(i))) continue;
+    for (const ArrayId i : d.arrays.ids()) {
+        if (values.contains(i)) continue;
         renumbered[i] = ArrayId::of(kept.size());
         kept.push_back(std::move(d.arrays[i]));
     }

@@ -70,7 +70,7 @@ private:
         const Template* callee = nullptr;
         std::shared_ptr<const Template> spread;  ///< the callee, where it is one made for this call
         AstWord name;
-        std::vector<AxisId> axes;  ///< by the callee's AxisId; -1: not chosen yet
+        ByAxis<AxisId> axes;  ///< of the callee; -1: not chosen yet
         std::vector<Parameter> parameters;
         std::set<AxisId> woven;
         SourceRange range;

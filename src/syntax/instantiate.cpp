@@ -36,7 +36,7 @@ std::size_t count_reads(const Expr& e, ArrayId array) {
 }  // namespace
 
 AxisId Elaborator::map_axis(Binding& b, AxisId callee_axis) {
-    AxisId& image = b.axes[at(callee_axis)];
+    AxisId& image = b.axes[callee_axis];
     if (image >= 0) return image;
     const Axis& own = b.callee->diagram.axis(callee_axis);
     if (b.callee->globals.contains(own.name)) {
@@ -180,7 +180,7 @@ std::vector<ArrayId> Elaborator::instantiate(Binding& b, const Frame& frame, con
             image.id = add(unique_name(frame.base + "_" + suffix), std::move(axes),
                            typed ? std::optional(own.type) : std::nullopt, ArrayRole::temporary, frame.equation);
         }
-        Array& array = d_.arrays[at(image.id)];
+        Array& array = d_.arrays[image.id];
         if (!out_.typed[at(image.id)]) {
             if (target >= 0 && b.callee->typed[at(e.target)] && array.role == ArrayRole::temporary) {
                 array.type = own.type;
@@ -200,7 +200,7 @@ std::vector<ArrayId> Elaborator::instantiate(Binding& b, const Frame& frame, con
     if (over_limit_) return {};
 
     // Sizes that the callee's text gives hold for the caller's axes that have none.
-    for (std::size_t i = 0; i < c.axes.size(); ++i) {
+    for (const AxisId i : c.axes.ids()) {
         if (!c.axes[i].size || b.axes[i] < 0) continue;
         suggest_size(b.axes[i],
                      c.axes[i].size->renamed([&](Symbol symbol) { return axis_symbol(map_axis(b, symbol.axis())); }));

@@ -384,7 +384,7 @@ std::vector<AxisId> Elaborator::bind(const std::vector<AstWord>& names, const Fr
             continue;
         }
         const AxisId id = axis(word.text);
-        if (!d_.axes[at(id)].range.source) d_.axes[at(id)].range = word.range;
+        if (!d_.axes[id].range.source) d_.axes[id].range = word.range;
         if (contains(out, id)) {
             error(Code::duplicate_axis, word.range, fmt::format("{} stands twice", word.text), "each axis once");
             continue;
@@ -474,7 +474,7 @@ Expr Elaborator::store(const Body& body, const Frame& frame, const std::string& 
     }
     const std::string name = unique_name(frame.base + "_" + suffix);
     const ArrayId id = add(name, axes, std::nullopt, ArrayRole::temporary, frame.equation);
-    d_.arrays[at(id)].type = infer_type(body.expr);
+    d_.arrays[id].type = infer_type(body.expr);
     add_equation({id, body.reduce, body.reduce_axes, body.expr, frame.equation, {}});
     return read_self(d_, id);
 }

@@ -184,7 +184,7 @@ std::string print(const Diagram& d) {
         for (const AxisId a : d.array(id).axes) shown[at(a)] = true;
     }
     std::string sizes;
-    for (std::size_t i = 0; i < d.axes.size(); ++i) {
+    for (const AxisId i : d.axes.ids()) {
         const Axis& axis = d.axes[i];
         if (!axis.size && shown[i]) continue;
         sizes += (sizes.empty() ? "sizes " : ", ") + axis.name;

@@ -161,7 +161,7 @@ void Elaborator::apply_sizes() {
                           "a number, or axes whose sizes are given");
                     continue;
                 }
-                d_.axes[at(id)].size = size;
+                d_.axes[id].size = size;
             }
         }
     };
@@ -172,7 +172,7 @@ void Elaborator::apply_sizes() {
     std::set<AxisId> of_inputs;
     for (const ArrayId id : d_.inputs) of_inputs.insert(d_.array(id).axes.begin(), d_.array(id).axes.end());
     const auto take = [&](AxisId id, const Size& size) {
-        Axis& target = d_.axes[at(id)];
+        Axis& target = d_.axes[id];
         std::set<Symbol> seen;
         if (target.size || given.contains(target.name) || leads_to(d_, size, id, seen)) return;
         target.size = size;

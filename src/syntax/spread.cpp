@@ -33,7 +33,7 @@ std::optional<Template> spread(const Template& t, AxisId axis, std::size_t count
     Template out = t;
     Diagram& d = out.diagram;
     std::vector<AxisId> parts{axis};
-    d.axes[at(axis)].size.reset();
+    d.axes[axis].size.reset();
     for (std::size_t i = 1; i < count; ++i) {
         std::string name = fmt::format("{}_{}", d.axis(axis).name, i + 1);
         while (d.find_axis(name) || d.find_array(name)) name += "_";

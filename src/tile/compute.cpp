@@ -39,7 +39,7 @@ Arithmetic::Compiled& Arithmetic::compiled(const Compute& compute, const Tile& t
         return *found->second;
     }
     std::vector<AxisId> target_axes, outer = compute.reduce_axes;
-    for (const Index& dim : kernel_.variables[at(compute.variable)].dims) {
+    for (const Index& dim : kernel_.variables[compute.variable].dims) {
         internal_check(dim.single_axis() >= 0, "interpret: a computed variable whose dimension is no axis");
         target_axes.push_back(dim.single_axis());
     }
@@ -48,7 +48,7 @@ Arithmetic::Compiled& Arithmetic::compiled(const Compute& compute, const Tile& t
         row = outer.back(), outer.pop_back();
     else if (!compute.reduce && !target_axes.empty())
         row = target_axes.back();
-    Kind kind = accumulated_kind(kinds_(compute.body), kernel_.variables[at(compute.variable)].memory_type);
+    Kind kind = accumulated_kind(kinds_(compute.body), kernel_.variables[compute.variable].memory_type);
     if (compute.carry && kinds_(compute.carry) == Kind::real) kind = Kind::real;
     found->second = std::make_unique<Compiled>(Compiled{std::move(target_axes),
                                                         std::move(outer),
@@ -63,7 +63,7 @@ Arithmetic::Compiled& Arithmetic::compiled(const Compute& compute, const Tile& t
 
 void Arithmetic::run(const Compute& compute, const Tile& tile, std::vector<Buffer>& buffers) {
     Compiled& c = compiled(compute, tile, buffers);
-    const Variable& v = kernel_.variables[at(compute.variable)];
+    const Variable& v = kernel_.variables[compute.variable];
     Buffer& target = buffers[at(compute.variable)];
     if (!target.alive) place(target, v.dims, tile, v.memory_type);
     // Apart from the target, whose old values may still be read, and of which a subloop computes a part.
@@ -87,7 +87,7 @@ void Arithmetic::run_points(const Compute& compute, Compiled& c, const Tile& til
         reduce_points<Cell>(*compute.reduce, c, tile, result);
     else
         map_points<Cell>(c, tile, result);
-    if (result.is_whole()) result = result.in(kernel_.variables[at(compute.variable)].memory_type);
+    if (result.is_whole()) result = result.in(kernel_.variables[compute.variable].memory_type);
 }
 
 namespace {

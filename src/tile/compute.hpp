@@ -19,7 +19,7 @@ public:
         : kernel_(kernel),
           extents_(extents),
           round_casts_(round_casts),
-          kinds_([&kernel](ArrayId variable) { return kernel.variables[at(variable)].memory_type; }) {}
+          kinds_([&kernel](ArrayId read) { return kernel.variables[as_variable(read)].memory_type; }) {}
 
     /// Runs the statement over the tile. `buffers` are the core's, by VariableId; the target's is placed when it is not alive. Throws
     /// InternalError where the statement reads what is not there.

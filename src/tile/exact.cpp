@@ -60,7 +60,7 @@ TileCounter::TileCounter(const Diagram& diagram, const Liveness& live, const Ext
                          std::int64_t walk_limit, const TileSizes* core)
     : diagram_(diagram), live_(live), extents_(extents), sizes_(sizes), walk_limit_(walk_limit) {
     if (live.parts.any()) {
-        sizes_.group[at(live.parts.part)] = 1;
+        sizes_.group[live.parts.part] = 1;
         part_chunk_ = chunk_of(live.parts.axis, false, core ? *core : sizes, extents);
     }
     for (const AxisId axis : live.group_axes)
@@ -87,7 +87,7 @@ std::int64_t TileCounter::num_tiles(AxisId axis) const { return ceil_div(extent(
 std::int64_t TileCounter::cut(AxisId axis, int id) const {
     for (; id >= 0; id = loop(id).outer)
         if (loop(id).axis == axis) return chunk_of(axis, loop(id).is_sub, sizes_, extents_);
-    return is_grouped(axis) ? sizes_.group[at(axis)] : extent(axis);
+    return is_grouped(axis) ? sizes_.group[axis] : extent(axis);
 }
 
 std::int64_t TileCounter::groups() const {
@@ -375,7 +375,7 @@ std::int64_t TileCounter::peak_memory(const std::vector<Moment>& moments) const 
             peak = std::max(peak, peak_by_place(moment, axes_of(placed)));
             continue;
         }
-        for (AxisId axis = 0; axis < AxisId::of(tile.size()); ++axis) tile[at(axis)] = cut(axis, -1);
+        for (const AxisId axis : tile.ids()) tile[at(axis)] = cut(axis, -1);
         const int stream = stream_of(moment.loop);
         // A variable has the part of an axis that the loops cut in whose iterations it lives, and else all that the group has.
         const auto alive_now = [&](std::int64_t chunk) {

@@ -81,8 +81,8 @@ private:
     using Places = std::function<void(const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile,
                                       std::int64_t count)>;
 
-    [[nodiscard]] std::int64_t extent(AxisId axis) const { return extents_[at(axis)]; }
-    [[nodiscard]] bool is_grouped(AxisId axis) const { return sizes_.group[at(axis)] > 0; }
+    [[nodiscard]] std::int64_t extent(AxisId axis) const { return extents_[axis]; }
+    [[nodiscard]] bool is_grouped(AxisId axis) const { return sizes_.group[axis] > 0; }
     [[nodiscard]] std::int64_t num_tiles(AxisId axis) const;
     [[nodiscard]] const CoreLoop& loop(int id) const { return live_.loops[at(id)]; }
     /// The subloops among the loop and those around it, outermost first.

@@ -94,7 +94,7 @@ private:
                 std::string other;
                 const auto own = [&](ArrayId array) {
                     const VariableId v = computed_variable(array);
-                    return read(in_part(v), out_.variables[at(v)].dims);
+                    return read(in_part(v), out_.variables[v].dims);
                 };
                 const auto over_parts = [&](const Expr& node) {
                     const auto* r = as<Read>(node);
@@ -147,7 +147,7 @@ private:
         if (gathers)
             for (const Index& index : r.indices) indices.push_back(over_variables(index, loop_axis));
         const VariableId v = add_variable(r.array, std::move(box.dims), std::move(box.limits));
-        out_.variables[at(v)].gathers = std::move(indices);
+        out_.variables[v].gathers = std::move(indices);
         loaded_variables_.push_back({r.array, streamed, r.indices, v});
         return v;
     }

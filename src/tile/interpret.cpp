@@ -33,14 +33,14 @@ struct KernelRun {
     Arithmetic arithmetic{kernel, program.extents, precision == Precision::stored};
     std::vector<Counts> counted = std::vector<Counts>(outer.size() + 1);  ///< by level; arrays by ArrayId until the run is over
 
-    [[nodiscard]] std::int64_t extent(AxisId axis) const { return program.extents[at(axis)]; }
-    [[nodiscard]] const Variable& variable(VariableId v) const { return kernel.variables[at(v)]; }
+    [[nodiscard]] std::int64_t extent(AxisId axis) const { return program.extents[axis]; }
+    [[nodiscard]] const Variable& variable(VariableId v) const { return kernel.variables[v]; }
 
     /// The sizes at a level, the last of which is the core.
     [[nodiscard]] const TileSizes& sizes(std::size_t level) const { return level < outer.size() ? outer[level] : core; }
     /// The size of a grouped axis at a level.
     [[nodiscard]] std::int64_t group_size(std::size_t level, AxisId axis) const {
-        const std::int64_t size = axis == kernel.parts.part ? 1 : sizes(level).group[at(axis)];
+        const std::int64_t size = axis == kernel.parts.part ? 1 : sizes(level).group[axis];
         return size != 0 ? size : extent(axis);
     }
     /// The size of a chunk at a level.
@@ -326,13 +326,12 @@ std::vector<std::vector<Counts>> run_program(const SizedProgram& program, const 
     internal_check(outer.size() == program.kernels.size(), "interpret: the levels are those of another program");
     values.resize(program.diagram.arrays.size());
     Memory memory(values.size());
-    for (std::size_t a = 0; a < values.size(); ++a) {
-        const auto id = ArrayId::of(a);
-        if (program.diagram.arrays[a].role != ArrayRole::input ||
-            std::cmp_not_equal(values[a].size(), count_values(program.diagram, id, program.extents)))
+    for (const ArrayId id : values.ids()) {
+        if (program.diagram.arrays[id].role != ArrayRole::input ||
+            std::cmp_not_equal(values[id].size(), count_values(program.diagram, id, program.extents)))
             continue;
-        memory[a] = whole_array(program.diagram, id, program.extents);
-        memory[a].data = values[a].in(program.diagram.arrays[a].type);
+        memory[id] = whole_array(program.diagram, id, program.extents);
+        memory[id].data = values[id].in(program.diagram.arrays[id].type);
     }
     std::vector<std::vector<Counts>> counted;
     for (std::size_t k = 0; k < program.kernels.size(); ++k) {
@@ -340,7 +339,7 @@ std::vector<std::vector<Counts>> run_program(const SizedProgram& program, const 
         run_kernel(run);
         counted.push_back(std::move(run.counted));
     }
-    for (std::size_t a = 0; a < values.size(); ++a) values[a] = std::move(memory[a].data);
+    for (const ArrayId a : values.ids()) values[a] = std::move(memory[a].data);
     return counted;
 }
 

@@ -31,7 +31,7 @@ private:
     [[nodiscard]] int next_moment() const { return static_cast<int>(out_.timeline.size()); }
 
     void begin(VariableId v, bool loaded) {
-        const Variable& variable = kernel_.variables[at(v)];
+        const Variable& variable = kernel_.variables[v];
         life_of_[at(v)] = static_cast<int>(out_.variables.size());
         alive_.insert(life_of_[at(v)]);
         out_.variables.push_back({.variable = v,
@@ -67,7 +67,7 @@ private:
             const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s);
             if (compute) {
                 if (life_of_[at(compute->variable)] < 0) begin(compute->variable, false);
-                add_moment(-1, kernel_.variables[at(compute->variable)].array);
+                add_moment(-1, kernel_.variables[compute->variable].array);
             }
             if (loop) walk_loop(**loop);
             if ((compute || loop) && loop_ < 0) ++step_;

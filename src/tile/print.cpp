@@ -22,7 +22,7 @@ public:
           tile_(program.extents),
           uses_(kernel_.variables.size()) {
         names_ = diagram_.names();
-        names_.array = [this](ArrayId read) { return kernel_.variables[at(read)].name; };
+        names_.array = [this](ArrayId read) { return kernel_.variables[as_variable(read)].name; };
     }
 
     std::string run() {
@@ -53,7 +53,7 @@ private:
     };
 
     Use& use(VariableId v) { return uses_[at(v)]; }
-    std::string name(VariableId v) const { return kernel_.variables[at(v)].name; }
+    std::string name(VariableId v) const { return kernel_.variables[v].name; }
 
     void add_line(const std::string& text) { lines_.push_back(std::string(4 * depth_, ' ') + text); }
 
@@ -65,7 +65,7 @@ private:
         const std::vector<std::int64_t> zero(tile_.size(), 0);
         std::vector<std::string> sizes;
         u.values = 1;
-        for (const Index& dim : kernel_.variables[at(v)].dims) {
+        for (const Index& dim : kernel_.variables[v].dims) {
             const Interval range = range_of(dim, zero, tile_);
             sizes.push_back(std::to_string(range.high - range.low + 1));
             *u.values *= range.high - range.low + 1;
@@ -121,7 +121,7 @@ private:
     void print_one(const Compute& compute) { add_line(element(compute.variable) + " = " + right_side(compute)); }
 
     /// The variable at its own axes: S[q, x].
-    std::string element(VariableId v) const { return to_string(read(v, kernel_.variables[at(v)].dims), names_); }
+    std::string element(VariableId v) const { return to_string(read(v, kernel_.variables[v].dims), names_); }
 
     std::string right_side(const Compute& c) const {
         std::string body = to_string(c.body, names_);
@@ -144,7 +144,7 @@ private:
         if (kernel_.variables.empty()) return "";
         std::vector<std::vector<std::string>> rows{
             {"variable", "of", "indices", "tile", "values", "type", "level", "alive"}};
-        for (std::size_t i = 0; i < kernel_.variables.size(); ++i) {
+        for (const VariableId i : kernel_.variables.ids()) {
             const Variable& v = kernel_.variables[i];
             const Use& u = uses_[i];
             const auto indices = mapped<std::string>(v.gathers.empty() ? v.dims : v.gathers,
@@ -177,7 +177,7 @@ private:
 
 std::string to_string(const SizedProgram& program) {
     std::vector<std::string> sizes;
-    for (std::size_t a = 0; a < program.extents.size(); ++a)
+    for (const AxisId a : program.extents.ids())
         sizes.push_back(fmt::format("{} = {}", program.diagram.axes[a].name, program.extents[a]));
     std::string out = fmt::format("tiles of {}\nsizes {}\n", program.diagram.name, join(sizes, ", "));
     for (std::size_t k = 0; k < program.kernels.size(); ++k) out += "\n" + to_string(program, k);

@@ -84,7 +84,7 @@ struct TileKernel {
     std::string name;
     std::vector<AxisId> group_axes;  ///< those that may be grouped, outermost first
     std::vector<AxisId> recompute_axes;  ///< those of them that some intermediate does not carry: grouping them repeats its work
-    std::vector<Variable> variables;
+    ByVariable<Variable> variables;
     std::vector<TileStatement> body;
     StreamParts parts = {};  ///< what of its streams a group runs
     /// Of all states of its stream, in the order in which they are merged; none where the stream of a group cannot be cut, for this reason.

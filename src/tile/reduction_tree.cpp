@@ -21,14 +21,14 @@ std::vector<ReductionTree> reduction_trees(const TileKernel& kernel, const TileS
         const auto* carried = compute.carry ? as<Read>(compute.carry) : nullptr;
         tree.is_corrected = compute.carry && !(carried && carried->variable() == compute.variable);
         for (const AxisId axis : compute.reduce_axes) {
-            std::int64_t terms = extents[at(axis)];
+            std::int64_t terms = extents[axis];
             for (const TileLoop* loop : around) {
                 if (loop->axis != axis) continue;
                 const std::int64_t chunk = chunk_of(*loop, sizes, extents);
                 std::int64_t chunks = ceil_div(terms, chunk);
                 // One part's chunks, and then the parts.
                 if (kernel.parts.cut(loop->axis)) {
-                    tree.splits = extents[at(kernel.parts.part)];
+                    tree.splits = extents[kernel.parts.part];
                     chunks = ceil_div(chunks, tree.splits);
                 }
                 tree.chunks = saturating_mul(std::max<std::int64_t>(tree.chunks, 1), chunks);

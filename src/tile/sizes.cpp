@@ -48,17 +48,17 @@ SizedProgram sized(TileProgram program, Extents extents, std::vector<TileSizes> 
     for (TileSizes& s : sizes)
         for (std::vector<std::int64_t>* cuts : {&s.group, &s.stream, &s.sub}) {
             cuts->resize(extents.size());
-            for (std::size_t a = 0; a < extents.size(); ++a) (*cuts)[a] = std::min((*cuts)[a], extents[a]);
+            for (const AxisId a : extents.ids()) (*cuts)[a] = std::min((*cuts)[a], extents[a]);
         }
     for (std::size_t k = 0; k < sizes.size(); ++k)
-        if (const StreamParts& parts = program.kernels[k].parts; parts.any()) sizes[k].group[at(parts.part)] = 1;
+        if (const StreamParts& parts = program.kernels[k].parts; parts.any()) sizes[k].group[parts.part] = 1;
     return {std::move(program), std::move(extents), std::move(sizes)};
 }
 
 std::vector<std::pair<AxisId, std::int64_t>> groups_of(const TileKernel& kernel, const TileSizes& sizes) {
     std::vector<std::pair<AxisId, std::int64_t>> groups;
     for (const AxisId axis : kernel.group_axes)
-        if (const std::int64_t size = axis == kernel.parts.part ? 1 : sizes.group[at(axis)]; size != 0)
+        if (const std::int64_t size = axis == kernel.parts.part ? 1 : sizes.group[axis]; size != 0)
             groups.emplace_back(axis, size);
     return groups;
 }
@@ -66,7 +66,7 @@ std::vector<std::pair<AxisId, std::int64_t>> groups_of(const TileKernel& kernel,
 std::int64_t chunk_of(AxisId axis, bool is_sub, const TileSizes& sizes, const Extents& extents) {
     const std::vector<std::int64_t>& cuts = is_sub ? sizes.sub : sizes.stream;
     const std::int64_t size = cuts.empty() ? 0 : cuts[at(axis)];
-    return size != 0 ? size : extents[at(axis)];
+    return size != 0 ? size : extents[axis];
 }
 
 }  // namespace napkin

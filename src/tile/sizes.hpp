@@ -10,9 +10,9 @@
 
 namespace napkin {
 
-/// The sizes of a kernel's partition by AxisId; 0 where an axis is not grouped, not streamed or not cut by a subloop, and runs whole.
+/// The sizes of a kernel's partition; 0 where an axis is not grouped, not streamed or not cut by a subloop, and runs whole.
 struct TileSizes {
-    std::vector<std::int64_t> group, stream, sub = {};  ///< without `sub` no subloop cuts
+    ByAxis<std::int64_t> group, stream, sub = {};  ///< without `sub` no subloop cuts
     friend bool operator==(const TileSizes&, const TileSizes&) = default;
 };
 

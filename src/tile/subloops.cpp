@@ -21,7 +21,7 @@ public:
           kernel_(kernel),
           variable_(variable),
           axis_(axis),
-          was_state_(kernel.variables[at(variable)].is_state) {}
+          was_state_(kernel.variables[variable].is_state) {}
 
     /// Why it cannot be, or "".
     std::string run() {
@@ -30,9 +30,9 @@ public:
     }
 
 private:
-    [[nodiscard]] const std::string& name(VariableId v) const { return kernel_.variables[at(v)].name; }
+    [[nodiscard]] const std::string& name(VariableId v) const { return kernel_.variables[v].name; }
     [[nodiscard]] const std::string& axis_name() const { return diagram_.axis(axis_).name; }
-    [[nodiscard]] Expr self() const { return read(variable_, kernel_.variables[at(variable_)].dims); }
+    [[nodiscard]] Expr self() const { return read(variable_, kernel_.variables[variable_].dims); }
 
     void refuse(const std::string& why) {
         if (refusal_.empty()) refusal_ = why;
@@ -64,8 +64,7 @@ private:
     bool can_be_cut(const Compute& compute) {
         if (contains(around_, axis_)) {
             refuse(fmt::format("a loop cuts {} around it already", axis_name()));
-        } else if (!reduces(compute, axis_) &&
-                   !contains(diagram_.array(kernel_.variables[at(variable_)].array).axes, axis_)) {
+        } else if (!reduces(compute, axis_) && !contains(diagram_.array(kernel_.variables[variable_].array).axes, axis_)) {
             refuse(fmt::format("it neither reduces over {} nor has it", axis_name()));
         } else if (reads_variable(compute.body, variable_)) {
             refuse("its terms read what is accumulated");
@@ -80,7 +79,7 @@ private:
         const std::vector<VariableId> uses = used_variables(kernel_, list[i]);
         for (std::size_t l = 0; l < i; ++l)
             if (const auto* load = std::get_if<Load>(&list[l]);
-                load && contains(uses, load->variable) && depends_on(kernel_.variables[at(load->variable)].dims, axis_))
+                load && contains(uses, load->variable) && depends_on(kernel_.variables[load->variable].dims, axis_))
                 own.insert(load->variable);
         std::map<VariableId, int> times;
         for_each_statement(kernel_.body, [&](const TileStatement& s) {
@@ -125,7 +124,7 @@ private:
     void begin(Compute& part, const std::vector<TileStatement>& list, std::size_t i, std::vector<TileStatement>& before) {
         const bool is_alive = was_state_ || begins_earlier(list, i);
         if (!is_alive && (!part.carry || !reduces(part, axis_))) {
-            kernel_.variables[at(variable_)].is_state = true;
+            kernel_.variables[variable_].is_state = true;
             before.emplace_back(Init{variable_, identity(*part.reduce)});
         }
         if (!reduces(part, axis_)) return;
@@ -160,13 +159,13 @@ Result<TileKernel> with_subloops(const Diagram& diagram, TileKernel kernel,
                                  std::vector<std::pair<VariableId, AxisId>> subloops) {
     const auto& variables = kernel.variables;
     std::stable_partition(subloops.begin(), subloops.end(), [&](const auto& s) {
-        return !contains(diagram.array(variables[at(s.first)].array).axes, s.second);
+        return !contains(diagram.array(variables[s.first].array).axes, s.second);
     });
     std::vector<Diagnostic> errors;
     for (const auto& [variable, axis] : subloops) {
         const std::string why = Cutting(diagram, kernel, variable, axis).run();
         if (why.empty()) continue;
-        const Array& array = diagram.array(variables[at(variable)].array);
+        const Array& array = diagram.array(variables[variable].array);
         errors.push_back({.code = "no-subloop",
                           .range = array.range,
                           .message = fmt::format("{} has no subloop over {}: {}", array.name, diagram.axis(axis).name, why),
@@ -182,7 +181,7 @@ SubloopsOver with_subloops_over(const Diagram& diagram, TileKernel kernel, AxisI
     for_each_statement(kernel.body, [&](const TileStatement& s) {
         const auto* compute = std::get_if<Compute>(&s);
         if (!compute || !compute->reduce || contains(concerned, compute->variable)) return;
-        const bool along = contains(diagram.array(kernel.variables[at(compute->variable)].array).axes, axis);
+        const bool along = contains(diagram.array(kernel.variables[compute->variable].array).axes, axis);
         if (along || reduces(*compute, axis)) concerned.push_back(compute->variable);
     });
     SubloopsOver out;

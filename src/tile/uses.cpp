@@ -9,7 +9,7 @@ namespace {
 void add_with_gathers(const TileKernel& kernel, VariableId v, std::set<VariableId>& uses) {
     if (v < 0 || static_cast<std::size_t>(v) >= kernel.variables.size()) return;
     uses.insert(v);
-    for (const Index& index : kernel.variables[at(v)].gathers)
+    for (const Index& index : kernel.variables[v].gathers)
         if (const Expr* e = index.expression())
             for (const VariableId inner : read_variables(*e)) uses.insert(inner);
 }
@@ -36,7 +36,7 @@ void add_uses(const TileKernel& kernel, const TileStatement& statement, std::set
 
 Box box_of(const Diagram& diagram, const TileKernel& kernel, const Read& r) {
     return box_of(r, [&](ArrayId read) -> const std::vector<AxisId>& {
-        return diagram.array(kernel.variables[at(read)].array).axes;
+        return diagram.array(kernel.variables[as_variable(read)].array).axes;
     });
 }
 
@@ -44,7 +44,7 @@ std::vector<Index> array_indices(const TileKernel& kernel, const Variable& varia
     if (variable.gathers.empty()) return variable.dims;
     const Expr in_arrays = transform(read(ArrayId(), variable.gathers), [&](const Expr& node) {
         const auto* r = as<Read>(node);
-        return r && r->array >= 0 ? read(kernel.variables[at(r->variable())].array, r->indices) : node;
+        return r && r->array >= 0 ? read(kernel.variables[r->variable()].array, r->indices) : node;
     });
     return as<Read>(in_arrays)->indices;
 }

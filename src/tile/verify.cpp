@@ -92,9 +92,9 @@ private:
     }
 
     [[nodiscard]] bool is_axis(AxisId a) const { return a >= 0 && static_cast<std::size_t>(a) < diagram_.axes.size(); }
-    [[nodiscard]] std::int64_t extent(AxisId a) const { return program_.extents[at(a)]; }
+    [[nodiscard]] std::int64_t extent(AxisId a) const { return program_.extents[a]; }
     [[nodiscard]] const std::string& axis_name(AxisId a) const { return diagram_.axis(a).name; }
-    [[nodiscard]] const Variable& variable(VariableId v) const { return kernel_.variables[at(v)]; }
+    [[nodiscard]] const Variable& variable(VariableId v) const { return kernel_.variables[v]; }
     [[nodiscard]] bool is_grouped(AxisId axis) const {
         return any_of(groups_, [&](const auto& g) { return g.first == axis; });
     }
@@ -433,7 +433,7 @@ std::vector<std::string> verify(const SizedProgram& program) {
             fmt::format("the program has {} extents for {} axes", program.extents.size(), diagram.axes.size()));
         return messages;
     }
-    for (std::size_t a = 0; a < diagram.axes.size(); ++a)
+    for (const AxisId a : diagram.axes.ids())
         if (program.extents[a] < 1) {
             messages.push_back(fmt::format("axis {} has extent {}", diagram.axes[a].name, program.extents[a]));
             return messages;

@@ -133,7 +133,7 @@ std::optional<Contraction> contraction_of(const Diagram& diagram, const TileKern
         operands.push_back(axes);
     }
     if (operands.size() != 2) return std::nullopt;
-    auto axes = product_axes(operands[0], operands[1], diagram.array(kernel.variables[at(s.variable)].array).axes,
+    auto axes = product_axes(operands[0], operands[1], diagram.array(kernel.variables[s.variable].array).axes,
                              s.reduce_axes);
     if (!axes) return std::nullopt;
     append(axes->n, axes->loose);
@@ -145,7 +145,7 @@ std::optional<Contraction> contraction_of(const Diagram& diagram, const TileKern
         visit(s.body, [&](const Expr& e) {
             const auto* r = as<Read>(e);
             if (!r || (in_memory && !loaded.contains(r->variable()))) return;
-            const DType type = kernel.variables[at(r->variable())].memory_type;
+            const DType type = kernel.variables[r->variable()].memory_type;
             if (bytes(type) > widest) widest = bytes(type), c.type = type;
         });
     }
@@ -162,7 +162,7 @@ std::vector<OperandRead> operands_of(const TileKernel& kernel, const Compute& s)
     visit(s.body, [&](const Expr& e) {
         const auto* r = as<Read>(e);
         if (!r) return;
-        const Variable& v = kernel.variables[at(r->variable())];
+        const Variable& v = kernel.variables[r->variable()];
         const std::vector<Index> indices = v.gathers.empty() ? r->indices : array_indices(kernel, v);
         visit(read(v.array, indices), [&](const Expr& part) {
             if (const auto* element = as<Read>(part)) add(element->array, element->indices);
@@ -173,7 +173,7 @@ std::vector<OperandRead> operands_of(const TileKernel& kernel, const Compute& s)
 
 StatementWork work_of(const Diagram& diagram, const TileKernel& kernel, const Compute& s, int loop, AxisId stream,
                       const std::set<VariableId>& loaded) {
-    const ArrayId target = kernel.variables[at(s.variable)].array;
+    const ArrayId target = kernel.variables[s.variable].array;
     StatementWork work{loop,
                        stream,
                        target,

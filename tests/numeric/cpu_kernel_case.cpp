@@ -33,7 +33,7 @@ namespace {
 
 std::vector<std::int64_t> sizes_of(const Diagram& diagram, ArrayId a, const Extents& extents) {
     std::vector<std::int64_t> sizes;
-    for (const AxisId axis : diagram.array(a).axes) sizes.push_back(extents[static_cast<std::size_t>(axis)]);
+    for (const AxisId axis : diagram.array(a).axes) sizes.push_back(extents[axis]);
     return sizes;
 }
 
@@ -75,13 +75,13 @@ struct Strided {
 
 bool all_finite(const Diagram& diagram, const Values& inputs) {
     for (const ArrayId id : diagram.inputs)
-        for (const double x : inputs[static_cast<std::size_t>(id)])
+        for (const double x : inputs[id])
             if (!std::isfinite(x)) return false;
     return true;
 }
 
 void admit_anything_for_nan(BoundedValues& reference) {
-    for (std::size_t a = 0; a < reference.value.size(); ++a) {
+    for (const ArrayId a : reference.value.ids()) {
         const Column& values = reference.value[a];
         reference.error[a].resize(values.size());
         reference.may[a].resize(values.size());
@@ -111,7 +111,7 @@ std::string run_case(const Case& c, const Runner& kernel, Probe probe, bool may_
     std::vector<KernelOutput> outputs;
     for (const ArrayId a : diagram.inputs) {
         Strided& s = arrays.emplace_back(diagram.array(a).type, sizes_of(diagram, a, c.extents), random, may_have_gaps);
-        const auto& values = given[static_cast<std::size_t>(*c.diagram.find_array(diagram.array(a).name))];
+        const auto& values = given[*c.diagram.find_array(diagram.array(a).name)];
         for (std::size_t i = 0; i < values.size(); ++i) s.memory.set(s.place(static_cast<std::int64_t>(i)), values[i]);
         inputs.push_back({s.memory.data(), diagram.array(a).type, s.sizes, s.strides});
     }
@@ -125,7 +125,7 @@ std::string run_case(const Case& c, const Runner& kernel, Probe probe, bool may_
     for (std::size_t k = 0; k < diagram.outputs.size(); ++k) {
         const Array& array = diagram.array(diagram.outputs[k]);
         const Strided& s = arrays[diagram.inputs.size() + k];
-        const auto id = static_cast<std::size_t>(*c.diagram.find_array(array.name));
+        const auto id = *c.diagram.find_array(array.name);
         std::vector<bool> written(static_cast<std::size_t>(s.memory.count()), false);
         Column made = Column::unset(array.type, reference.value[id].size());
         for (std::size_t i = 0; i < made.size(); ++i) {
@@ -133,7 +133,7 @@ std::string run_case(const Case& c, const Runner& kernel, Probe probe, bool may_
             written[static_cast<std::size_t>(at)] = true;
             made.set(i, s.memory.number(at));
         }
-        const ArrayVerdict verdict = judge(c.diagram, ArrayId::of(id), c.extents, reference, made);
+        const ArrayVerdict verdict = judge(c.diagram, id, c.extents, reference, made);
         if (verdict.judgement == Judgement::bad) return describe(verdict);
         const double untouched = round_to(array.type, 777);
         for (std::int64_t i = 0; i < s.memory.count(); ++i)
@@ -176,7 +176,7 @@ std::vector<KernelSchedule> random_schedules(const Derived& derived, const Exten
     for (const Kernel& kernel : derived.kernels) {
         KernelSchedule k;
         k.kernel = kernel.name;
-        const auto extent = [&](AxisId a) { return extents[static_cast<std::size_t>(a)]; };
+        const auto extent = [&](AxisId a) { return extents[a]; };
         const auto longest_chunk = [&](AxisId a) {
             return kernel.parts.cut(a) ? std::max<std::int64_t>(1, extent(a) / extent(kernel.parts.part)) : extent(a);
         };
@@ -191,9 +191,8 @@ std::vector<KernelSchedule> random_schedules(const Derived& derived, const Exten
                 k.stream[axis] = {1 + pick(longest_chunk(axis)), "", false};
         if (pick(8) == 0 && !extents.empty())
             k.vector_axis = AxisId::of(pick(static_cast<std::int64_t>(extents.size())));
-        for (std::size_t a = 0; a < extents.size(); ++a)
-            if (pick_with(subloops, 3) == 0)
-                k.subloop[AxisId::of(a)] = {1 + pick_with(subloops, extents[a]), "", false};
+        for (const AxisId a : extents.ids())
+            if (pick_with(subloops, 3) == 0) k.subloop[a] = {1 + pick_with(subloops, extents[a]), "", false};
         k.threads = {1 + pick(2), "", false};
         k.rows = {1 + pick(8), "", false};
         k.panel_vectors = static_cast<int>(1 + pick(3));
@@ -207,12 +206,12 @@ std::vector<KernelSchedule> random_schedules(const Derived& derived, const Exten
 ScheduledKernel varied(const ScheduledKernel& kernel, std::uint64_t seed) {
     std::mt19937_64 random(seed + 2);
     KernelSchedule schedule = kernel.schedule;
-    for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
-        if (why_not_in_place(kernel, VariableId::of(v)).empty())
+    for (const VariableId v : kernel.layouts.ids())
+        if (why_not_in_place(kernel, v).empty())
             schedule.places[v].holding = random() % 3 == 0 ? Holding::buffer : Holding::view;
     for (const Step& step : kernel.steps) {
         if (!kernel.in_blocks() || step.atom < 0 || !kernel.atom(step).across) continue;
-        const auto target = static_cast<std::size_t>(std::get<Compute>(*step.statement).variable);
+        const auto target = std::get<Compute>(*step.statement).variable;
         const bool is_shared = random() % 2 == 0;
         schedule.atoms[static_cast<std::size_t>(step.atom)].shared = is_shared;
         if (is_shared) schedule.places[target].holding = Holding::buffer;
@@ -222,9 +221,8 @@ ScheduledKernel varied(const ScheduledKernel& kernel, std::uint64_t seed) {
                          kernel.extents, schedule, kernel.unit);
     };
     const ScheduledKernel placed = with();
-    for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
-        const auto id = VariableId::of(v);
-        schedule.places[v].non_temporal = why_not_non_temporal(placed, id).empty() && random() % 2 == 0;
+    for (const VariableId id : kernel.layouts.ids()) {
+        schedule.places[id].non_temporal = why_not_non_temporal(placed, id).empty() && random() % 2 == 0;
         for (const Step& step : placed.steps) {
             const auto ahead = static_cast<std::int64_t>(1 + random() % 3);
             const bool has_rows = why_no_rows_ahead(placed, id, step).empty() &&
@@ -292,7 +290,7 @@ std::optional<ScheduledKernel> on_matrix_unit(const std::shared_ptr<const TilePr
                                               const VectorUnit& unit, std::uint64_t seed) {
     constexpr std::int64_t step = 16, most_columns = 128;
     const std::vector<AxisId>& axes = tiles->kernels[k].group_axes;
-    const auto extent = [&](AxisId axis) { return extents[static_cast<std::size_t>(axis)]; };
+    const auto extent = [&](AxisId axis) { return extents[axis]; };
     for (const AxisId axis : axes)
         // Of every other axis one value, as of a batch, or several, as of columns.
         for (std::size_t wide = 0; wide < std::size_t{1} << axes.size(); ++wide) {
@@ -326,7 +324,7 @@ Derived with_random_parts(const Derived& derived, const Extents& extents, std::u
     for (std::size_t k = 0; k < form.kernels.size(); ++k) {
         std::int64_t most = 1;
         for (const Stage& stage : form.kernels[k].stages)
-            if (const auto* loop = std::get_if<Loop>(&stage)) most = extents[static_cast<std::size_t>(loop->axis)];
+            if (const auto* loop = std::get_if<Loop>(&stage)) most = extents[loop->axis];
         if (most < 2 || random() % 2 == 0) continue;
         Parted cut = with_parts(form, k, 2 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most - 1)));
         if (!cut.form) continue;
@@ -411,8 +409,7 @@ Case make_case(const Diagram& diagram, const Extents& extents, std::uint64_t see
 
 std::string describe(const Case& c) {
     std::string out = fmt::format("seed {}\n", c.seed);
-    for (std::size_t a = 0; a < c.extents.size(); ++a)
-        out += fmt::format("{} = {}  ", c.diagram.axes[a].name, c.extents[a]);
+    for (const AxisId a : c.extents.ids()) out += fmt::format("{} = {}  ", c.diagram.axes[a].name, c.extents[a]);
     out += "\n";
     for (const Equation& e : c.diagram.equations) out += to_string(c.diagram, e) + "\n";
     return out + c.source.text + c.gpu_source.text;

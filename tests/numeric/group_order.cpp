@@ -21,8 +21,7 @@ using Entry = void (*)(const void* const*, void* const*, const std::int64_t*, st
 
 std::int64_t value_count(const Case& c, ArrayId a) {
     std::int64_t count = 1;
-    for (const AxisId axis : c.program.diagram.array(a).axes)
-        count *= c.program.extents[static_cast<std::size_t>(axis)];
+    for (const AxisId axis : c.program.diagram.array(a).axes) count *= c.program.extents[axis];
     return count;
 }
 
@@ -45,7 +44,7 @@ Arrays run(const Case& c, const JitModule& module, const Values& given, bool is_
         return &memory;
     };
     for (const ArrayId a : diagram.inputs) {
-        const auto& values = given[static_cast<std::size_t>(*c.diagram.find_array(diagram.array(a).name))];
+        const auto& values = given[*c.diagram.find_array(diagram.array(a).name)];
         Tensor* const memory = add(a);
         for (std::size_t i = 0; i < values.size(); ++i)
             memory->set(arrays.shift + static_cast<std::int64_t>(i), values[i]);
@@ -58,8 +57,7 @@ Arrays run(const Case& c, const JitModule& module, const Values& given, bool is_
             if (!arrays.all.contains(a)) add(a);
             const auto& axes = diagram.array(a).axes;
             std::int64_t below = value_count(c, a);
-            for (const AxisId axis : axes)
-                strides.push_back(below /= c.program.extents[static_cast<std::size_t>(axis)]);
+            for (const AxisId axis : axes) strides.push_back(below /= c.program.extents[axis]);
             return arrays.data(a);
         };
         for (const ArrayId a : entry.inputs) in.push_back(take(a));

@@ -61,7 +61,7 @@ TEST(Argmax, OfTheDefinitionIsTheFirstPlace) {
             evaluate(diagram, *extents, values);
             for (std::size_t output = 0; output < 5; ++output) {
                 const Column& operand = in[std::array{0, 0, 1, 2, 3}[output]];
-                const Column& found = values[static_cast<std::size_t>(diagram.outputs[output])];
+                const Column& found = values[diagram.outputs[output]];
                 const std::size_t count = operand.size() / found.size();
                 for (std::size_t a = 0; a < found.size(); ++a)
                     ASSERT_EQ(found[a], place(operand, a * count, count, output != 1 && output != 3))

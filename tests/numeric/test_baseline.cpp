@@ -28,8 +28,7 @@ Outcome compare(const Diagram& diagram, const Extents& extents, const BaselineOp
     EXPECT_EQ(baseline->uses_double(), sizeof(Real) == 8);
     Values values = random_inputs(diagram, extents, 11);
     std::vector<std::vector<Real>> in, out;
-    for (const ArrayId id : diagram.inputs)
-        in.emplace_back(values[static_cast<std::size_t>(id)].begin(), values[static_cast<std::size_t>(id)].end());
+    for (const ArrayId id : diagram.inputs) in.emplace_back(values[id].begin(), values[id].end());
     for (const ArrayId id : diagram.outputs)
         out.emplace_back(static_cast<std::size_t>(count_values(diagram, id, extents)), Real(-77));
     std::vector<const void*> in_pointers;
@@ -40,7 +39,7 @@ Outcome compare(const Diagram& diagram, const Extents& extents, const BaselineOp
     baseline->run(in_pointers, out_pointers);
     evaluate(diagram, extents, values, precision);
     for (std::size_t i = 0; i < out.size(); ++i) {
-        const Column& exact = values[static_cast<std::size_t>(diagram.outputs[i])];
+        const Column& exact = values[diagram.outputs[i]];
         for (std::size_t j = 0; j < exact.size(); ++j) {
             const double got = out[i][j];
             if (got == exact[j] || (std::isnan(got) && std::isnan(exact[j]))) continue;

@@ -37,7 +37,7 @@ Planned masked_by(const std::string& mask, const std::string& inputs, const std:
 Values given_with(const Planned& p, const std::map<std::string, std::function<double(std::int64_t)>>& arrays) {
     Values given = probe_inputs(p.diagram, p.extents, Probe::normal, 1);
     for (const auto& [name, value] : arrays) {
-        auto& column = given[at(*p.diagram.find_array(name))];
+        auto& column = given[*p.diagram.find_array(name)];
         for (std::size_t i = 0; i < column.size(); ++i)
             if (const double v = value(static_cast<std::int64_t>(i)); column.is_whole())
                 column.wholes()[i] = static_cast<std::int64_t>(v);

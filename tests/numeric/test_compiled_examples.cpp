@@ -25,9 +25,8 @@ std::optional<Extents> ragged_extents(const Diagram& diagram, std::mt19937_64& r
     const std::vector<AxisId> fixed = fixed_axes(diagram);
     for (int attempt = 0; attempt < 40; ++attempt) {
         SizesByName drawn;
-        for (std::size_t a = 0; a < diagram.axes.size(); ++a)
-            if (const Axis& axis = diagram.axes[a];
-                (!axis.size || axis.size->as_constant()) && !contains(fixed, AxisId::of(a)))
+        for (const AxisId a : diagram.axes.ids())
+            if (const Axis& axis = diagram.axes[a]; (!axis.size || axis.size->as_constant()) && !contains(fixed, a))
                 drawn[axis.name] = 1 + static_cast<std::int64_t>(random() % (random() % 2 == 0 ? 9 : 90));
         auto extents = bind_sizes(diagram, drawn);
         if (extents && evaluation_points(diagram, *extents) <= most_points) return std::move(extents).value();

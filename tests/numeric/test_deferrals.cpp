@@ -46,7 +46,7 @@ std::vector<KernelSchedule> random_groups(const Derived& derived, const Extents&
         KernelSchedule k;
         k.kernel = kernel.name;
         for (const AxisId axis : kernel.group_axes) {
-            const auto extent = static_cast<std::uint64_t>(extents[static_cast<std::size_t>(axis)]);
+            const auto extent = static_cast<std::uint64_t>(extents[axis]);
             if (contains(kernel.recompute_axes, axis)) continue;  // groups have whole rows
             k.group[axis] = {static_cast<std::int64_t>(1 + random() % (random() % 3 == 0 ? extent : 1)), "", false};
         }

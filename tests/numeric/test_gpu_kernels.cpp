@@ -235,11 +235,10 @@ TEST(Synchronisation, NoStepMeetsAnotherWithoutABarrierAndNoBarrierIsTooMany) {
                                                   << cpu_case::describe(c);
                 step.synchronizes_inside = true;
                 // What warps leave behind has room of its own: every variable lies before it.
-                for (std::size_t v = 0; v < kernel.layouts.size(); ++v) {
-                    const auto id = VariableId::of(v);
+                for (const VariableId id : kernel.layouts.ids()) {
                     if (!kernel.is_held(id)) continue;
-                    const std::int64_t count = kernel.layouts[v].count * kernel.cell_values(kernel.is_whole(id));
-                    EXPECT_LE(kernel.layouts[v].offset + count, kernel.partials_offset) << cpu_case::describe(c);
+                    const std::int64_t count = kernel.layouts[id].count * kernel.cell_values(kernel.is_whole(id));
+                    EXPECT_LE(kernel.layouts[id].offset + count, kernel.partials_offset) << cpu_case::describe(c);
                 }
                 const VariableId target = std::get<Compute>(*step.statement).variable;
                 EXPECT_LE(kernel.partials_offset + kernel.layout(target).count * kernel.schedule.warps.value,

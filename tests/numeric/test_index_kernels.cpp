@@ -121,15 +121,15 @@ TEST(IndexKernels, CopyChosenRowsForEveryWidth) {
                 if (seed % 2 == 1) schedules = cpu_case::random_schedules(*derived, extents, seed);
                 for (KernelSchedule& schedule : schedules) {
                     schedule.vector_axis = -1;
-                    for (std::size_t a = 0; a < derived->diagram.axes.size(); ++a)
-                        if (derived->diagram.axes[a].name == "t") schedule.group[AxisId::of(a)].value = 1;
+                    for (const AxisId a : derived->diagram.axes.ids())
+                        if (derived->diagram.axes[a].name == "t") schedule.group[a].value = 1;
                 }
                 cases.push_back(
                     cpu_case::make_case(diagram, extents, seed, fmt::format("r{}_", cases.size()), schedules, width));
                 in_parts += cases.back().num_subloops;
                 for (const ScheduledKernel& k : cases.back().scheduled.kernels)
-                    for (std::size_t v = 0; v < k.layouts.size(); ++v)
-                        in_place += k.is_view(VariableId::of(v)) && !k.kernel->variables[v].gathers.empty();
+                    for (const VariableId v : k.layouts.ids())
+                        in_place += k.is_view(v) && !k.kernel->variables[v].gathers.empty();
             }
         }
         expect_definitions(cases, width);

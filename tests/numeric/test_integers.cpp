@@ -42,12 +42,12 @@ void expect_definition(const std::string& text, const CompileOptions& options = 
         std::vector<View> outputs;
         const auto sizes_of = [&](ArrayId id) {
             std::vector<std::int64_t> sizes;
-            for (const AxisId a : diagram->array(id).axes) sizes.push_back(extents[static_cast<std::size_t>(a)]);
+            for (const AxisId a : diagram->array(id).axes) sizes.push_back(extents[a]);
             return sizes;
         };
         for (const ArrayId id : diagram->inputs) {
             const DType type = diagram->array(id).type;
-            Column& column = values[static_cast<std::size_t>(id)];
+            Column& column = values[id];
             if (column.is_whole())
                 for (std::int64_t& x : column.wholes()) x = any_integer(type, random);
             Tensor& tensor = memory.emplace_back(Tensor::make(type, sizes_of(id)).value());
@@ -64,7 +64,7 @@ void expect_definition(const std::string& text, const CompileOptions& options = 
         for (std::size_t k = 0; k < diagram->outputs.size(); ++k) {
             const ArrayId id = diagram->outputs[k];
             const Column made = memory[diagram->inputs.size() + k].to_column();
-            const Column& wanted = values[static_cast<std::size_t>(id)];
+            const Column& wanted = values[id];
             for (std::size_t i = 0; i < made.size(); ++i) {
                 if (made.is_whole())
                     ASSERT_EQ(made.wholes()[i], wanted.wholes()[i])

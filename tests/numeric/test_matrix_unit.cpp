@@ -191,8 +191,8 @@ TEST(MatrixUnit, HasNoWaitTooFewOrTooMany) {
 /// With what threads read in memory copied to shared memory in its place.
 ScheduledKernel with_copies(const ScheduledKernel& kernel) {
     KernelSchedule schedule = kernel.schedule;
-    for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
-        if (kernel.is_read_by_threads(VariableId::of(v))) schedule.places[v].holding = Holding::buffer;
+    for (const VariableId v : kernel.layouts.ids())
+        if (kernel.is_read_by_threads(v)) schedule.places[v].holding = Holding::buffer;
     const auto index = static_cast<std::size_t>(kernel.kernel - kernel.program->kernels.data());
     return scheduled(kernel.program, index, kernel.extents, schedule, kernel.unit);
 }
@@ -210,7 +210,7 @@ TEST(MatrixUnit, ThreadsWriteNothingThatItOrCopiesMeetWithoutAFence) {
                     const VariableId operand = kernel.operand_loaded(step);
                     if (operand < 0) continue;
                     ScheduledKernel damaged = kernel;
-                    damaged.layouts[static_cast<std::size_t>(load->variable)].offset = kernel.layout(operand).offset;
+                    damaged.layouts[load->variable].offset = kernel.layout(operand).offset;
                     for (Step& s : damaged.steps) s.synchronizes = true;
                     const auto note = [&] {
                         const std::string fault = out_of_order(damaged);

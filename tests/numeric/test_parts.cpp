@@ -88,7 +88,7 @@ Derived in_parts(const Derived& derived, const Extents& extents, std::int64_t pa
     for (std::size_t k = 0; k < form.kernels.size(); ++k) {
         std::int64_t most = 1;
         for (const Stage& stage : form.kernels[k].stages)
-            if (const auto* loop = std::get_if<Loop>(&stage)) most = extents[static_cast<std::size_t>(loop->axis)];
+            if (const auto* loop = std::get_if<Loop>(&stage)) most = extents[loop->axis];
         if (most < 2) continue;
         Parted cut = with_parts(form, k, std::min(parts, most));
         if (!cut.form) throw std::runtime_error(cut.refusal);
@@ -128,7 +128,7 @@ TEST(PartsOfKernels, GiveTheSameBitsWhateverThreadsRunThem) {
     std::vector<Tensor> arrays;
     for (const ArrayId id : p.diagram.inputs) {
         std::vector<std::int64_t> sizes;
-        for (const AxisId axis : p.diagram.array(id).axes) sizes.push_back(p.extents[static_cast<std::size_t>(axis)]);
+        for (const AxisId axis : p.diagram.array(id).axes) sizes.push_back(p.extents[axis]);
         arrays.push_back(Tensor::make(DType::f32, sizes).value());
         arrays.back().fill_normal(static_cast<std::uint64_t>(id) + 1);
     }

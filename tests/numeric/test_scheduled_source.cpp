@@ -79,17 +79,16 @@ std::multiset<std::int64_t> declared_offsets(const std::string& source) {
 std::multiset<std::int64_t> scheduled_offsets(const ScheduledProgram& program) {
     std::multiset<std::int64_t> wanted;
     for (const ScheduledKernel& kernel : program.kernels)
-        for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
-            if (kernel.is_held(VariableId::of(v))) wanted.insert(kernel.layouts[v].offset);
+        for (const VariableId v : kernel.layouts.ids())
+            if (kernel.is_held(v)) wanted.insert(kernel.layouts[v].offset);
     return wanted;
 }
 
 /// Nothing is held by panels, in the place of another or as integers, which take more room than M counts, no run of statements goes
 /// through the panels of a tile, and nothing is kept for a statement of the next group.
 bool holds_whole_tiles(const ScheduledKernel& kernel) {
-    for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
-        if (kernel.is_panel(VariableId::of(v)) || kernel.layouts[v].over >= 0 || kernel.variable_facts[v].is_whole)
-            return false;
+    for (const VariableId v : kernel.layouts.ids())
+        if (kernel.is_panel(v) || kernel.layouts[v].over >= 0 || kernel.variable_facts[v].is_whole) return false;
     return std::all_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
         return (step.atom < 0 || kernel.atom(step).run < 0) && !step.is_deferred();
     });

@@ -45,8 +45,7 @@ void check(const std::string& text, const Fill& fill, double tolerance = 2e-4, c
         in.emplace_back();
         for (std::int64_t row = 0; row < rows; ++row)
             for (std::int64_t column = 0; column < columns; ++column) in.back().push_back(fill(info.name, row, column));
-        values[static_cast<std::size_t>(diagram->inputs[i])] = Column(
-            std::vector<double>(in.back().begin(), in.back().end()));
+        values[diagram->inputs[i]] = Column(std::vector<double>(in.back().begin(), in.back().end()));
         inputs.push_back({in.back().data(), info.type, info.sizes, {}});
     }
     for (const ArrayInfo& info : program->outputs()) {
@@ -59,7 +58,7 @@ void check(const std::string& text, const Fill& fill, double tolerance = 2e-4, c
     ASSERT_TRUE(errors.empty()) << errors.front().rendered;
     evaluate(*diagram, *extents, values);
     for (std::size_t i = 0; i < out.size(); ++i) {
-        const auto& exact = values[static_cast<std::size_t>(diagram->outputs[i])];
+        const auto& exact = values[diagram->outputs[i]];
         for (std::size_t j = 0; j < exact.size(); ++j) {
             if (std::isnan(exact[j])) {
                 EXPECT_TRUE(std::isnan(out[i][j])) << program->outputs()[i].name << "[" << j << "]";

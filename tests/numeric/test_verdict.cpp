@@ -97,7 +97,7 @@ void expect_chain_as_the_tree_says(std::int64_t rows, std::int64_t terms, bool i
     EXPECT_GT(verdict.arrays[0].share, 0.3) << "the bound allows more roundings than there are";
 
     Values given(c.diagram.arrays.size());
-    given[static_cast<std::size_t>(c.diagram.inputs[0])] = inputs[0].to_column();
+    given[c.diagram.inputs[0]] = inputs[0].to_column();
     std::vector<std::vector<ReductionTree>> trees;
     for (const KernelPlan& kernel : c.plan.kernels) {
         trees.push_back(reduction_trees(kernel.scheduled));

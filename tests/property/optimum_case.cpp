@@ -69,8 +69,8 @@ std::optional<double> Sized::value(const Optimum& best, const Size& size, double
 Counted counted(const Sized& s, const std::vector<std::int64_t>& sizes) {
     const std::size_t n = s.compilation.extents.size();
     TileSizes tiles{std::vector<std::int64_t>(n, 0), std::vector<std::int64_t>(n, 0)};
-    for (std::size_t i = 0; i < sizes.size(); ++i) tiles.group[static_cast<std::size_t>(s.cost.grouped[i])] = sizes[i];
-    for (const AxisId axis : s.cost.streamed) tiles.stream[static_cast<std::size_t>(axis)] = 1;
+    for (std::size_t i = 0; i < sizes.size(); ++i) tiles.group[s.cost.grouped[i]] = sizes[i];
+    for (const AxisId axis : s.cost.streamed) tiles.stream[axis] = 1;
     const Counts costs = exact_costs(s.compilation.derived, s.kernel, s.compilation.extents, tiles);
     return {static_cast<double>(costs.transfers()), static_cast<double>(costs.peak_memory)};
 }

@@ -25,7 +25,7 @@ struct Sized {
     SizedCost sized;
 
     Sized(const Compilation& c, std::size_t index, Measure measure = Measure::values);
-    [[nodiscard]] std::int64_t extent(AxisId axis) const { return compilation.extents[static_cast<std::size_t>(axis)]; }
+    [[nodiscard]] std::int64_t extent(AxisId axis) const { return compilation.extents[axis]; }
     [[nodiscard]] std::string name(AxisId axis) const { return compilation.diagram.axis(axis).name; }
     /// Of an axis' letter, M being `memory`.
     [[nodiscard]] std::optional<double> value(Symbol symbol, double memory) const;

@@ -51,14 +51,13 @@ std::optional<Extents> up_to_whole_tiles(const SizedProgram& program, std::size_
     std::vector<std::int64_t> unit(program.extents.size(), 1);
     for (const auto& [axis, size] : groups_of(program.kernels[k], sizes)) unit[at(axis)] = size;
     for (const CoreLoop& loop : live.loops) {
-        const std::int64_t group = sizes.group[at(loop.axis)],
-                           cut = (loop.is_sub ? sizes.sub : sizes.stream)[at(loop.axis)];
+        const std::int64_t group = sizes.group[loop.axis], cut = (loop.is_sub ? sizes.sub : sizes.stream)[loop.axis];
         if (cut == 0) continue;
         if (group > 0 && group % cut != 0) return std::nullopt;
         unit[at(loop.axis)] = std::lcm(unit[at(loop.axis)], cut);
     }
     Extents extents = program.extents;
-    for (std::size_t a = 0; a < extents.size(); ++a) extents[a] = (extents[a] + unit[a] - 1) / unit[a] * unit[a];
+    for (const AxisId a : extents.ids()) extents[a] = (extents[a] + unit[a] - 1) / unit[a] * unit[a];
     return extents;
 }
 
@@ -75,13 +74,13 @@ std::string against_letters(const SizedProgram& program, std::size_t k, const Co
         for (std::size_t d = 0; d < v.dims.size(); ++d) {
             if (!v.dims[d].affine()) return "";
             const Interval range = range_of(v.dims[d], std::vector<std::int64_t>(extents->size(), 0), program.extents);
-            is_exact = is_exact && range.low >= 0 && range.high < program.extents[at(v.limits[d])];
+            is_exact = is_exact && range.low >= 0 && range.high < program.extents[v.limits[d]];
         }
     std::vector<AxisId> grouped;
     for (const auto& [axis, size] : groups_of(program.kernels[k], sizes)) grouped.push_back(axis);
     const KernelCost cost = symbolic_cost(program.diagram, program.kernels[k], grouped);
     const auto value = [&](Symbol symbol) -> std::optional<double> {
-        const std::size_t axis = at(symbol.axis());
+        const auto axis = symbol.axis();
         std::int64_t size = 0;
         if (symbol.kind == SymbolKind::group) size = sizes.group[axis];
         if (symbol.kind == SymbolKind::stream) size = sizes.stream[axis];
@@ -141,7 +140,7 @@ SizedProgram with_random_subloops(SizedProgram program, std::uint64_t seed, Cove
             const auto* compute = std::get_if<Compute>(&s);
             if (!compute || !compute->reduce) return;
             std::vector<AxisId> axes = compute->reduce_axes;
-            const ArrayId array = program.kernels[k].variables[at(compute->variable)].array;
+            const ArrayId array = program.kernels[k].variables[compute->variable].array;
             for (const AxisId axis : program.diagram.array(array).axes) axes.push_back(axis);
             for (const AxisId axis : axes)
                 if (random() % 2 == 0) wanted.emplace_back(compute->variable, axis);
@@ -151,7 +150,7 @@ SizedProgram with_random_subloops(SizedProgram program, std::uint64_t seed, Cove
                 program.kernels[k] = std::move(cut).value();
                 ++seen.subloops;
             }
-        for (std::size_t a = 0; a < program.extents.size(); ++a)
+        for (const AxisId a : program.extents.ids())
             program.sizes[k].sub[a] = 1 + static_cast<std::int64_t>(random() %
                                                                     static_cast<std::uint64_t>(program.extents[a]));
     }
@@ -167,7 +166,7 @@ Derived with_random_parts(const Derived& derived, const Case& c, Coverage& seen)
         for (const Stage& stage : form.kernels[k].stages)
             if (const auto* loop = std::get_if<Loop>(&stage)) {
                 const std::int64_t size = c.sizes.stream[at(loop->axis)];
-                chunks = size > 0 ? ceil_div(c.extents[at(loop->axis)], size) : 1;
+                chunks = size > 0 ? ceil_div(c.extents[loop->axis], size) : 1;
             }
         if (chunks < 2) continue;
         Parted cut = with_parts(form, k, 2 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(chunks - 1)));
@@ -183,8 +182,8 @@ std::vector<TileSizes> sizes_of(const Derived& form, const Case& c) {
     std::vector<TileSizes> cuts;
     for (const Kernel& kernel : form.kernels) {
         cuts.push_back({c.sizes.group, c.sizes.stream});
-        for (std::size_t a = 0; a < c.extents.size(); ++a)
-            if (!contains(kernel.group_axes, AxisId::of(a))) cuts.back().group[a] = 0;
+        for (const AxisId a : c.extents.ids())
+            if (!contains(kernel.group_axes, a)) cuts.back().group[a] = 0;
     }
     return cuts;
 }
@@ -287,7 +286,7 @@ Case make_case(const Diagram& diagram, std::uint64_t seed, Probe probe) {
 
 std::string describe(const Case& c) {
     std::string out = napkin::describe(c.diagram);
-    for (std::size_t a = 0; a < c.extents.size(); ++a)
+    for (const AxisId a : c.extents.ids())
         out += fmt::format("{} = {}, group {}, stream {}\n", c.diagram.axes[a].name, c.extents[a], c.sizes.group[a],
                            c.sizes.stream[a]);
     return out + fmt::format("form {}, fuse {}, {} inputs, seed {}\n",

@@ -84,7 +84,7 @@ double flops(const Derived& derived, const Extents& extents) {
         for_each_postorder(s.body, [&](const Expr& node) { product += as<Binary>(node) ? 1 : 0; });
         std::set<AxisId> axes(s.reduce_axes.begin(), s.reduce_axes.end());
         for (const AxisId axis : derived.diagram.array(s.target).axes) axes.insert(axis);
-        for (const AxisId axis : axes) product *= static_cast<double>(extents[static_cast<std::size_t>(axis)]);
+        for (const AxisId axis : axes) product *= static_cast<double>(extents[axis]);
         sum += product;
     };
     for (const Kernel& kernel : derived.kernels)

@@ -23,8 +23,8 @@ constexpr double tolerance = 1e-8;
 /// Where two evaluations differ; "" when they agree. Where the definition itself is undefined nothing is promised.
 std::string difference(const Diagram& d, const Values& definition, const Values& other) {
     for (const ArrayId out : d.outputs) {
-        const auto& a = definition[static_cast<std::size_t>(out)];
-        const auto& b = other[static_cast<std::size_t>(out)];
+        const auto& a = definition[out];
+        const auto& b = other[out];
         if (a.size() != b.size()) return d.array(out).name + " has another size";
         for (std::size_t i = 0; i < a.size(); ++i) {
             if (std::isnan(a[i]) || a[i] == b[i]) continue;
@@ -41,7 +41,7 @@ PartitionSizes random_partition(const Derived& derived, const Extents& extents, 
     sizes.group.assign(extents.size(), 0);
     sizes.stream.assign(extents.size(), 0);
     const auto some = [&](AxisId a) {
-        return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(extents[static_cast<std::size_t>(a)])) + 1;
+        return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(extents[a])) + 1;
     };
     for (const auto& kernel : derived.kernels) {
         for (const AxisId a : kernel.group_axes) sizes.group[static_cast<std::size_t>(a)] = some(a);

@@ -61,15 +61,15 @@ std::optional<Sized> sized(const DerivedExample& example, std::mt19937_64& rando
         const std::size_t n = s.derived_extents.size();
         TileSizes cut{std::vector<std::int64_t>(n), std::vector<std::int64_t>(n)};
         const auto part = [&](AxisId axis) {
-            const auto extent = static_cast<std::uint64_t>(s.derived_extents[static_cast<std::size_t>(axis)]);
+            const auto extent = static_cast<std::uint64_t>(s.derived_extents[axis]);
             return static_cast<std::int64_t>(1 + random() % extent);
         };
-        for (const AxisId axis : kernel.group_axes) cut.group[at(axis)] = part(axis);
+        for (const AxisId axis : kernel.group_axes) cut.group[axis] = part(axis);
         for (const Stage& stage : kernel.stages)
             if (const auto* loop = std::get_if<Loop>(&stage)) {
                 const std::int64_t chunk = part(loop->axis);
-                cut.stream[at(loop->axis)] = chunk;
-                s.is_cut = s.is_cut && chunk < s.derived_extents[static_cast<std::size_t>(loop->axis)];
+                cut.stream[loop->axis] = chunk;
+                s.is_cut = s.is_cut && chunk < s.derived_extents[loop->axis];
             }
         cuts.push_back(std::move(cut));
     }
@@ -82,8 +82,7 @@ std::optional<std::vector<Column>> made_by(const DerivedExample& example, const 
                                            const Values& inputs, Precision precision = Precision::stored) {
     Values values(program.diagram.arrays.size());
     for (const ArrayId id : example.diagram.inputs)
-        values[static_cast<std::size_t>(*program.diagram.find_array(example.diagram.array(id).name))] =
-            inputs[static_cast<std::size_t>(id)];
+        values[*program.diagram.find_array(example.diagram.array(id).name)] = inputs[id];
     try {
         interpret(program, values, precision);
     } catch (const InternalError&) {
@@ -91,7 +90,7 @@ std::optional<std::vector<Column>> made_by(const DerivedExample& example, const 
     }
     std::vector<Column> outputs;
     for (const ArrayId id : example.diagram.outputs)
-        outputs.push_back(values[static_cast<std::size_t>(*program.diagram.find_array(example.diagram.array(id).name))]);
+        outputs.push_back(values[*program.diagram.find_array(example.diagram.array(id).name)]);
     return outputs;
 }
 
@@ -112,7 +111,7 @@ Values changed(const DerivedExample& example, const Extents& extents, Probe prob
         const ArrayId id = example.diagram.inputs[i];
         const DType type = example.diagram.array(id).type;
         if (!is_float(type)) continue;
-        for (double& x : values[static_cast<std::size_t>(id)].reals()) x = round_to(type, change(x, i));
+        for (double& x : values[id].reals()) x = round_to(type, change(x, i));
     }
     return values;
 }

@@ -23,11 +23,11 @@ struct Seen {
 TileSizes random_tiles(const Kernel& kernel, const Extents& extents, std::mt19937_64& random) {
     TileSizes tiles{std::vector<std::int64_t>(extents.size(), 0), std::vector<std::int64_t>(extents.size(), 0)};
     const auto size = [&](AxisId axis) {
-        return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(extents[at(axis)])) + 1;
+        return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(extents[axis])) + 1;
     };
-    for (const AxisId axis : kernel.group_axes) tiles.group[at(axis)] = size(axis);
+    for (const AxisId axis : kernel.group_axes) tiles.group[axis] = size(axis);
     for (const Stage& stage : kernel.stages)
-        if (const auto* loop = std::get_if<Loop>(&stage)) tiles.stream[at(loop->axis)] = size(loop->axis);
+        if (const auto* loop = std::get_if<Loop>(&stage)) tiles.stream[loop->axis] = size(loop->axis);
     return tiles;
 }
 

@@ -345,7 +345,7 @@ TEST_P(HardCases, AreRightInSinglePrecision) {
         std::vector<double> values(static_cast<std::size_t>(count_values(diagram, id, c.sizes)));
         for (std::size_t i = 0; i < values.size(); ++i)
             values[i] = static_cast<float>(c.input(static_cast<std::size_t>(id), i));
-        given[static_cast<std::size_t>(id)] = std::move(values);
+        given[id] = std::move(values);
     }
     Values wanted = given;
     evaluate(diagram, c.sizes, wanted);
@@ -355,8 +355,8 @@ TEST_P(HardCases, AreRightInSinglePrecision) {
     Values made = values_for(*derived, diagram, given);
     evaluate_in_single_precision(*derived, c.sizes, sizes, made);
     for (const ArrayId id : diagram.outputs) {
-        const auto& want = wanted[static_cast<std::size_t>(id)];
-        const auto& have = made[static_cast<std::size_t>(*derived->diagram.find_array(diagram.array(id).name))];
+        const auto& want = wanted[id];
+        const auto& have = made[*derived->diagram.find_array(diagram.array(id).name)];
         for (std::size_t i = 0; i < want.size(); ++i) {
             if (want[i] == have[i]) continue;
             EXPECT_LE(std::abs(want[i] - have[i]), c.tolerance * std::max(1.0, std::abs(want[i])))
@@ -372,12 +372,12 @@ std::vector<double> derived_output(const char* text, const Extents& extents, std
     const Diagram diagram = parsed_program(text);
     const auto derived = derive(diagram);
     Values values(derived->diagram.arrays.size());
-    values[static_cast<std::size_t>(diagram.inputs[0])] = std::move(input);
+    values[diagram.inputs[0]] = std::move(input);
     PartitionSizes sizes;
     sizes.group.assign(extents.size(), 0);
     sizes.stream.assign(extents.size(), chunk);
     evaluate(*derived, extents, sizes, values);
-    return values[static_cast<std::size_t>(diagram.outputs[0])].reals();
+    return values[diagram.outputs[0]].reals();
 }
 
 TEST(FullyMaskedRows, AreNaNForSoftmaxAndZeroForItsMaskedKin) {

@@ -83,7 +83,7 @@ TEST(LeastSeconds, AreNoMoreThanThoseOfAnyPlanOfRandomDiagrams) {
     for (std::uint64_t seed = 1; seed <= 60; ++seed) {
         const Diagram diagram = random_diagram(seed);
         Extents extents = random_extents(diagram, seed);
-        for (std::size_t a = 0; a < extents.size(); ++a)
+        for (const AxisId a : extents.ids())
             if (seed % 3 == 0 && !diagram.axes[a].size) extents[a] *= 13;
         check("seed " + std::to_string(seed), diagram, extents, machines[seed % 2], seen);
     }

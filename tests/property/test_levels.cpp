@@ -71,7 +71,7 @@ std::string difference(const Diagram& source, const Values& reference, const Dia
     for (const ArrayId id : source.outputs) {
         const auto other = diagram.find_array(source.array(id).name);
         if (!other) return source.array(id).name + " is gone";
-        const auto &want = reference[at(id)], &have = values[at(*other)];
+        const auto &want = reference[id], &have = values[*other];
         if (want.size() != have.size()) return source.array(id).name + " has another size";
         double scale = 1;
         for (const double w : want)
@@ -92,7 +92,7 @@ std::string describe(const Counts& c) {
 
 std::string describe(const Derived& derived, const Extents& extents, const std::vector<TileSizes>& levels) {
     std::string out = napkin::describe(derived.source);
-    for (std::size_t a = 0; a < extents.size(); ++a) {
+    for (const AxisId a : extents.ids()) {
         out += fmt::format("{} = {}:", derived.diagram.axes[a].name, extents[a]);
         for (const TileSizes& level : levels)
             out += fmt::format(" group {} stream {};", level.group[a], level.stream[a]);
@@ -106,7 +106,7 @@ double symbolic_transfers(const Derived& derived, const Kernel& kernel, const Ex
                           const std::vector<AxisId>& grouped) {
     const KernelCost cost = symbolic_cost(derived, kernel, grouped);
     const auto value = [&](Symbol symbol) -> std::optional<double> {
-        const auto axis = static_cast<std::size_t>(symbol.id);
+        const auto axis = symbol.axis();
         if (symbol.kind == SymbolKind::axis) return static_cast<double>(extents[axis]);
         if (symbol.kind != SymbolKind::group && symbol.kind != SymbolKind::stream) return std::nullopt;
         const std::int64_t size = (symbol.kind == SymbolKind::group ? sizes.group : sizes.stream)[axis];
@@ -118,10 +118,10 @@ double symbolic_transfers(const Derived& derived, const Kernel& kernel, const Ex
 /// Whether the letters' tiles are the tiles: sizes divide their axes, and the parts of a stream.
 bool divides(const Kernel& kernel, const TileSizes& sizes, const Extents& extents) {
     if (const StreamParts& parts = kernel.parts; parts.any()) {
-        const std::int64_t size = sizes.stream[at(parts.axis)];
-        if (size == 0 || extents[at(parts.axis)] % (size * extents[at(parts.part)]) != 0) return false;
+        const std::int64_t size = sizes.stream[parts.axis];
+        if (size == 0 || extents[parts.axis] % (size * extents[parts.part]) != 0) return false;
     }
-    for (std::size_t a = 0; a < extents.size(); ++a)
+    for (const AxisId a : extents.ids())
         for (const std::int64_t size : {sizes.group[a], sizes.stream[a]})
             if (size > 0 && extents[a] % size != 0) return false;
     return true;
@@ -147,7 +147,7 @@ bool depends_on_place(const Liveness& live, const Extents& extents) {
         for (std::size_t d = 0; d < v.dims.size(); ++d) {
             if (!v.dims[d].affine()) return true;
             const Interval range = range_of(v.dims[d], std::vector<std::int64_t>(extents.size(), 0), extents);
-            if (range.low < 0 || range.high >= extents[at(v.limits[d])]) return true;
+            if (range.low < 0 || range.high >= extents[v.limits[d]]) return true;
         }
     return false;
 }
@@ -157,7 +157,7 @@ std::string check_kernel(const Derived& derived, const Kernel& kernel, const Ext
     const std::vector<Counts> model = nested_costs(derived, kernel, extents, levels);
     std::vector<AxisId> grouped;
     for (const AxisId axis : kernel.group_axes)
-        if (levels.back().group[at(axis)] > 0) grouped.push_back(axis);
+        if (levels.back().group[axis] > 0) grouped.push_back(axis);
     const bool may_skip = symbolic_cost(derived, kernel, grouped).may_skip;
     const Liveness live = liveness(derived, kernel, &extents);
     for (std::size_t l = 0; l < levels.size(); ++l) {
@@ -199,8 +199,8 @@ Derived in_parts(Derived form, const Extents& extents, const TileSizes& core, Ra
         std::int64_t chunks = 1;
         for (const Stage& stage : form.kernels[k].stages)
             if (const auto* loop = std::get_if<Loop>(&stage))
-                if (const std::int64_t size = core.stream[at(loop->axis)]; size > 0)
-                    chunks = ceil_div(extents[at(loop->axis)], size);
+                if (const std::int64_t size = core.stream[loop->axis]; size > 0)
+                    chunks = ceil_div(extents[loop->axis], size);
         if (chunks < 2) continue;
         Parted cut = with_parts(form, k, 2 + random.below(chunks - 1));
         if (!cut.form) continue;
@@ -290,9 +290,8 @@ Extents small_extents(const Diagram& diagram, std::uint64_t seed) {
     const std::vector<AxisId> fixed = fixed_axes(diagram);
     for (int tries = 0;; ++tries) {
         std::map<std::string, std::int64_t> sizes;
-        for (std::size_t a = 0; a < diagram.axes.size(); ++a)
-            if (const Axis& axis = diagram.axes[a];
-                (!axis.size || axis.size->as_constant()) && !contains(fixed, AxisId::of(a)))
+        for (const AxisId a : diagram.axes.ids())
+            if (const Axis& axis = diagram.axes[a]; (!axis.size || axis.size->as_constant()) && !contains(fixed, a))
                 sizes[axis.name] = 2 + random.below(11);
         auto extents = bind_sizes(diagram, sizes);
         if (extents.ok() || tries == 20) return std::move(extents).value();
@@ -322,8 +321,8 @@ TEST(Levels, EveryExample) {
 TileSizes sizes_at(const Diagram& diagram, const std::map<std::string, std::int64_t>& group,
                    const std::map<std::string, std::int64_t>& stream) {
     TileSizes sizes{std::vector<std::int64_t>(diagram.axes.size()), std::vector<std::int64_t>(diagram.axes.size())};
-    for (const auto& [axis, size] : group) sizes.group[at(diagram.find_axis(axis).value())] = size;
-    for (const auto& [axis, size] : stream) sizes.stream[at(diagram.find_axis(axis).value())] = size;
+    for (const auto& [axis, size] : group) sizes.group[diagram.find_axis(axis).value()] = size;
+    for (const auto& [axis, size] : stream) sizes.stream[diagram.find_axis(axis).value()] = size;
     return sizes;
 }
 

@@ -21,7 +21,7 @@ double largest_output(const Diagram& d, std::uint64_t seed) {
     evaluate(d, extents, values);
     double largest = 0;
     for (ArrayId id : d.outputs) {
-        for (double x : values[static_cast<std::size_t>(id)]) {
+        for (double x : values[id]) {
             if (!std::isfinite(x)) return std::numeric_limits<double>::infinity();
             largest = std::max(largest, std::fabs(x));
         }
@@ -56,11 +56,10 @@ TEST(RandomDiagram, SingleAndDoublePrecisionAgree) {
         evaluate(d, extents, stored, Precision::stored);
         double worst = 0;
         for (ArrayId id : d.outputs) {
-            const auto& x = exact[static_cast<std::size_t>(id)];
+            const auto& x = exact[id];
             double scale = 1;
             for (double v : x) scale = std::max(scale, std::fabs(v));
-            for (std::size_t i = 0; i < x.size(); ++i)
-                worst = std::max(worst, std::fabs(x[i] - stored[static_cast<std::size_t>(id)][i]) / scale);
+            for (std::size_t i = 0; i < x.size(); ++i) worst = std::max(worst, std::fabs(x[i] - stored[id][i]) / scale);
         }
         far += worst > 1e-3 ? 1 : 0;
     }

@@ -28,7 +28,7 @@ TEST(RandomProgram, ParsesBindsAndReadsBack) {
         evaluate(d, extents, values);
         bool all = true;
         for (const ArrayId id : d.outputs)
-            for (const double x : values[static_cast<std::size_t>(id)]) all = all && std::isfinite(x);
+            for (const double x : values[id]) all = all && std::isfinite(x);
         finite += all ? 1 : 0;
     }
     // Masked rows and overflow belong to it, but a program that is NaN everywhere tests little.

@@ -92,7 +92,7 @@ void expect_kept(const KernelSchedule& by_hand, const KernelSchedule& planned, c
     for (const auto& [axis, choice] : by_hand.stream) EXPECT_EQ(planned.stream.at(axis).value, choice.value) << name;
     for (std::size_t i = 0; i < by_hand.atoms.size(); ++i)
         EXPECT_TRUE(!by_hand.atoms[i].by_hand || planned.atoms[i] == by_hand.atoms[i]) << name << "atom " << i;
-    for (std::size_t v = 0; v < by_hand.places.size(); ++v)
+    for (const VariableId v : by_hand.places.ids())
         EXPECT_TRUE(!by_hand.places[v].by_hand || planned.places[v] == by_hand.places[v]) << name << "place " << v;
     EXPECT_TRUE(!by_hand.panel_by_hand || planned.panel_vectors == by_hand.panel_vectors) << name;
     EXPECT_TRUE(!by_hand.vector_axis_by_hand || planned.vector_axis == by_hand.vector_axis) << name;
@@ -114,7 +114,7 @@ TEST(ScheduleText, EveryPlanReadsBack) {
             machine.cores.value = cut % 4 < 2 ? 2 : 64;
             std::vector<ScheduleItem> by_hand;
             if (cut > 0) {
-                const Axis& axis = derived->diagram.axes[random() % derived->diagram.axes.size()];
+                const Axis& axis = derived->diagram.axes[AxisId::of(random() % derived->diagram.axes.size())];
                 by_hand.push_back(
                     {cut % 2 == 0 ? "subloop" : "split", axis.name, 1 + static_cast<std::int64_t>(random() % 5), "", {}});
             }
@@ -132,7 +132,7 @@ TEST(ScheduleText, EveryPlanReadsBack) {
 /// Of 1 to 9, or of up to some hundreds.
 Extents random_sizes(const Diagram& diagram, std::uint64_t seed) {
     Extents extents = random_extents(diagram, seed);
-    for (std::size_t a = 0; a < extents.size(); ++a)
+    for (const AxisId a : extents.ids())
         if (seed % 3 != 0 && !diagram.axes[a].size) extents[a] *= 29;
     return extents;
 }

@@ -129,7 +129,7 @@ Values inputs_of(const Spelling& s) {
         const Array& array = s.diagram.array(id);
         std::mt19937_64 random(static_cast<unsigned char>(array.name[0]));
         std::int64_t count = 1;
-        for (const AxisId axis : array.axes) count *= s.extents[static_cast<std::size_t>(axis)];
+        for (const AxisId axis : array.axes) count *= s.extents[axis];
         std::vector<double> cells;
         for (std::int64_t i = 0; i < count; ++i) {
             const double uniform = static_cast<double>(random() >> 11) * 0x1p-53;
@@ -137,7 +137,7 @@ Values inputs_of(const Spelling& s) {
                             : array.name == "W"      ? 0.01 + uniform
                                                      : 3 * uniform - 1.5);
         }
-        values[static_cast<std::size_t>(id)] = Column(std::move(cells)).in(array.type);
+        values[id] = Column(std::move(cells)).in(array.type);
     }
     return values;
 }
@@ -146,13 +146,13 @@ std::vector<double> definition(const Spelling& s) {
     Values values = inputs_of(s);
     values.resize(s.diagram.arrays.size());
     evaluate(s.diagram, s.extents, values);
-    return values[static_cast<std::size_t>(s.diagram.outputs[0])].to_doubles();
+    return values[s.diagram.outputs[0]].to_doubles();
 }
 
 std::vector<double> streamed(const Spelling& s) {
     Values values = inputs_of(s);
     evaluate(s.derived, s.extents, s.sizes, values);
-    return values[static_cast<std::size_t>(s.diagram.outputs[0])].to_doubles();
+    return values[s.diagram.outputs[0]].to_doubles();
 }
 
 void expect_near(const std::vector<double>& values, const std::vector<double>& expected, const std::string& what) {

@@ -103,9 +103,7 @@ private:
         put(std::move(body));
     }
 
-    [[nodiscard]] const Variable& variable(VariableId v) const {
-        return program_.kernels[kernel_].variables[static_cast<std::size_t>(v)];
-    }
+    [[nodiscard]] const Variable& variable(VariableId v) const { return program_.kernels[kernel_].variables[v]; }
 
     /// `put` makes a program with another list in this one's place.
     void visit(const Statements& body, const Put& put) {
@@ -160,7 +158,7 @@ private:
     }
 
     void visit_loop(const TileLoop& loop, const Statements& body, std::size_t i, const Put& put) {
-        const std::int64_t extent = program_.extents[static_cast<std::size_t>(loop.axis)],
+        const std::int64_t extent = program_.extents[loop.axis],
                            chunk = chunk_of(loop, program_.sizes[kernel_], program_.extents);
         const std::string title = fmt::format("loop over {}: ", program_.diagram.axis(loop.axis).name);
         const std::int64_t last = (extent - 1) / chunk * chunk;

@@ -101,10 +101,10 @@ private:
             const AxisId axis = parse_axis();
             line().expect("=");
             const std::int64_t extent = line().whole_number("the axis' extent");
-            if (axis >= 0) program_.extents[at(axis)] = extent;
+            if (axis >= 0) program_.extents[axis] = extent;
             if (!line().accept(",")) break;
         }
-        for (std::size_t a = 0; a < diagram_.axes.size(); ++a)
+        for (const AxisId a : diagram_.axes.ids())
             if (program_.extents[a] < 1)
                 line().fail(Code::expected_token, line().range(line().peek()), "the sizes miss an axis",
                             fmt::format("{} = a positive number", diagram_.axes[a].name));
@@ -217,7 +217,7 @@ private:
             const Expr value = parse_expr();
             if (!as<Constant>(value)) line().fail(Code::expected_expression, begin, "a state begins with a constant");
             if (!line().failed()) {
-                kernel().variables[at(v)].is_state = true;
+                kernel().variables[v].is_state = true;
                 list.emplace_back(Init{v, as<Constant>(value)->value});
             }
             return finish_line();

@@ -274,7 +274,7 @@ private:
             const bool last = &equation == &d_.equations.back();
             const bool output = read.contains(equation.target) ? chance(15) : chance(90) || (last && d_.outputs.empty());
             if (!output && !(last && d_.outputs.empty())) continue;
-            d_.arrays[static_cast<std::size_t>(equation.target)].role = ArrayRole::output;
+            d_.arrays[equation.target].role = ArrayRole::output;
             d_.outputs.push_back(equation.target);
         }
     }

@@ -70,8 +70,8 @@ Term RandomExpressions::define(std::optional<ReduceOp> op, const std::vector<Axi
 
 ArrayId RandomExpressions::pick_array(const std::function<bool(const Array&)>& good) {
     std::vector<ArrayId> found;
-    for (std::size_t i = 0; i < d_.arrays.size(); ++i) {
-        if (usable_[i] && good(d_.arrays[i])) found.push_back(ArrayId::of(i));
+    for (const ArrayId i : d_.arrays.ids()) {
+        if (usable_[i] && good(d_.arrays[i])) found.push_back(i);
     }
     if (found.empty()) return -1;
     const int n = static_cast<int>(found.size());
@@ -79,8 +79,8 @@ ArrayId RandomExpressions::pick_array(const std::function<bool(const Array&)>& g
 }
 
 bool RandomExpressions::fit(AxisId from, AxisId to) {
-    Axis& f = d_.axes[static_cast<std::size_t>(from)];
-    Axis& t = d_.axes[static_cast<std::size_t>(to)];
+    Axis& f = d_.axes[from];
+    Axis& t = d_.axes[to];
     if (from == to || (f.size && *f.size == Size(axis_symbol(to)))) return true;
     if (t.size) {
         const auto rest = (*t.size - axis_symbol(from)).as_constant();

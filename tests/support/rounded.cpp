@@ -12,7 +12,7 @@ namespace {
 class KernelRounding {
 public:
     explicit KernelRounding(const TileKernel& kernel)
-        : kinds_([&kernel](ArrayId v) { return kernel.variables[static_cast<std::size_t>(v)].memory_type; }) {}
+        : kinds_([&kernel](ArrayId read) { return kernel.variables[as_variable(read)].memory_type; }) {}
 
     std::vector<TileStatement> body(const std::vector<TileStatement>& statements) {
         std::vector<TileStatement> out;

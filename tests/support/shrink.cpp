@@ -89,7 +89,7 @@ Diagram cleaned(const Diagram& d) {
 Diagram without_axis(Diagram d, AxisId dropped) {
     const std::string name = d.axis(dropped).name;
     std::vector<std::vector<std::size_t>> kept(d.arrays.size());  // dimensions that stay
-    for (std::size_t i = 0; i < d.arrays.size(); ++i) {
+    for (const ArrayId i : d.arrays.ids()) {
         std::vector<AxisId> axes;
         for (std::size_t j = 0; j < d.arrays[i].axes.size(); ++j) {
             if (d.arrays[i].axes[j] == dropped) continue;
@@ -119,7 +119,7 @@ Diagram without_axis(Diagram d, AxisId dropped) {
     for (Axis& axis : d.axes) {
         if (axis.size) axis.size = axis.size->substitute(axis_symbol(dropped), Size(1));
     }
-    d.axes[at(dropped)].size = std::nullopt;
+    d.axes[dropped].size = std::nullopt;
     return d;
 }
 
@@ -127,7 +127,7 @@ Diagram without_axis(Diagram d, AxisId dropped) {
 Diagram cut_at(Diagram d, ArrayId id) {
     std::erase_if(d.equations, [&](const Equation& equation) { return equation.target == id; });
     std::erase(d.outputs, id);
-    d.arrays[at(id)].role = ArrayRole::input;
+    d.arrays[id].role = ArrayRole::input;
     d.inputs.push_back(id);
     return d;
 }
@@ -140,21 +140,21 @@ Diagram without_array(Diagram d, ArrayId id) {
         equation.body = replace_reads(
             equation.body, [&](const Read& r) { return r.array == id ? constant(1) : read(r.array, r.indices); });
     }
-    if (d.array(id).role == ArrayRole::output) d.arrays[at(id)].role = ArrayRole::temporary;
+    if (d.array(id).role == ArrayRole::output) d.arrays[id].role = ArrayRole::temporary;
     return d;
 }
 
 Diagram without_output(Diagram d, ArrayId id) {
     std::erase(d.outputs, id);
-    d.arrays[at(id)].role = ArrayRole::temporary;
+    d.arrays[id].role = ArrayRole::temporary;
     return d;
 }
 
 /// What is computed from the array is gone, and so is what has no part in it.
 Diagram only_output(Diagram d, ArrayId id) {
-    for (ArrayId other : d.outputs) d.arrays[at(other)].role = ArrayRole::temporary;
+    for (ArrayId other : d.outputs) d.arrays[other].role = ArrayRole::temporary;
     d.outputs = {id};
-    d.arrays[at(id)].role = ArrayRole::output;
+    d.arrays[id].role = ArrayRole::output;
     return d;
 }
 
@@ -196,7 +196,7 @@ std::vector<Diagram> shrink(const Diagram& diagram) {
     for (std::size_t i = diagram.equations.size(); i-- > 0;) offer(cut_at(diagram, diagram.equations[i].target));
     for (std::size_t i = 0; i < diagram.axes.size(); ++i) offer(without_axis(diagram, AxisId::of(i)));
     for (std::size_t i = 0; i < diagram.arrays.size(); ++i) offer(without_array(diagram, ArrayId::of(i)));
-    for (std::size_t i = 0; i < diagram.arrays.size(); ++i) {
+    for (const ArrayId i : diagram.arrays.ids()) {
         Diagram edited = diagram;
         edited.arrays[i].type = DType::f32;
         offer(edited);

@@ -20,7 +20,7 @@ inline TileSizes tile_sizes(const Derived& derived, const Kernel& kernel, const 
     TileSizes sizes{std::vector<std::int64_t>(extents.size()), std::vector<std::int64_t>(extents.size())};
     const auto set = [&](AxisId axis, const NamedSizes& named, std::vector<std::int64_t>& out) {
         const auto found = named.find(derived.diagram.axis(axis).name);
-        if (found != named.end()) out[at(axis)] = std::min(found->second, extents[at(axis)]);
+        if (found != named.end()) out[axis] = std::min(found->second, extents[axis]);
     };
     for (const AxisId axis : kernel.group_axes) set(axis, group, sizes.group);
     for (const Stage& stage : kernel.stages)

@@ -221,10 +221,8 @@ TEST(Syntax, CanonicalOrderIsReachedFromAnyOther) {
     const auto last = ArrayId::of(d.arrays.size() - 1);
     const auto array = [&](ArrayId id) { return id == 0 ? last : id == last ? ArrayId(0) : id; };
     const auto axis = [&](AxisId id) { return id == 0 ? AxisId(2) : id == 2 ? AxisId(0) : id; };
-    for (std::size_t i = 0; i < d.arrays.size(); ++i)
-        shuffled.arrays[static_cast<std::size_t>(array(ArrayId::of(i)))] = d.arrays[i];
-    for (std::size_t i = 0; i < d.axes.size(); ++i)
-        shuffled.axes[static_cast<std::size_t>(axis(AxisId::of(i)))] = d.axes[i];
+    for (const ArrayId i : d.arrays.ids()) shuffled.arrays[array(i)] = d.arrays[i];
+    for (const AxisId i : d.axes.ids()) shuffled.axes[axis(i)] = d.axes[i];
     for (Axis& a : shuffled.axes)
         if (a.size) a.size = a.size->renamed([&](Symbol s) { return axis_symbol(axis(s.axis())); });
     for (Array& a : shuffled.arrays) std::transform(a.axes.begin(), a.axes.end(), a.axes.begin(), axis);

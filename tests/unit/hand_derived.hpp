@@ -162,8 +162,7 @@ inline Derived softmax(DType type = DType::f32, bool stores_exponentials = false
 /// Extents by axis name, in the order of the diagram's axes.
 inline Extents extents(const Derived& derived, const std::vector<std::pair<std::string, std::int64_t>>& sizes) {
     Extents out(derived.diagram.axes.size(), 1);
-    for (const auto& [name, size] : sizes)
-        out[static_cast<std::size_t>(derived.diagram.find_axis(name).value())] = size;
+    for (const auto& [name, size] : sizes) out[derived.diagram.find_axis(name).value()] = size;
     return out;
 }
 

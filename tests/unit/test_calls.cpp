@@ -39,12 +39,11 @@ void expect_same(const std::string& a, const std::string& b) {
     ASSERT_EQ(x.diagram.inputs.size(), y.diagram.inputs.size());
     ASSERT_EQ(x.diagram.outputs.size(), y.diagram.outputs.size());
     for (std::size_t i = 0; i < x.diagram.inputs.size(); ++i) {
-        ASSERT_EQ(x.values[static_cast<std::size_t>(x.diagram.inputs[i])],
-                  y.values[static_cast<std::size_t>(y.diagram.inputs[i])]);
+        ASSERT_EQ(x.values[x.diagram.inputs[i]], y.values[y.diagram.inputs[i]]);
     }
     for (std::size_t i = 0; i < x.diagram.outputs.size(); ++i) {
-        const auto& p = x.values[static_cast<std::size_t>(x.diagram.outputs[i])];
-        const auto& q = y.values[static_cast<std::size_t>(y.diagram.outputs[i])];
+        const auto& p = x.values[x.diagram.outputs[i]];
+        const auto& q = y.values[y.diagram.outputs[i]];
         ASSERT_EQ(p.size(), q.size());
         ASSERT_FALSE(p.empty());
         for (std::size_t k = 0; k < p.size(); ++k) ASSERT_NEAR(p[k], q[k], 1e-12 * (1 + std::abs(q[k]))) << k;

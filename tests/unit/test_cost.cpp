@@ -162,8 +162,8 @@ TEST(ExactCosts, AreSymbolicCostsWhereSizesDivide) {
         const Kernel& kernel = m.kernels[0];
         Extents e(m.diagram.axes.size());
         NamedSizes group, stream;
-        for (std::size_t i = 0; i < e.size(); ++i) e[i] = 12 * static_cast<std::int64_t>(i + 1);
-        if (const auto n = m.diagram.find_axis("n")) e[static_cast<std::size_t>(*n)] = 1000;
+        for (const AxisId i : e.ids()) e[i] = 12 * (i + 1);
+        if (const auto n = m.diagram.find_axis("n")) e[*n] = 1000;
         for (const AxisId axis : default_grouped(kernel)) group[m.diagram.axis(axis).name] = 4;
         for (const AxisId axis : cost_of(m).streamed) stream[m.diagram.axis(axis).name] = 3;
         const auto value = [&](Symbol symbol) -> std::optional<double> {
@@ -204,17 +204,15 @@ TEST(ExactCosts, AreWhatTheInterpreterCounts) {
         Extents e(m.diagram.axes.size());
         for (std::int64_t& n : e) n = from(1, 13);
         if (const auto n = m.diagram.find_axis("n"))
-            e[static_cast<std::size_t>(*n)] = 2 * (e[static_cast<std::size_t>(*m.diagram.find_axis("i"))] - 1) +
-                                              e[static_cast<std::size_t>(*m.diagram.find_axis("w"))];
+            e[*n] = 2 * (e[*m.diagram.find_axis("i")] - 1) + e[*m.diagram.find_axis("w")];
         NamedSizes group, stream;
         for (const AxisId axis : kernel.group_axes)
-            if (random() % 3 != 0) group[m.diagram.axis(axis).name] = from(1, e[at(axis)] + 1);
+            if (random() % 3 != 0) group[m.diagram.axis(axis).name] = from(1, e[axis] + 1);
         for (const AxisId axis : cost_of(m).streamed)
-            if (random() % 4 != 0) stream[m.diagram.axis(axis).name] = from(1, e[at(axis)]);
+            if (random() % 4 != 0) stream[m.diagram.axis(axis).name] = from(1, e[axis]);
         Values values(m.diagram.arrays.size());
         for (const ArrayId input : m.diagram.inputs)
-            values[static_cast<std::size_t>(input)] = std::vector<double>(
-                static_cast<std::size_t>(count_values(m.diagram, input, e)), 0.5);
+            values[input] = std::vector<double>(static_cast<std::size_t>(count_values(m.diagram, input, e)), 0.5);
         const Counts counted = interpret(program_with(m, e, group, stream), values).at(0);
         ASSERT_EQ(counted, exact_costs(m, kernel, e, tile_sizes(m, kernel, e, group, stream)))
             << kernel.name << " case " << i;
@@ -265,8 +263,7 @@ TEST(CostReport, SaysItInThePapersLetters) {
     EXPECT_FALSE(cost_json(m)["kernels"][0].contains("numbers"));
     EXPECT_FALSE(cost_json(m)["kernels"][0].contains("tied"));
 
-    for (const char* axis : {"k", "d"})
-        m.diagram.axes[static_cast<std::size_t>(m.diagram.find_axis(axis).value())].size = Size(64);
+    for (const char* axis : {"k", "d"}) m.diagram.axes[m.diagram.find_axis(axis).value()].size = Size(64);
     EXPECT_THAT(cost_text(m), HasSubstr("with k = d"));
     EXPECT_EQ(cost_json(m)["kernels"][0]["tied"]["optimum"]["closed"], true);
 

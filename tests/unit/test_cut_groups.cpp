@@ -249,9 +249,7 @@ TEST(Settles, FreeATileOfTheGroupBeforeTheLastProducts) {
     }
 }
 
-std::string name_of(const TileKernel& tiles, VariableId id) {
-    return tiles.variables[static_cast<std::size_t>(id)].name;
-}
+std::string name_of(const TileKernel& tiles, VariableId id) { return tiles.variables[id].name; }
 
 // The merge of a softmax's states refers both parts to the larger maximum.
 TEST(CutGroups, AreMergedByTheFold) {
@@ -267,7 +265,7 @@ TEST(CutGroups, AreMergedByTheFold) {
         };
         return fmt::format("{} = {} of {}", name(merge.state), napkin::name(merge.op),
                            to_string(merge.given, {[&](AxisId a) { return diagram.axis(a).name; },
-                                                   [&](ArrayId read) { return name(VariableId::of(read.place())); }}));
+                                                   [&](ArrayId read) { return name(as_variable(read)); }}));
     };
     EXPECT_EQ(text(tiles.merges[0]), "P_M = max of P_M_of_part[h, q]");
     EXPECT_EQ(

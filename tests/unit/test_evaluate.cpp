@@ -27,7 +27,7 @@ TEST(Evaluate, MatrixProduct) {
     const ArrayId x = b.input("X", {i, k}), y = b.input("Y", {k, j});
     const ArrayId z = b.reduce("Z", {i, j}, ReduceOp::sum, {k}, b.self(x) * b.self(y));
     const Values v = run(b.d, {{1, 2, 3, 4, 5, 6}, {1, 0, 0, 1, 1, 1}, {}});
-    EXPECT_EQ(v[static_cast<std::size_t>(z)], (std::vector<double>{4, 5, 10, 11}));
+    EXPECT_EQ(v[z], (std::vector<double>{4, 5, 10, 11}));
 }
 
 TEST(Evaluate, EveryReductionOverOneAndTwoAxes) {
@@ -44,8 +44,8 @@ TEST(Evaluate, EveryReductionOverOneAndTwoAxes) {
                                          : op == ReduceOp::prod ? std::vector<double>{-1, 1, 4, 6, 4, 1}
                                                                 : std::vector<double>{-1, 0, 4, 6, 4, 1};
         const Values v = run(b.d, {data, {}, {}});
-        EXPECT_EQ(v[static_cast<std::size_t>(r)], rows) << name(op);
-        EXPECT_EQ(v[static_cast<std::size_t>(s)], std::vector<double>{all}) << name(op);
+        EXPECT_EQ(v[r], rows) << name(op);
+        EXPECT_EQ(v[s], std::vector<double>{all}) << name(op);
     }
 }
 
@@ -58,10 +58,10 @@ TEST(Evaluate, RowsLongerThanOneBlock) {
     std::vector<double> data(3000);
     for (std::size_t k = 0; k < data.size(); ++k) data[k] = static_cast<double>(k);
     const Values v = run(b.d, {data, {}, {}});
-    EXPECT_EQ(v[static_cast<std::size_t>(m)][2345], 2 * 2345 + 345);
+    EXPECT_EQ(v[m][2345], 2 * 2345 + 345);
     double sum = 0;
     for (int k = 1000; k < 2000; ++k) sum += 2 * k + (k - 1000);
-    EXPECT_EQ(v[static_cast<std::size_t>(s)][1], sum);
+    EXPECT_EQ(v[s][1], sum);
 }
 
 TEST(Evaluate, SelectDropsTheSideNotTaken) {
@@ -73,8 +73,8 @@ TEST(Evaluate, SelectDropsTheSideNotTaken) {
     const ArrayId z = b.reduce("z", {q}, ReduceOp::sum, {x}, select(causal, b.self(s), constant(0)));
     const double nan = std::numeric_limits<double>::quiet_NaN();
     const Values v = run(b.d, {{1, nan, nan, 2, 3, nan, 4, 5, 6}, {}, {}});
-    EXPECT_EQ(v[static_cast<std::size_t>(m)], (std::vector<double>{1, -inf, -inf, 2, 3, -inf, 4, 5, 6}));
-    EXPECT_EQ(v[static_cast<std::size_t>(z)], (std::vector<double>{1, 5, 15}));
+    EXPECT_EQ(v[m], (std::vector<double>{1, -inf, -inf, 2, 3, -inf, 4, 5, 6}));
+    EXPECT_EQ(v[z], (std::vector<double>{1, 5, 15}));
 }
 
 TEST(Evaluate, NaNStaysInMaximaAndMinima) {
@@ -88,8 +88,8 @@ TEST(Evaluate, NaNStaysInMaximaAndMinima) {
         std::vector<double> data(20, 1.0);
         data[place] = nan;
         const Values v = run(b.d, {data, {}, {}});
-        EXPECT_TRUE(std::isnan(v[static_cast<std::size_t>(high)][0])) << place;
-        EXPECT_TRUE(std::isnan(v[static_cast<std::size_t>(low)][0])) << place;
+        EXPECT_TRUE(std::isnan(v[high][0])) << place;
+        EXPECT_TRUE(std::isnan(v[low][0])) << place;
     }
 }
 
@@ -103,9 +103,9 @@ TEST(Evaluate, AffineReadsSizesAndIndices) {
     const ArrayId z = b.map("Z", {i}, axis_index(i) * constant(10) + axis_size(n));
     const ArrayId reversed = b.map("R", {n}, read(x, {Affine{{{n, -1}}, 5}}));
     const Values v = run(b.d, {{1, 2, 3, 4, 5, 6}, {}, {}, {}});
-    EXPECT_EQ(v[static_cast<std::size_t>(y)], (std::vector<double>{3, 7, 11}));
-    EXPECT_EQ(v[static_cast<std::size_t>(z)], (std::vector<double>{6, 16, 26}));
-    EXPECT_EQ(v[static_cast<std::size_t>(reversed)], (std::vector<double>{6, 5, 4, 3, 2, 1}));
+    EXPECT_EQ(v[y], (std::vector<double>{3, 7, 11}));
+    EXPECT_EQ(v[z], (std::vector<double>{6, 16, 26}));
+    EXPECT_EQ(v[reversed], (std::vector<double>{6, 5, 4, 3, 2, 1}));
 }
 
 TEST(Evaluate, ScalarsAreArraysOfNoAxis) {
@@ -115,7 +115,7 @@ TEST(Evaluate, ScalarsAreArraysOfNoAxis) {
     const ArrayId u = b.map("u", {}, b.self(t) * constant(3));
     const ArrayId y = b.map("Y", {i}, b.self(x) / b.self(u));
     const Values v = run(b.d, {{2}, {6, 12}, {}, {}});
-    EXPECT_EQ(v[static_cast<std::size_t>(y)], (std::vector<double>{1, 2}));
+    EXPECT_EQ(v[y], (std::vector<double>{1, 2}));
 }
 
 TEST(Evaluate, StoredPrecisionRoundsEveryResultOnce) {
@@ -125,11 +125,11 @@ TEST(Evaluate, StoredPrecisionRoundsEveryResultOnce) {
     const ArrayId s = b.reduce("s", {}, ReduceOp::sum, {i}, b.self(x), DType::f16);
     const ArrayId third = b.map("t", {}, b.self(s) / constant(3), DType::bf16);
     const Values exact = run(b.d, {std::vector<double>(4096, 1.0), {}, {}});
-    EXPECT_EQ(exact[static_cast<std::size_t>(s)][0], 4096);
-    EXPECT_EQ(exact[static_cast<std::size_t>(third)][0], 4096.0 / 3);
+    EXPECT_EQ(exact[s][0], 4096);
+    EXPECT_EQ(exact[third][0], 4096.0 / 3);
     const Values stored = run(b.d, {std::vector<double>(4096, 1.0), {}, {}}, Precision::stored);
-    EXPECT_EQ(stored[static_cast<std::size_t>(s)][0], 4096);  // a sum in f16 itself would stop at 2048
-    EXPECT_EQ(stored[static_cast<std::size_t>(third)][0], round_to(DType::bf16, 4096.0 / 3));
+    EXPECT_EQ(stored[s][0], 4096);  // a sum in f16 itself would stop at 2048
+    EXPECT_EQ(stored[third][0], round_to(DType::bf16, 4096.0 / 3));
 }
 
 TEST(Evaluate, StoredPrecisionComputesInFloatUnlessAnArrayIsDouble) {
@@ -138,7 +138,7 @@ TEST(Evaluate, StoredPrecisionComputesInFloatUnlessAnArrayIsDouble) {
         const ArrayId x = b.input("x", {}, type);
         const ArrayId y = b.map("y", {}, (b.self(x) + constant(1)) - constant(1), type);
         const Values v = run(b.d, {{0x1p-30}, {}}, Precision::stored);
-        EXPECT_EQ(v[static_cast<std::size_t>(y)][0], type == DType::f32 ? 0 : 0x1p-30);
+        EXPECT_EQ(v[y][0], type == DType::f32 ? 0 : 0x1p-30);
     }
 }
 
@@ -150,12 +150,12 @@ TEST(Evaluate, CastsRoundInStoredPrecisionAndIntegersAlways) {
     const ArrayId w = b.map("w", {}, b.self(x), DType::i32);
     const double value = 2.7109375 + 0x1p-20;
     const Values exact = run(b.d, {{value}, {}, {}, {}});
-    EXPECT_EQ(exact[static_cast<std::size_t>(y)][0], value);
-    EXPECT_EQ(exact[static_cast<std::size_t>(z)][0], 2);
-    EXPECT_EQ(exact[static_cast<std::size_t>(w)][0], 2);
+    EXPECT_EQ(exact[y][0], value);
+    EXPECT_EQ(exact[z][0], 2);
+    EXPECT_EQ(exact[w][0], 2);
     const Values stored = run(b.d, {{value}, {}, {}, {}}, Precision::stored);
-    EXPECT_EQ(stored[static_cast<std::size_t>(y)][0], round_to(DType::bf16, value));
-    EXPECT_EQ(stored[static_cast<std::size_t>(z)][0], 2);
+    EXPECT_EQ(stored[y][0], round_to(DType::bf16, value));
+    EXPECT_EQ(stored[z][0], 2);
 }
 
 TEST(Evaluate, OnePointAgreesWithTheWhole) {
@@ -171,8 +171,7 @@ TEST(Evaluate, OnePointAgreesWithTheWhole) {
     Kinds kinds = kinds_of(b.d);
     for (std::int64_t i = 0; i < 5; ++i) {
         for (std::int64_t j = 0; j < 300; ++j) {
-            EXPECT_EQ(v[static_cast<std::size_t>(z)][static_cast<std::size_t>(i * 300 + j)],
-                      evaluate_at(body, kinds, b.d, extents, v, {i, j}).as_real());
+            EXPECT_EQ(v[z][i * 300 + j], evaluate_at(body, kinds, b.d, extents, v, {i, j}).as_real());
         }
     }
 }

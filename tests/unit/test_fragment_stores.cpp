@@ -99,8 +99,8 @@ int boxes_of(const std::string& text, const std::string& more = "") {
     const auto plan = planned(text, "tensor m\nwarps 4\ngroup m = 64\n" + more);
     if (!plan) throw std::runtime_error(render(plan.errors()));
     const ScheduledKernel& k = plan->kernels.at(0).scheduled;
-    for (std::size_t v = 0; v < k.layouts.size(); ++v)
-        if (k.kernel->variables[v].name == "C") return k.place(VariableId::of(v)).boxes;
+    for (const VariableId v : k.layouts.ids())
+        if (k.kernel->variables[v].name == "C") return k.place(v).boxes;
     throw std::out_of_range("C");
 }
 

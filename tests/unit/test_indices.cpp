@@ -71,9 +71,9 @@ TEST(Index, ValuesAreThoseOfTheExpressionAndLieInTheInterval) {
 TEST(Index, NumbersInPlaceOfSizesMakeWhatTheyCanAffine) {
     const Index half = Index::of(binary(BinaryOp::add, axis_index(0), binary(BinaryOp::div, axis_size(1), number(2))));
     EXPECT_FALSE(half.affine());
-    EXPECT_EQ(with_sizes(half, {4, 10}), Index(Affine{{{0, 1}}, 5}));
+    EXPECT_EQ(with_sizes(half, {4, 10}), Index(Affine{{{AxisId(0), 1}}, 5}));
     const Index flat = Index::of(binary(BinaryOp::mul, axis_index(0), axis_size(1)));
-    EXPECT_EQ(with_sizes(flat, {4, 10}), Index(Affine{{{0, 10}}, 0}));
+    EXPECT_EQ(with_sizes(flat, {4, 10}), Index(Affine{{{AxisId(0), 10}}, 0}));
 }
 
 TEST(Index, SubstitutionReachesIntoElements) {
@@ -149,7 +149,7 @@ TEST(CheckIndices, NamesTheValueThatLeadsOutside) {
     const Extents extents = *bind_sizes(d);
     Values values(d.arrays.size());
     const auto check = [&](std::vector<std::int64_t> indices) {
-        values[static_cast<std::size_t>(*d.find_array("i"))] = Column(std::move(indices));
+        values[*d.find_array("i")] = Column(std::move(indices));
         const auto found = check_indices(d, extents, values);
         return found ? found->message : "";
     };
@@ -163,9 +163,9 @@ TEST(CheckIndices, WhatAConditionKeepsOutMayLeadOutside) {
         "f(T[v], i[t]: i32) -> Y[t]\n    Y[t] = where(i[t] >= 0, T[i[t]], 0)\nsizes v = 5, t = 3\n");
     const Extents extents = *bind_sizes(d);
     Values values(d.arrays.size());
-    values[static_cast<std::size_t>(*d.find_array("i"))] = Column(std::vector<std::int64_t>{0, -1, 2});
+    values[*d.find_array("i")] = Column(std::vector<std::int64_t>{0, -1, 2});
     EXPECT_FALSE(check_indices(d, extents, values));
-    values[static_cast<std::size_t>(*d.find_array("i"))] = Column(std::vector<std::int64_t>{0, -1, 7});
+    values[*d.find_array("i")] = Column(std::vector<std::int64_t>{0, -1, 7});
     EXPECT_TRUE(check_indices(d, extents, values));
 }
 
@@ -174,8 +174,8 @@ TEST(CheckIndices, AnIndexThatIsReadByAnotherLeadsInsideToo) {
         "f(X[n], a[m]: i32, b[t]: i32) -> Y[t]\n    Y[t] = X[a[b[t]]]\nsizes n = 9, m = 3, t = 2\n");
     Values values(d.arrays.size());
     const auto found = [&](std::vector<std::int64_t> a, std::vector<std::int64_t> b) {
-        values[static_cast<std::size_t>(*d.find_array("a"))] = Column(std::move(a));
-        values[static_cast<std::size_t>(*d.find_array("b"))] = Column(std::move(b));
+        values[*d.find_array("a")] = Column(std::move(a));
+        values[*d.find_array("b")] = Column(std::move(b));
         const auto wrong = check_indices(d, *bind_sizes(d), values);
         return wrong ? wrong->message : "";
     };
@@ -193,9 +193,9 @@ TEST(CheckIndices, ComputedOnesAreLookedAtOnceTheyAreKnown) {
     const Extents extents = *bind_sizes(d);
     const auto id = [&](const char* name) { return *d.find_array(name); };
     Values values(d.arrays.size());
-    values[static_cast<std::size_t>(id("X"))] = Column{0, 1, 0, 7, 1, 0};
-    values[static_cast<std::size_t>(id("K"))] = Column(std::vector<std::int64_t>{0, 2, 3});
-    values[static_cast<std::size_t>(id("V"))] = Column{10, 11};
+    values[id("X")] = Column{0, 1, 0, 7, 1, 0};
+    values[id("K")] = Column(std::vector<std::int64_t>{0, 2, 3});
+    values[id("V")] = Column{10, 11};
     EXPECT_FALSE(check_indices(d, extents, values));
     evaluate(d, extents, values);
     const auto found = check_indices(d, extents, values);
@@ -204,8 +204,8 @@ TEST(CheckIndices, ComputedOnesAreLookedAtOnceTheyAreKnown) {
     EXPECT_EQ(found->hint, "a condition keeps such reads out: where(J[a] >= 0, V[J[a]], 0)");
     EXPECT_FALSE(check_indices(d, extents, values, {id("I")}));
     EXPECT_TRUE(check_indices(d, extents, values, {id("J")}));
-    EXPECT_EQ(values[static_cast<std::size_t>(id("Y"))][0], 11);
-    EXPECT_TRUE(std::isnan(values[static_cast<std::size_t>(id("Y"))][1])) << "what is not there has no value";
+    EXPECT_EQ(values[id("Y")][0], 11);
+    EXPECT_TRUE(std::isnan(values[id("Y")][1])) << "what is not there has no value";
 }
 
 TEST(CheckIndices, RandomInputsLeadInside) {

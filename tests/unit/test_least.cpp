@@ -40,8 +40,8 @@ double brute_force(const Found& f, double memory) {
         for (sizes[1] = 1; sizes[1] <= sized.extent(1) && sized.memory(sizes) <= memory; ++sizes[1])
             if (const double moved = sized.transfers(sizes); moved < fewest) fewest = moved, best = sizes;
     TileSizes tiles{std::vector<std::int64_t>(f.extents.size(), 0), std::vector<std::int64_t>(f.extents.size(), 0)};
-    for (std::size_t i = 0; i < 2; ++i) tiles.group[at(cost.grouped[i])] = best.at(i);
-    for (const AxisId axis : cost.streamed) tiles.stream[at(axis)] = 1;
+    for (std::size_t i = 0; i < 2; ++i) tiles.group[cost.grouped[i]] = best.at(i);
+    for (const AxisId axis : cost.streamed) tiles.stream[axis] = 1;
     const Counts counted = exact_costs(f.least.form, f.least.form.kernels.back(), f.extents, tiles);
     EXPECT_DOUBLE_EQ(static_cast<double>(counted.transfers()), fewest);
     return fewest;

@@ -43,7 +43,7 @@ double element(const gpu::ColumnMatrix& matrix, const std::vector<double>& value
 }
 
 std::vector<double> numbers(const Values& values, ArrayId array) {
-    const Column& column = values[static_cast<std::size_t>(array)];
+    const Column& column = values[array];
     return {column.begin(), column.end()};
 }
 

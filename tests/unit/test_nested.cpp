@@ -44,8 +44,7 @@ std::vector<Counts> counts(const Example& e, const std::vector<Level>& levels) {
     EXPECT_EQ(counted.at(0), model);
     evaluate(e.derived.diagram, e.extents, expected);
     for (const ArrayId id : e.derived.diagram.outputs)
-        for (std::size_t i = 0; i < expected[static_cast<std::size_t>(id)].size(); ++i)
-            EXPECT_NEAR(expected[static_cast<std::size_t>(id)][i], values[static_cast<std::size_t>(id)][i], 1e-9) << i;
+        for (std::size_t i = 0; i < expected[id].size(); ++i) EXPECT_NEAR(expected[id][i], values[id][i], 1e-9) << i;
     return model;
 }
 

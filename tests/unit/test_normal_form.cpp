@@ -37,8 +37,8 @@ double error_of_steps(const Derived& d) {
         have.resize(form.diagram.arrays.size());
         evaluate(form, extents, cut, have);
         for (const ArrayId id : d.source.outputs)
-            for (std::size_t i = 0; i < want[static_cast<std::size_t>(id)].size(); ++i) {
-                const double x = want[static_cast<std::size_t>(id)][i], y = have[static_cast<std::size_t>(id)][i];
+            for (std::size_t i = 0; i < want[id].size(); ++i) {
+                const double x = want[id][i], y = have[id][i];
                 worst = std::max(worst, x == y ? 0 : std::abs(x - y) / std::max(1.0, std::abs(x)));
             }
         if (replay.done()) return worst;

@@ -71,24 +71,24 @@ TEST(Number, EvaluationIsExactInBothWidths) {
     const AxisId i = b.axis("i", 3);
     const ArrayId x = b.input("X", {i}, DType::i32), y = b.input("Y", {i}, DType::i64);
     const ArrayId next = b.map("A", {i}, binary(BinaryOp::add, b.self(x), constant(1)));
-    b.d.arrays[static_cast<std::size_t>(next)].type = DType::i32;
+    b.d.arrays[next].type = DType::i32;
     const ArrayId wide = b.map("B", {i}, binary(BinaryOp::add, b.self(x), b.self(y)));
-    b.d.arrays[static_cast<std::size_t>(wide)].type = DType::i64;
+    b.d.arrays[wide].type = DType::i64;
     const ArrayId same = b.map("C", {i}, binary(BinaryOp::eq, b.self(y), whole_constant(9007199254740993)));
     const ArrayId total = b.reduce("D", {}, ReduceOp::sum, {i}, b.self(y));
-    b.d.arrays[static_cast<std::size_t>(total)].type = DType::i64;
+    b.d.arrays[total].type = DType::i64;
     const ArrayId least = b.reduce("E", {}, ReduceOp::min, {i}, b.self(x));
-    b.d.arrays[static_cast<std::size_t>(least)].type = DType::i32;
+    b.d.arrays[least].type = DType::i32;
     Values values(b.d.arrays.size());
-    values[static_cast<std::size_t>(x)] = {16777217, 2147483647, -5};
-    values[static_cast<std::size_t>(y)] = std::vector<std::int64_t>{9007199254740992, 9007199254740993, 1};
+    values[x] = {16777217, 2147483647, -5};
+    values[y] = std::vector<std::int64_t>{9007199254740992, 9007199254740993, 1};
     for (const Precision precision : {Precision::exact, Precision::stored}) {
         evaluate(b.d, bind_sizes(b.d).value(), values, precision);
-        const auto cells = [&](ArrayId id) { return values[static_cast<std::size_t>(id)].wholes(); };
+        const auto cells = [&](ArrayId id) { return values[id].wholes(); };
         using Whole = std::vector<std::int64_t>;
         EXPECT_EQ(cells(next), (Whole{16777218, least32, -4}));
         EXPECT_EQ(cells(wide), (Whole{9007199271518209, 9007201402224640, -4}));
-        EXPECT_EQ(values[static_cast<std::size_t>(same)], (Column{0, 1, 0}));
+        EXPECT_EQ(values[same], (Column{0, 1, 0}));
         EXPECT_EQ(cells(total), (Whole{18014398509481986}));
         EXPECT_EQ(cells(least), (Whole{-5}));
     }

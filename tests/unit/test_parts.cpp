@@ -76,7 +76,7 @@ TEST(Parts, StatesGoThroughMemoryAndAreMerged) {
     Values values = random_inputs(cut.form->diagram, extents, 1), wanted = random_inputs(e.derived.diagram, e.extents, 1);
     const auto counts = interpret(program, values);
     evaluate(e.derived.diagram, e.extents, wanted);
-    const std::size_t O = static_cast<std::size_t>(e.derived.diagram.outputs[0]);
+    const auto O = e.derived.diagram.outputs[0];
     for (std::size_t i = 0; i < wanted[O].size(); ++i) EXPECT_NEAR(values[O][i], wanted[O][i], 1e-12) << i;
     // Each value of A and V is read as often as without parts; three parts store mu, z and U of every q, which the merge loads.
     EXPECT_EQ(counts[0].loaded, 7 * 11 + 2 * 11 * 3);
@@ -97,7 +97,7 @@ TEST(Parts, AWrongMergeShows) {
     Values values = random_inputs(cut.form->diagram, extents, 1), wanted = random_inputs(e.derived.diagram, e.extents, 1);
     interpret(program_with(*cut.form, extents, {}, {{"x", 2}}), values);
     evaluate(e.derived.diagram, e.extents, wanted);
-    const std::size_t O = static_cast<std::size_t>(e.derived.diagram.outputs[0]);
+    const auto O = e.derived.diagram.outputs[0];
     EXPECT_GT(std::abs(values[O][0] - wanted[O][0]), 1e-6);
 }
 
@@ -276,7 +276,7 @@ TEST(Parts, ScheduledKernelsKeepTheRules) {
     EXPECT_THAT(broken([](KernelSchedule& s) { s.places[0].stages = 2; }),
                 HasSubstr("has 2 stages, and can have 1 alone: a CPU's loads are done when they return"));
     SizedProgram tiles = plan->tiles();
-    tiles.sizes[0].stream[static_cast<std::size_t>(*d.diagram.find_axis("c"))] = 500;
+    tiles.sizes[0].stream[*d.diagram.find_axis("c")] = 500;
     EXPECT_THAT(verify(tiles), ElementsAre(HasSubstr("4 parts of c cannot each have one of 2 chunks")));
 }
 

@@ -156,7 +156,7 @@ KernelPlan plan_of(const Derived& d, const Extents& e, const std::vector<Schedul
 /// Where a variable of the plan's kernel lies.
 Place place_of(const KernelPlan& plan, const std::string& name) {
     const auto& variables = plan.scheduled.kernel->variables;
-    for (std::size_t v = 0; v < variables.size(); ++v)
+    for (const VariableId v : variables.ids())
         if (variables[v].name == name) return plan.schedule().places[v];
     throw std::out_of_range(name);
 }
@@ -186,7 +186,7 @@ void expect_consistent(const Derived& d, const Extents& e, const KernelPlan& pla
     for (const auto* choices : {&plan.schedule().group, &plan.schedule().stream})
         for (const auto& [axis, choice] : *choices) {
             EXPECT_GE(choice.value, 1) << axis;
-            EXPECT_LE(choice.value, e[at(axis)]) << axis;
+            EXPECT_LE(choice.value, e[axis]) << axis;
             EXPECT_NE(choice.reason, "") << axis;
         }
 }
@@ -294,8 +294,8 @@ TEST(Plan, SubloopsHoldOperandsInParts) {
     const KernelPlan& cut = plan->kernels[0];
     EXPECT_THAT(verify(cut.scheduled), testing::IsEmpty());
     EXPECT_THAT(verify(plan->tiles()), testing::IsEmpty());
-    EXPECT_EQ(cut.scheduled.sizes.sub[at(k_axis)], 7);
-    EXPECT_EQ(cut.scheduled.sizes.sub[at(d_axis)], 9);
+    EXPECT_EQ(cut.scheduled.sizes.sub[k_axis], 7);
+    EXPECT_EQ(cut.scheduled.sizes.sub[d_axis], 9);
     const Counts counts = exact_costs(plan->tiles(), 0);
     EXPECT_EQ(cut.memory_values, static_cast<double>(counts.peak_memory));
     EXPECT_EQ(cut.time.transfers, static_cast<double>(counts.transfers()));
@@ -420,7 +420,7 @@ TEST(Plan, LargeResultsGoPastTheCachesAndRowsAreFetchedAhead) {
     // X comes in while exponentials are computed, and not where it would be waited for at once.
     ASSERT_EQ(past.schedule().prefetches.size(), 1U);
     const Prefetch& p = past.schedule().prefetches[0];
-    EXPECT_EQ(past.scheduled.kernel->variables[at(p.variable)].name, "X");
+    EXPECT_EQ(past.scheduled.kernel->variables[p.variable].name, "X");
     EXPECT_EQ(atom_names(*past.scheduled.kernel).at(at(p.atom)), "E");
     EXPECT_EQ(p.ahead.value, 1);
     EXPECT_THAT(p.ahead.reason, HasSubstr("slower without"));
@@ -474,7 +474,7 @@ TEST(Plan, RowsThatSharePagesAreFetchedAhead) {
     ASSERT_EQ(ahead.schedule().prefetches.size(), 1U) << "rows of 1 KB";
     const Prefetch& p = ahead.schedule().prefetches[0];
     EXPECT_EQ(p.fetched, Fetched::blocks);
-    EXPECT_EQ(ahead.scheduled.kernel->variables[at(p.variable)].name, "K");
+    EXPECT_EQ(ahead.scheduled.kernel->variables[p.variable].name, "K");
     EXPECT_THAT(p.ahead.reason, HasSubstr("slower without"));
     EXPECT_THAT(apart.schedule().prefetches, testing::IsEmpty()) << "rows of 4 KB";
     EXPECT_GT(without.time.seconds, ahead.time.seconds);

@@ -24,7 +24,7 @@ Sized sized(const std::string& text) {
 
 std::vector<double> values_of(Probe probe, const std::string& type = "f32") {
     const Sized s = sized("f(X[a, t]: " + type + ") -> Y[a]\n    Y[a] = sum(t) X[a, t]\nsizes a = 3, t = 20\n");
-    return probe_inputs(s.diagram, s.extents, probe, 7)[static_cast<std::size_t>(s.diagram.inputs[0])].to_doubles();
+    return probe_inputs(s.diagram, s.extents, probe, 7)[s.diagram.inputs[0]].to_doubles();
 }
 
 std::ptrdiff_t count_if(const std::vector<double>& values, bool (*good)(double)) {
@@ -60,7 +60,7 @@ TEST(Probe, stays_finite_in_small_types) {
 
 TEST(Probe, leaves_integers_small_and_repeats_itself) {
     const Sized s = sized("f(I[t]: i32) -> Y\n    Y = sum(t) I[t]\nsizes t = 50\n");
-    const auto id = static_cast<std::size_t>(s.diagram.inputs[0]);
+    const auto id = s.diagram.inputs[0];
     for (const Probe probe : all_probes) {
         const auto values = probe_inputs(s.diagram, s.extents, probe, 1)[id];
         for (const double x : values) EXPECT_LE(std::abs(x), 4) << name(probe);

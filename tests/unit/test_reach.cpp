@@ -23,8 +23,7 @@ public:
         : diagram_(parse_diagram(std::make_shared<const Source>(Source{"<test>", text})).value()),
           extents_(bind_sizes(diagram_).value()) {
         Values values(diagram_.arrays.size());
-        for (std::size_t i = 0; i < inputs.size(); ++i)
-            values[static_cast<std::size_t>(diagram_.inputs[i])] = inputs[i];
+        for (std::size_t i = 0; i < inputs.size(); ++i) values[diagram_.inputs[i]] = inputs[i];
         bounds_ = evaluate_bounded(diagram_, extents_, values, plain_execution(diagram_, extents_));
     }
     [[nodiscard]] Judgement judged(const std::vector<double>& made) const {

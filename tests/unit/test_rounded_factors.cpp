@@ -50,8 +50,8 @@ const std::string on_the_unit = "tensor q\nwarps 4\ngroup q = 64\nstream x = 64\
 using Change = std::function<void(std::vector<TileStatement>&, const TileKernel&)>;
 
 VariableId variable_named(const TileKernel& kernel, const std::string& name) {
-    for (std::size_t v = 0; v < kernel.variables.size(); ++v)
-        if (kernel.variables[v].name == name) return VariableId::of(v);
+    for (const VariableId v : kernel.variables.ids())
+        if (kernel.variables[v].name == name) return v;
     throw std::out_of_range(name);
 }
 

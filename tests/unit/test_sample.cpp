@@ -24,14 +24,12 @@ void expect_same_values(const std::string& text, double max_points, bool thinned
         EXPECT_LT(evaluation_points(sample.diagram, sample.extents), evaluation_points(*diagram, *extents));
     }
     Values part(sample.diagram.arrays.size());
-    for (const ArrayId id : diagram->inputs)
-        part[static_cast<std::size_t>(id)] = take_sample(sample, id, *extents, full[static_cast<std::size_t>(id)]);
+    for (const ArrayId id : diagram->inputs) part[id] = take_sample(sample, id, *extents, full[id]);
     fill_coordinates(sample, part);
     evaluate(*diagram, *extents, full);
     evaluate(sample.diagram, sample.extents, part);
     for (const ArrayId id : diagram->outputs) {
-        EXPECT_EQ(part[static_cast<std::size_t>(id)], take_sample(sample, id, *extents, full[static_cast<std::size_t>(id)]))
-            << text;
+        EXPECT_EQ(part[id], take_sample(sample, id, *extents, full[id])) << text;
     }
 }
 

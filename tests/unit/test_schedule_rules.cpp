@@ -37,8 +37,8 @@ protected:
         return messages.empty() ? "" : messages.front();
     }
     static VariableId variable(const ScheduledKernel& k, const std::string& name) {
-        for (std::size_t v = 0; v < k.kernel->variables.size(); ++v)
-            if (k.kernel->variables[v].name == name) return VariableId::of(v);
+        for (const VariableId v : k.kernel->variables.ids())
+            if (k.kernel->variables[v].name == name) return v;
         throw std::out_of_range(name);
     }
     static Atom& atom(const ScheduledKernel& k, KernelSchedule& s, const std::string& name) {
@@ -113,12 +113,12 @@ TEST_F(ScheduleRules, RunsStandTogetherInOneList) {
 
 TEST_F(ScheduleRules, PlacesAreThoseThatTheirVariablesMayHave) {
     const auto held = [&](const std::string& name, Holding holding) {
-        return broken(k_, [&](KernelSchedule& s) { s.places[at(variable(k_, name))].holding = holding; });
+        return broken(k_, [&](KernelSchedule& s) { s.places[variable(k_, name)].holding = holding; });
     };
     EXPECT_THAT(held("S", Holding::view), HasSubstr("S cannot be read where it lies in memory"));
     EXPECT_THAT(held("Y", Holding::packed), HasSubstr("Y cannot lie in panels one after the other"));
     EXPECT_THAT(held("Y", Holding::panel), HasSubstr("Y does not live within one run"));
-    EXPECT_THAT(broken(k_, [&](KernelSchedule& s) { s.places[at(variable(k_, "K"))].stages = 2; }),
+    EXPECT_THAT(broken(k_, [&](KernelSchedule& s) { s.places[variable(k_, "K")].stages = 2; }),
                 HasSubstr("K has 2 stages"));
 }
 
@@ -132,14 +132,14 @@ TEST_F(ScheduleRules, AResultIsWrittenInPlaceByTheOneStatementThatMakesIt) {
     EXPECT_THAT(k.dense, ElementsAre(true));
     // A tile of it would take the memory of what it is made of: the arena is no smaller then, and any strides are taken.
     KernelSchedule in_tile = k.schedule;
-    in_tile.places[at(y)].holding = Holding::buffer;
+    in_tile.places[y].holding = Holding::buffer;
     const ScheduledKernel copied = scheduled(k.program, 0, k.extents, in_tile, k.unit);
     EXPECT_THAT(verify(copied), IsEmpty());
     EXPECT_GE(copied.arena_values, k.arena_values);
     EXPECT_THAT(copied.dense, ElementsAre(false));
 
     const auto refused = [&](const ScheduledKernel& kernel, const std::string& name) {
-        return broken(kernel, [&](KernelSchedule& s) { s.places[at(variable(kernel, name))].holding = Holding::view; });
+        return broken(kernel, [&](KernelSchedule& s) { s.places[variable(kernel, name)].holding = Holding::view; });
     };
     EXPECT_THAT(refused(k, "E"), HasSubstr("E cannot be read where it lies in memory"));
     EXPECT_THAT(refused(rows(hand::softmax(DType::f32, true)), "E"),
@@ -212,7 +212,7 @@ TEST_F(ScheduleRules, TilesAheadAndStoresPastTheCachesAreForWhatGoesAlongMemory)
     EXPECT_THAT(rows_ahead("Q", "S"), HasSubstr("Q cannot be fetched ahead in S: it is not read where it lies"));
 
     const auto past = [&](const std::string& name) {
-        return broken(k, [&](KernelSchedule& s) { s.places[at(variable(k, name))].non_temporal = true; });
+        return broken(k, [&](KernelSchedule& s) { s.places[variable(k, name)].non_temporal = true; });
     };
     EXPECT_EQ(past("Y"), "");
     EXPECT_THAT(past("X"), HasSubstr("X cannot be written past the caches"));
@@ -222,11 +222,11 @@ TEST_F(ScheduleRules, TilesAheadAndStoresPastTheCachesAreForWhatGoesAlongMemory)
 
 TEST_F(ScheduleRules, WhatLivesAtTheSameTimeLiesApart) {
     ScheduledKernel k = k_;
-    k.layouts[at(variable(k, "Y"))].offset = k.layouts[at(variable(k, "S"))].offset;
+    k.layouts[variable(k, "Y")].offset = k.layouts[variable(k, "S")].offset;
     EXPECT_THAT(verify(k), Not(IsEmpty()));
     EXPECT_THAT(verify(k).front(), HasSubstr("share memory while both live"));
     k = k_;
-    k.layouts[at(variable(k, "Y"))].offset = k.arena_values;
+    k.layouts[variable(k, "Y")].offset = k.arena_values;
     EXPECT_THAT(verify(k).front(), HasSubstr("Y lies outside of the arena"));
 }
 

@@ -137,7 +137,7 @@ TEST(SharedReductions, AreOfABlockAndAcrossLanesAndInABuffer) {
     ASSERT_THAT(shared_in(sums), Not(IsEmpty()));
     const auto& variables = sums.kernel->variables;
     const auto y = std::find_if(variables.begin(), variables.end(), [](const Variable& v) { return v.name == "Y"; });
-    const auto target = static_cast<std::size_t>(y - variables.begin());
+    const auto target = VariableId::of(y - variables.begin());
     EXPECT_EQ(sums.schedule.places.at(target).holding, Holding::buffer);
     EXPECT_THAT(broken(sums, [&](KernelSchedule& s) { s.places[target].holding = Holding::view; }),
                 HasSubstr("is shared by warps, which meet in a buffer, and it is held as view"));
@@ -151,7 +151,7 @@ TEST(StayingTiles, ATileIsLoadedOnceWhereNoLoopCutsIt) {
     const std::string text = cuda::emit({{k}}).text;
     EXPECT_EQ(text.find("copy_in("), text.rfind("copy_in(")) << text;
     // It lives from its load to its last use, so that nothing takes its place.
-    for (std::size_t v = 0; v < k.layouts.size(); ++v)
+    for (const VariableId v : k.layouts.ids())
         if (k.kernel->variables[v].name == "X") {
             ASSERT_EQ(k.layouts[v].lives.size(), 1u);
             EXPECT_EQ(k.layouts[v].lives[0].last, k.steps.back().position);

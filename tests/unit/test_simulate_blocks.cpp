@@ -99,8 +99,8 @@ TEST(CopiesByColumns, HaveRowsOfOddLength) {
     }
     EXPECT_TRUE(found);
     const KernelPlan along = planned_rows(softmax_of_rows, 4096, 1024);
-    for (std::size_t v = 0; v < along.scheduled.layouts.size(); ++v) {
-        if (along.scheduled.variable(VariableId::of(v)).name != "X") continue;
+    for (const VariableId v : along.scheduled.layouts.ids()) {
+        if (along.scheduled.variable(v).name != "X") continue;
         EXPECT_EQ(along.scheduled.layouts[v].strides.at(0) % 4, 0) << "copied 16 bytes at a time";
     }
 }

@@ -92,7 +92,7 @@ TEST(SimulatedCopies, AreSlowerIntoTilesThatLeaveTheFirstCache) {
 
 TEST(SimulatedCopies, LeadThePlanToTilesThatStay) {
     const KernelPlan plan = plan_of(sums("f16"), machine());
-    for (std::size_t v = 0; v < plan.scheduled.kernel->variables.size(); ++v)
+    for (const VariableId v : plan.scheduled.kernel->variables.ids())
         if (plan.scheduled.kernel->variables[v].name == "V") {
             EXPECT_LE(plan.scheduled.layouts[v].count * 4, 48 << 10) << to_string(Plan{"test", {}, {plan}});
         }
@@ -116,7 +116,7 @@ TEST(SimulatedTransfers, TakeLongerInShortRuns) {
     // Left to the plan, whole rows.
     const auto columns = [](const KernelPlan& plan) {
         const ScheduledKernel& k = plan.scheduled;
-        for (std::size_t v = 0; v < k.kernel->variables.size(); ++v)
+        for (const VariableId v : k.kernel->variables.ids())
             if (k.kernel->variables[v].name == "V") return k.layouts[v].count;
         return std::int64_t{0};
     };

@@ -236,8 +236,7 @@ TEST(Steps, ContractionsAddPartsOfTheirColumns) {
         if (!loop) continue;
         TileLoop wrong = **loop;
         for (TileStatement& inner : wrong.body)
-            if (const auto* sum = std::get_if<Compute>(&inner);
-                sum && parts.variables[at(sum->variable)].name == "P_Z_acc")
+            if (const auto* sum = std::get_if<Compute>(&inner); sum && parts.variables[sum->variable].name == "P_Z_acc")
                 inner = std::make_shared<const TileLoop>(TileLoop{d, {}, {inner}, true});
         s = std::make_shared<const TileLoop>(std::move(wrong));
     }
@@ -411,7 +410,7 @@ TEST(Steps, TheModelsSizesKeepTheirDivisors) {
         for (const KernelSteps& k : report->kernels) {
             text += k.schedule;
             for (const auto& [size, multiple] : k.divisors.merged())
-                EXPECT_TRUE(!keeps || size.letter == 0 || size.size % multiple == 0 || size.size == c.extents[at(size.axis)])
+                EXPECT_TRUE(!keeps || size.letter == 0 || size.size % multiple == 0 || size.size == c.extents[size.axis])
                     << name << ", " << k.kernel << ": " << to_string(size, report->axes) << " = " << size.size << ", "
                     << k.divisors.causes(size);
         }
@@ -454,7 +453,7 @@ TEST(Steps, TheAssignedProgramVerifiesPrintsAndParsesBack) {
         std::vector<TileSizes> sizes(program.kernels.size(),
                                      TileSizes{Extents(c.extents.size(), 0), Extents(c.extents.size(), 0), {}});
         for (TileSizes& s : sizes)
-            for (std::size_t a = 0; a < c.extents.size(); ++a) s.stream[a] = std::min<std::int64_t>(c.extents[a], 16);
+            for (const AxisId a : c.extents.ids()) s.stream[a] = std::min<std::int64_t>(c.extents[a], 16);
         const SizedProgram whole = sized(program, c.extents, sizes);
         EXPECT_EQ(verify(whole), std::vector<std::string>{});
         const std::string printed = to_string(whole);
@@ -487,7 +486,7 @@ TEST(Steps, TrialsFindAWrongProgram) {
             std::vector<TileStatement> out = list;
             for (TileStatement& s : out) {
                 if (auto* compute = std::get_if<Compute>(&s); compute && compute->carry && *compute->reduce == ReduceOp::sum)
-                    compute->carry = read(compute->variable, program.kernels[0].variables[at(compute->variable)].dims);
+                    compute->carry = read(compute->variable, program.kernels[0].variables[compute->variable].dims);
                 if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s)) {
                     TileLoop other = **loop;
                     other.body = without(other.body);
@@ -508,15 +507,14 @@ TEST(Steps, SharedPlacesAreLookedAt) {
     const Extents none(c.extents.size(), 0);
     StepContext context{
         c.derived.diagram, c.machine, c.extents, {none, none, none}, {{costed::axis(c, "q"), 128}}, 128};
-    context.sizes.group[at(costed::axis(c, "q"))] = 128, context.sizes.stream[at(costed::axis(c, "x"))] = 64;
+    context.sizes.group[costed::axis(c, "q")] = 128, context.sizes.stream[costed::axis(c, "x")] = 64;
     KernelSteps made;
     made.lives = variable_lives(context, {}, assigned);
     const auto fault = [&] { return told_steps(c.derived, program, 0, {}, context, assigned, made).back().fault; };
     EXPECT_EQ(fault(), "");
     const auto named = [&](const std::string& name) -> VariableLife& {
-        return *std::find_if(made.lives.begin(), made.lives.end(), [&](const VariableLife& l) {
-            return assigned.kernel.variables[at(l.variable)].name == name;
-        });
+        return *std::find_if(made.lives.begin(), made.lives.end(),
+                             [&](const VariableLife& l) { return assigned.kernel.variables[l.variable].name == name; });
     };
     named("delta").slot = named("P_Z_acc").slot;
     EXPECT_EQ(fault(), "P_Z_acc and delta share a place and are alive together");

@@ -77,8 +77,8 @@ struct OnH200 {
     }
     [[nodiscard]] const ScheduledKernel& kernel() const { return plan.kernels.front().scheduled; }
     [[nodiscard]] VariableId variable(const std::string& name) const {
-        for (std::size_t v = 0; v < kernel().layouts.size(); ++v)
-            if (kernel().kernel->variables[v].name == name) return VariableId::of(v);
+        for (const VariableId v : kernel().layouts.ids())
+            if (kernel().kernel->variables[v].name == name) return v;
         throw std::out_of_range(name);
     }
     Diagram diagram;

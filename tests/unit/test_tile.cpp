@@ -20,8 +20,8 @@ Values defined(const Example& e) {
 
 void expect_outputs(const Example& e, const Values& expected, const Values& actual, const std::string& how) {
     for (const ArrayId id : e.derived.diagram.outputs) {
-        const auto& want = expected[static_cast<std::size_t>(id)];
-        const auto& have = actual[static_cast<std::size_t>(id)];
+        const auto& want = expected[id];
+        const auto& have = actual[id];
         ASSERT_EQ(want.size(), have.size()) << how;
         for (std::size_t i = 0; i < want.size(); ++i)
             ASSERT_NEAR(want[i], have[i], 1e-12 * (1 + std::abs(want[i])))
@@ -138,7 +138,7 @@ TEST(Tile, SubloopsCutWhatOneStatementLoads) {
     const auto cut = with_subloops(program.diagram, program.kernels[0], {{variable("U"), d}});
     ASSERT_TRUE(cut.ok()) << render(cut.errors());
     program.kernels[0] = *cut;
-    program.sizes[0].sub[static_cast<std::size_t>(d)] = 2;
+    program.sizes[0].sub[d] = 2;
     EXPECT_THAT(verify(program), IsEmpty());
     EXPECT_THAT(to_string(program), ::testing::HasSubstr("for each part of d (2 at a time):"));
     Values values = random_inputs(e.derived.diagram, e.extents, 1);
@@ -194,7 +194,7 @@ TEST(Tile, AWrongMergeShows) {
     Values values = random_inputs(e.derived.diagram, e.extents, 1);
     evaluate_by_merge(e.derived, e.extents, partition_for(e.derived.diagram, {}, {}), 0.5, values);
     const ArrayId O = e.derived.diagram.outputs[0];
-    EXPECT_GT(std::abs(values[static_cast<std::size_t>(O)][0] - defined(e)[static_cast<std::size_t>(O)][0]), 1e-6);
+    EXPECT_GT(std::abs(values[O][0] - defined(e)[O][0]), 1e-6);
 }
 
 TEST(Tile, AMillionPointsTakeNoTime) { run(matmul(100, 100, 100), {{"a", 32}, {"c", 32}}, {{"b", 32}}); }

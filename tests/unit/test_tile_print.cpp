@@ -43,7 +43,7 @@ void expect_reads_back(const Example& e, const SizedProgram& program) {
     Values values = random_inputs(e.derived.diagram, e.extents, 1), again = values;
     EXPECT_EQ(interpret(program, values), interpret(*parsed, again));
     for (const ArrayId id : e.derived.diagram.outputs) {
-        const auto &one = values[static_cast<std::size_t>(id)], &other = again[static_cast<std::size_t>(id)];
+        const auto &one = values[id], &other = again[id];
         EXPECT_TRUE(one.size() == other.size() &&
                     std::memcmp(one.reals().data(), other.reals().data(), one.size() * sizeof(double)) == 0);  // NaN too
     }

@@ -17,7 +17,7 @@ std::vector<TileStatement>& body(SizedProgram& p) { return kernel(p).body; }
 
 void group(SizedProgram& p, AxisId axis, std::int64_t size) {
     kernel(p).group_axes.push_back(axis);
-    p.sizes[0].group[static_cast<std::size_t>(axis)] = size;
+    p.sizes[0].group[axis] = size;
 }
 
 /// Changes the first loop of the kernel.
@@ -55,8 +55,8 @@ T& get(std::vector<TileStatement>& list, std::size_t n = 0) {
 
 VariableId variable(const SizedProgram& p, const std::string& name) {
     const auto& variables = p.kernels.at(0).variables;
-    for (std::size_t v = 0; v < variables.size(); ++v)
-        if (variables[v].name == name) return VariableId::of(v);
+    for (const VariableId v : variables.ids())
+        if (variables[v].name == name) return v;
     throw std::out_of_range(name);
 }
 
@@ -117,18 +117,16 @@ const Rule rules[] = {
     {"NoSuchVariable", small_matmul, [](P& p) { get<Store>(body(p)).variable = 12; }, "variable 12 does not exist"},
     {"TileLeavesArray", convolution,
      [](P& p) {
-         Index& dim = kernel(p).variables[static_cast<std::size_t>(variable(p, "X"))].dims[0];
+         Index& dim = kernel(p).variables[variable(p, "X")].dims[0];
          dim = *dim.affine() + Affine{{}, 1};
      },
      "X is loaded from index 1 to 12 of n, which has 12"},
     {"ComputedOverOtherAxes", small_matmul,
      [](P& p) {
-         std::swap(kernel(p).variables[static_cast<std::size_t>(variable(p, "C"))].dims[0],
-                   kernel(p).variables[static_cast<std::size_t>(variable(p, "C"))].dims[1]);
+         std::swap(kernel(p).variables[variable(p, "C")].dims[0], kernel(p).variables[variable(p, "C")].dims[1]);
      },
      "dimension 0 of C is not the axis a of its array"},
-    {"InitOfNoState", small_matmul,
-     [](P& p) { kernel(p).variables[static_cast<std::size_t>(variable(p, "C"))].is_state = false; },
+    {"InitOfNoState", small_matmul, [](P& p) { kernel(p).variables[variable(p, "C")].is_state = false; },
      "C is initialised, but is no state"},
     // lifetimes
     {"UsedBeforeDefined", maps, [](P& p) { take<Load>(body(p)); }, "A is read before it is defined"},
@@ -272,7 +270,7 @@ SizedProgram in_parts(std::int64_t size) {
                          std::make_shared<const TileLoop>(TileLoop{loop.axis, {}, {std::move(compute)}, true}));
         axis = loop.axis;
     });
-    program.sizes[0].sub.at(static_cast<std::size_t>(axis)) = size;
+    program.sizes[0].sub.at(axis) = size;
     return program;
 }
 

@@ -54,14 +54,13 @@ void expect_same(const std::string& text, const std::vector<std::vector<std::str
         const auto counts = interpret(program, values);
         for (std::size_t k = 0; k < counts.size(); ++k) EXPECT_EQ(counts[k], exact_costs(program, k));
         for (const ArrayId id : d.diagram.outputs)
-            for (std::size_t i = 0; i < wanted[at(id)].size(); ++i)
-                EXPECT_NEAR(values[at(id)][i], wanted[at(id)][i], 1e-12) << d.diagram.array(id).name << " " << i;
+            for (std::size_t i = 0; i < wanted[id].size(); ++i)
+                EXPECT_NEAR(values[id][i], wanted[id][i], 1e-12) << d.diagram.array(id).name << " " << i;
         // So do its equations.
         Values by_equations = random_inputs(form->form.diagram, form->extents, 1);
         evaluate(form->form.diagram, form->extents, by_equations);
         for (const ArrayId id : d.diagram.outputs)
-            for (std::size_t i = 0; i < wanted[at(id)].size(); ++i)
-                EXPECT_NEAR(by_equations[at(id)][i], wanted[at(id)][i], 1e-12);
+            for (std::size_t i = 0; i < wanted[id].size(); ++i) EXPECT_NEAR(by_equations[id][i], wanted[id][i], 1e-12);
     }
 }
 
@@ -120,7 +119,7 @@ TEST(TiledReduction, IsChosenForTheStatisticsOfAProduct) {
     EXPECT_TRUE(plan->kernels.at(0).scheduled.on_matrix_unit());
     // Beside what is summed in a tile, one rounding for each tile.
     Extents of_one_tile = extents;
-    of_one_tile[at(*diagram.find_axis("n"))] = tile;
+    of_one_tile[*diagram.find_axis("n")] = tile;
     EXPECT_EQ(execution_of(diagram, extents, plan->tiles()).depth.back(),
               execution_of(diagram, of_one_tile, plan->tiles()).depth.back() + 4096 / tile);
 }

@@ -211,7 +211,7 @@ TEST(Deferral, LetsResultsGoOutBesideWhatTheNextGroupComputes) {
     const auto lives = [&](const char* name) {
         const auto& variables = plan->scheduled.kernel->variables;
         const auto v = std::find_if(variables.begin(), variables.end(), [&](const Variable& x) { return x.name == name; });
-        return plan->scheduled.layouts[static_cast<std::size_t>(v - variables.begin())].lives;
+        return plan->scheduled.layouts[VariableId::of(v - variables.begin())].lives;
     };
     for (const char* name : {"E", "Z"}) {
         ASSERT_EQ(lives(name).size(), 1U);

@@ -27,7 +27,7 @@ struct Evaluated {
         diagram = std::move(parsed).value();
         extents = bind_sizes(diagram).value();
         values.resize(diagram.arrays.size());
-        for (std::size_t i = 0; i < inputs.size(); ++i) values[static_cast<std::size_t>(diagram.inputs[i])] = inputs[i];
+        for (std::size_t i = 0; i < inputs.size(); ++i) values[diagram.inputs[i]] = inputs[i];
         bounds = evaluate_bounded(diagram, extents, values, plain_execution(diagram, extents));
     }
     [[nodiscard]] ArrayVerdict judge(const std::vector<double>& made, std::size_t output = 0) const {

@@ -133,7 +133,7 @@ std::string bad_name(const std::string& path) {
 
 std::string sizes_text(const Compilation& compilation) {
     std::string text;
-    for (std::size_t i = 0; i < compilation.extents.size(); ++i) {
+    for (const AxisId i : compilation.extents.ids()) {
         text += fmt::format("{}{}={}", text.empty() ? "" : " ", compilation.diagram.axes[i].name, compilation.extents[i]);
     }
     return text;
@@ -170,7 +170,7 @@ Json measured_json(const Measured& m) {
     Json document;
     document["diagram"] = m.compilation.diagram.name;
     document["sizes"] = Json::object();
-    for (std::size_t i = 0; i < m.compilation.extents.size(); ++i)
+    for (const AxisId i : m.compilation.extents.ids())
         document["sizes"][m.compilation.diagram.axes[i].name] = m.compilation.extents[i];
     document["machine"] = m.compilation.plan.machine;
     document["kernels"] = Json::array();

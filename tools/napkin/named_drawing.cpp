@@ -19,7 +19,7 @@ std::vector<std::string> drawn_sizes(const Diagram& diagram, const std::map<std:
     const auto extents = bind_sizes(diagram, given);
     if (!extents || diagram.axes.empty()) return {};
     std::vector<std::string> sizes;
-    for (std::size_t a = 0; a < diagram.axes.size(); ++a)
+    for (const AxisId a : diagram.axes.ids())
         sizes.push_back(fmt::format("{} = {}", diagram.axes[a].name, (*extents)[a]));
     return {"sizes: " + join(sizes, ", ")};
 }
