@@ -28,7 +28,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Role, name, workers, reason, by_hand)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Slot, role, position, ahead)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelSchedule, kernel, group, stream, subloop, split, threads, grid, dealing,
                                    cluster_axis, cluster, warps, blocks, vector_axis, vector_axis_reason,
-                                   vector_axis_by_hand, panel_vectors, tensor_axis, tensor_axis_reason, panel_by_hand,
+                                   panel_vectors, tensor_axis, tensor_axis_reason, panel_by_hand,
                                    lazy, turns, rows, atoms, places, prefetches, deferrals, roles, slots)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Busy, what, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Traffic, path, loaded_bytes, stored_bytes)
