@@ -141,8 +141,8 @@ Result<Derived> derive(const Diagram& diagram, const DeriveOptions& options) {
     for (const auto& name : options.stream) demand(name, diagram.range);
     for (const auto& item : diagram.schedule) {
         // What is said of one kernel is about a form of it, which is chosen among all that there are.
-        if (item.kind == "stream" && item.kernel.empty()) demand(item.axis, item.range);
-        if (item.kind == "form") {
+        if (item.kind == ChoiceKind::stream && item.kernel.empty()) demand(item.axis, item.range);
+        if (item.kind == ChoiceKind::form) {
             if (item.word == "auxiliary") {
                 form = Form::auxiliary;
             } else if (item.word != "unscaled") {

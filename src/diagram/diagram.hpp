@@ -16,6 +16,7 @@
 #include "algebra/expr.hpp"
 #include "algebra/reduce.hpp"
 #include "algebra/size.hpp"
+#include "diagram/schedule_item.hpp"
 #include "support/dtype.hpp"
 #include "support/source.hpp"
 
@@ -51,46 +52,6 @@ struct Equation {
         return a.target == b.target && a.reduce == b.reduce && a.reduce_axes == b.reduce_axes && equal(a.body, b.body);
     }
 };
-
-/// A part of what is said of an atom or a place: `vectors q 3 inner`, `over k`, `view`.
-struct ScheduleClause {
-    struct Name {
-        std::string text;
-        SourceRange range;
-        friend bool operator==(const Name& a, const Name& b) { return a.text == b.text; }
-    };
-    std::string word;
-    std::vector<Name> names;
-    std::optional<std::int64_t> number;
-    SourceRange range, operand;  ///< the operand: all after the word
-    friend bool operator==(const ScheduleClause& a, const ScheduleClause& b) {
-        return a.word == b.word && a.names == b.names && a.number == b.number;
-    }
-};
-
-/// One line of a schedule, a degree of freedom fixed by hand: `group q=192`, `stream x=128`, `stream x`, `atom S vectors q 3, over k`.
-struct ScheduleItem {
-    std::string kind;  ///< "group", "stream", "subloop", "threads", "form", …: checked by the pass that owns it
-    std::string axis;  ///< or the name of what is meant: of an atom's statement, of a place's variable
-    std::optional<std::int64_t> value;
-    std::string word = {};  ///< a non-numeric value, e.g. form=auxiliary
-    SourceRange range = {};
-    std::vector<ScheduleClause> clauses = {};
-    std::string kernel = {};  ///< empty: of every kernel that has what is meant
-    std::string reason = {};  ///< of an overhead in a file: its source, which stands behind it
-    friend bool operator==(const ScheduleItem&, const ScheduleItem&) = default;
-};
-inline bool fixes_the_same(const ScheduleItem& a, const ScheduleItem& b) {
-    return a.kind == b.kind && a.axis == b.axis && a.kernel == b.kernel;
-}
-/// What is said beside no kernel's name is said of all of them. A kernel's cluster lies along one axis.
-inline bool fixes_all_of(const ScheduleItem& a, const ScheduleItem& b) {
-    return a.kind == b.kind && (a.axis == b.axis || a.kind == "cluster") && (a.kernel.empty() || a.kernel == b.kernel);
-}
-/// A line `kernel NAME` below which nothing stands is an item of this kind: it names the kernel and fixes nothing.
-inline constexpr std::string_view named_kernel_kind = "kernel";
-/// The items of two places, of which the second one stands before the first: what it fixes of a kernel is not also as the first one has it.
-std::vector<ScheduleItem> with_items_over(std::vector<ScheduleItem> items, const std::vector<ScheduleItem>& over);
 
 struct Diagram {
     std::string name;

@@ -54,14 +54,15 @@ Result<std::vector<ScheduleItem>> items_of(const FiguresRequest& request, const 
                                            const std::shared_ptr<const Source>& schedule) {
     auto items = all_by_hand(derived, {}, schedule);
     if (!items) return items;
-    const auto replace = [&](const std::string& kind, const std::map<std::string, std::int64_t>& sizes) {
+    const auto replace = [&](ChoiceKind kind, const std::map<std::string, std::int64_t>& sizes) {
         for (const auto& [axis, size] : sizes) {
             std::erase_if(*items, [&, axis = axis](const ScheduleItem& i) { return i.kind == kind && i.axis == axis; });
             ScheduleItem item{.kind = kind, .axis = axis, .value = size};
             items->push_back(std::move(item));
         }
     };
-    replace("group", request.group), replace("stream", request.stream), replace("warpgroup", request.warpgroup);
+    replace(ChoiceKind::group, request.group), replace(ChoiceKind::stream, request.stream),
+        replace(ChoiceKind::warpgroup, request.warpgroup);
     return items;
 }
 

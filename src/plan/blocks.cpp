@@ -16,6 +16,7 @@
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 #include "support/saturate.hpp"
+#include "support/text.hpp"
 
 namespace napkin {
 namespace {
@@ -116,15 +117,17 @@ Result<BlocksByHand> blocks_by_hand(const Derived& derived, const Extents& exten
     });
     BlocksByHand out;
     for (const ScheduleItem& item : items)
-        if (item.kind == "threads" && item.value)
+        if (item.kind == ChoiceKind::threads)
             out.threads = std::max(out.threads.value_or(1), *item.value);
-        else if (item.kind == "role" && item.value.value_or(0) > out.copying)
+        else if (item.kind == ChoiceKind::role && item.value.value_or(0) > out.copying)
             out.copying = *item.value, out.copying_range = item.range;
-        else if ((item.kind == "cluster" && item.value.value_or(1) > 1) ||
-                 (item.kind == "groups" && item.word != name(Dealing::fixed)) ||
-                 (item.kind == "matrix" && item.word == turns_word))
+        else if ((item.kind == ChoiceKind::cluster && item.value.value_or(1) > 1) ||
+                 (item.kind == ChoiceKind::groups && *item.value > 0) ||
+                 (item.kind == ChoiceKind::matrix && *item.value > 0))
             out.needs_copies = true;
-    std::erase_if(items, [](const ScheduleItem& item) { return item.kind != "warps" && item.kind != "blocks"; });
+    std::erase_if(items, [](const ScheduleItem& item) {
+        return item.kind != ChoiceKind::warps && item.kind != ChoiceKind::blocks;
+    });
     const auto checked = hand_choices(derived, extents, items);
     if (!checked) return checked.errors();
     if (checked->warps) out.warps = *checked->warps->value;

@@ -52,51 +52,28 @@ private:
     }
 
     void check(const ScheduleItem& item) {
-        static const std::vector<std::string> own{"group",   "stream", "split",  "subloop", "threads", "grid",
-                                                  "warps",   "blocks", "rows",   "vectors", "vector",  "tensor",
-                                                  "maximum", "matrix", "groups", "cluster"},
-            others{"form", "kernel", "role", "atom", "place", "slot", "prefetch", "defer", "machine"};
-        if (item.kind == "group") {
-            check_sized(item, choices_.group, groupable_);
-        } else if (item.kind == "stream") {
-            check_sized(item, choices_.stream, streamed_);
-        } else if (item.kind == "split") {
-            check_sized(item, choices_.split, streamed_);
-        } else if (item.kind == "threads") {
-            check_number(item, choices_.threads, 4096);
-        } else if (item.kind == "grid") {
-            check_number(item, choices_.grid, (std::int64_t{1} << 31) - 1);
-        } else if (item.kind == "warps") {
-            check_number(item, choices_.warps, 32);
-        } else if (item.kind == "blocks") {
-            check_number(item, choices_.blocks, 32);
-        } else if (item.kind == "rows") {
-            check_number(item, choices_.rows, 1024);
-        } else if (item.kind == "vectors") {
-            check_number(item, choices_.vectors, 1024);
-        } else if (item.kind == "vector") {
-            check_vector(item);
-        } else if (item.kind == "tensor") {
-            check_tensor(item);
-        } else if (item.kind == "maximum") {
-            check_word(item, choices_.maximum, {std::begin(lagging_words), std::end(lagging_words)});
-        } else if (item.kind == "matrix") {
-            check_word(item, choices_.turns, {std::string(turns_word), std::string(free_word)});
-        } else if (item.kind == "groups") {
-            check_word(item, choices_.dealing, {std::begin(dealing_words), std::end(dealing_words)});
-        } else if (item.kind == "cluster") {
-            check_cluster(item);
-        } else if (item.kind == "subloop") {
-            check_subloop(item);
-        } else if (is_of_steps(item)) {
-            error("only-of-steps", item,
-                  fmt::format("{} is a choice of the paper's steps, which no kernel is made from", item.kind),
-                  "napkin plan --steps", "leave the line out");
-        } else if (!contains(others, item.kind) && !is_of_readings(item)) {
-            std::vector<std::string> kinds = own;
-            append(kinds, others);
-            error("unknown-choice", item, fmt::format("there is no choice '{}'", item.kind),
-                  "one of " + join(kinds, ", "), did_you_mean(item.kind, kinds));
+        switch (item.kind) {
+            case ChoiceKind::group: check_sized(item, choices_.group, groupable_); break;
+            case ChoiceKind::stream: check_sized(item, choices_.stream, streamed_); break;
+            case ChoiceKind::split: check_sized(item, choices_.split, streamed_); break;
+            case ChoiceKind::subloop: check_subloop(item); break;
+            case ChoiceKind::threads: choices_.threads = item; break;
+            case ChoiceKind::grid: choices_.grid = item; break;
+            case ChoiceKind::warps: choices_.warps = item; break;
+            case ChoiceKind::blocks: choices_.blocks = item; break;
+            case ChoiceKind::rows: choices_.rows = item; break;
+            case ChoiceKind::vectors: choices_.vectors = item; break;
+            case ChoiceKind::vector: check_vector(item); break;
+            case ChoiceKind::tensor: check_tensor(item); break;
+            case ChoiceKind::maximum: choices_.maximum = item; break;
+            case ChoiceKind::matrix: choices_.turns = item; break;
+            case ChoiceKind::groups: choices_.dealing = item; break;
+            case ChoiceKind::cluster: check_cluster(item); break;
+            default:
+                if (is_of_steps(item))
+                    error("only-of-steps", item,
+                          fmt::format("{} is a choice of the paper's steps, which no kernel is made from", name(item.kind)),
+                          "napkin plan --steps", "leave the line out");
         }
     }
 
@@ -112,36 +89,36 @@ private:
         for (const Kernel& kernel : kernels_) {
             for (const Stage& stage : kernel.stages) {
                 const auto* loop = std::get_if<Loop>(&stage);
-                if (item.kind == "group" && loop && loop->axis == axis)
+                if (item.kind == ChoiceKind::group && loop && loop->axis == axis)
                     return fmt::format("kernel {} streams it", kernel.name);
                 const auto& statements = loop ? loop->body : std::get<Block>(stage).statements;
                 for (const Statement& s : statements)
-                    if (item.kind == "group" && contains(s.reduce_axes, axis))
+                    if (item.kind == ChoiceKind::group && contains(s.reduce_axes, axis))
                         return fmt::format("kernel {} reduces over it for {}", kernel.name, diagram_.array(s.target).name);
             }
         }
-        if (item.kind == "group") return "not every output of a kernel carries it";
+        if (item.kind == ChoiceKind::group) return "not every output of a kernel carries it";
         return contains(groupable_, axis) ? "every output carries it: it is grouped" : "no kernel has a loop over it";
     }
 
     void check_sized(const ScheduleItem& item, std::map<AxisId, ScheduleItem>& into, const std::vector<AxisId>& legal) {
         const auto axis = find_axis(item, item.axis);
         if (!axis) return;
-        const bool group = item.kind == "group";
+        const bool group = item.kind == ChoiceKind::group;
         if (!contains(legal, *axis)) {
             std::string hint;
             if (contains(group ? streamed_ : groupable_, *axis))
                 hint = fmt::format("{} {} = … cuts it", group ? "stream" : "group", item.axis);
             return error(group ? "not-groupable" : "not-streamed", item,
                          fmt::format("{} cannot be {}: {}", item.axis,
-                                     group                  ? "grouped"
-                                     : item.kind == "split" ? "split"
-                                                            : "streamed",
+                                     group                            ? "grouped"
+                                     : item.kind == ChoiceKind::split ? "split"
+                                                                      : "streamed",
                                      obstacle(item, *axis)),
                          fmt::format("one of {}", list(legal)), hint);
         }
         // `stream x` alone asks the derivation for a loop, and leaves its chunk to the model.
-        if (item.value || item.kind != "stream") take_size(item, *axis, into);
+        if (item.value || item.kind != ChoiceKind::stream) take_size(item, *axis, into);
     }
 
     /// At least one reduction must be cut: what `subloop` names in vain is said, with why the first reduction along the axis is not.
@@ -161,27 +138,14 @@ private:
     }
 
     void take_size(const ScheduleItem& item, AxisId axis, std::map<AxisId, ScheduleItem>& into) {
-        if (!item.value)
-            return error("missing-value", item, fmt::format("{} {} has no size", item.kind, item.axis),
-                         fmt::format("{} {} = 1 … {}", item.kind, item.axis, extent(axis)));
         if (*item.value < 1 || *item.value > extent(axis))
             return error(
                 "size-out-of-range", item,
-                fmt::format("{} {} = {}, but {} has {} values", item.kind, item.axis, *item.value, item.axis, extent(axis)),
+                fmt::format("{} {} = {}, but {} has {} values", name(item.kind), item.axis, *item.value, item.axis,
+                            extent(axis)),
                 fmt::format("1 … {}", extent(axis)),
                 fmt::format("the nearest legal size is {}", std::clamp<std::int64_t>(*item.value, 1, extent(axis))));
         into[axis] = item;
-    }
-
-    void check_number(const ScheduleItem& item, std::optional<ScheduleItem>& into, std::int64_t most) {
-        if (!item.value)
-            return error("missing-value", item, fmt::format("{} has no number", item.kind),
-                         fmt::format("{} = 1 … {}", item.kind, most));
-        if (*item.value < 1 || *item.value > most)
-            return error("size-out-of-range", item, fmt::format("{} cannot be {}", item.kind, *item.value),
-                         fmt::format("1 … {}", most),
-                         fmt::format("the nearest legal number is {}", std::clamp<std::int64_t>(*item.value, 1, most)));
-        into = item;
     }
 
     void check_vector(const ScheduleItem& item) {
@@ -202,16 +166,6 @@ private:
             choices_.vector_axis = *axis;
         }
         choices_.vector = item;
-    }
-
-    void check_word(const ScheduleItem& item, std::optional<ScheduleItem>& into, const std::vector<std::string>& words) {
-        if (!contains(words, item.word)) {
-            std::vector<std::string> lines;
-            for (const std::string& w : words) lines.push_back(item.kind + " " + w);
-            return error("unknown-choice", item, fmt::format("{} cannot be '{}'", item.kind, item.word),
-                         join(lines, " or "), did_you_mean(item.word, words));
-        }
-        into = item;
     }
 
     void check_tensor(const ScheduleItem& item) {
@@ -235,12 +189,8 @@ private:
             return error("not-groupable", item,
                          fmt::format("{} is no axis of groups: {}", item.axis, obstacle(item, *axis)),
                          "one of " + list(groupable_), "the blocks of a cluster run groups that lie beside each other");
-        check_number(item, choices_.cluster, most_joined);
-        choices_.cluster_axis = *axis;
+        choices_.cluster = item, choices_.cluster_axis = *axis;
     }
-
-    /// Blocks of a cluster, at most (CUDA C++ Programming Guide, thread block clusters: 8 on every GPU that has them, 16 where a kernel may ask for more).
-    static constexpr std::int64_t most_joined = 16;
 
     const Derived& derived_;
     const Diagram& diagram_;

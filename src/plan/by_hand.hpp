@@ -35,8 +35,8 @@ Result<std::vector<ScheduleItem>> all_by_hand(const Derived& derived, const std:
 std::vector<ScheduleItem> of_all_kernels(std::vector<ScheduleItem> items);
 
 /// Later items override earlier ones of the same kind and axis. Kinds that other passes own are let through.
-/// Errors: unknown-choice, unknown-axis (nearest names), not-groupable, not-streamed and no-subloop (why, and what is), missing-value,
-/// size-out-of-range (nearest legal size).
+/// Errors: unknown-axis (nearest names), not-groupable, not-streamed and no-subloop (why, and what is), size-out-of-range (nearest legal size)
+/// and only-of-steps.
 Result<HandChoices> hand_choices(const Derived& derived, const Extents& extents, const std::vector<ScheduleItem>& items);
 
 }  // namespace napkin

@@ -254,9 +254,9 @@ KernelSchedule CandidateSchedules::of_shape(const Shape& shape) const {
     for (const CoreLoop& loop : model_.live().loops)
         if (loop.is_sub) s.subloop[loop.axis] = {*hand_.subloop.at(loop.axis).value, "", true};
     s.rows = {hand_.rows ? *hand_.rows->value : unit_.registers, "", hand_.rows.has_value()};
-    if (hand_.turns) s.turns = {hand_.turns->word == turns_word ? 1 : 0, "", true};
-    if (hand_.dealing) s.dealing = {dealing_of(hand_.dealing->word), "", true};
-    if (hand_.maximum) s.lazy = {lagging_of(hand_.maximum->word), "", true};
+    if (hand_.turns) s.turns = {*hand_.turns->value, "", true};
+    if (hand_.dealing) s.dealing = {*hand_.dealing->value, "", true};
+    if (hand_.maximum) s.lazy = {*hand_.maximum->value, "", true};
     return s;
 }
 

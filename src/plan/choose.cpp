@@ -60,7 +60,7 @@ Result<HandChoices> with_own(const HandChoices& hand, const Derived& derived, co
 TileProgram with_named_subloops(TileProgram tiles, const std::vector<ScheduleItem>& items) {
     for (TileKernel& kernel : tiles.kernels)
         for (const ScheduleItem& item : items)
-            if (item.kind == "subloop" && (item.kernel.empty() || item.kernel == kernel.name))
+            if (item.kind == ChoiceKind::subloop && (item.kernel.empty() || item.kernel == kernel.name))
                 if (const auto axis = tiles.diagram.find_axis(item.axis))
                     kernel = with_subloops_over(tiles.diagram, std::move(kernel), *axis).kernel;
     return tiles;
@@ -69,13 +69,13 @@ TileProgram with_named_subloops(TileProgram tiles, const std::vector<ScheduleIte
 /// What was said last of the field, or else of anything of its name, or else first of the kernel.
 SourceRange range_of(const ScheduleField& field, const std::string& kernel, const std::vector<ScheduleItem>& items) {
     // A block's vectors and rows follow from the kernel's.
-    constexpr std::array<std::string_view, 3> of_blocks{"vectors", "rows", "vector"};
+    constexpr std::array of_blocks{ChoiceKind::vectors, ChoiceKind::rows, ChoiceKind::vector};
     SourceRange of_field, of_name, of_block, first;
     for (const ScheduleItem& item : items) {
         if (!item.kernel.empty() && item.kernel != kernel) continue;
         if (!first.source) first = item.range;
         const bool is_named = field.name.empty() || item.axis == field.name;
-        if (is_named && item.kind == field.kind) of_field = item.range;
+        if (is_named && name(item.kind) == field.kind) of_field = item.range;
         if (is_named && !field.name.empty()) of_name = item.range;
         if (field.kind == "atom" && contains(of_blocks, item.kind)) of_block = item.range;
     }
@@ -132,8 +132,9 @@ std::optional<Diagnostic> too_many_parts(const Derived& derived, const Kernel& k
 }
 
 /// What is set by hand, beside atoms, places, slots and what is fetched ahead, of how statements run.
-constexpr std::string_view kinds_of_statements[] = {"role", "matrix",  "maximum", "groups",
-                                                    "grid", "cluster", "vectors"};
+constexpr ChoiceKind kinds_of_statements[] = {ChoiceKind::role,   ChoiceKind::matrix, ChoiceKind::maximum,
+                                              ChoiceKind::groups, ChoiceKind::grid,   ChoiceKind::cluster,
+                                              ChoiceKind::vectors};
 
 /// Every kernel of the form by itself.
 Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const Machine& machine,
@@ -195,8 +196,8 @@ std::int64_t nearest_vectors(const Derived& derived, const Extents& extents, con
                              std::vector<ScheduleItem> items, const std::vector<std::optional<Choice>>& parts,
                              PlanOptions options) {
     constexpr std::int64_t most_tried = 64;
-    const auto vectors = find_if(items, [](const ScheduleItem& item) { return item.kind == "vectors"; });
-    if (vectors == items.end() || count_if(items, [](const ScheduleItem& i) { return i.kind == "vectors"; }) > 1)
+    const auto vectors = find_if(items, [](const ScheduleItem& item) { return item.kind == ChoiceKind::vectors; });
+    if (vectors == items.end() || count_if(items, [](const ScheduleItem& i) { return i.kind == ChoiceKind::vectors; }) > 1)
         return 0;
     // What is known of candidates is of those with other choices by hand.
     options.ratings = nullptr;
@@ -275,14 +276,15 @@ Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const M
     const auto hand = hand_choices(derived, extents, of_all_kernels(items));
     if (!hand) return hand.errors();
     for (const ScheduleItem& item : items)
-        if (machine.kind == MachineKind::cpu && (item.kind == "warps" || item.kind == "blocks"))
-            return Diagnostic{"no-" + item.kind,
-                              item.range,
-                              fmt::format("{} has no {}: each thread of a CPU runs whole groups", machine.name, item.kind),
-                              "a GPU",
-                              fmt::format("leave '{}' out, or use 'threads'", item.kind),
-                              {},
-                              ExitCode::bad_input};
+        if (machine.kind == MachineKind::cpu && (item.kind == ChoiceKind::warps || item.kind == ChoiceKind::blocks))
+            return Diagnostic{
+                fmt::format("no-{}", name(item.kind)),
+                item.range,
+                fmt::format("{} has no {}: each thread of a CPU runs whole groups", machine.name, name(item.kind)),
+                "a GPU",
+                fmt::format("leave '{}' out, or use 'threads'", name(item.kind)),
+                {},
+                ExitCode::bad_input};
     auto parts = parts_by_hand(derived, extents, items);
     if (!parts) return parts.errors();
     for (std::size_t k = 0; k < options.parts.size(); ++k)
@@ -290,7 +292,7 @@ Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const M
     // They are settled; a merge may have the name of the kernel that was cut.
     const std::vector<std::string> names = names_of(derived.kernels);
     std::erase_if(items, [&](const ScheduleItem& item) {
-        return item.kind == "split" && (item.kernel.empty() || contains(names, item.kernel));
+        return item.kind == ChoiceKind::split && (item.kernel.empty() || contains(names, item.kernel));
     });
     auto plan = plan_whole_or_in_parts(derived, extents, machine, *hand, items, *parts, options);
     if (plan || options.quick) return plan;

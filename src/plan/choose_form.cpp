@@ -66,13 +66,13 @@ private:
     [[nodiscard]] bool is_readable(const ScheduleItem& item, const std::vector<ScheduleItem>& by_hand,
                                    const TileProgram& tiles, bool is_cut_as_said) const {
         // A merge no longer streams what the kernel that was cut did.
-        if (item.kind == "split")
+        if (item.kind == ChoiceKind::split)
             return is_cut_as_said && (!item.kernel.empty() || hand_choices(form_, extents_, {item}).ok());
         std::vector<ScheduleItem> lines{item};
         // A slot may name a role.
-        if (item.kind == "slot")
+        if (item.kind == ChoiceKind::slot)
             for (const ScheduleItem& role : by_hand)
-                if (role.kind == "role" && (role.kernel.empty() || role.kernel == item.kernel))
+                if (role.kind == ChoiceKind::role && (role.kernel.empty() || role.kernel == item.kernel))
                     lines.insert(lines.begin(), role);
         if (!schedules_by_hand(lines, tiles).ok()) return false;
         if (!item.clauses.empty()) return true;

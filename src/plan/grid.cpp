@@ -61,7 +61,7 @@ Simulation choose_cut_groups(ScheduledKernel& kernel, const Simulator& model, st
     const auto found = cut_groups(kernel);
     const auto* cut = std::get_if<CutGroups>(&found);
     if (!cut || cut->blocks != threads) return whole;
-    const Choice before = std::exchange(dealing, {dealing_of(name(Dealing::cut)), "", false});
+    const Choice before = std::exchange(dealing, {static_cast<std::int64_t>(Dealing::cut), "", false});
     Simulation time = model.run(kernel, threads, walk_limit);
     if (time.seconds < worth_cutting * whole.seconds) {
         dealing.reason = fmt::format("{} groups of {} chunks, {:.1f} for each of {} blocks; whole ones are {}", time.groups,

@@ -56,7 +56,7 @@ Result<std::optional<ScheduleItem>> split_of(const Derived& derived, const Exten
                                              const std::vector<ScheduleItem>& items) {
     std::optional<ScheduleItem> out;
     for (const ScheduleItem& item : items) {
-        if (item.kind != "split" || !is_meant(derived, k, item)) continue;
+        if (item.kind != ChoiceKind::split || !is_meant(derived, k, item)) continue;
         const bool is_named = !item.kernel.empty(), was_named = out && !out->kernel.empty();
         if (was_named && !is_named) continue;
         if (is_named) {

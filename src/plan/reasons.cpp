@@ -54,13 +54,13 @@ std::string uneven_groups_text(std::int64_t groups, double waves) {
 }
 
 Diagnostic size_exceeds_memory(const ScheduleItem& item, double need, std::int64_t nearest, const Simulator& model) {
-    return Diagnostic{.code = "memory-exceeded",
-                      .range = item.range,
-                      .message = fmt::format("{} {} = {} needs {} of a core's {} even with the smallest other tiles",
-                                             item.kind, item.axis, *item.value, bytes_text(need), model.level_name()),
-                      .expected = most_memory_text(model),
-                      .hint = nearest > 0 ? fmt::format("the nearest size that fits is {}", nearest)
-                                          : "no size of this axis alone fits"};
+    return Diagnostic{
+        .code = "memory-exceeded",
+        .range = item.range,
+        .message = fmt::format("{} {} = {} needs {} of a core's {} even with the smallest other tiles", name(item.kind),
+                               item.axis, *item.value, bytes_text(need), model.level_name()),
+        .expected = most_memory_text(model),
+        .hint = nearest > 0 ? fmt::format("the nearest size that fits is {}", nearest) : "no size of this axis alone fits"};
 }
 
 Diagnostic kernel_exceeds_memory(double need, const Simulator& model) {

@@ -79,8 +79,8 @@ Derived choose(Compilation& c, const std::shared_ptr<const Source>& schedule_fil
         c.derived, *extents, c.machine, items ? *items : std::vector<ScheduleItem>{}, ratings);
     std::string by_hand;
     for (const ScheduleItem& item : c.derived.source.schedule)
-        if (item.value && item.kernel.empty() && (item.kind == "group" || item.kind == "stream"))
-            by_hand += fmt::format("{}{} {} = {}", by_hand.empty() ? "" : ", ", item.kind, item.axis, *item.value);
+        if (item.value && item.kernel.empty() && (item.kind == ChoiceKind::group || item.kind == ChoiceKind::stream))
+            by_hand += fmt::format("{}{} {} = {}", by_hand.empty() ? "" : ", ", name(item.kind), item.axis, *item.value);
     if (by_hand.empty()) return chosen;
     Derived free = c.derived;
     free.source.schedule.clear();
@@ -121,7 +121,7 @@ Result<Diagram> with_lines_of(Result<Diagram> parsed, const std::shared_ptr<cons
     if (!parsed || !file) return parsed;
     auto items = parse_schedule_file(file);
     if (!items) return items.errors();
-    std::erase_if(*items, [](const ScheduleItem& item) { return item.kind == "machine"; });
+    std::erase_if(*items, [](const ScheduleItem& item) { return item.kind == ChoiceKind::machine; });
     Diagram diagram = std::move(parsed).value();
     diagram.schedule = with_items_over(std::move(diagram.schedule), *items);
     return diagram;

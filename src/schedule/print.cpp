@@ -10,8 +10,6 @@
 namespace napkin {
 namespace {
 
-constexpr std::string_view hand_mark = "[by hand]";
-
 struct Row {
     std::string key, value, rest;
 };
@@ -38,9 +36,8 @@ public:
         if (s_.tensor_axis >= 0) rows_.push_back({"tensor axis", name(s_.tensor_axis), s_.tensor_axis_reason});
         if (s_.lazy.value > 0 || s_.lazy.by_hand || !s_.lazy.reason.empty())
             row("maximum", std::string(lagging_words[s_.lazy.value]), s_.lazy);
-        if (s_.turns.value > 0 || s_.turns.by_hand)
-            row("matrix", std::string(s_.turns.value > 0 ? turns_word : free_word), s_.turns);
-        rows_.push_back({"panel vectors", std::to_string(s_.panel_vectors), ""});
+        if (s_.turns.value > 0 || s_.turns.by_hand) row("matrix", std::string(turn_words[s_.turns.value]), s_.turns);
+        row("panel vectors", {s_.panel_vectors, "", s_.panel_by_hand});
         row("rows", s_.rows);
         const std::vector<std::string> atoms = atom_names(kernel_);
         for (std::size_t i = 0; i < s_.atoms.size(); ++i) rows_.push_back({"atom " + atoms[i], "", text(s_.atoms[i])});
@@ -74,9 +71,15 @@ private:
 
     void row(const std::string& key, const Choice& choice) { row(key, std::to_string(choice.value), choice); }
     void row(const std::string& key, const std::string& value, const Choice& choice) {
-        std::string rest = choice.by_hand ? std::string(hand_mark) : "";
-        if (!choice.reason.empty()) rest += (rest.empty() ? "" : " ") + choice.reason;
-        rows_.push_back({key, value, rest});
+        rows_.push_back({key, value, why(choice.reason, choice.by_hand)});
+    }
+    static std::string why(const std::string& reason, bool by_hand) {
+        if (!by_hand) return reason;
+        return std::string(hand_mark) + (reason.empty() ? "" : " ") + reason;
+    }
+    /// Clauses end with the line; a reason behind them is a comment.
+    static std::string comment(const std::string& reason, bool by_hand) {
+        return reason.empty() && !by_hand ? "" : "  # " + why(reason, by_hand);
     }
 
     [[nodiscard]] std::string text(const Atom& a) const {
@@ -99,19 +102,13 @@ private:
         if (a.polynomials > 0) out += fmt::format(", polynomials {}, of {}", a.polynomials, a.polynomials_of);
         if (a.run >= 0) out += fmt::format(", run {}", a.run);
         if (a.follows) out += ", follows";
-        // Clauses end with the line; a reason behind them is a comment.
-        if (!a.reason.empty()) out += "  # " + a.reason;
-        return out;
+        return out + comment(a.reason, a.by_hand);
     }
 
-    /// What runs so many groups or blocks from the one at hand, in the loops of a statement. Clauses end with the line; a reason behind them is a comment.
+    /// What runs so many groups or blocks from the one at hand, in the loops of a statement.
     [[nodiscard]] static std::string in_loops_of(std::string_view word, const Choice& choice,
                                                  const std::string& statement, const std::string& rest = "") {
-        std::string out = fmt::format("{} {}, in {}{}", word, choice.value, statement, rest);
-        if (choice.by_hand || !choice.reason.empty())
-            out += fmt::format("  # {}{}{}", choice.by_hand ? hand_mark : "",
-                               choice.by_hand && !choice.reason.empty() ? " " : "", choice.reason);
-        return out;
+        return fmt::format("{} {}, in {}{}", word, choice.value, statement, rest) + comment(choice.reason, choice.by_hand);
     }
 
     [[nodiscard]] std::string text(const Slot& slot) const {
@@ -133,7 +130,7 @@ private:
         if (p.stages != 1) out += fmt::format(", stages {}", p.stages);
         if (p.non_temporal) out += ", nontemporal";
         if (p.boxes > 0) out += fmt::format(", boxes {}", p.boxes);
-        return out;
+        return out + comment("", p.by_hand);
     }
 
     const Diagram& diagram_;

@@ -7,6 +7,7 @@
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 #include "support/text.hpp"
+#include "syntax/parse.hpp"
 #include "syntax/parser.hpp"
 #include "syntax/plain_expression.hpp"
 
@@ -15,7 +16,8 @@ namespace {
 
 class ScheduleReader {
 public:
-    explicit ScheduleReader(const TileProgram& program) : program_(program), out_(program.kernels.size()) {
+    ScheduleReader(const TileProgram& program, bool as_printed)
+        : program_(program), as_printed_(as_printed), out_(program.kernels.size()) {
         for (std::size_t k = 0; k < out_.size(); ++k) out_[k].kernel = program.kernels[k].name;
     }
 
@@ -47,21 +49,22 @@ private:
                 ++found;
                 continue;
             }
-            const std::vector<std::string> own = item.kind == "atom" || item.kind == "defer" ? atom_names(kernel)
-                                                 : item.kind == "slot"                       ? statement_names(kernel)
-                                                                       : names_of(kernel.variables);
+            const std::vector<std::string> own = item.kind == ChoiceKind::atom || item.kind == ChoiceKind::defer
+                                                     ? atom_names(kernel)
+                                                 : item.kind == ChoiceKind::slot ? statement_names(kernel)
+                                                                                 : names_of(kernel.variables);
             const auto place = find(own, item.axis);
             append(meant, own);
             if (place == own.end()) continue;
             const auto index = static_cast<std::size_t>(place - own.begin());
-            if (item.kind == "atom") read_atom(item, index, own.size(), out_[k]);
-            if (item.kind == "slot") read_slot(item, index, out_[k]);
-            if (item.kind == "place") read_place(item, VariableId::of(index), kernel, out_[k]);
-            if (item.kind == "prefetch") read_prefetch(item, VariableId::of(index), kernel, out_[k]);
-            if (item.kind == "defer") read_deferral(item, static_cast<int>(index), kernel, out_[k]);
+            if (item.kind == ChoiceKind::atom) read_atom(item, index, own.size(), out_[k]);
+            if (item.kind == ChoiceKind::slot) read_slot(item, index, out_[k]);
+            if (item.kind == ChoiceKind::place) read_place(item, VariableId::of(index), kernel, out_[k]);
+            if (item.kind == ChoiceKind::prefetch) read_prefetch(item, VariableId::of(index), kernel, out_[k]);
+            if (item.kind == ChoiceKind::defer) read_deferral(item, static_cast<int>(index), kernel, out_[k]);
             ++found;
         }
-        const bool variable = item.kind == "place" || item.kind == "prefetch";
+        const bool variable = item.kind == ChoiceKind::place || item.kind == ChoiceKind::prefetch;
         // Kernels may have statements of one name.
         std::vector<std::string> once;
         for (std::string& name : meant)
@@ -82,6 +85,15 @@ private:
                                  *whole);
     }
 
+    /// The value of an item, with why it is so.
+    [[nodiscard]] Choice choice(const ScheduleItem& item, std::int64_t value) const {
+        if (!as_printed_) return {value, "", true};
+        std::string why = reason_behind(item);
+        const bool by_hand = why.starts_with(hand_mark);
+        if (by_hand) why.erase(0, why.find_first_not_of(' ', hand_mark.size()));
+        return {value, std::move(why), by_hand};
+    }
+
     AxisId axis(const std::string& name, const SourceRange& range) {
         if (const auto found = program_.diagram.find_axis(name)) return *found;
         fail("unknown-axis", range, fmt::format("there is no axis '{}'", name), "an axis of the diagram",
@@ -90,285 +102,151 @@ private:
     }
 
     void read_choice(const ScheduleItem& item, const TileKernel& kernel, KernelSchedule& s) {
-        const Choice choice{item.value.value_or(0), "", true};
+        const Choice said = choice(item, item.value.value_or(0));
         const auto sized = [&](std::map<AxisId, Choice>& sizes) {
-            if (item.value) sizes[axis(item.axis, item.range)] = choice;
+            if (item.value) sizes[axis(item.axis, item.range)] = said;
         };
-        if (item.kind == "group") sized(s.group);
-        if (item.kind == "stream") sized(s.stream);
-        if (item.kind == "subloop") sized(s.subloop);
-        if (item.kind == "split") read_split(item, kernel, s);
-        if (item.kind == "threads") s.threads = choice;
-        if (item.kind == "grid") s.grid = choice;
-        if (item.kind == "groups") s.dealing = {dealing_of(item.word), "", true};
-        if (item.kind == "cluster") s.cluster_axis = axis(item.axis, item.range), s.cluster = choice;
-        if (item.kind == "warps") s.warps = choice;
-        if (item.kind == "blocks") s.blocks = choice;
-        if (item.kind == "role") s.roles.push_back({item.axis, small(choice.value, item.range), "", true});
-        if (item.kind == "rows") s.rows = choice;
-        if (item.kind == "vectors") s.panel_vectors = static_cast<int>(choice.value), s.panel_by_hand = true;
-        if (item.kind == "maximum") s.lazy = {lagging_of(item.word), "", true};
-        if (item.kind == "matrix") s.turns = {item.word == turns_word ? 1 : 0, "", true};
-        if (item.kind == "tensor") {
+        const auto named = [&] {
             const std::string& name = item.axis.empty() ? item.word : item.axis;
-            s.tensor_axis = name == "none" ? AxisId() : axis(name, item.range);
-            s.tensor_axis_reason = "by hand";
-        }
-        if (item.kind == "vector") {
-            const std::string& name = item.axis.empty() ? item.word : item.axis;
-            s.vector_axis = name == "none" ? AxisId() : axis(name, item.range);
-            s.vector_axis_reason = "by hand", s.vector_axis_by_hand = true;
+            return name == "none" ? AxisId() : axis(name, item.range);
+        };
+        const std::string why = as_printed_ ? said.reason : "by hand";
+        switch (item.kind) {
+            case ChoiceKind::group: sized(s.group); break;
+            case ChoiceKind::stream: sized(s.stream); break;
+            case ChoiceKind::subloop: sized(s.subloop); break;
+            case ChoiceKind::split: read_split(item, kernel, s); break;
+            case ChoiceKind::threads: s.threads = said; break;
+            case ChoiceKind::grid: s.grid = said; break;
+            case ChoiceKind::groups: s.dealing = said; break;
+            case ChoiceKind::cluster: s.cluster_axis = axis(item.axis, item.range), s.cluster = said; break;
+            case ChoiceKind::warps: s.warps = said; break;
+            case ChoiceKind::blocks: s.blocks = said; break;
+            case ChoiceKind::role:
+                s.roles.push_back({item.axis, static_cast<int>(said.value), said.reason, said.by_hand});
+                break;
+            case ChoiceKind::rows: s.rows = said; break;
+            case ChoiceKind::vectors:
+                s.panel_vectors = static_cast<int>(said.value), s.panel_by_hand = said.by_hand;
+                break;
+            case ChoiceKind::maximum: s.lazy = said; break;
+            case ChoiceKind::matrix: s.turns = said; break;
+            case ChoiceKind::tensor: s.tensor_axis = named(), s.tensor_axis_reason = why; break;
+            case ChoiceKind::vector: s.vector_axis = named(), s.vector_axis_reason = why; break;
+            default: break;
         }
     }
 
     /// A kernel's program says already which parts it has. A split beside no kernel's name is of those that have them.
     void read_split(const ScheduleItem& item, const TileKernel& kernel, KernelSchedule& s) {
-        const Choice choice{item.value.value_or(1), "", true};
+        const Choice said = choice(item, item.value.value_or(1));
         const AxisId cut = axis(item.axis, item.range);
         const StreamParts& parts = kernel.parts;
-        if (parts.cut(cut) || choice.value == 1)
-            s.split = choice;
+        if (parts.cut(cut) || said.value == 1)
+            s.split = said;
         else if (cut >= 0 && !item.kernel.empty())
             fail("bad-schedule", item.range, fmt::format("kernel {} has no parts of {}", kernel.name, item.axis),
                  parts.any() ? fmt::format("split {}", program_.diagram.axis(parts.axis).name)
                              : "the axis that the kernel streams");
     }
 
-    /// Rows and vectors that are read, of which the rules know better how many fit.
-    static constexpr std::int64_t most_of_block = 1 << 15;
-    /// A number that a field of a statement may have.
-    int small(std::int64_t number, const SourceRange& range, std::int64_t most = 4096) {
-        if (number > most)
-            fail("bad-schedule", range, fmt::format("{} is too large", number), fmt::format("at most {}", most));
-        return static_cast<int>(std::min(number, most));
-    }
-
-    /// The clause's first name is an axis.
-    AxisId axis_of(const ScheduleClause& clause) {
-        if (!clause.names.empty()) return axis(clause.names[0].text, clause.names[0].range);
-        fail("bad-schedule", clause.range, fmt::format("{} of which axis?", clause.word), "the name of an axis");
-        return -1;
-    }
-    std::int64_t number_of(const ScheduleClause& clause, std::int64_t least = 1) {
-        if (!clause.number || *clause.number < least)
-            fail("bad-schedule", clause.range, fmt::format("{} takes a number", clause.word),
-                 fmt::format("a whole number of at least {}", least));
-        return clause.number.value_or(least);
-    }
-    int small_of(const ScheduleClause& clause, std::int64_t least = 1) {
-        return small(number_of(clause, least), clause.range);
-    }
-    void check_no_number(const ScheduleClause& clause) {
-        if (clause.number)
-            fail("bad-schedule", clause.range, fmt::format("'{}' after {}", *clause.number, clause.word), "a comma");
-    }
+    /// The axis that the clause names first.
+    AxisId axis_of(const ScheduleClause& clause) { return axis(clause.names[0].text, clause.names[0].range); }
     std::vector<AxisId> axes_of(const ScheduleClause& clause) {
-        check_no_number(clause);
         return mapped<AxisId>(clause.names, [&](const auto& name) { return axis(name.text, name.range); });
-    }
-    /// Nothing but the axis, the number and these words.
-    void check_rest(const ScheduleClause& clause, std::size_t first, std::initializer_list<std::string_view> words) {
-        for (std::size_t i = first; i < clause.names.size(); ++i)
-            if (!contains(words, clause.names[i].text))
-                fail("bad-schedule", clause.names[i].range,
-                     fmt::format("'{}' after {}", clause.names[i].text, clause.word), "a comma");
-    }
-
-    /// Of words that say the same thing one clause may have one: of two, the one before the other would be dropped.
-    void check_said_once(const ScheduleItem& item, const std::vector<std::vector<std::string_view>>& alike) {
-        for (std::size_t i = 0; i < item.clauses.size(); ++i)
-            for (std::size_t j = 0; j < i; ++j) {
-                const ScheduleClause &first = item.clauses[j], &again = item.clauses[i];
-                const auto both = [&](const auto& words) {
-                    return contains(words, first.word) && contains(words, again.word);
-                };
-                if (first.word != again.word && none_of(alike, both)) continue;
-                fail("bad-schedule", again.range,
-                     fmt::format("{} {} is said to be '{}' and '{}'", item.kind, item.axis, text_of(first), text_of(again)),
-                     "one of the two");
-                return;
-            }
-    }
-    static std::string text_of(const ScheduleClause& clause) {
-        return clause.range.source->text.substr(clause.range.begin, clause.range.end - clause.range.begin);
     }
 
     void read_atom(const ScheduleItem& item, std::size_t index, std::size_t count, KernelSchedule& s) {
-        check_said_once(item, {{"vectors", "scalar", "fragment", "matrix", "column"}});
         s.atoms.resize(count);
         Atom a;
-        a.by_hand = true;
+        const Choice said = choice(item, 0);
+        a.reason = said.reason, a.by_hand = said.by_hand;
         for (const ScheduleClause& c : item.clauses) {
+            const auto number = static_cast<int>(c.number.value_or(0));
             const auto has = [&](std::string_view word) {
-                return any_of(c.names, [&](const auto& n) { return n.text == word; });
+                return std::any_of(c.names.begin() + 1, c.names.end(), [&](const auto& n) { return n.text == word; });
             };
+            for (const AtomKind kind : {AtomKind::fragment, AtomKind::matrix, AtomKind::column})
+                if (c.word == name(kind)) a.kind = kind;
             if (c.word == "vectors") {
-                a.vector_axis = axis_of(c), a.vectors = small(number_of(c), c.range, most_of_block);
+                a.vector_axis = axis_of(c), a.vectors = number;
                 a.across = has("across"), a.shared = has("shared"), a.vector_inner = has("inner");
-                check_rest(c, 1, {"across", "shared", "inner"});
-            } else if (c.word == "rows") {
-                a.row_axis = axis_of(c), a.rows = small(number_of(c), c.range, most_of_block);
-                check_rest(c, 1, {});
-            } else if (c.word == "points") {
-                a.points = axes_of(c);
-            } else if (c.word == "over") {
-                a.reduced = axes_of(c);
-            } else if (c.word == "cut") {
-                a.cut_axis = axis_of(c), a.cut = number_of(c);
-                check_rest(c, 1, {});
-            } else if (c.word == "parts") {
-                a.parts = small_of(c);
-                check_rest(c, 0, {});
-            } else if (c.word == "polynomials") {
-                a.polynomials = small_of(c);
-                check_rest(c, 0, {});
-            } else if (c.word == "of") {
-                a.polynomials_of = small_of(c);
-                check_rest(c, 0, {});
-            } else if (c.word == "run") {
-                a.run = small_of(c, 0);
-                check_rest(c, 0, {});
-            } else if (contains(std::array<std::string_view, 5>{"follows", "scalar", "fragment", "matrix", "column"},
-                                c.word)) {
-                a.follows |= c.word == "follows";
-                for (const AtomKind kind : {AtomKind::fragment, AtomKind::matrix, AtomKind::column})
-                    if (c.word == name(kind)) a.kind = kind;
-                check_rest(c, 0, {});
-                check_no_number(c);
-            } else {
-                fail("bad-schedule", c.range, "an atom cannot be read here",
-                     "scalar, fragment, matrix, column, vectors, rows, points, over, cut, parts, polynomials, of, run "
-                     "or follows");
             }
+            if (c.word == "rows") a.row_axis = axis_of(c), a.rows = number;
+            if (c.word == "points") a.points = axes_of(c);
+            if (c.word == "over") a.reduced = axes_of(c);
+            if (c.word == "cut") a.cut_axis = axis_of(c), a.cut = *c.number;
+            if (c.word == "parts") a.parts = number;
+            if (c.word == "polynomials") a.polynomials = number;
+            if (c.word == "of") a.polynomials_of = number;
+            if (c.word == "run") a.run = number;
+            if (c.word == "follows") a.follows = true;
         }
-        const auto has_clause = [&](std::string_view word) {
-            return any_of(item.clauses, [&](const ScheduleClause& c) { return c.word == word; });
-        };
-        if (has_clause("polynomials") != has_clause("of"))
-            fail("bad-schedule", item.range,
-                 "polynomials take the place of some of so many exponentials, of which the atom gives one number alone",
-                 "such as polynomials 1, of 8");
         s.atoms[index] = std::move(a);
     }
 
     void read_slot(const ScheduleItem& item, std::size_t index, KernelSchedule& s) {
-        check_said_once(item, {});
         Slot slot;
         for (const ScheduleClause& c : item.clauses) {
-            if (c.word == "position" || c.word == "ahead") {
-                (c.word == "ahead" ? slot.ahead : slot.position) = small_of(c, 0);
-                check_rest(c, 0, {});
-            } else if (c.word == "role") {
-                const std::vector<std::string> roles = names_of(s.roles);
-                const std::string name = c.names.empty() ? "" : c.names[0].text;
-                const auto role = find(roles, name);
-                if (role == roles.end())
-                    fail("unknown-role", c.range, fmt::format("the kernel has no role '{}'", name),
-                         roles.empty() ? "a line `role` before it" : "one of " + join(roles, ", "),
-                         did_you_mean(name, roles));
-                slot.role = static_cast<int>(role - roles.begin());
-                check_rest(c, 1, {});
-                check_no_number(c);
-            } else {
-                fail("bad-schedule", c.range, "a slot cannot be read here", "position, role or ahead");
-            }
+            if (c.word == "position") slot.position = static_cast<int>(*c.number);
+            if (c.word == "ahead") slot.ahead = static_cast<int>(*c.number);
+            if (c.word != "role") continue;
+            const std::vector<std::string> roles = names_of(s.roles);
+            const std::string& name = c.names[0].text;
+            const auto role = find(roles, name);
+            if (role == roles.end())
+                fail("unknown-role", c.range, fmt::format("the kernel has no role '{}'", name),
+                     roles.empty() ? "a line `role` before it" : "one of " + join(roles, ", "), did_you_mean(name, roles));
+            slot.role = static_cast<int>(role - roles.begin());
         }
         s.slots[static_cast<int>(index)] = slot;
     }
 
     void read_place(const ScheduleItem& item, VariableId index, const TileKernel& kernel, KernelSchedule& s) {
-        check_said_once(item, {});
         s.places.resize(kernel.variables.size());
         Place p;
-        p.by_hand = true;
-        const ScheduleClause& first = item.clauses[0];
-        const auto holding = std::find(std::begin(holding_names), std::end(holding_names), first.word);
-        if (holding == std::end(holding_names))
-            return fail(
-                "bad-schedule", first.range, fmt::format("'{}' is no way to hold a variable", first.word),
-                "one of " + join(std::vector<std::string>(std::begin(holding_names), std::end(holding_names)), ", "));
-        check_rest(first, 0, {});
-        check_no_number(first);
-        p.holding = static_cast<Holding>(holding - std::begin(holding_names));
-        for (std::size_t i = 1; i < item.clauses.size(); ++i) {
-            const ScheduleClause& c = item.clauses[i];
-            if (c.word == "stages") {
-                p.stages = small_of(c);
-                check_rest(c, 0, {});
-            } else if (c.word == "boxes") {
-                p.boxes = small_of(c);
-                check_rest(c, 0, {});
-            } else if (c.word == "inner") {
-                p.innermost = dimension(c, kernel, kernel.variables[index]);
-            } else if (c.word == "dimension") {
-                p.innermost = dimension_like(c, p.innermost, kernel.variables[index]);
-                check_rest(c, 0, {});
-            } else if (c.word == "nontemporal") {
-                p.non_temporal = true;
-                check_rest(c, 0, {});
-                check_no_number(c);
-            } else {
-                fail("bad-schedule", c.range, "a place cannot be read here",
-                     "inner, dimension, stages, boxes or nontemporal");
-            }
+        p.by_hand = choice(item, 0).by_hand;
+        p.holding = static_cast<Holding>(find(holding_names, item.clauses[0].word) - std::begin(holding_names));
+        for (const ScheduleClause& c : item.clauses) {
+            if (c.word == "stages") p.stages = static_cast<int>(*c.number);
+            if (c.word == "boxes") p.boxes = static_cast<int>(*c.number);
+            if (c.word == "inner") p.innermost = dimension(c, kernel, kernel.variables[index]);
+            if (c.word == "dimension") p.innermost = dimension_like(c, p.innermost, kernel.variables[index]);
+            if (c.word == "nontemporal") p.non_temporal = true;
         }
         s.places[index] = p;
     }
 
     /// "groups 1, in E": the tile of the next group; "blocks 1, in X": the rows of the next block; 0: none. "cache 2": into the second one.
     void read_prefetch(const ScheduleItem& item, VariableId variable, const TileKernel& kernel, KernelSchedule& s) {
-        int cache = 1;
-        const auto [by, word, in] = read_in_loops(item, kernel, {"groups", "blocks"}, &cache);
         std::erase_if(s.prefetches, [&](const Prefetch& other) { return other.variable == variable; });
-        s.prefetches.push_back({variable, in, by, word == "blocks" ? Fetched::blocks : Fetched::groups, cache});
+        Prefetch p{variable, -1, {}};
+        for (const ScheduleClause& c : item.clauses) {
+            if (c.word == "in") p.atom = statement_of(c, kernel);
+            if (c.word == "cache") p.cache = static_cast<int>(*c.number);
+            if (c.word == "groups" || c.word == "blocks") p.ahead = choice(item, *c.number);
+            if (c.word == "blocks") p.fetched = Fetched::blocks;
+        }
+        s.prefetches.push_back(std::move(p));
     }
 
     /// "groups 1, in E": the statement runs for the group before, in the loops of E; "groups 0, in E": in its own group.
     void read_deferral(const ScheduleItem& item, int atom, const TileKernel& kernel, KernelSchedule& s) {
-        const auto [by, word, in] = read_in_loops(item, kernel, {"groups"});
         std::erase_if(s.deferrals, [&](const Deferral& other) { return other.atom == atom; });
-        s.deferrals.push_back({atom, in, by});
-    }
-
-    /// By how many groups or blocks something is done elsewhere, and in which statement's loops; -1 after an error.
-    struct InLoops {
-        Choice by{0, "", true};
-        std::string word;
-        int in = -1;
-    };
-    InLoops read_in_loops(const ScheduleItem& item, const TileKernel& kernel, const std::vector<std::string>& words,
-                          int* cache = nullptr) {
-        check_said_once(item, {{"groups", "blocks"}});
-        InLoops out;
-        const std::vector<std::string> statements = atom_names(kernel);
-        for (const ScheduleClause& c : item.clauses) {
-            if (contains(words, c.word)) {
-                out.word = c.word, out.by.value = small_of(c, 0);
-                check_rest(c, 0, {});
-            } else if (c.word == "in") {
-                out.in = statement_of(c, statements);
-            } else if (cache && c.word == "cache") {
-                *cache = small_of(c, 1);
-                check_rest(c, 0, {});
-            } else {
-                fail("bad-schedule", c.range, fmt::format("'{}' cannot be read in a line '{}'", c.word, item.kind),
-                     fmt::format("{}{} or in", join(words, ", "), cache ? ", cache" : ""));
-            }
-        }
-        if (diagnostics_.empty() && (out.word.empty() || out.in < 0))
-            fail("bad-schedule", item.range,
-                 fmt::format("a line '{}' says by how many {}, and in which statement's loops", item.kind,
-                             join(words, " or ")),
-                 fmt::format("{} {} groups 1, in {}", item.kind, item.axis, statements.empty() ? "S" : statements[0]));
-        return out;
+        Deferral d{atom, -1, {}};
+        for (const ScheduleClause& c : item.clauses)
+            if (c.word == "in")
+                d.in = statement_of(c, kernel);
+            else
+                d.groups = choice(item, *c.number);
+        s.deferrals.push_back(std::move(d));
     }
 
     /// "in E": the statement of that name; -1 after an error.
-    int statement_of(const ScheduleClause& clause, const std::vector<std::string>& statements) {
-        const std::string name = clause.names.empty() ? "" : clause.names[0].text;
+    int statement_of(const ScheduleClause& clause, const TileKernel& kernel) {
+        const std::vector<std::string> statements = atom_names(kernel);
+        const std::string& name = clause.names[0].text;
         const auto found = find(statements, name);
-        check_rest(clause, 1, {});
-        check_no_number(clause);
         if (found != statements.end()) return static_cast<int>(found - statements.begin());
         fail("unknown-statement", clause.range, fmt::format("the kernel has no statement '{}'", name),
              "one of " + join(statements, ", "), did_you_mean(name, statements));
@@ -397,7 +275,7 @@ private:
 
     /// Of several dimensions with the same index, as of D[q, q], the one with the number that is written, counted from 1.
     int dimension_like(const ScheduleClause& clause, int inner, const Variable& variable) {
-        const int number = small_of(clause);
+        const auto number = static_cast<int>(*clause.number);
         const auto is_like = [&](int d) { return inner >= 0 && variable.dims[at(d)] == variable.dims[at(inner)]; };
         const int rank = static_cast<int>(variable.dims.size());
         if (number >= 1 && number <= rank && is_like(number - 1)) return number - 1;
@@ -411,26 +289,33 @@ private:
     }
 
     const TileProgram& program_;
+    const bool as_printed_;
     std::vector<KernelSchedule> out_;
     Diagnostics diagnostics_;
 };
 
 }  // namespace
 
-bool is_of_readings(const ScheduleItem& item) { return item.kind == "overhead" || item.kind == "units"; }
+bool is_of_readings(const ScheduleItem& item) {
+    return item.kind == ChoiceKind::overhead || item.kind == ChoiceKind::units;
+}
 
 bool is_of_steps(const ScheduleItem& item) {
-    constexpr std::array<std::string_view, 5> kinds{"warpgroup", "precision", "piece", "issue", "turns"};
-    return contains(kinds, item.kind);
+    using enum ChoiceKind;
+    return contains(std::array{warpgroup, precision, piece, issue, turns}, item.kind);
 }
 
 const ScheduleItem* machine_line(const std::vector<ScheduleItem>& items) {
-    const auto found = find_if(items, [](const ScheduleItem& item) { return item.kind == "machine"; });
+    const auto found = find_if(items, [](const ScheduleItem& item) { return item.kind == ChoiceKind::machine; });
     return found == items.end() ? nullptr : &*found;
 }
 
 Result<std::vector<KernelSchedule>> schedules_by_hand(const std::vector<ScheduleItem>& items, const TileProgram& program) {
-    return ScheduleReader(program).run(items);
+    return ScheduleReader(program, false).run(items);
+}
+
+Result<std::vector<KernelSchedule>> schedules_as_printed(const std::vector<ScheduleItem>& items, const TileProgram& program) {
+    return ScheduleReader(program, true).run(items);
 }
 
 }  // namespace napkin

@@ -129,23 +129,13 @@ struct Slot {
     friend bool operator==(const Slot&, const Slot&) = default;
 };
 
-/// What a schedule says of turns at the matrix unit: `matrix turns`, `matrix free`.
-inline constexpr std::string_view turns_word = "turns", free_word = "free";
 /// How the blocks of a GPU come to their groups.
 enum class Dealing : std::uint8_t {
     fixed,  ///< a block's number says which ones it runs
     queue,  ///< a block takes the next one of a queue as its role has asked for the copies of the last one
     cut,  ///< a block's number says it, and groups of the last rounds are cut, so that all blocks end together (cut_groups.hpp)
 };
-/// What a schedule says of it: `groups queue`.
-inline constexpr std::string_view dealing_words[] = {"fixed", "queue", "cut"};
 constexpr std::string_view name(Dealing dealing) { return dealing_words[at(dealing)]; }
-/// The value of KernelSchedule::dealing that the word stands for; that of `fixed` for any other.
-constexpr std::int64_t dealing_of(std::string_view word) {
-    std::int64_t value = std::ssize(dealing_words) - 1;
-    while (value > 0 && dealing_words[value] != word) --value;
-    return value;
-}
 
 /// How a running maximum to which weights refer moves (lazy_maximum.hpp).
 enum class Lagging : std::uint8_t {
@@ -153,14 +143,6 @@ enum class Lagging : std::uint8_t {
     lazy,      ///< where weights grow large, which are computed again then
     rescaled,  ///< the same, but where they are finite still they are multiplied by what corrects the sums, and nothing is computed again
 };
-/// What a schedule says of it: `maximum lazy`.
-inline constexpr std::string_view lagging_words[] = {"exact", "lazy", "rescaled"};
-/// The value of KernelSchedule::lazy that the word stands for; that of `exact` for any other.
-constexpr std::int64_t lagging_of(std::string_view word) {
-    std::int64_t value = std::ssize(lagging_words) - 1;
-    while (value > 0 && lagging_words[value] != word) --value;
-    return value;
-}
 
 /// The schedule of one kernel. `atoms` stand in the order of the kernel's compute statements, `places` in that of its variables.
 struct KernelSchedule {
@@ -180,7 +162,6 @@ struct KernelSchedule {
     Choice blocks{0, "", false};  ///< of a GPU's core, which share its memory and its registers; 0: of a CPU
     AxisId vector_axis = -1;      ///< the kernel's own: runs go along its panels; -1: every statement goes its own way
     std::string vector_axis_reason;
-    bool vector_axis_by_hand = false;
     int panel_vectors = 1;  ///< vectors of a panel
     /// Of a kernel on a matrix unit: the axis along which every warp takes 16 rows of all tiles; -1: no statement uses the unit.
     AxisId tensor_axis = -1;
@@ -208,6 +189,8 @@ std::vector<std::string> atom_names(const TileKernel& kernel);
 /// Of all statements in order: "load K", "init P_M", "S", "store O"; a name that comes again has #2.
 std::vector<std::string> statement_names(const TileKernel& kernel);
 
+/// Before the reason of what the user fixed.
+inline constexpr std::string_view hand_mark = "[by hand]";
 /// One line for each field, with its reason; syntax/parse_schedule.cpp reads it.
 std::string to_string(const TileProgram& program, const TileKernel& kernel, const KernelSchedule& schedule);
 
@@ -221,5 +204,7 @@ const ScheduleItem* machine_line(const std::vector<ScheduleItem>& items);
 /// What the items fix, a schedule for each kernel of the program; the rest is left open.
 /// Errors: unknown-kernel, unknown-axis, unknown-statement, unknown-variable (nearest names), bad-schedule (what was expected).
 Result<std::vector<KernelSchedule>> schedules_by_hand(const std::vector<ScheduleItem>& items, const TileProgram& program);
+/// The same of items as to_string prints them: with their reasons, and by hand only where they are marked so.
+Result<std::vector<KernelSchedule>> schedules_as_printed(const std::vector<ScheduleItem>& items, const TileProgram& program);
 
 }  // namespace napkin

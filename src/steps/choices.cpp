@@ -36,43 +36,37 @@ private:
     }
 
     void read(const ScheduleItem& item) {
-        if ((item.kind == "warpgroup" || item.kind == "subloop") && item.value) {
-            if (const auto id = axis(item.axis, item.range))
-                (item.kind == "subloop" ? out_.subloop : out_.warpgroup)[*id] = {*item.value, item.range};
-        } else if (item.kind == "group" && item.value) {
-            if (const auto id = axis(item.axis, item.range)) out_.group[*id] = item.range;
-        } else if (item.kind == "stream" && item.value) {
-            if (const auto id = axis(item.axis, item.range)) out_.stream[*id] = item.range;
-        } else if (item.kind == "precision") {
-            read_precision(item);
-        } else if (item.kind == "overhead") {
-            read_overhead(item);
-        } else if (item.kind == "issue") {
-            read_list(item, out_.issue);
-        } else if (item.kind == "turns") {
-            read_list(item, out_.turns);
-        } else if (item.kind == "units") {
-            read_list(item, out_.units);
-            for (const Listed& unit : out_.units) check_unit(unit.name, unit.range);
-        } else if (item.kind == "piece") {
-            for (const ScheduleClause& c : item.clauses) {
-                if (!c.number || *c.number < 1)
-                    fail("bad-schedule", c.range, fmt::format("{} of what size?", c.word),
-                         "an axis and a size: piece A d 8");
-                else if (const auto id = axis(c.word, c.range))
-                    out_.pieces[item.axis][*id] = {*c.number, c.range};
-            }
-        } else if (item.kind == "place") {
-            for (const ScheduleClause& c : item.clauses) {
-                if (c.word != "stages" || !c.number) continue;
-                constexpr std::int64_t most = 64;
-                if (*c.number < 1 || *c.number > most)
-                    fail("bad-schedule", c.range, fmt::format("{} is held {} times", item.axis, *c.number),
-                         fmt::format("1 … {} tiles at a time: place {} operand, stages 2", most, item.axis),
-                         fmt::format("the nearest legal choice is stages {}", std::clamp<std::int64_t>(*c.number, 1, most)));
-                else
-                    out_.stages[item.axis] = {*c.number, c.range};
-            }
+        switch (item.kind) {
+            case ChoiceKind::warpgroup:
+                if (const auto id = axis(item.axis, item.range)) out_.warpgroup[*id] = {*item.value, item.range};
+                break;
+            case ChoiceKind::subloop:
+                if (const auto id = axis(item.axis, item.range)) out_.subloop[*id] = {*item.value, item.range};
+                break;
+            case ChoiceKind::group:
+                if (const auto id = axis(item.axis, item.range)) out_.group[*id] = item.range;
+                break;
+            case ChoiceKind::stream:
+                if (!item.value) break;
+                if (const auto id = axis(item.axis, item.range)) out_.stream[*id] = item.range;
+                break;
+            case ChoiceKind::precision: read_precision(item); break;
+            case ChoiceKind::overhead: read_overhead(item); break;
+            case ChoiceKind::issue: read_list(item, out_.issue); break;
+            case ChoiceKind::turns: read_list(item, out_.turns); break;
+            case ChoiceKind::units:
+                read_list(item, out_.units);
+                for (const Listed& unit : out_.units) check_unit(unit.name, unit.range);
+                break;
+            case ChoiceKind::piece:
+                for (const ScheduleClause& c : item.clauses)
+                    if (const auto id = axis(c.word, c.range)) out_.pieces[item.axis][*id] = {*c.number, c.range};
+                break;
+            case ChoiceKind::place:
+                for (const ScheduleClause& c : item.clauses)
+                    if (c.word == "stages") out_.stages[item.axis] = {*c.number, c.range};
+                break;
+            default: break;
         }
     }
 
@@ -84,19 +78,9 @@ private:
              "one of " + join(names, ", "), did_you_mean(item.word, names));
     }
 
-    void read_list(const ScheduleItem& item, std::vector<Listed>& to) {
-        for (const ScheduleClause& c : item.clauses) {
-            if (!c.names.empty() || (c.number && (*c.number > 8 || item.kind != "issue")))
-                fail("bad-schedule", c.range,
-                     fmt::format("{} takes names, and not '{}'", item.kind,
-                                 c.names.empty() ? std::to_string(*c.number) : c.names[0].text),
-                     item.kind == "issue"
-                         ? "names, each with the iterations by which it is ahead, at most 8: issue S 1, O_acc"
-                         : "names with commas between them");
-            if (any_of(to, [&](const Listed& l) { return l.name == c.word; }))
-                fail("bad-schedule", c.range, fmt::format("{} names {} twice", item.kind, c.word), "each name once");
+    static void read_list(const ScheduleItem& item, std::vector<Listed>& to) {
+        for (const ScheduleClause& c : item.clauses)
             to.push_back({c.word, static_cast<int>(c.number.value_or(0)), c.range});
-        }
     }
 
     bool check_unit(const std::string& unit, const SourceRange& range) {
@@ -145,7 +129,8 @@ Status check_names(const StepChoices& choices, const std::vector<ScheduleItem>& 
                           .hint = std::move(hint)});
     };
     for (const ScheduleItem& item : items) {
-        if (item.kind != "precision" && item.kind != "piece" && item.kind != "place") continue;
+        if (item.kind != ChoiceKind::precision && item.kind != ChoiceKind::piece && item.kind != ChoiceKind::place)
+            continue;
         const auto known = find(names, item.axis);
         if (known == names.end()) {
             error("unknown-variable", item, fmt::format("the kernel has no variable '{}'", item.axis),
@@ -153,7 +138,7 @@ Status check_names(const StepChoices& choices, const std::vector<ScheduleItem>& 
             continue;
         }
         const auto id = VariableId::of(known - names.begin());
-        if (item.kind != "piece") continue;
+        if (item.kind != ChoiceKind::piece) continue;
         if (assigned.variables[id].copy_of < 0)
             error("bad-schedule", item, fmt::format("{} is computed or loaded, not passed on in pieces", item.axis),
                   "a variable that is passed from one level to another", "");

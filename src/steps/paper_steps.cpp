@@ -37,7 +37,8 @@ public:
         // Sizes are judged as plans judge them; what the steps alone know is judged here.
         std::vector<ScheduleItem> sizes;
         for (const ScheduleItem& item : items_)
-            if ((item.kind == "group" || item.kind == "stream") && item.kernel.empty()) sizes.push_back(item);
+            if ((item.kind == ChoiceKind::group || item.kind == ChoiceKind::stream) && item.kernel.empty())
+                sizes.push_back(item);
         const auto hand = hand_choices(derived_, extents_, sizes);
         if (!hand) return hand.errors();
         std::vector<Diagnostic> errors = unknown_kernels();
@@ -70,7 +71,8 @@ private:
     Result<HandChoices> with_own(const HandChoices& all, const Kernel& kernel) const {
         std::vector<ScheduleItem> own;
         for (const ScheduleItem& item : items_)
-            if ((item.kind == "group" || item.kind == "stream") && item.kernel == kernel.name) own.push_back(item);
+            if ((item.kind == ChoiceKind::group || item.kind == ChoiceKind::stream) && item.kernel == kernel.name)
+                own.push_back(item);
         Derived alone = derived_;
         alone.kernels = {kernel};
         auto hand = hand_choices(alone, extents_, own);
@@ -486,7 +488,9 @@ private:
         return out;
     }
     [[nodiscard]] static bool steps_order_is_open(const std::vector<ScheduleItem>& items) {
-        return none_of(items, [](const ScheduleItem& item) { return item.kind == "issue" || item.kind == "turns"; });
+        return none_of(items, [](const ScheduleItem& item) {
+            return item.kind == ChoiceKind::issue || item.kind == ChoiceKind::turns;
+        });
     }
 
     [[nodiscard]] std::vector<std::string> instructions_of(const Assigned& assigned,

@@ -253,9 +253,9 @@ Result<StepReport> placed_steps(const Plan& plan, const Machine& machine, const 
 }
 
 bool is_of_a_kernel(const std::vector<ScheduleItem>& items) {
-    constexpr std::array<std::string_view, 13> of_kernels{"tensor",  "warps",   "role",  "atom",     "slot",
-                                                          "vector",  "vectors", "rows",  "prefetch", "defer",
-                                                          "threads", "split",   "blocks"};
+    using enum ChoiceKind;
+    constexpr std::array of_kernels{tensor, warps,    role,  atom,    slot,  vector, vectors,
+                                    rows,   prefetch, defer, threads, split, blocks};
     return any_of(items, [&](const ScheduleItem& item) { return contains(of_kernels, item.kind); });
 }
 

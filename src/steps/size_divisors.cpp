@@ -57,7 +57,7 @@ SizeDivisors size_divisors(const StepContext& context, const StepChoices& choice
             if (d.size == size && d.cause == cause) return;
         out.constraints.push_back({size, value, std::move(cause)});
     };
-    const std::vector<Variable>& variables = assigned.kernel.variables;
+    const ByVariable<Variable>& variables = assigned.kernel.variables;
     const auto bytes_of = [&](const Variable& v) { return bytes(context.diagram.array(v.array).type); };
     for_each_statement(assigned.kernel.body, [&](const TileStatement& s) {
         const auto* load = std::get_if<Load>(&s);

@@ -14,7 +14,7 @@ Result<std::vector<std::optional<Choice>>> parts_of(const Derived& derived, cons
     const auto items = all_by_hand(derived, {}, options.file);
     if (!items) return items.errors();
     std::vector<ScheduleItem> splits = *items;
-    std::erase_if(splits, [](const ScheduleItem& item) { return item.kind != "split" || !item.kernel.empty(); });
+    std::erase_if(splits, [](const ScheduleItem& item) { return item.kind != ChoiceKind::split || !item.kernel.empty(); });
     if (const auto legal = hand_choices(derived, extents, splits); !legal) return legal.errors();
     return parts_by_hand(derived, extents, *items);
 }
@@ -24,9 +24,9 @@ MachineCostOptions with_sizes_of(MachineCostOptions options, const Diagram& diag
     for (const ScheduleItem& item : diagram.schedule) {
         const auto axis = diagram.find_axis(item.axis);
         if (!axis || !item.value || item.kernel != kernel) continue;
-        if (item.kind == "group") options.group[*axis] = *item.value;
-        if (item.kind == "stream") options.stream[*axis] = *item.value;
-        if (item.kind == "subloop") options.sub[*axis] = *item.value;
+        if (item.kind == ChoiceKind::group) options.group[*axis] = *item.value;
+        if (item.kind == ChoiceKind::stream) options.stream[*axis] = *item.value;
+        if (item.kind == ChoiceKind::subloop) options.sub[*axis] = *item.value;
     }
     return options;
 }

@@ -70,7 +70,7 @@ void check_size_names(const Module& module, const Diagram& main, Diagnostics& di
 }
 
 /// Choices that name an axis.
-constexpr std::array<std::string_view, 4> kinds_of_axes{"group", "stream", "subloop", "split"};
+constexpr std::array kinds_of_axes{ChoiceKind::group, ChoiceKind::stream, ChoiceKind::subloop, ChoiceKind::split};
 
 void check_schedule_axes(const Diagram& d, const AstDefinition& definition, Diagnostics& diagnostics) {
     if (definition.broken) return;

@@ -23,6 +23,8 @@ Result<Diagram> parse_diagram(const std::shared_ptr<const Source>& source, const
 /// The schedule that a file holds: what `napkin plan` prints, or parts of it. Figures and reasons are skipped.
 /// Errors: bad-schedule, unknown-choice, bad-schedule-value, duplicate-schedule, and those of tokens.
 Result<std::vector<ScheduleItem>> parse_schedule_file(const std::shared_ptr<const Source>& source);
+/// What stands behind an item of a file on its line: a comment's mark and spaces around it are no part of it.
+std::string reason_behind(const ScheduleItem& item);
 
 /// The names of the diagrams that a text defines, in order.
 Result<std::vector<std::string>> list_diagrams(const std::shared_ptr<const Source>& source);

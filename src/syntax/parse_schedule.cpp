@@ -26,29 +26,6 @@
 namespace napkin {
 namespace {
 
-/// What follows the kind of a choice: an axis or another name with a number, and the like.
-enum class Operand { size, optional_size, named_number, named_word, number, word, clauses, list };
-struct ScheduleKind {
-    std::string_view name;
-    Operand operand;
-};
-constexpr std::array kinds{
-    ScheduleKind{"group", Operand::size},     ScheduleKind{"stream", Operand::optional_size},
-    ScheduleKind{"split", Operand::size},     ScheduleKind{"subloop", Operand::size},
-    ScheduleKind{"threads", Operand::number}, ScheduleKind{"grid", Operand::number},
-    ScheduleKind{"groups", Operand::word},    ScheduleKind{"warps", Operand::number},
-    ScheduleKind{"blocks", Operand::number},  ScheduleKind{"role", Operand::named_number},
-    ScheduleKind{"vector", Operand::word},    ScheduleKind{"vectors", Operand::number},
-    ScheduleKind{"rows", Operand::number},    ScheduleKind{"form", Operand::word},
-    ScheduleKind{"atom", Operand::clauses},   ScheduleKind{"place", Operand::clauses},
-    ScheduleKind{"slot", Operand::clauses},   ScheduleKind{"prefetch", Operand::clauses},
-    ScheduleKind{"defer", Operand::clauses},  ScheduleKind{"tensor", Operand::word},
-    ScheduleKind{"maximum", Operand::word},   ScheduleKind{"matrix", Operand::word},
-    ScheduleKind{"warpgroup", Operand::size}, ScheduleKind{"precision", Operand::named_word},
-    ScheduleKind{"piece", Operand::clauses},  ScheduleKind{"overhead", Operand::named_number},
-    ScheduleKind{"issue", Operand::list},     ScheduleKind{"turns", Operand::list},
-    ScheduleKind{"units", Operand::list},     ScheduleKind{"cluster", Operand::size},
-};
 /// Lines of a printed plan that fix nothing.
 constexpr std::array<std::string_view, 7> figures{"plan",      "transfers", "memory", "arena",
                                                   "predicted", "busiest",   "faster"};
@@ -80,8 +57,9 @@ void number(LineParser& parser, ScheduleItem& item, bool optional, Diagnostics& 
     }
 }
 
-void word(LineParser& parser, ScheduleItem& item) {
-    const bool is_axis = item.kind == "vector" || item.kind == "tensor";
+/// `begin`: of the line.
+void word(LineParser& parser, ScheduleItem& item, std::uint32_t begin) {
+    const bool is_axis = item.kind == ChoiceKind::vector || item.kind == ChoiceKind::tensor;
     if (is_axis && parser.is_word("axis") && (parser.is("-", 1) || parser.peek(1).kind == TokenKind::name))
         parser.next();
     parser.accept("=");
@@ -89,6 +67,22 @@ void word(LineParser& parser, ScheduleItem& item) {
         item.word = "none";
     else
         item.word = parser.name("a word").text;
+    const auto words = choice_fields[at(item.kind)].words;
+    if (words.empty() || parser.failed()) return;
+    item.value = find(words, item.word) - words.begin();
+    if (*item.value < std::ssize(words)) return;
+    const auto lines = mapped<std::string>(
+        words, [&](std::string_view w) { return fmt::format("{} {}", name(item.kind), w); });
+    parser.fail(Code::unknown_choice, parser.range_from(begin),
+                fmt::format("{} cannot be '{}'", name(item.kind), item.word), join(lines, " or "),
+                did_you_mean(item.word, {words.begin(), words.end()}));
+}
+
+/// Joined as a sentence has them: "position, role or ahead".
+std::string any_of_words(std::vector<std::string> words) {
+    const std::string last = std::move(words.back());
+    words.pop_back();
+    return words.empty() ? last : join(words, ", ") + " or " + last;
 }
 
 /// The index of a dimension, which is read by who knows the variable.
@@ -113,79 +107,174 @@ void names_and_number(LineParser& parser, ScheduleClause& clause) {
     }
 }
 
+std::string text_of(const ScheduleClause& clause) {
+    return clause.range.source->text.substr(clause.range.begin, clause.range.end - clause.range.begin);
+}
+
+/// Of the kind's clauses the one with the word, or none.
+const ClauseField* field_of(ChoiceKind kind, std::string_view word) {
+    const auto found = find_if(clause_fields, [&](const ClauseField& f) { return f.of == kind && f.word == word; });
+    return found == std::end(clause_fields) ? nullptr : &*found;
+}
+std::vector<std::string> words_of(ChoiceKind kind, bool only_alone) {
+    std::vector<std::string> words;
+    for (const ClauseField& f : clause_fields)
+        if (f.of == kind && (f.alone || !only_alone)) words.emplace_back(f.word);
+    return words;
+}
+
+/// Behind its word a clause has just what its field says.
+void check(LineParser& parser, const ScheduleItem& item, const ScheduleClause& c) {
+    const auto wrong = [&](const SourceRange& where, std::string message, std::string expected) {
+        parser.fail(Code::bad_schedule, where, std::move(message), std::move(expected));
+    };
+    const ClauseField* field = field_of(item.kind, c.word);
+    if (item.kind == ChoiceKind::place && item.clauses.empty() && !(field && field->alone))
+        return wrong(c.range, fmt::format("'{}' is no way to hold a variable", c.word),
+                     "one of " + join(words_of(item.kind, true), ", "));
+    if (!field)
+        return wrong(c.range, fmt::format("'{}' cannot be read in a line '{}'", c.word, name(item.kind)),
+                     any_of_words(words_of(item.kind, false)));
+    for (const ScheduleClause& first : item.clauses)
+        if (first.word == c.word || (field->alone && field_of(item.kind, first.word)->alone))
+            return wrong(
+                c.range,
+                fmt::format("{} {} is said to be '{}' and '{}'", name(item.kind), item.axis, text_of(first), text_of(c)),
+                "one of the two");
+    const bool has_axis = field->operand == ClauseOperand::axis_number, has_name = field->operand == ClauseOperand::name;
+    const bool has_number = has_axis || field->operand == ClauseOperand::number;
+    if ((has_axis || has_name) && c.names.empty())
+        return wrong(c.range, fmt::format("{} of which {}?", c.word, has_axis ? "axis" : "name"),
+                     has_axis ? "the name of an axis" : "a name");
+    constexpr std::array<std::string_view, 3> of_vectors{"across", "shared", "inner"};
+    for (std::size_t i = has_axis || has_name ? 1 : 0; i < c.names.size(); ++i)
+        if (field->operand != ClauseOperand::axes && !(c.word == "vectors" && contains(of_vectors, c.names[i].text)))
+            return wrong(c.names[i].range, fmt::format("'{}' after {}", c.names[i].text, c.word), "a comma");
+    if (!has_number && c.number)
+        wrong(c.range, fmt::format("'{}' after {}", *c.number, c.word), "a comma");
+    else if (has_number && c.number.value_or(-1) < field->least)
+        wrong(c.range, fmt::format("{} takes a number", c.word), fmt::format("a whole number of at least {}", field->least));
+    else if (has_number && *c.number > field->most)
+        wrong(c.range, fmt::format("{} is too large", *c.number), fmt::format("at most {}", field->most));
+}
+
+/// Of a list: names, each once; those of axes with sizes, and others with no more than a small number.
+void check_listed(LineParser& parser, const ScheduleItem& item, const ScheduleClause& c) {
+    const std::int64_t most = choice_fields[at(item.kind)].most;
+    if (item.kind == ChoiceKind::piece && (!c.names.empty() || c.number.value_or(0) < 1))
+        return parser.fail(Code::bad_schedule, c.range, fmt::format("{} of what size?", c.word),
+                           "an axis and a size: piece A d 8");
+    if (!c.names.empty() || (c.number && *c.number > most))
+        return parser.fail(
+            Code::bad_schedule, c.range,
+            fmt::format("{} takes names, and not '{}'", name(item.kind),
+                        c.names.empty() ? std::to_string(*c.number) : c.names[0].text),
+            most < 0
+                ? "names with commas between them"
+                : fmt::format("names, each with the iterations by which it is ahead, at most {}: issue S 1, O_acc", most));
+    if (any_of(item.clauses, [&](const ScheduleClause& other) { return other.word == c.word; }))
+        parser.fail(Code::bad_schedule, c.range, fmt::format("{} names {} twice", name(item.kind), c.word),
+                    "each name once");
+}
+
 void clauses(LineParser& parser, ScheduleItem& item) {
     do {
         ScheduleClause clause;
         const std::uint32_t begin = parser.peek().begin;
         clause.word = parser.name("a clause such as vectors or inner").text;
         const std::uint32_t operand = parser.peek().begin;
-        item.kind == "place" && clause.word == "inner" ? skip_index(parser) : names_and_number(parser, clause);
+        const ClauseField* field = field_of(item.kind, clause.word);
+        field && field->operand == ClauseOperand::index ? skip_index(parser) : names_and_number(parser, clause);
         clause.range = parser.range_from(begin);
         clause.operand = {clause.range.source, std::min(operand, clause.range.end), clause.range.end};
+        if (parser.failed()) return;
+        const bool is_listed = choice_fields[at(item.kind)].operand == ChoiceOperand::list || item.kind == ChoiceKind::piece;
+        is_listed ? check_listed(parser, item, clause) : check(parser, item, clause);
         item.clauses.push_back(std::move(clause));
     } while (!parser.failed() && parser.accept(","));
+    const auto says = [&](std::string_view word) {
+        return any_of(item.clauses, [&](const ScheduleClause& c) { return c.word == word; });
+    };
+    const bool in_loops = item.kind == ChoiceKind::prefetch || item.kind == ChoiceKind::defer;
+    if (in_loops && !(says("in") && (says("groups") || says("blocks"))))
+        parser.fail(Code::bad_schedule, item.range,
+                    fmt::format("a line '{}' says by how many {}, and in which statement's loops", name(item.kind),
+                                item.kind == ChoiceKind::prefetch ? "groups or blocks" : "groups"),
+                    fmt::format("{} {} groups 1, in S", name(item.kind), item.axis));
+    if (item.kind == ChoiceKind::atom && says("polynomials") != says("of"))
+        parser.fail(
+            Code::bad_schedule, item.range,
+            "polynomials take the place of some of so many exponentials, of which the atom gives one number alone",
+            "such as polynomials 1, of 8");
 }
 
 /// What is meant: an axis, a variable, or a statement, which may be called `load K`.
 void name_of(LineParser& parser, ScheduleItem& item) {
     constexpr std::array<std::string_view, 3> verbs{"load", "store", "init"};
     item.axis = parser.name("a name").text;
-    const bool two_words = item.kind == "slot" && contains(verbs, item.axis) && parser.peek().kind == TokenKind::name &&
-                           parser.peek(1).kind == TokenKind::name;
+    const bool two_words = item.kind == ChoiceKind::slot && contains(verbs, item.axis) &&
+                           parser.peek().kind == TokenKind::name && parser.peek(1).kind == TokenKind::name;
     if (two_words) item.axis += " " + parser.name("a variable").text;
 }
 
 ScheduleItem schedule_item(LineParser& parser, const std::string& kernel, Diagnostics& diagnostics) {
-    ScheduleItem item;
+    ScheduleItem item{};
     item.kernel = kernel;
     const std::uint32_t begin = parser.peek().begin;
     skip_printed_word(parser);
     const AstWord kind = parser.name("a kind of choice such as group or stream");
     if (parser.failed()) return item;
-    item.kind = kind.text;
-    const auto found = find_if(kinds, [&](const ScheduleKind& k) { return k.name == kind.text; });
-    if (found == kinds.end()) {
-        std::vector<std::string> names;
-        for (const ScheduleKind& k : kinds) names.emplace_back(k.name);
+    const auto found = find_if(choice_fields, [&](const ChoiceField& field) { return field.name == kind.text; });
+    if (found == std::end(choice_fields)) {
+        const auto names = mapped<std::string>(choice_fields,
+                                               [](const ChoiceField& field) { return std::string(field.name); });
         parser.fail(Code::unknown_choice, kind.range, fmt::format("there is no choice '{}'", kind.text),
                     "one of " + join(names, ", "), did_you_mean(kind.text, names));
         return item;
     }
-    const bool sized = found->operand == Operand::size || found->operand == Operand::optional_size;
-    const bool named = sized || found->operand == Operand::named_number || found->operand == Operand::named_word;
-    if ((named || found->operand == Operand::clauses) && parser.peek().kind == TokenKind::name) name_of(parser, item);
+    item.kind = static_cast<ChoiceKind>(found - std::begin(choice_fields));
+    const bool sized = found->operand == ChoiceOperand::size || found->operand == ChoiceOperand::optional_size;
+    const bool named = sized || found->operand == ChoiceOperand::named_number || found->operand == ChoiceOperand::named_word;
+    if ((named || found->operand == ChoiceOperand::clauses) && parser.peek().kind == TokenKind::name)
+        name_of(parser, item);
     item.range = parser.range_from(begin);
     if (named && item.axis.empty() && !parser.failed()) {
-        parser.fail(Code::bad_schedule, item.range, fmt::format("{} of which {}?", item.kind, sized ? "axis" : "name"),
-                    fmt::format("{} and {}: {} {}", item.kind, sized ? "an axis" : "a name", item.kind,
+        parser.fail(Code::bad_schedule, item.range, fmt::format("{} of which {}?", kind.text, sized ? "axis" : "name"),
+                    fmt::format("{} and {}: {} {}", kind.text, sized ? "an axis" : "a name", kind.text,
                                 sized ? "q = 128" : "producer = 1"));
         return item;
     }
     switch (found->operand) {
-        case Operand::size:
-        case Operand::optional_size:
-        case Operand::named_number:
-        case Operand::number: number(parser, item, found->operand == Operand::optional_size, diagnostics); break;
-        case Operand::word:
-        case Operand::named_word: word(parser, item); break;
-        case Operand::list:
-        case Operand::clauses: clauses(parser, item); break;
+        case ChoiceOperand::size:
+        case ChoiceOperand::optional_size:
+        case ChoiceOperand::named_number:
+        case ChoiceOperand::number:
+            number(parser, item, found->operand == ChoiceOperand::optional_size, diagnostics);
+            break;
+        case ChoiceOperand::word:
+        case ChoiceOperand::named_word: word(parser, item, begin); break;
+        case ChoiceOperand::list:
+        case ChoiceOperand::clauses: clauses(parser, item); break;
     }
     item.range = parser.range_from(begin);
-    if (!parser.failed() && item.value && *item.value < 1)
-        diagnostics.error(Code::bad_schedule_value, item.range, fmt::format("{} cannot be {}", item.kind, *item.value),
-                          "at least 1");
+    if (parser.failed() || !item.value || !item.word.empty()) return item;
+    const std::string wrong = fmt::format("{} cannot be {}", kind.text, *item.value);
+    if (*item.value < 1)
+        diagnostics.error(Code::bad_schedule_value, item.range, wrong, "at least 1");
+    else if (*item.value > found->most)
+        diagnostics.error("size-out-of-range", item.range, wrong, fmt::format("1 … {}", found->most),
+                          fmt::format("the nearest legal number is {}", found->most));
     return item;
 }
 
 void add(ScheduleItem item, LineParser& parser, std::vector<ScheduleItem>& out, Diagnostics& diagnostics) {
     const bool again = any_of(out, [&](const ScheduleItem& o) { return fixes_the_same(o, item); });
-    std::erase_if(out, [&](const ScheduleItem& o) { return o.kind == named_kernel_kind && o.kernel == item.kernel; });
+    std::erase_if(out, [&](const ScheduleItem& o) { return o.kind == ChoiceKind::kernel && o.kernel == item.kernel; });
     if (out.size() >= limits::max_equations)
         parser.fail(Code::bad_schedule, item.range, "too many choices", fmt::format("at most {}", limits::max_equations));
     else if (again)
         diagnostics.error(Code::duplicate_schedule, item.range,
-                          fmt::format("{}{}{} is fixed twice", item.kind, item.axis.empty() ? "" : " ", item.axis),
+                          fmt::format("{}{}{} is fixed twice", name(item.kind), item.axis.empty() ? "" : " ", item.axis),
                           "one choice of a kind");
     else
         out.push_back(std::move(item));
@@ -199,14 +288,14 @@ std::string kernel_line(LineParser& parser, std::vector<ScheduleItem>& out) {
     const SourceRange range = parser.range_from(begin);
     parser.finish();
     if (parser.good() && none_of(out, [&](const ScheduleItem& item) { return item.kernel == name; }))
-        out.push_back({.kind = std::string(named_kernel_kind), .axis = "", .value = {}, .range = range, .kernel = name});
+        out.push_back({.kind = ChoiceKind::kernel, .axis = "", .value = {}, .range = range, .kernel = name});
     return name;
 }
 
 }  // namespace
 
 void parse_schedule_line(LineParser& parser, std::string& kernel, std::vector<ScheduleItem>& out, Diagnostics& diagnostics) {
-    if (parser.is_word(named_kernel_kind)) {
+    if (parser.is_word(name(ChoiceKind::kernel))) {
         kernel = kernel_line(parser, out);
         return;
     }
@@ -232,13 +321,13 @@ std::vector<ScheduleItem> parse_schedule(const std::shared_ptr<const Source>& so
     return items;
 }
 
-namespace {
-/// The rest of a line, as text: a comment's mark and spaces around it are no part of it.
-std::string reason_behind(const std::string& line, std::size_t begin) {
-    begin = line.find_first_not_of(" \t#", std::min(begin, line.size()));
+std::string reason_behind(const ScheduleItem& item) {
+    const std::string& text = item.range.source->text;
+    const std::string line = text.substr(item.range.end,
+                                         std::min(text.find('\n', item.range.end), text.size()) - item.range.end);
+    const std::size_t begin = line.find_first_not_of(" \t#");
     return begin == std::string::npos ? "" : line.substr(begin, line.find_last_not_of(" \t\r") + 1 - begin);
 }
-}  // namespace
 
 namespace {
 /// A reason may begin with a number of something: `1 panel of 3×16 lanes`, `14 groups`. A number of nothing is one too many.
@@ -252,19 +341,17 @@ void refuse_number_alone(LineParser& parser, const ScheduleItem& item) {
                     fmt::format("'{}' after a choice", parser.peek().text), "kind axis = value, and a reason in words");
 }
 
-constexpr std::string_view machine_kind = "machine";
-
 /// The name or path behind `machine`, up to a blank: it is no text of the language.
 ScheduleItem machine_item(LineParser& parser, const std::shared_ptr<const Source>& source, std::size_t end,
                           Diagnostics& diagnostics) {
-    ScheduleItem item;
-    item.kind = machine_kind;
+    ScheduleItem item{};
+    item.kind = ChoiceKind::machine;
     const std::uint32_t first = parser.peek().begin;
-    std::size_t begin = source->text.find_first_not_of(" \t=", first + machine_kind.size());
+    std::size_t begin = source->text.find_first_not_of(" \t=", first + name(item.kind).size());
     begin = std::min(begin, end);
     const std::size_t last = std::min(source->text.find_first_of(" \t\r#", begin), end);
     item.word = source->text.substr(begin, last - begin);
-    item.range = {source, first, static_cast<std::uint32_t>(std::max<std::size_t>(last, first + machine_kind.size()))};
+    item.range = {source, first, static_cast<std::uint32_t>(std::max<std::size_t>(last, first + name(item.kind).size()))};
     if (item.word.empty())
         diagnostics.error(Code::bad_schedule, item.range, "machine of which name?",
                           "a machine's name or file: machine h100-sxm5");
@@ -283,17 +370,19 @@ Result<std::vector<ScheduleItem>> parse_schedule_file(const std::shared_ptr<cons
         if (line.tokens.empty() || errors.size() >= limits::max_errors) continue;
         LineParser parser(source, line, diagnostics);
         if (contains(figures, parser.peek().text)) continue;
-        if (parser.is_word(machine_kind)) {
+        if (parser.is_word(name(ChoiceKind::machine))) {
             ScheduleItem item = machine_item(parser, source, end, diagnostics);
             // Schedules of several kernels, each with its line, may be put together.
-            const auto is_same = [&](const ScheduleItem& o) { return o.kind == machine_kind && o.word == item.word; };
+            const auto is_same = [&](const ScheduleItem& o) {
+                return o.kind == ChoiceKind::machine && o.word == item.word;
+            };
             if (diagnostics.empty() && none_of(items, is_same)) add(std::move(item), parser, items, diagnostics);
             std::vector<Diagnostic> of_line = diagnostics.take();
             append(errors, of_line);
             continue;
         }
         std::size_t read = begin;
-        if (parser.is_word(named_kernel_kind)) {
+        if (parser.is_word(name(ChoiceKind::kernel))) {
             kernel = kernel_line(parser, items);
             read = parser.peek().begin;
         } else {
@@ -301,8 +390,8 @@ Result<std::vector<ScheduleItem>> parse_schedule_file(const std::shared_ptr<cons
             do {
                 ScheduleItem item = schedule_item(parser, kernel, diagnostics);
                 read = item.clauses.empty() ? item.range.end : end;
-                if (item.kind == "overhead") item.reason = reason_behind(source->text.substr(0, end), item.range.end);
-                if (item.kind == "form")
+                if (item.kind == ChoiceKind::overhead) item.reason = reason_behind(item);
+                if (item.kind == ChoiceKind::form)
                     parser.fail(Code::bad_schedule, item.range, "a form is chosen before there are kernels to schedule",
                                 "--form, or a line of the text's own schedule");
                 if (!parser.failed()) refuse_number_alone(parser, item);

@@ -199,11 +199,13 @@ std::string print(const Diagram& d) {
     std::string kernel;
     for (const ScheduleItem& item : schedule) {
         if (item.kernel != kernel) out += "    kernel " + (kernel = item.kernel) + "\n";
-        if (item.kind == named_kernel_kind) continue;
-        out += "    " + item.kind;
+        if (item.kind == ChoiceKind::kernel) continue;
+        out += fmt::format("    {}", name(item.kind));
         if (!item.axis.empty()) out += " " + item.axis;
-        if (item.value) out += fmt::format(" = {}", *item.value);
-        if (!item.word.empty()) out += " = " + item.word;
+        if (!item.word.empty())
+            out += " = " + item.word;
+        else if (item.value)
+            out += fmt::format(" = {}", *item.value);
         for (const ScheduleClause& c : item.clauses) {
             const auto& text = c.range.source->text;
             out += (&c == item.clauses.data() ? " " : ", ") + text.substr(c.range.begin, c.range.end - c.range.begin);

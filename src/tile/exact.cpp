@@ -364,7 +364,7 @@ std::int64_t TileCounter::chunks(int id) const {
 }
 
 std::int64_t TileCounter::peak_memory(const std::vector<Moment>& moments) const {
-    std::vector<std::int64_t> tile(extents_.size());
+    Extents tile(extents_.size());
     std::int64_t peak = 0;
     for (const Moment& moment : moments) {
         std::vector<Index> placed;
@@ -375,7 +375,7 @@ std::int64_t TileCounter::peak_memory(const std::vector<Moment>& moments) const 
             peak = std::max(peak, peak_by_place(moment, axes_of(placed)));
             continue;
         }
-        for (const AxisId axis : tile.ids()) tile[at(axis)] = cut(axis, -1);
+        for (const AxisId axis : tile.ids()) tile[axis] = cut(axis, -1);
         const int stream = stream_of(moment.loop);
         // A variable has the part of an axis that the loops cut in whose iterations it lives, and else all that the group has.
         const auto alive_now = [&](std::int64_t chunk) {

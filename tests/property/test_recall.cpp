@@ -1,7 +1,9 @@
-// Plans as kept text and back: what is recalled of every example is the plan that was chosen, and its code the same. Text in which a number is
-// another one is refused, or recalled as a plan that keeps the rules.
+// Plans as kept text and back: what is recalled of every example and of random programs is the plan that was chosen, and its code the same. Text in
+// which a number is another one, or a line is missing, is refused, or recalled as a plan that keeps the rules.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <limits>
 
 #include "derive/derive.hpp"
@@ -15,6 +17,8 @@
 #include "support/examples.hpp"
 #include "support/json.hpp"
 #include "support/parsed.hpp"
+#include "support/random_diagram.hpp"
+#include "support/random_program.hpp"
 
 namespace napkin {
 namespace {
@@ -28,9 +32,8 @@ std::string code_of(const Plan& plan, const Machine& machine) {
 
 /// The chosen plan, which is the same once recalled.
 Chosen chosen_twice(const std::string& name, const Diagram& diagram, const Machine& machine,
-                    const std::shared_ptr<const Source>& file = nullptr) {
+                    const std::shared_ptr<const Source>& file, const Extents& extents) {
     const Derived derived = derive(diagram).value();
-    const Extents extents = bind_sizes(diagram).value();
     PlanOptions options;
     options.file = file;
     Chosen chosen{choose_form(derived, extents, machine), {}, {"a note"}};
@@ -46,8 +49,15 @@ Chosen chosen_twice(const std::string& name, const Diagram& diagram, const Machi
     EXPECT_EQ(again->notes, chosen.notes) << name;
     EXPECT_EQ(again->plan.seconds(), chosen.plan.seconds()) << name;
     EXPECT_EQ(to_string(again->plan), to_string(chosen.plan)) << name;
+    for (std::size_t k = 0; k < again->plan.kernels.size(); ++k)
+        EXPECT_EQ(again->plan.kernels[k].schedule(), chosen.plan.kernels[k].schedule()) << name;
     EXPECT_EQ(code_of(again->plan, machine), code_of(chosen.plan, machine)) << name;
     return chosen;
+}
+
+Chosen chosen_twice(const std::string& name, const Diagram& diagram, const Machine& machine,
+                    const std::shared_ptr<const Source>& file = nullptr) {
+    return chosen_twice(name, diagram, machine, file, bind_sizes(diagram).value());
 }
 
 const std::string bf16_attention =
@@ -89,6 +99,44 @@ TEST(Recall, GivesFormsThatWereChangedAndChoicesByHand) {
         EXPECT_EQ(chosen_twice("split", parsed(bf16_attention), *machine, split).plan.kernels.size(), 2U);
 }
 
+TEST(Recall, GivesThePlanOfRandomProgramsAndDiagrams) {
+    Machine cpu = load_machine("generic-cpu").value();
+    const Machine gpu = load_machine("h200").value();
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+        cpu.cores.value = seed % 2 == 0 ? 2 : 16;
+        const std::string name = fmt::format("seed {}", seed);
+        const Machine& machine = seed % 6 == 0 ? gpu : cpu;
+        const Diagram program = parsed_program(random_program(seed)), diagram = random_diagram(seed);
+        chosen_twice(name, program, machine, nullptr, random_extents(program, seed));
+        chosen_twice(name, diagram, machine, nullptr, random_extents(diagram, seed));
+    }
+}
+
+TEST(Recall, GivesWhatIsByHandOfEveryField) {
+    const Machine gpu = load_machine("h200").value();
+    const auto file = [](const std::string& text) { return std::make_shared<const Source>(Source{"by hand", text}); };
+    const std::string warps = "warps 8\nrole copies 4\ntensor axis ";
+    const Chosen product = chosen_twice(
+        "product",
+        parsed("f(A[m, k]: bf16, B[k, n]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[k, n]\n"
+               "sizes m = n = k = 4096\n"),
+        gpu,
+        file(warps + "m\ngroup m 128\ngroup n 256\nstream k 64\ncluster m 2\nplace A operand, inner k, stages 4\n"
+                     "place B operand, inner n, stages 4\nblocks 1\ngroups fixed\n"));
+    const KernelSchedule& s = product.plan.kernels.at(0).schedule();
+    EXPECT_TRUE(s.cluster.by_hand && s.dealing.by_hand && s.roles.at(0).by_hand);
+    EXPECT_EQ(count_if(s.places, [](const Place& p) { return p.by_hand && p.stages == 4; }), 2);
+    const Chosen attention = chosen_twice(
+        "attention", parsed(bf16_attention),
+        gpu, file(warps + "q\ngroup q 128\nstream x 64\nmaximum lazy\nmatrix free\natom weight fragment, points q x, polynomials 1, of 8\n"));
+    const KernelSchedule& lazy = attention.plan.kernels.at(0).schedule();
+    EXPECT_TRUE(lazy.lazy.by_hand && lazy.turns.by_hand);
+    const Machine cpu = load_machine("generic-cpu").value();
+    const Chosen blocks = chosen_twice("blocks", parsed(bf16_attention), cpu,
+                                       file("rows 4\nvectors 2\nplace K buffer, inner k\n"));
+    EXPECT_TRUE(blocks.plan.kernels.at(0).schedule().panel_by_hand && blocks.plan.kernels.at(0).schedule().rows.by_hand);
+}
+
 /// Calls f with every copy of the text in which one number is another one.
 template <class F>
 void with_other_numbers(json& whole, json& part, const F& f) {
@@ -106,6 +154,23 @@ void with_other_numbers(json& whole, json& part, const F& f) {
     part = kept;
 }
 
+/// Calls f with every copy of the schedules in which one number is another one, and with every one that lacks a line.
+template <class F>
+void with_other_lines(const std::string& schedules, const F& f) {
+    for (std::size_t begin = 0; begin < schedules.size();) {
+        const auto is_digit = [&](std::size_t i) { return i < schedules.size() && std::isdigit(schedules[i]) != 0; };
+        std::size_t end = begin + 1;
+        if (schedules[begin] == ' ' && is_digit(end)) {
+            while (is_digit(end)) ++end;
+            for (const char* other : {"0", "1", "3", "1000", "65536", "1099511627776", "9223372036854775807"})
+                f(schedules.substr(0, begin + 1) + other + schedules.substr(end));
+        } else if (schedules[begin] == '\n') {
+            f(schedules.substr(0, begin) + schedules.substr(std::min(schedules.find('\n', end), schedules.size())));
+        }
+        begin = end;
+    }
+}
+
 TEST(Recall, TakesNoTextThatBreaksARule) {
     for (const char* name : {"generic-cpu", "h200"}) {
         const Machine machine = load_machine(name).value();
@@ -114,15 +179,21 @@ TEST(Recall, TakesNoTextThatBreaksARule) {
         const Extents extents = bind_sizes(diagram).value();
         json text = json::parse(to_text(chosen_twice(name, diagram, machine)));
         int refused = 0, taken = 0;
-        with_other_numbers(text, text, [&](const std::string& changed) {
+        const auto try_text = [&](const std::string& changed) {
             SCOPED_TRACE(changed);
             const auto chosen = recall(changed, derived, extents, machine, nullptr);
             ++(chosen ? taken : refused);
             if (!chosen) return;
             for (const KernelPlan& kernel : chosen->plan.kernels) EXPECT_TRUE(verify(kernel.scheduled).empty());
             EXPECT_FALSE(code_of(chosen->plan, machine).empty());
+        };
+        with_other_numbers(text, text, try_text);
+        with_other_lines(text["schedules"].get<std::string>(), [&](const std::string& schedules) {
+            json changed = text;
+            changed["schedules"] = schedules;
+            try_text(changed.dump());
         });
-        EXPECT_GT(refused, 500) << name;
+        EXPECT_GT(refused, 300) << name;
         EXPECT_GT(taken, 50) << "times and numbers of threads are open: " << name;
         for (const std::string& damaged : {std::string(), std::string("{"), text.dump().substr(0, 400), std::string("[]"),
                                            std::string("\xff\xfe"), std::string("{\"alternatives\": {}}")})

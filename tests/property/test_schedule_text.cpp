@@ -95,7 +95,7 @@ void expect_kept(const KernelSchedule& by_hand, const KernelSchedule& planned, c
     for (const VariableId v : by_hand.places.ids())
         EXPECT_TRUE(!by_hand.places[v].by_hand || planned.places[v] == by_hand.places[v]) << name << "place " << v;
     EXPECT_TRUE(!by_hand.panel_by_hand || planned.panel_vectors == by_hand.panel_vectors) << name;
-    EXPECT_TRUE(!by_hand.vector_axis_by_hand || planned.vector_axis == by_hand.vector_axis) << name;
+    EXPECT_TRUE(by_hand.vector_axis_reason.empty() || planned.vector_axis == by_hand.vector_axis) << name;
 }
 
 TEST(ScheduleText, EveryPlanReadsBack) {
@@ -115,8 +115,8 @@ TEST(ScheduleText, EveryPlanReadsBack) {
             std::vector<ScheduleItem> by_hand;
             if (cut > 0) {
                 const Axis& axis = derived->diagram.axes[AxisId::of(random() % derived->diagram.axes.size())];
-                by_hand.push_back(
-                    {cut % 2 == 0 ? "subloop" : "split", axis.name, 1 + static_cast<std::int64_t>(random() % 5), "", {}});
+                by_hand.push_back({cut % 2 == 0 ? ChoiceKind::subloop : ChoiceKind::split, axis.name,
+                                   1 + static_cast<std::int64_t>(random() % 5)});
             }
             expect_same_plan_again(example.name, example.diagram, *derived, *extents, machine, by_hand, options, seen);
         }

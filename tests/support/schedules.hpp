@@ -7,9 +7,17 @@
 #include <string>
 
 #include "schedule/schedule.hpp"
+#include "support/result.hpp"
 #include "syntax/parse.hpp"
 
 namespace napkin {
+
+/// The kind of choice that the word stands for. Pre: there is one.
+inline ChoiceKind choice_kind(std::string_view word) {
+    for (std::size_t kind = 0; kind < std::size(choice_fields); ++kind)
+        if (choice_fields[kind].name == word) return static_cast<ChoiceKind>(kind);
+    throw InternalError("no choice has the name " + std::string(word));
+}
 
 /// The fields without their reasons, all by hand: what a file says of them.
 inline KernelSchedule as_file(KernelSchedule s) {
@@ -17,7 +25,7 @@ inline KernelSchedule as_file(KernelSchedule s) {
         for (auto& [axis, choice] : *sizes) choice = {choice.value, "", true};
     if (s.split.value > 1) s.split = {s.split.value, "", true};
     s.threads = {s.threads.value, "", true}, s.rows = {s.rows.value, "", true};
-    s.vector_axis_reason = "by hand", s.vector_axis_by_hand = s.panel_by_hand = true;
+    s.vector_axis_reason = "by hand", s.panel_by_hand = true;
     for (Atom& a : s.atoms) a.by_hand = true;
     for (Place& p : s.places) p.by_hand = true;
     for (Deferral& d : s.deferrals) d.groups = {d.groups.value, "", true};

@@ -175,16 +175,16 @@ TEST(Syntax, TheCommandLinesScheduleStandsBeforeTheTexts) {
         "f(X[i]) -> Y[i]\n    Y[i] = X[i]\nschedule\n    group i = 8\n    form = auxiliary\n    threads = 2\n";
     const Diagram d = parsed(text, {"", {"group i=16", "stream i"}});
     ASSERT_EQ(d.schedule.size(), 4U);
-    EXPECT_EQ(d.schedule[0], (ScheduleItem{"form", "", std::nullopt, "auxiliary", {}}));
-    EXPECT_EQ(d.schedule[1], (ScheduleItem{"threads", "", 2, "", {}}));
-    EXPECT_EQ(d.schedule[2], (ScheduleItem{"group", "i", 16, "", {}}));
-    EXPECT_EQ(d.schedule[3], (ScheduleItem{"stream", "i", std::nullopt, "", {}}));
+    EXPECT_EQ(d.schedule[0], (ScheduleItem{ChoiceKind::form, "", std::nullopt, "auxiliary", {}}));
+    EXPECT_EQ(d.schedule[1], (ScheduleItem{ChoiceKind::threads, "", 2, "", {}}));
+    EXPECT_EQ(d.schedule[2], (ScheduleItem{ChoiceKind::group, "i", 16, "", {}}));
+    EXPECT_EQ(d.schedule[3], (ScheduleItem{ChoiceKind::stream, "i", std::nullopt, "", {}}));
     expect_round_trip(d);
     // What it says of all kernels also goes before what the text says of one.
     const Diagram of_one = parsed(text + "    kernel Y\n    group i = 4\n    rows = 3\n", {"", {"group i=16"}});
     ASSERT_EQ(of_one.schedule.size(), 4U);
-    EXPECT_EQ(of_one.schedule[2], (ScheduleItem{"rows", "", 3, "", {}, {}, "Y"}));
-    EXPECT_EQ(of_one.schedule[3], (ScheduleItem{"group", "i", 16, "", {}}));
+    EXPECT_EQ(of_one.schedule[2], (ScheduleItem{ChoiceKind::rows, "", 3, "", {}, {}, "Y"}));
+    EXPECT_EQ(of_one.schedule[3], (ScheduleItem{ChoiceKind::group, "i", 16, "", {}}));
     EXPECT_TRUE(parse(print(of_one)).ok());
 }
 

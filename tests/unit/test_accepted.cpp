@@ -8,6 +8,7 @@
 #include "plan/accepted.hpp"
 #include "plan/ratings.hpp"
 #include "support/ids.hpp"
+#include "support/schedules.hpp"
 #include "syntax/parse.hpp"
 
 namespace napkin::test_accepted {
@@ -74,9 +75,7 @@ struct Planned {
 };
 
 ScheduleItem item(const std::string& kind, const std::string& axis, std::int64_t value) {
-    ScheduleItem out;
-    out.kind = kind, out.axis = axis, out.value = value;
-    return out;
+    return {choice_kind(kind), axis, value};
 }
 
 TEST(AcceptedPlan, IsTheFastestWhereNothingIsRefused) {

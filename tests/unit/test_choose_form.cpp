@@ -97,7 +97,7 @@ std::string with_block(const std::string& text, const std::string& file) {
     auto diagram = parse_diagram(std::make_shared<const Source>(Source{"a.nk", text}));
     EXPECT_TRUE(diagram.ok());
     diagram->schedule = parse_schedule_file(std::make_shared<const Source>(Source{"a.schedule", file})).value();
-    std::erase_if(diagram->schedule, [](const ScheduleItem& item) { return item.kind == "machine"; });
+    std::erase_if(diagram->schedule, [](const ScheduleItem& item) { return item.kind == ChoiceKind::machine; });
     return print(*diagram);
 }
 

@@ -129,7 +129,7 @@ TEST(CutGroups, AddOneMergeToTheRoundingsOfASum) {
 /// What is wrong with a kernel's groups once the schedule says that they are cut.
 std::string why_not(Plan plan) {
     ScheduledKernel& k = plan.kernels.at(0).scheduled;
-    k.schedule.dealing.value = dealing_of("cut");
+    k.schedule.dealing.value = static_cast<std::int64_t>(Dealing::cut);
     for (const BrokenRule& rule : broken_rules(k))
         if (rule.field.kind == "groups") return rule.message;
     return "";

@@ -53,7 +53,7 @@ std::string refusal(const std::string& lines) {
 TEST(Exponentials, AreReadBackAsPrinted) {
     const auto first = planned(with_part("2, of 16"));
     const std::string text = text_of(kernel_of(first));
-    EXPECT_THAT(text, ContainsRegex("atom weight +fragment, points h q x, polynomials 2, of 16\n"));
+    EXPECT_THAT(text, ContainsRegex("atom weight +fragment, points h q x, polynomials 2, of 16  # .by hand.\n"));
     const Derived derived = derived_of(attention, "bf16", "O[h, q, d]: bf16");
     PlanOptions options;
     options.file = std::make_shared<const Source>(Source{"printed.schedule", text});
@@ -158,7 +158,8 @@ TEST(Exponentials, ArePolynomialsWhereTheModelFindsThemFaster) {
     slow.polynomial_slots = {1, "assumed for this test"};
     EXPECT_THAT(text(""), ContainsRegex("atom weight +fragment, points h q x, polynomials [0-9]+, of 16  # no "
                                         "polynomials .* slower"));
-    EXPECT_THAT(text("atom weight fragment, points h q x\n"), ContainsRegex("atom weight +fragment, points h q x\n"));
+    EXPECT_THAT(text("atom weight fragment, points h q x\n"),
+                ContainsRegex("atom weight +fragment, points h q x  # .by hand.\n"));
     slow.polynomial_slots = {};
     EXPECT_THAT(text(""), ContainsRegex("atom weight +fragment, points h q x\n")) << "by hand alone";
 }

@@ -39,7 +39,7 @@ Derived derived_of(const std::string& text) {
 }
 
 ScheduleItem item(const std::string& kind, const std::string& axis, std::int64_t value) {
-    return {kind, axis, value, "", {}};
+    return {choice_kind(kind), axis, value};
 }
 
 /// One row of so many values.

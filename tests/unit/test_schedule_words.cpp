@@ -1,4 +1,5 @@
 // A schedule in words: what is printed and read back, what is kept of what is set by hand, and what is refused.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +13,7 @@
 #include "support/parsed.hpp"
 #include "support/schedules.hpp"
 #include "syntax/print.hpp"
+#include "tile/expand.hpp"
 
 namespace napkin::test_schedule_words {
 namespace {
@@ -35,7 +37,61 @@ Extents attention_extents(const Derived& d) {
 }
 
 ScheduleItem item(const std::string& kind, const std::string& axis, std::optional<std::int64_t> value) {
-    return {kind, axis, value, "", {}};
+    return {choice_kind(kind), axis, value};
+}
+
+/// The code of what is wrong with a line of a file, and what was expected; "none" where it can be read.
+std::string wrong_with(const std::string& line) {
+    const auto items = parse_schedule_file(std::make_shared<const Source>(Source{"a.schedule", line + "\n"}));
+    return items.ok() ? "none" : items.errors()[0].code + "; " + items.errors()[0].expected;
+}
+
+// Whoever takes an item up looks at its numbers and words no more: kernels, the search and the paper's steps have the same limits.
+TEST(Schedule, HasOneLimitForEveryNumber) {
+    int fields = 0;
+    const auto limited = [&](const std::string& before, std::int64_t most, const std::string& behind = "") {
+        ++fields;
+        EXPECT_EQ(wrong_with(before + std::to_string(most) + behind), "none") << before;
+        EXPECT_THAT(wrong_with(before + std::to_string(most + 1) + behind), HasSubstr(std::to_string(most))) << before;
+    };
+    for (const ChoiceField& field : choice_fields) {
+        const std::string word(field.name);
+        if (field.operand == ChoiceOperand::number) limited(word + " ", field.most);
+        if (word == "role" || word == "cluster" || word == "issue") limited(word + " q ", field.most);
+        for (const std::string_view legal : field.words)
+            EXPECT_EQ(wrong_with(fmt::format("{} {}", word, legal)), "none");
+        EXPECT_TRUE(field.words.empty() || wrong_with(word + " perhaps").starts_with("unknown-choice")) << word;
+    }
+    for (const ClauseField& field : clause_fields) {
+        const bool has_axis = field.operand == ClauseOperand::axis_number;
+        if (!has_axis && field.operand != ClauseOperand::number) continue;
+        const std::string word(field.word);
+        const std::string before = fmt::format(
+            "{} S {}{} {}", name(field.of), field.of == ChoiceKind::place ? "view, " : "", word, has_axis ? "q " : "");
+        const std::string behind = word == "polynomials"                  ? ", of 8"
+                                   : word == "of"                         ? ", polynomials 1"
+                                   : word == "cache"                      ? ", groups 1, in S"
+                                   : word == "groups" || word == "blocks" ? ", in S"
+                                                                          : "";
+        if (field.most < limits::max_size_product) limited(before, field.most, behind);
+        EXPECT_EQ(wrong_with(before + std::to_string(field.least) + behind), "none") << before;
+        EXPECT_THAT(wrong_with(before + behind), HasSubstr("at least")) << before;
+        EXPECT_EQ(wrong_with(before + "0" + behind) == "none", field.least == 0) << before;
+    }
+    EXPECT_EQ(fields, 24);
+    EXPECT_EQ(wrong_with("piece A d 8, d 4"), "bad-schedule; each name once");
+    EXPECT_EQ(wrong_with("place K inner k"), "bad-schedule; one of buffer, panel, packed, view, registers, operand");
+    EXPECT_EQ(wrong_with("slot S beside 3"), "bad-schedule; position, role or ahead");
+}
+
+// An axis may have the name of a word that may stand behind it.
+TEST(Schedule, TakesNoAxisForAWord) {
+    const auto items = parse_schedule_file(
+        std::make_shared<const Source>(Source{"a.schedule", "atom Y vectors inner 1\n"}));
+    const Derived d = derived_from("f(X[inner]) -> Y[inner]\n    Y[inner] = 2 * X[inner]\nsizes inner = 64\n");
+    const auto read = schedules_by_hand(items.value(), expand(d));
+    ASSERT_TRUE(read.ok()) << render(read.errors());
+    EXPECT_FALSE((*read)[0].atoms.at(0).vector_inner);
 }
 
 TEST(Schedule, PrintsAndComesBack) {

@@ -23,7 +23,7 @@ using testing::Not;
 const std::string row_shares = "f(X[r, c]) -> Y[r, c]\n    Y[r, c] = softmax(c) X[r, c]\n";
 
 ScheduleItem size_of(const std::string& kind, const std::string& axis, std::int64_t value) {
-    return {kind, axis, value, "", {}};
+    return {choice_kind(kind), axis, value};
 }
 
 /// Tiles of so many rows of so many values, on a GPU or on a CPU.

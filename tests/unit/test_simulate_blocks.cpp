@@ -6,6 +6,7 @@
 #include "derive/derive.hpp"
 #include "emit/cuda/emit.hpp"
 #include "plan/choose.hpp"
+#include "support/schedules.hpp"
 #include "syntax/parse.hpp"
 
 namespace napkin::test_simulate_blocks {
@@ -34,7 +35,7 @@ KernelPlan planned_rows(const std::string& text, std::int64_t rows, std::int64_t
 }
 
 ScheduleItem fixed(const std::string& kind, const std::string& axis, std::int64_t value) {
-    return {kind, axis, value, "", {}};
+    return {choice_kind(kind), axis, value};
 }
 
 struct Measured {
@@ -85,8 +86,7 @@ TEST(BlocksTime, FewerThanFillACoreTakeLonger) {
 
 /// Threads of a warp copy along memory's rows: with an even distance in between all of a column would lie in one bank.
 TEST(CopiesByColumns, HaveRowsOfOddLength) {
-    ScheduleItem vector;
-    vector.kind = "vector", vector.axis = "r";
+    const ScheduleItem vector{ChoiceKind::vector, "r", {}};
     const KernelPlan plan = planned_rows(softmax_of_rows, 4096, 1024,
                                          {vector, fixed("group", "r", 128), fixed("stream", "c", 128)});
     const ScheduledKernel& k = plan.scheduled;

@@ -374,7 +374,7 @@ TEST(Steps, ImpossibleRequestsNameRuleFiguresAndTheNearestLegalChoice) {
                  "mfma.32x32 of mi300x adds products of f16 in f32, and not in f16", "f32", "mi300x");
     expect_error(f16, "precision S i32\n", "bad-precision", "wgmma of h100-sxm5 adds products of f16 in f16 or f32",
                  "f16 or f32");
-    expect_error(paper(), t + "place K operand, stages 0\n", "bad-schedule", "K is held 0 times", "stages 1");
+    expect_error(paper(), t + "place K operand, stages 0\n", "bad-schedule", "stages takes a number", "at least 1");
     expect_error(paper(), "kernel P\ngroup q 128\n", "unknown-kernel", "there is no kernel 'P'", "one of O");
     // Neither a smaller group nor a shorter chunk is enough by itself.
     expect_error(paper(), "group q 384\nstream x 64\n", "memory-exceeded", "3 warpgroups of q = 128 take",

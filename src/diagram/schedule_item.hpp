@@ -1,0 +1,166 @@
+#pragma once
+// Lines of a schedule as they are written, and the one table of what may stand on them: syntax/parse_schedule.cpp reads them by it, and who takes an
+// item up finds a number where there is to be one, within its limits, and no words but these.
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/ids.hpp"
+#include "support/limits.hpp"
+#include "support/source.hpp"
+
+namespace napkin {
+
+// clang-format off
+/// What a line is about.
+enum class ChoiceKind : std::uint8_t {
+    group, stream, split, subloop, threads, grid, groups, warps, blocks, role, vector, vectors, rows, form, atom, place, slot,
+    prefetch, defer, tensor, maximum, matrix, warpgroup, precision, piece, overhead, issue, turns, units, cluster,
+    machine,  ///< the one that the schedule is for
+    kernel,   ///< `kernel NAME` below which nothing stands: it names the kernel and fixes nothing
+};
+// clang-format on
+
+/// What follows the kind of a choice: an axis or another name with a number, and the like.
+enum class ChoiceOperand : std::uint8_t { size, optional_size, named_number, named_word, number, word, clauses, list };
+
+/// How blocks come to their groups (Dealing), how a maximum moves (Lagging), and whether warps take turns at the matrix unit: a word's place is its value.
+inline constexpr std::string_view dealing_words[] = {"fixed", "queue", "cut"};
+inline constexpr std::string_view lagging_words[] = {"exact", "lazy", "rescaled"};
+inline constexpr std::string_view turn_words[] = {"free", "turns"};
+
+struct ChoiceField {
+    std::string_view name;
+    ChoiceOperand operand;
+    /// Of its number, or of the numbers behind the names of a list, which has none where it is negative. A size is at most its axis'.
+    std::int64_t most = limits::max_size_product;
+    std::span<const std::string_view> words = {};  ///< none: any name
+};
+/// By ChoiceKind. Blocks of a cluster: CUDA C++ Programming Guide, thread block clusters: 8 on every GPU that has them, 16 where a kernel may ask for more.
+inline constexpr ChoiceField choice_fields[] = {
+    {"group", ChoiceOperand::size},
+    {"stream", ChoiceOperand::optional_size},
+    {"split", ChoiceOperand::size},
+    {"subloop", ChoiceOperand::size},
+    {"threads", ChoiceOperand::number, 4096},
+    {"grid", ChoiceOperand::number, (std::int64_t{1} << 31) - 1},
+    {"groups", ChoiceOperand::word, 0, dealing_words},
+    {"warps", ChoiceOperand::number, 32},
+    {"blocks", ChoiceOperand::number, 32},
+    {"role", ChoiceOperand::named_number, 4096},
+    {"vector", ChoiceOperand::word},
+    {"vectors", ChoiceOperand::number, 1024},
+    {"rows", ChoiceOperand::number, 1024},
+    {"form", ChoiceOperand::word},
+    {"atom", ChoiceOperand::clauses},
+    {"place", ChoiceOperand::clauses},
+    {"slot", ChoiceOperand::clauses},
+    {"prefetch", ChoiceOperand::clauses},
+    {"defer", ChoiceOperand::clauses},
+    {"tensor", ChoiceOperand::word},
+    {"maximum", ChoiceOperand::word, 0, lagging_words},
+    {"matrix", ChoiceOperand::word, 0, turn_words},
+    {"warpgroup", ChoiceOperand::size},
+    {"precision", ChoiceOperand::named_word},
+    {"piece", ChoiceOperand::clauses},
+    {"overhead", ChoiceOperand::named_number},
+    {"issue", ChoiceOperand::list, 8},
+    {"turns", ChoiceOperand::list, -1},
+    {"units", ChoiceOperand::list, -1},
+    {"cluster", ChoiceOperand::size, 16},
+};
+constexpr std::string_view name(ChoiceKind kind) {
+    return kind == ChoiceKind::machine  ? "machine"
+           : kind == ChoiceKind::kernel ? "kernel"
+                                        : choice_fields[at(kind)].name;
+}
+
+/// What follows the word of a clause. The numbers of a block's vectors and rows are those of which the rules know better how many fit.
+enum class ClauseOperand : std::uint8_t { nothing, number, axis_number, axes, index, name };
+struct ClauseField {
+    ChoiceKind of;
+    std::string_view word;
+    ClauseOperand operand = ClauseOperand::nothing;
+    std::int64_t least = 1, most = 4096;
+    bool alone = false;  ///< of those that are, a line has one: of two, one would be dropped
+};
+inline constexpr ClauseField clause_fields[] = {
+    {.of = ChoiceKind::atom, .word = "scalar", .alone = true},
+    {.of = ChoiceKind::atom, .word = "fragment", .alone = true},
+    {.of = ChoiceKind::atom, .word = "matrix", .alone = true},
+    {.of = ChoiceKind::atom, .word = "column", .alone = true},
+    {ChoiceKind::atom, "vectors", ClauseOperand::axis_number, 1, 1 << 15, true},
+    {ChoiceKind::atom, "rows", ClauseOperand::axis_number, 1, 1 << 15},
+    {ChoiceKind::atom, "points", ClauseOperand::axes},
+    {ChoiceKind::atom, "over", ClauseOperand::axes},
+    {ChoiceKind::atom, "cut", ClauseOperand::axis_number, 1, limits::max_size_product},
+    {ChoiceKind::atom, "parts", ClauseOperand::number},
+    {ChoiceKind::atom, "polynomials", ClauseOperand::number},
+    {ChoiceKind::atom, "of", ClauseOperand::number},
+    {ChoiceKind::atom, "run", ClauseOperand::number, 0},
+    {ChoiceKind::atom, "follows"},
+    {.of = ChoiceKind::place, .word = "buffer", .alone = true},
+    {.of = ChoiceKind::place, .word = "panel", .alone = true},
+    {.of = ChoiceKind::place, .word = "packed", .alone = true},
+    {.of = ChoiceKind::place, .word = "view", .alone = true},
+    {.of = ChoiceKind::place, .word = "registers", .alone = true},
+    {.of = ChoiceKind::place, .word = "operand", .alone = true},
+    {ChoiceKind::place, "inner", ClauseOperand::index},
+    {ChoiceKind::place, "dimension", ClauseOperand::number},
+    {ChoiceKind::place, "stages", ClauseOperand::number, 1, 64},
+    {ChoiceKind::place, "boxes", ClauseOperand::number},
+    {ChoiceKind::place, "nontemporal"},
+    {ChoiceKind::slot, "position", ClauseOperand::number, 0},
+    {ChoiceKind::slot, "role", ClauseOperand::name},
+    {ChoiceKind::slot, "ahead", ClauseOperand::number, 0},
+    {ChoiceKind::prefetch, "groups", ClauseOperand::number, 0, 4096, true},
+    {ChoiceKind::prefetch, "blocks", ClauseOperand::number, 0, 4096, true},
+    {ChoiceKind::prefetch, "cache", ClauseOperand::number},
+    {ChoiceKind::prefetch, "in", ClauseOperand::name},
+    {ChoiceKind::defer, "groups", ClauseOperand::number, 0},
+    {ChoiceKind::defer, "in", ClauseOperand::name},
+};
+
+/// A part of what is said of an atom or a place: `vectors q 3 inner`, `over k`, `view`.
+struct ScheduleClause {
+    struct Name {
+        std::string text;
+        SourceRange range;
+        friend bool operator==(const Name& a, const Name& b) { return a.text == b.text; }
+    };
+    std::string word;
+    std::vector<Name> names;
+    std::optional<std::int64_t> number;
+    SourceRange range, operand;  ///< the operand: all after the word
+    friend bool operator==(const ScheduleClause& a, const ScheduleClause& b) {
+        return a.word == b.word && a.names == b.names && a.number == b.number;
+    }
+};
+
+/// One line of a schedule, a degree of freedom fixed by hand: `group q=192`, `stream x=128`, `stream x`, `atom S vectors q 3, over k`.
+struct ScheduleItem {
+    ChoiceKind kind;
+    std::string axis;                   ///< or the name of what is meant: of an atom's statement, of a place's variable
+    std::optional<std::int64_t> value;  ///< of a word of its kind: which one
+    std::string word = {};              ///< e.g. form=auxiliary
+    SourceRange range = {};
+    std::vector<ScheduleClause> clauses = {};
+    std::string kernel = {};  ///< empty: of every kernel that has what is meant
+    std::string reason = {};  ///< of an overhead in a file: its source, which stands behind it
+    friend bool operator==(const ScheduleItem&, const ScheduleItem&) = default;
+};
+inline bool fixes_the_same(const ScheduleItem& a, const ScheduleItem& b) {
+    return a.kind == b.kind && a.axis == b.axis && a.kernel == b.kernel;
+}
+/// What is said beside no kernel's name is said of all of them. A kernel's cluster lies along one axis.
+inline bool fixes_all_of(const ScheduleItem& a, const ScheduleItem& b) {
+    return a.kind == b.kind && (a.axis == b.axis || a.kind == ChoiceKind::cluster) &&
+           (a.kernel.empty() || a.kernel == b.kernel);
+}
+/// The items of two places, of which the second one stands before the first: what it fixes of a kernel is not also as the first one has it.
+std::vector<ScheduleItem> with_items_over(std::vector<ScheduleItem> items, const std::vector<ScheduleItem>& over);
+
+}  // namespace napkin
