@@ -63,7 +63,7 @@ SizeDivisors size_divisors(const StepContext& context, const StepChoices& choice
         const auto* load = std::get_if<Load>(&s);
         const auto* store = std::get_if<Store>(&s);
         if (!load && !store) return;
-        const Variable& v = variables[at(load ? load->variable : store->variable)];
+        const Variable& v = variables[load ? load->variable : store->variable];
         const AssignedVariable& where = assigned.variables[load ? load->variable : store->variable];
         if (v.dims.empty() || v.dims.back().single_axis() < 0) return;
         const std::int64_t values = static_cast<std::int64_t>(context.machine.line_bytes.value) / bytes_of(v);
@@ -94,7 +94,7 @@ SizeDivisors size_divisors(const StepContext& context, const StepChoices& choice
         innermost(w.contraction->n, i.n.step, "n");
         innermost(w.contraction->k, i.k.at(w.contraction->type), "k");
         for (const VariableId v : variables.ids()) {
-            const auto operand = [&](const OperandRead& o) { return o.array == variables[at(v)].array; };
+            const auto operand = [&](const OperandRead& o) { return o.array == variables[v].array; };
             if (!assigned.variables[v].is_operand || none_of(w.operands, operand)) continue;
             for (const CutSize& size : context.cuts_of(assigned, v, choices))
                 if (size.letter == 'p' && contains(w.contraction->k, size.axis))
