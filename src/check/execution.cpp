@@ -2,7 +2,6 @@
 
 #include <map>
 #include <set>
-#include <string>
 
 #include "diagram/blocks.hpp"
 #include "support/ranges.hpp"
@@ -18,9 +17,9 @@ std::int64_t terms_of(const Equation& equation, const Extents& extents) {
     return terms;
 }
 
-/// A reduction of the program: its axes by name, as the derivation numbers the axes that it adds.
+/// A reduction of the program.
 struct Reduction {
-    std::set<std::string> axes;
+    std::set<AxisId> axes;
     ReductionTree tree;
     bool multiplies = false;  ///< its terms have several operands, of which a matrix unit could multiply two
 };
@@ -28,18 +27,18 @@ struct Reduction {
 /// The roundings of an equation over the axes, with these trees where no reduction has them, that several reductions carry out in turn, each
 /// of them over a largest set of its axes: a contraction of many operands is one of two after the other. Axes that none has are reduced
 /// with all others.
-std::int64_t depth_over(const std::map<std::string, ReductionTree>& terms, const std::vector<Reduction>& reductions) {
-    std::map<std::set<std::string>, std::int64_t> depth;
+std::int64_t depth_over(const std::map<AxisId, ReductionTree>& terms, const std::vector<Reduction>& reductions) {
+    std::map<std::set<AxisId>, std::int64_t> depth;
     for (const Reduction& reduction : reductions) {
-        std::set<std::string> part;
-        for (const std::string& axis : reduction.axes)
+        std::set<AxisId> part;
+        for (const AxisId axis : reduction.axes)
             if (terms.contains(axis)) part.insert(axis);
         if (part.empty()) continue;
         std::int64_t& most = depth[part];
         most = std::max(most, reduction.tree.depth());
     }
     std::int64_t in_turn = 0, with_all = 1;
-    std::set<std::string> reduced;
+    std::set<AxisId> reduced;
     for (const auto& [part, unused] : depth) {
         const auto holds = [](const auto& all, const auto& some) {
             return std::includes(all.begin(), all.end(), some.begin(), some.end());
@@ -64,7 +63,7 @@ bool multiplies(ReduceOp reduce, const Expr& body) { return reduce == ReduceOp::
 
 /// The coarsest rounding of factors in a reduction over one of the axes. The terms of a sum that multiplies nothing are rounded where those of such a sum are: as
 /// the left factors of a product that has it as a column.
-double factor_unit_over(const std::map<std::string, ReductionTree>& terms, const std::vector<Reduction>& reductions,
+double factor_unit_over(const std::map<AxisId, ReductionTree>& terms, const std::vector<Reduction>& reductions,
                         bool multiplies) {
     double most = 0;
     for (const Reduction& reduction : reductions)
@@ -91,6 +90,12 @@ Execution plain_execution(const Diagram& diagram, const Extents& extents) {
 
 Execution execution_of(const Diagram& diagram, const Extents& extents, const SizedProgram& program,
                        std::vector<std::vector<ReductionTree>> trees) {
+    // A derivation adds axes and arrays behind those of the definition, which keep their places.
+    for (const AxisId axis : diagram.axes.ids())
+        internal_check(program.diagram.axes.at(axis).name == diagram.axis(axis).name, "execution_of: axes of another diagram");
+    for (const ArrayId array : diagram.arrays.ids())
+        internal_check(program.diagram.arrays.at(array).name == diagram.array(array).name,
+                       "execution_of: arrays of another diagram");
     Execution e;
     e.kept.resize(diagram.arrays.size());
     e.working = DType::f64;
@@ -102,8 +107,7 @@ Execution execution_of(const Diagram& diagram, const Extents& extents, const Siz
         for (const Variable& v : kernel.variables) {
             is_double = is_double || v.memory_type == DType::f64 || program.diagram.array(v.array).type == DType::f64;
             // Loads and stores alone touch memory: what is computed has the working type.
-            if (const auto id = diagram.find_array(program.diagram.array(v.array).name))
-                e.kept[at(*id)] = v.memory_type;
+            if (at(v.array) < e.kept.size()) e.kept[v.array] = v.memory_type;
         }
         if (!is_double) e.working = DType::f32;
         if (trees.size() == k) trees.push_back(reduction_trees(kernel, program.sizes[k], program.extents));
@@ -115,33 +119,31 @@ Execution execution_of(const Diagram& diagram, const Extents& extents, const Siz
             if (!compute->reduce) return;
             reductions.push_back({{}, tree, multiplies(*compute->reduce, compute->body)});
             for (const AxisId axis : compute->reduce_axes) {
-                reductions.back().axes.insert(program.diagram.axis(axis).name);
+                reductions.back().axes.insert(axis);
                 std::int64_t& most = chunks[program.extents[axis]];
                 most = std::max(most, tree.chunks);
             }
         });
     }
     for (const Equation& equation : diagram.equations) {
-        std::map<std::string, ReductionTree> terms;
+        std::map<AxisId, ReductionTree> terms;
         std::vector<AxisId> axes = equation.reduce_axes;
         // A sum over blocks runs over the values in a block and over the blocks.
         for (const AxisId axis : equation.reduce_axes) {
             const auto blocks = blocks_of(diagram, axis);
-            const bool is_reduced = any_of(
-                reductions, [&](const Reduction& reduction) { return reduction.axes.contains(diagram.axis(axis).name); });
+            const bool is_reduced = any_of(reductions, [&](const Reduction& r) { return r.axes.contains(axis); });
             if (!blocks || is_reduced) continue;
             std::erase(axes, axis);
             axes.insert(axes.end(), {blocks->inside, blocks->block});
         }
-        // An axis may run under the name of another one of its size.
+        // Another axis of its size may run in its place.
         for (const AxisId axis : axes)
-            terms[diagram.axis(axis).name] = {.chain = extents[axis], .chunks = chunks[extents[axis]]};
+            terms[axis] = {.chain = extents[axis], .chunks = chunks[extents[axis]]};
         std::int64_t depth = equation.reduce ? depth_over(terms, reductions) : 0;
         // Of an axis that the program has in tiles, one result of each tile is merged with the others.
         for (const AxisId axis : equation.reduce_axes)
-            if (const auto tiled = program.diagram.find_axis(diagram.axis(axis).name);
-                tiled && program.extents[*tiled] < extents[axis])
-                depth = saturating_add(depth, extents[axis] / program.extents[*tiled]);
+            if (program.extents[axis] < extents[axis])
+                depth = saturating_add(depth, extents[axis] / program.extents[axis]);
         e.depth.push_back(depth);
         e.factor_unit.push_back(equation.reduce == ReduceOp::sum
                                     ? factor_unit_over(terms, reductions, multiplies(*equation.reduce, equation.body))

@@ -15,7 +15,7 @@ struct Execution {
     DType working = DType::f32;       ///< the coarsest type that a kernel computes and accumulates in
     std::vector<std::int64_t> depth;  ///< by equation: roundings that a term of its reduction goes through, 0 for a map
     std::vector<double> factor_unit;  ///< by equation: relative error with which factors of its terms are rounded; 0: as they are
-    std::vector<std::optional<DType>> kept;  ///< by ArrayId: the type in which the array lies in memory between kernels
+    ByArray<std::optional<DType>> kept;  ///< the type in which the array lies in memory between kernels
 };
 
 /// The diagram as it stands, one equation after the other, each sum one term after the other.

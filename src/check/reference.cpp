@@ -149,7 +149,7 @@ BoundedValues evaluate_bounded(const Diagram& diagram, const Extents& extents, c
         } else {
             const std::vector<double> none(static_cast<std::size_t>(count_values(diagram, id, extents)), 0);
             Target target{none, none, none};
-            const std::optional<DType> kept = at(id) < execution.kept.size() ? execution.kept[at(id)] : std::nullopt;
+            const std::optional<DType> kept = at(id) < execution.kept.size() ? execution.kept[id] : std::nullopt;
             BoundedEquation run(diagram, extents, equation, execution.depth[i], execution.factor_unit[i], kept,
                                 rounding, target);
             run.run(BoundedRows(equation.body, run.row_axis(), diagram, extents, result, rounding));
