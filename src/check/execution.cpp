@@ -92,7 +92,8 @@ Execution execution_of(const Diagram& diagram, const Extents& extents, const Siz
                        std::vector<std::vector<ReductionTree>> trees) {
     // A derivation adds axes and arrays behind those of the definition, which keep their places.
     for (const AxisId axis : diagram.axes.ids())
-        internal_check(program.diagram.axes.at(axis).name == diagram.axis(axis).name, "execution_of: axes of another diagram");
+        internal_check(program.diagram.axes.at(axis).name == diagram.axis(axis).name,
+                       "execution_of: axes of another diagram");
     for (const ArrayId array : diagram.arrays.ids())
         internal_check(program.diagram.arrays.at(array).name == diagram.array(array).name,
                        "execution_of: arrays of another diagram");
@@ -137,8 +138,7 @@ Execution execution_of(const Diagram& diagram, const Extents& extents, const Siz
             axes.insert(axes.end(), {blocks->inside, blocks->block});
         }
         // Another axis of its size may run in its place.
-        for (const AxisId axis : axes)
-            terms[axis] = {.chain = extents[axis], .chunks = chunks[extents[axis]]};
+        for (const AxisId axis : axes) terms[axis] = {.chain = extents[axis], .chunks = chunks[extents[axis]]};
         std::int64_t depth = equation.reduce ? depth_over(terms, reductions) : 0;
         // Of an axis that the program has in tiles, one result of each tile is merged with the others.
         for (const AxisId axis : equation.reduce_axes)

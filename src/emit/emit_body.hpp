@@ -139,7 +139,7 @@ private:
     const Frame& frame_;
     const Step& step_;
     const Atom& atom_;
-    int scope_;
+    ScopeId scope_;
     std::vector<AxisId> loops_;
     int point_level_;
     std::vector<Value> values_;

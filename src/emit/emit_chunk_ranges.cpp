@@ -182,7 +182,7 @@ void write_whole_chunks(const Frame& frame, Lines& out, const ScheduledLoop& nod
                     whole_first(frame, axis), whole_last(frame, axis), range_name(frame, node, is_own)));
 }
 
-std::string is_whole_chunk(const Frame& frame, int scope) {
+std::string is_whole_chunk(const Frame& frame, ScopeId scope) {
     for (const ScheduledLoop& loop : frame.loops)
         if (loop.scope == scope)
             return fmt::format("{0} >= {1} && {0} < {2}", frame.axis(loop.loop->axis).begin,

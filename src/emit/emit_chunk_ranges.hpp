@@ -12,7 +12,7 @@ void write_chunk_range(const Frame& frame, Lines& out, const ScheduledLoop& node
 /// Between which chunks data mask nothing, of the range that was written last. Pre: the loop has ranges.
 void write_whole_chunks(const Frame& frame, Lines& out, const ScheduledLoop& node, bool is_own);
 /// Whether data mask nothing of the chunk. Pre: its loop has ranges.
-std::string is_whole_chunk(const Frame& frame, int scope);
+std::string is_whole_chunk(const Frame& frame, ScopeId scope);
 /// The kernel that finds the ranges, a block for each, with the parameters of the one that reads them; "": there are none.
 std::string ranges_pass(const Frame& frame, const std::string& entry, const std::string& parameters);
 /// The name of that kernel.

@@ -480,7 +480,7 @@ private:
     Lines& out_;
     const Step& step_;
     const Atom& atom_;
-    int scope_;
+    ScopeId scope_;
     const Compute& compute_;
     Names names_;
     std::vector<AxisId> loops_;
@@ -495,7 +495,7 @@ private:
 };
 
 /// Where the extremum of coordinates lies, all of them being reduced.
-std::optional<std::string> extremum_of_place(const Frame& frame, const Compute& compute, int scope) {
+std::optional<std::string> extremum_of_place(const Frame& frame, const Compute& compute, ScopeId scope) {
     if (!compute.reduce || !lies_at_an_end(*compute.reduce, compute.body)) return std::nullopt;
     if (compute.carry || !frame.variable(compute.variable).dims.empty()) return std::nullopt;
     const bool is_max = *compute.reduce == ReduceOp::max;

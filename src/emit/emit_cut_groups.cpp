@@ -54,7 +54,7 @@ private:
 }  // namespace
 
 std::string shares_type(const Frame& frame, const CutGroups& cut) {
-    const ScheduledLoop& loop = frame.loops[at(cut.loop)];
+    const ScheduledLoop& loop = frame.loops[cut.loop];
     return fmt::format("Shares<{}, {}, {}, {}, {}>", cut.blocks, cut.rounds, cut.groups, cut.chunks,
                        frame.span(loop.loop->axis, loop.scope).tile);
 }

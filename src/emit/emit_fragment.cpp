@@ -49,7 +49,8 @@ std::string row_element(const Frame& frame, VariableId id, const std::string& na
 /// The loops of a thread over its values of one statement: over its rows, and over the columns where there are any.
 class ValueLoops {
 public:
-    ValueLoops(const Frame& frame, Lines& out, int scope, AxisId columns, bool may_leave, std::int64_t columns_of_part = 0)
+    ValueLoops(const Frame& frame, Lines& out, ScopeId scope, AxisId columns, bool may_leave,
+               std::int64_t columns_of_part = 0)
         : frame_(frame),
           out_(out),
           scope_(scope),
@@ -114,7 +115,7 @@ private:
 
     const Frame& frame_;
     Lines& out_;
-    int scope_;
+    ScopeId scope_;
     AxisId columns_;
     bool may_leave_;
     std::int64_t columns_of_part_;  ///< that the loop over columns goes through; 0: it goes through all
@@ -129,7 +130,7 @@ std::vector<AxisId> loops_of(const Frame& frame, AxisId columns) {
 }
 
 /// An element of an array where it lies, at the thread's own coordinates.
-BodyWriter::Element element_in_memory(const Frame& frame, const Read& r, int scope) {
+BodyWriter::Element element_in_memory(const Frame& frame, const Read& r, ScopeId scope) {
     const ArrayId array = frame.variable(r.variable()).array;
     std::string at;
     for (std::size_t d = 0; d < r.indices.size(); ++d)
@@ -418,7 +419,7 @@ void write_sum_of_thread(const Frame& frame, Lines& out, const Step& step, const
                     {std::get<Compute>(*step.statement).body, nullptr, target + "[r_]", false});
 }
 
-void write_sums_of_rows(const Frame& frame, Lines& out, int scope) {
+void write_sums_of_rows(const Frame& frame, Lines& out, ScopeId scope) {
     for (const Step& step : frame.steps)
         if (const auto* compute = std::get_if<Compute>(step.statement);
             compute && step.scope == scope && is_kept_by_threads(frame, compute->variable))
@@ -497,7 +498,7 @@ void write_init_of_fragments(const Frame& frame, Lines& out, const Init& init) {
                     literal(init.value, false)));
 }
 
-void write_store_of_fragments(const Frame& frame, Lines& out, VariableId variable, int scope) {
+void write_store_of_fragments(const Frame& frame, Lines& out, VariableId variable, ScopeId scope) {
     const Variable& v = frame.variable(variable);
     const AxisId columns = column_axis(frame, variable), rows = frame.schedule.tensor_axis;
     ValueLoops loops(frame, out, scope, columns, false);

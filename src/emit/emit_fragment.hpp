@@ -30,7 +30,7 @@ void write_fragment(const Frame& frame, Lines& out, const Step& step, const std:
 /// Every thread's sum over its columns of what the statement reduces, one for each of its rows.
 void write_sum_of_thread(const Frame& frame, Lines& out, const Step& step, const std::string& target);
 /// After a loop: what threads kept for themselves of its sums becomes that of the rows (is_kept_by_threads).
-void write_sums_of_rows(const Frame& frame, Lines& out, int scope);
+void write_sums_of_rows(const Frame& frame, Lines& out, ScopeId scope);
 /// Before a product along these columns: what its target holds, corrected by the statement's carry where it is another.
 void write_correction(const Frame& frame, Lines& out, const Step& step, AxisId columns);
 /// The matrix instruction; `functions` gets those that the text calls and the prelude has not, each once.
@@ -48,13 +48,13 @@ void write_lazy_weights(const Frame& frame, Lines& out, bool is_first_turn);
 std::string moves_name(const Frame& frame);
 /// What is_rounded_ahead: its registers, and what gives them their values as a turn ends.
 void declare_rounded(const Frame& frame, Lines& out);
-void write_rounded(const Frame& frame, Lines& out, int scope, int ahead);
+void write_rounded(const Frame& frame, Lines& out, ScopeId scope, int ahead);
 /// What is_read_by_rows: its registers, what is read into them as a turn begins, and before a loop's first one at `begin` where every turn reads the next one's.
 void declare_rows(const Frame& frame, Lines& out, const Step& step);
 void write_load_of_rows(const Frame& frame, Lines& out, const Step& step);
 void write_first_rows(const Frame& frame, Lines& out, const Step& step, const std::string& begin);
 void write_init_of_fragments(const Frame& frame, Lines& out, const Init& init);
-void write_store_of_fragments(const Frame& frame, Lines& out, VariableId variable, int scope);
+void write_store_of_fragments(const Frame& frame, Lines& out, VariableId variable, ScopeId scope);
 /// The same by boxes: every warp writes to them, and one of its threads asks for the bulk copies that bring them to memory.
 void write_store_by_boxes(const Frame& frame, Lines& out, const Step& store);
 /// Where groups are cut: behind the stream, warps of two blocks put their parts' states together, and `goes_on_name` says to a warp whether it has them.
@@ -76,16 +76,16 @@ std::vector<VariableId> boxed_of(const ScheduledKernel& kernel);
 struct TurnNames {
     std::string stage, phase;
 };
-TurnNames turn_names(const Frame& frame, int scope, int ahead = 0);
+TurnNames turn_names(const Frame& frame, ScopeId scope, int ahead = 0);
 /// The scope's operands; all of them have as many stages.
-std::vector<VariableId> operands_of(const ScheduledKernel& kernel, int scope);
-void declare_turn(const Frame& frame, Lines& out, int scope);
+std::vector<VariableId> operands_of(const ScheduledKernel& kernel, ScopeId scope);
+void declare_turn(const Frame& frame, Lines& out, ScopeId scope);
 /// The next turn.
-void count_turn(const Frame& frame, Lines& out, int scope);
+void count_turn(const Frame& frame, Lines& out, ScopeId scope);
 
 /// One thread asks for the bulk copy of an operand's tile into the stage, or all threads for their parts of it; `stage` is a text. Threads
 /// ask for nothing where `condition` is not met, which still counts as one of their copies; "" is met.
-void write_fill(const Frame& frame, Lines& out, VariableId variable, int scope, const std::string& stage,
+void write_fill(const Frame& frame, Lines& out, VariableId variable, ScopeId scope, const std::string& stage,
                 const std::string& condition = "");
 /// Where the stage of the turn begins, in bytes from the operand's first one.
 void declare_stage(const Frame& frame, Lines& out, VariableId operand, int ahead);

@@ -69,12 +69,12 @@ Frame Frame::of_group_before() const {
 
 bool Frame::is_output(VariableId id) const { return contains(outputs, variable(id).array); }
 
-std::string Frame::count(AxisId id, int at_scope) const {
+std::string Frame::count(AxisId id, ScopeId at_scope) const {
     const Span& span = this->span(id, at_scope);
     return span.ragged ? axis(id).count : std::to_string(span.tile);
 }
 
-Address Frame::address(VariableId id, const std::vector<Index>& indices, int at_scope) const {
+Address Frame::address(VariableId id, const std::vector<Index>& indices, ScopeId at_scope) const {
     const Variable& v = variable(id);
     const Layout& where = layout(id);
     Address out;

@@ -47,9 +47,9 @@ struct Frame : ScheduledKernel {
     [[nodiscard]] const Diagram& diagram() const { return program->diagram; }
     /// C++ type of the numbers in the variable's buffer.
     [[nodiscard]] const char* cell_type(VariableId id) const { return is_whole(id) ? "int64_t" : "real"; }
-    [[nodiscard]] Address address(VariableId id, const std::vector<Index>& indices, int at_scope) const;
+    [[nodiscard]] Address address(VariableId id, const std::vector<Index>& indices, ScopeId at_scope) const;
     /// Number of values over which the axis runs, as text.
-    [[nodiscard]] std::string count(AxisId id, int at_scope) const;
+    [[nodiscard]] std::string count(AxisId id, ScopeId at_scope) const;
 };
 
 }  // namespace napkin::writers

@@ -20,7 +20,7 @@ struct Coordinates {
 
 class Gather {
 public:
-    Gather(const Frame& frame, Lines& out, VariableId variable, int scope)
+    Gather(const Frame& frame, Lines& out, VariableId variable, ScopeId scope)
         : frame_(frame),
           out_(out),
           variable_(variable),
@@ -239,7 +239,7 @@ private:
     const Frame& frame_;
     Lines& out_;
     VariableId variable_;
-    int scope_;
+    ScopeId scope_;
     const Variable& v_;
     const Layout& layout_;
     const std::string &name_, &buffer_, &memory_, &strides_;
@@ -249,7 +249,7 @@ private:
 
 }  // namespace
 
-void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope, bool synchronizes) {
+void write_gather(const Frame& frame, Lines& out, VariableId variable, ScopeId scope, bool synchronizes) {
     Gather(frame, out, variable, scope).load(synchronizes);
 }
 

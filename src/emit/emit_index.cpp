@@ -49,7 +49,7 @@ std::string text_of(const Expr& e, const CoordinateText& coordinate, const Eleme
     }
 }
 
-BoundsText bounds_of(const Frame& frame, const Expr& e, int scope, bool padded) {
+BoundsText bounds_of(const Frame& frame, const Expr& e, ScopeId scope, bool padded) {
     if (const auto* i = as<AxisIndex>(e)) {
         const Span& span = frame.span(i->axis, scope);
         const std::string low = span.begins ? frame.axis(i->axis).begin : "0";
@@ -87,7 +87,7 @@ BoundsText bounds_of(const Frame& frame, const Expr& e, int scope, bool padded) 
 
 }  // namespace
 
-std::string index_in_tile(const Frame& frame, const Index& index, int scope) {
+std::string index_in_tile(const Frame& frame, const Index& index, ScopeId scope) {
     const auto begin = [&](AxisId axis) {
         return frame.span(axis, scope).begins ? frame.axis(axis).begin : std::string("0");
     };
@@ -121,7 +121,7 @@ std::string index_text(const Index& index, const CoordinateText& coordinate, con
     return text_of(index.value(), coordinate, element);
 }
 
-BoundsText bounds_text(const Frame& frame, const Index& index, int scope, bool padded) {
+BoundsText bounds_text(const Frame& frame, const Index& index, ScopeId scope, bool padded) {
     return bounds_of(frame, index.value(), scope, padded);
 }
 

@@ -15,19 +15,19 @@ std::string index_text(const Index& index, const CoordinateText& coordinate, con
 
 /// The index over tiles that begin at multiples of their own length: what of a quotient or a rest is the same for the whole tile stands alone, and what
 /// is not is that of the place in the tile (inner_axes).
-std::string index_in_tile(const Frame& frame, const Index& index, int scope);
+std::string index_in_tile(const Frame& frame, const Index& index, ScopeId scope);
 
 /// Text of bounds of an index over a scope's tile, padding included or not; a buffer's dimension begins at `low`. A rest is taken to run over
 /// all of its values.
 struct BoundsText {
     std::string low, high;
 };
-BoundsText bounds_text(const Frame& frame, const Index& index, int scope, bool padded = true);
+BoundsText bounds_text(const Frame& frame, const Index& index, ScopeId scope, bool padded = true);
 
 /// The variable's buffer becomes zeros; with a barrier behind them where others write over them.
 void write_zeros(const Frame& frame, Lines& out, VariableId variable, bool synchronizes);
 
 /// Loads a tile from where the elements of other arrays say.
-void write_gather(const Frame& frame, Lines& out, VariableId variable, int scope, bool synchronizes);
+void write_gather(const Frame& frame, Lines& out, VariableId variable, ScopeId scope, bool synchronizes);
 
 }  // namespace napkin::writers

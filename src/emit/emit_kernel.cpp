@@ -116,9 +116,9 @@ private:
     /// given up there is given up by all.
     void nodes_of_part() {
         const auto is_settle = [](const Node& n) { return std::holds_alternative<Settle>(n); };
-        const auto loop = find_if(frame_.body, [](const Node& n) { return std::holds_alternative<LoopRef>(n); });
+        const auto loop = find_if(frame_.body, [](const Node& n) { return std::holds_alternative<LoopId>(n); });
         auto node = std::find_if(loop + 1, frame_.body.end(), [&](const Node& n) {
-            const int* s = std::get_if<int>(&n);
+            const StepId* s = std::get_if<StepId>(&n);
             return s && !std::holds_alternative<Load>(*frame_.step(*s).statement);
         });
         nodes({frame_.body.begin(), node});
@@ -148,7 +148,7 @@ private:
     [[nodiscard]] bool is_last_of_copies(const ScheduledLoop& node) const {
         const ScheduledLoop* last = nullptr;
         for (const Node& n : frame_.body)
-            if (const auto* l = std::get_if<LoopRef>(&n); l && !operands_of(frame_, frame_.loop(*l).scope).empty())
+            if (const auto* l = std::get_if<LoopId>(&n); l && !operands_of(frame_, frame_.loop(*l).scope).empty())
                 last = &frame_.loop(*l);
         return last == &node;
     }
@@ -207,15 +207,15 @@ private:
     void nodes(const std::vector<Node>& list) {
         for (std::size_t n = 0; n < list.size(); ++n) {
             const Node& node = list[n];
-            if (const int* s = std::get_if<int>(&node);
+            if (const StepId* s = std::get_if<StepId>(&node);
                 s && !in_copying_role_ && frame_.column_parts && frame_.column_parts->steps.front() == *s) {
                 n = in_parts(list, n);
                 continue;
             }
-            if (const int* s = std::get_if<int>(&node))
+            if (const StepId* s = std::get_if<StepId>(&node))
                 in_copying_role_ ? step_of_copies(frame_.step(*s)) : step(frame_.step(*s));
             if (const auto* r = std::get_if<Run>(&node); r && !in_copying_role_) run_panels(*r);
-            if (const auto* l = std::get_if<LoopRef>(&node)) {
+            if (const auto* l = std::get_if<LoopId>(&node)) {
                 loop(frame_.loop(*l));
                 if (!in_copying_role_) write_sums_of_rows(frame_, out_, frame_.loop(*l).scope);
             }
@@ -230,12 +230,12 @@ private:
         const ColumnParts& parts = *frame_.column_parts;
         std::size_t last = first;
         for (std::size_t n = first; n < list.size(); ++n)
-            if (const int* s = std::get_if<int>(&list[n]); s && parts.has(*s)) last = n;
+            if (const StepId* s = std::get_if<StepId>(&list[n]); s && parts.has(*s)) last = n;
         for (std::size_t n = first; n <= last; ++n)
-            if (const int* s = std::get_if<int>(&list[n]); s && !parts.has(*s)) step(frame_.step(*s));
+            if (const StepId* s = std::get_if<StepId>(&list[n]); s && !parts.has(*s)) step(frame_.step(*s));
         out_.open(fmt::format("EACH(part_, {})", parts.parts));
         for (std::size_t n = first; n <= last; ++n) {
-            if (const int* s = std::get_if<int>(&list[n]); s && parts.has(*s)) step(frame_.step(*s));
+            if (const StepId* s = std::get_if<StepId>(&list[n]); s && parts.has(*s)) step(frame_.step(*s));
             if (const auto* s = std::get_if<Settle>(&list[n]))
                 write_settle(frame_, out_, *s, shift_, fmt::format("part_ == {} && ", parts.parts - 1));
         }
@@ -293,7 +293,7 @@ private:
         if (frame_.atom(s).kind == AtomKind::column)
             return out_(fmt::format("// {}, by a column of ones of the product below",
                                     equation(frame_, std::get<Compute>(*s.statement))));
-        const auto number = static_cast<int>(&s - frame_.steps.data());
+        const StepId number = frame_.number(s);
         if (frame_.lazy && (frame_.lazy->moves(number) || frame_.lazy->sum == number)) return;
         if (frame_.lazy && frame_.lazy->weights == number) return write_lazy_weights(frame_, out_, shift_ < 0);
         if (frame_.atom(s).kind != AtomKind::block) {
@@ -334,7 +334,7 @@ private:
         if (several)
             out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; {0} += {2})", frame_.axis(v).local,
                                   frame_.count(v, first.scope), frame_.panel()));
-        for (const int s : run.steps) compute(frame_.step(s));
+        for (const StepId s : run.steps) compute(frame_.step(s));
         if (several) out_.close();
     }
 
@@ -487,11 +487,11 @@ private:
         out_.close();
     }
     /// A warpgroup takes a turn for each chunk: for the products before the loop, and for those of each pass through it.
-    [[nodiscard]] bool is_product_in_turn(int step, const std::vector<Node>& list) const {
-        return turns_ && &list != &frame_.loops[at(turns_->loop)].epilogue && runs_beside(frame_, frame_.step(step));
+    [[nodiscard]] bool is_product_in_turn(StepId step, const std::vector<Node>& list) const {
+        return turns_ && &list != &frame_.loops[turns_->loop].epilogue && runs_beside(frame_, frame_.step(step));
     }
     /// Something that is computed so many turns ahead is rounded as its turn ends.
-    [[nodiscard]] bool rounds(int scope, int ahead) const {
+    [[nodiscard]] bool rounds(ScopeId scope, int ahead) const {
         return any_of(frame_.steps, [&](const Step& s) {
             return s.atom >= 0 && s.scope == scope && s.ahead == ahead && is_rounded_ahead(frame_, variable_of(s));
         });
@@ -516,13 +516,13 @@ private:
             for (const VariableId v : operands_of(frame_, node.scope)) declare_stage(frame_, out_, v, ahead + shift);
             open = ahead;
         };
-        std::set<int> computed;     // of how many turns to come
-        int first = -1, last = -1;  // of its products that run in turn
+        std::set<int> computed;  // of how many turns to come
+        StepId first, last;      // of its products that run in turn
         for (const Node& n : list)
-            if (const int* s = std::get_if<int>(&n); s && is_product_in_turn(*s, list))
+            if (const StepId* s = std::get_if<StepId>(&n); s && is_product_in_turn(*s, list))
                 first = first < 0 ? *s : first, last = *s;
         for (const Node& n : list) {
-            const int* s = std::get_if<int>(&n);
+            const StepId* s = std::get_if<StepId>(&n);
             open_for(s ? frame_.step(*s).ahead : open.value_or(0));
             if (s) computed.insert(frame_.step(*s).ahead);
             const bool is_product = turns_ && s && is_product_in_turn(*s, list);

@@ -55,7 +55,7 @@ public:
             rescale();
             out_.open("else");
         }
-        for (const int s : lazy_.again) run_again(s);
+        for (const StepId s : lazy_.again) run_again(s);
         out_(lazy_.rescales ? again : fmt::format("{} = true, {}", moves, again));
         if (lazy_.rescales) out_.close();
         out_.close();
@@ -72,7 +72,7 @@ public:
 
 private:
     void move() {
-        for (const int s : lazy_.moving) write(s);
+        for (const StepId s : lazy_.moving) write(s);
         say_whether_it_stays();
     }
     void say_whether_it_stays() {
@@ -101,7 +101,7 @@ private:
         std::string leaves = fmt::format("{0}[0] < {1} && {0}[1] < {1}", most, range);
         if (lazy_.sum >= 0) leaves += fmt::format(" && {0}[0] < {1} && {0}[1] < {1}", sums(), "infinity<real>");
         out_.open(fmt::format("if (!any_of_warp(!({})))", leaves));
-        for (const int s : lazy_.moving) {
+        for (const StepId s : lazy_.moving) {
             if (variable_of(frame_.step(s)) == lazy_.maximum)
                 out_(fmt::format("EACH(r_, 2) {0}[r_] = {0}[r_] + whole_powers({1}[r_]) * {2};", maximum, most,
                                  literal(std::numbers::ln2, false)));
@@ -143,20 +143,20 @@ private:
         return fmt::format("{0}[0] <= {1} && {0}[1] <= {1}", sums(), literal(lazy_.limit, false));
     }
 
-    [[nodiscard]] const std::string& name_of(int step) const { return frame_.name(variable_of(frame_.step(step))); }
+    [[nodiscard]] const std::string& name_of(StepId step) const { return frame_.name(variable_of(frame_.step(step))); }
 
-    void write(int step, const std::function<void()>& then = {}) {
+    void write(StepId step, const std::function<void()>& then = {}) {
         const Step& s = frame_.step(step);
         out_(fmt::format("// {}", equation(frame_, std::get<Compute>(*s.statement))));
         write_fragment(frame_, out_, s, then);
     }
     /// Each warp decides for itself and none waits for another, so what four warps compute together one computes again.
-    void run_again(int step) {
+    void run_again(StepId step) {
         const Step& s = frame_.step(step);
         if (frame_.atom(s).kind != AtomKind::matrix) return write(step);
         out_(fmt::format("// {}", equation(frame_, std::get<Compute>(*s.statement))));
         // Two products would declare the same names.
-        const bool is_alone = std::count_if(lazy_.again.begin(), lazy_.again.end(), [&](int other) {
+        const bool is_alone = std::count_if(lazy_.again.begin(), lazy_.again.end(), [&](StepId other) {
                                   return frame_.atom(frame_.step(other)).kind == AtomKind::matrix;
                               }) == 1;
         if (!is_alone) out_.open("");

@@ -32,7 +32,7 @@ std::int64_t num_stages(const Frame& frame) {
 }
 
 /// Where the tile begins along a dimension.
-std::string begin_of(const Frame& frame, const Variable& v, int dimension, int scope) {
+std::string begin_of(const Frame& frame, const Variable& v, int dimension, ScopeId scope) {
     const Affine& form = *v.dims[at(dimension)].affine();
     std::string text;
     const auto add = [&](const std::string& term) { text += (text.empty() ? "" : " + ") + term; };
@@ -51,7 +51,7 @@ std::vector<std::int64_t> dense_strides(const Frame& frame, const Variable& v) {
 }
 
 /// Every thread's parts of the tile.
-void write_own_copies(const Frame& frame, Lines& out, VariableId variable, int scope, const std::string& stage,
+void write_own_copies(const Frame& frame, Lines& out, VariableId variable, ScopeId scope, const std::string& stage,
                       const std::string& condition) {
     const Variable& v = frame.variable(variable);
     const OperandTile tile = *operand_tile(frame, variable);
@@ -84,11 +84,11 @@ std::vector<VariableId> operands_of(const ScheduledKernel& kernel) {
     return out;
 }
 
-std::vector<VariableId> operands_of(const ScheduledKernel& kernel, int scope) {
+std::vector<VariableId> operands_of(const ScheduledKernel& kernel, ScopeId scope) {
     return mapped<VariableId>(kernel.operand_loads(scope), [&](const Step* s) { return kernel.operand_loaded(*s); });
 }
 
-TurnNames turn_names(const Frame& frame, int scope, int ahead) {
+TurnNames turn_names(const Frame& frame, ScopeId scope, int ahead) {
     std::string of = "group";
     for (const ScheduledLoop& loop : frame.loops)
         if (loop.scope == scope && scope > 0) of = fmt::format("{}_{}", frame.axis(loop.loop->axis).begin, scope);
@@ -104,7 +104,7 @@ TurnNames turn_names(const Frame& frame, int scope, int ahead) {
     return {stage, phase};
 }
 
-void declare_turn(const Frame& frame, Lines& out, int scope) {
+void declare_turn(const Frame& frame, Lines& out, ScopeId scope) {
     const TurnNames turn = turn_names(frame, scope);
     if (turn.stage == "0")
         out(fmt::format("[[maybe_unused]] unsigned {} = 0;", turn.phase));
@@ -112,14 +112,14 @@ void declare_turn(const Frame& frame, Lines& out, int scope) {
         out(fmt::format("unsigned {} = 0, {} = 0;", turn.phase, turn.stage));
 }
 
-void count_turn(const Frame& frame, Lines& out, int scope) {
+void count_turn(const Frame& frame, Lines& out, ScopeId scope) {
     const TurnNames turn = turn_names(frame, scope);
     if (turn.stage == "0") return out(fmt::format("{} ^= 1;", turn.phase));
     out(fmt::format("if (++{0} == {1}) {0} = 0, {2} ^= 1;", turn.stage,
                     frame.place(operands_of(frame, scope).front()).stages, turn.phase));
 }
 
-void write_fill(const Frame& frame, Lines& out, VariableId variable, int scope, const std::string& stage,
+void write_fill(const Frame& frame, Lines& out, VariableId variable, ScopeId scope, const std::string& stage,
                 const std::string& condition) {
     if (!frame.has_bulk_copies()) return write_own_copies(frame, out, variable, scope, stage, condition);
     const Variable& v = frame.variable(variable);

@@ -121,7 +121,7 @@ void declare_word(const Frame& frame, Lines& out, const Product& p, const Read& 
 }
 
 /// The fragments of A in registers, rounded, two neighbours in each: those of step k_ at i_.
-std::string packed(const Frame& frame, const Product& p, int scope) {
+std::string packed(const Frame& frame, const Product& p, ScopeId scope) {
     const std::string from = frame.name(p.a->variable());
     // Past the tile's end the other operand has zeros, which infinities must not meet.
     const bool padded = frame.span(p.k, scope).ragged || frame.span(p.k, scope).tile != columns_of(frame, p.k, scope);
@@ -142,7 +142,7 @@ void declare_address(const Frame& frame, Lines& out, const Read& r) {
 std::string rounded_name(const Frame& frame, VariableId id) { return frame.name(id) + "_rounded_"; }
 
 /// One asynchronous group of instructions.
-void write_together(const Frame& frame, Lines& out, const Product& p, int scope) {
+void write_together(const Frame& frame, Lines& out, const Product& p, ScopeId scope) {
     std::string a, a_registers = "a_";
     if (p.a_in_registers) {
         if (is_rounded_ahead(frame, p.a->variable())) {
@@ -178,7 +178,7 @@ std::string matrices(const Frame& frame, const Product& p, const Read& r, bool i
 }
 
 /// Every warp goes through k, and for each step through its columns, 16 of which it loads at once.
-void write_by_warp(const Frame& frame, Lines& out, const Product& p, int scope, const std::string& lane = "") {
+void write_by_warp(const Frame& frame, Lines& out, const Product& p, ScopeId scope, const std::string& lane = "") {
     if (!p.a_in_registers) {
         declare_address(frame, out, *p.a);
         // A warp whose rows all lie past the tile's end multiplies those of the last one.
@@ -250,7 +250,7 @@ void declare_rounded(const Frame& frame, Lines& out) {
             out(fmt::format("unsigned {}[{}];", rounded_name(frame, v), 4 * Product(frame, product_of(frame, v)).steps));
 }
 
-void write_rounded(const Frame& frame, Lines& out, int scope, int ahead) {
+void write_rounded(const Frame& frame, Lines& out, ScopeId scope, int ahead) {
     for (const Step& step : frame.steps) {
         if (step.atom < 0 || step.scope != scope || step.ahead != ahead || !is_rounded_ahead(frame, variable_of(step)))
             continue;

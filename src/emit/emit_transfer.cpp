@@ -32,7 +32,7 @@ struct Dimension {
 /// How the tile of a variable lies in memory and in its buffer.
 class Transfer {
 public:
-    Transfer(const Frame& frame, Lines& out, VariableId variable, int scope, bool synchronizes = false)
+    Transfer(const Frame& frame, Lines& out, VariableId variable, ScopeId scope, bool synchronizes = false)
         : frame_(frame),
           out_(out),
           variable_(variable),
@@ -200,7 +200,7 @@ private:
     const Frame& frame_;
     Lines& out_;
     VariableId variable_;
-    int scope_;
+    ScopeId scope_;
     bool synchronizes_;
     const Variable& v_;
     const Layout& layout_;
@@ -209,7 +209,7 @@ private:
     int rows_ = -1, columns_ = -1;
 };
 
-std::string bound(const Frame& frame, const Affine& form, int scope, bool high, const OwnRows* own) {
+std::string bound(const Frame& frame, const Affine& form, ScopeId scope, bool high, const OwnRows* own) {
     std::string sum;
     std::int64_t constant = form.constant;
     for (const auto& [axis, c] : form.terms) {
@@ -232,10 +232,10 @@ std::string bound(const Frame& frame, const Affine& form, int scope, bool high, 
 
 }  // namespace
 
-std::string lowest(const Frame& frame, const Affine& form, int scope, const OwnRows* own) {
+std::string lowest(const Frame& frame, const Affine& form, ScopeId scope, const OwnRows* own) {
     return bound(frame, form, scope, false, own);
 }
-std::string highest(const Frame& frame, const Affine& form, int scope, const OwnRows* own) {
+std::string highest(const Frame& frame, const Affine& form, ScopeId scope, const OwnRows* own) {
     return bound(frame, form, scope, true, own);
 }
 
@@ -255,10 +255,10 @@ void write_load(const Frame& frame, Lines& out, const Step& step) {
         return write_gather(frame, out, variable, step.scope, step.synchronizes_inside);
     Transfer(frame, out, variable, step.scope, step.synchronizes_inside).load();
 }
-void write_store(const Frame& frame, Lines& out, VariableId variable, int scope) {
+void write_store(const Frame& frame, Lines& out, VariableId variable, ScopeId scope) {
     Transfer(frame, out, variable, scope).store();
 }
-void write_target(const Frame& frame, Lines& out, VariableId variable, int scope) {
+void write_target(const Frame& frame, Lines& out, VariableId variable, ScopeId scope) {
     Transfer(frame, out, variable, scope).target();
 }
 

@@ -5,9 +5,9 @@
 namespace napkin::writers {
 
 void write_load(const Frame& frame, Lines& out, const Step& step);
-void write_store(const Frame& frame, Lines& out, VariableId variable, int scope);
+void write_store(const Frame& frame, Lines& out, VariableId variable, ScopeId scope);
 /// The pointer to where the tile of a result goes that is written in place.
-void write_target(const Frame& frame, Lines& out, VariableId variable, int scope);
+void write_target(const Frame& frame, Lines& out, VariableId variable, ScopeId scope);
 void write_init(const Frame& frame, Lines& out, const Init& init);
 /// The loop nest of a compute statement; inside of the panel's loop when it runs along the kernel's vector axis. `before`: of the group before, a
 /// statement that runs in these loops.
@@ -20,8 +20,8 @@ const char* horizontal(ReduceOp op);
 std::string memory_type(DType type);
 /// Σ of the axes' first values in the scope for an affine form, and the largest counterpart: text of its lowest and highest value.
 struct OwnRows;
-std::string lowest(const Frame& frame, const Affine& form, int scope, const OwnRows* own = nullptr);
-std::string highest(const Frame& frame, const Affine& form, int scope, const OwnRows* own = nullptr);
+std::string lowest(const Frame& frame, const Affine& form, ScopeId scope, const OwnRows* own = nullptr);
+std::string highest(const Frame& frame, const Affine& form, ScopeId scope, const OwnRows* own = nullptr);
 /// On a matrix unit, the rows of some of a block's warps in place of all: they begin so far behind the tile's first one.
 struct OwnRows {
     std::string first;

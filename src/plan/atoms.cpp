@@ -261,7 +261,7 @@ void choose_atoms(ScheduledKernel& kernel) {
     }
     for (const Step& step : kernel.steps) {
         if (step.atom < 0) continue;
-        const auto i = static_cast<std::size_t>(step.atom);
+        const auto i = step.atom;
         if (kernel.schedule.atoms.size() <= i) kernel.schedule.atoms.resize(i + 1);
         if (!kernel.schedule.atoms[i].by_hand) kernel.schedule.atoms[i] = AtomChoice(kernel, step).run();
     }

@@ -17,15 +17,16 @@ namespace napkin {
 namespace {
 
 /// Sums of threads that may be columns, and the products that have them then: steps. Where one of the two has a slot by hand, both have to have the same.
-std::vector<std::pair<int, int>> possible_columns(const ScheduledKernel& kernel, const std::map<int, Slot>& by_hand) {
-    std::vector<std::pair<int, int>> out;
+std::vector<std::pair<StepId, StepId>> possible_columns(const ScheduledKernel& kernel,
+                                                        const std::map<StepId, Slot>& by_hand) {
+    std::vector<std::pair<StepId, StepId>> out;
     if (!kernel.on_matrix_unit()) return out;
-    const auto slot_of = [&](int step) { return value_or(kernel.schedule.slots, step, Slot{}); };
+    const auto slot_of = [&](StepId step) { return value_or(kernel.schedule.slots, step, Slot{}); };
     for (const Step& step : kernel.steps) {
         if (step.atom < 0 || kernel.atom(step).kind != AtomKind::fragment || kernel.atom(step).by_hand) continue;
         const auto found = product_beside(kernel, step);
-        const int* product = std::get_if<int>(&found);
-        const int sum = kernel.number(step);
+        const StepId* product = std::get_if<StepId>(&found);
+        const StepId sum = kernel.number(step);
         if (product && ((!by_hand.contains(sum) && !by_hand.contains(*product)) || slot_of(sum) == slot_of(*product)))
             out.emplace_back(sum, *product);
     }
@@ -34,10 +35,10 @@ std::vector<std::pair<int, int>> possible_columns(const ScheduledKernel& kernel,
 
 /// The kernel with these columns; none where they need room that it has not.
 std::optional<ScheduledKernel> with_columns(const ScheduledKernel& kernel,
-                                            const std::vector<std::pair<int, int>>& columns, Completion completion) {
+                                            const std::vector<std::pair<StepId, StepId>>& columns, Completion completion) {
     KernelSchedule schedule = kernel.schedule;
     for (const auto& [sum, product] : columns) {
-        schedule.atoms[at(kernel.step(sum).atom)].kind = AtomKind::column;
+        schedule.atoms[kernel.step(sum).atom].kind = AtomKind::column;
         if (const auto slot = schedule.slots.find(product); slot != schedule.slots.end())
             schedule.slots[sum] = slot->second;
     }
@@ -60,10 +61,10 @@ std::optional<ScheduledKernel> with_columns(const ScheduledKernel& kernel,
 }  // namespace
 
 Simulation choose_columns(ScheduledKernel& kernel, const Simulator& model, std::int64_t threads,
-                          const std::map<int, Slot>& by_hand, Completion completion, std::int64_t walk_limit) {
+                          const std::map<StepId, Slot>& by_hand, Completion completion, std::int64_t walk_limit) {
     const Figure& pace = model.machine().ones_pace;
-    const std::vector<std::pair<int, int>> columns = pace.known() ? possible_columns(kernel, by_hand)
-                                                                  : std::vector<std::pair<int, int>>();
+    const std::vector<std::pair<StepId, StepId>> columns = pace.known() ? possible_columns(kernel, by_hand)
+                                                                        : std::vector<std::pair<StepId, StepId>>();
     std::optional<ScheduledKernel> other = columns.empty() ? std::nullopt : with_columns(kernel, columns, completion);
     Simulation time = choose_grid(kernel, model, threads, walk_limit);
     if (!other) return time;
@@ -71,7 +72,7 @@ Simulation choose_columns(ScheduledKernel& kernel, const Simulator& model, std::
     const bool is_faster = pace.value * with.seconds < time.seconds;
     ScheduledKernel& chosen = is_faster ? *other : kernel;
     for (const auto& [sum, product] : columns) {
-        std::string& reason = chosen.schedule.atoms[at(kernel.step(sum).atom)].reason;
+        std::string& reason = chosen.schedule.atoms[kernel.step(sum).atom].reason;
         const std::string& name = kernel.variable(variable_of(kernel.step(product))).name;
         reason = is_faster
                      ? fmt::format("beside {}; added up by threads {}", name, time_change(time.seconds / with.seconds))

@@ -12,7 +12,7 @@ namespace napkin {
 /// faster for it; each of them gets its reason either way. What is by hand stays: atoms, and slots that `by_hand` has. Pre: the kernel is completed, as
 /// `completion` says.
 Simulation choose_columns(ScheduledKernel& kernel, const Simulator& model, std::int64_t threads,
-                          const std::map<int, Slot>& by_hand, Completion completion,
+                          const std::map<StepId, Slot>& by_hand, Completion completion,
                           std::int64_t walk_limit = std::int64_t{1} << 22);
 
 }  // namespace napkin

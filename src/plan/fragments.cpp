@@ -86,8 +86,8 @@ bool choose_fragments(ScheduledKernel& kernel) {
     const MatrixRoles roles = matrix_roles(kernel);
     if (!roles.refusal.empty()) return false;
     for (const Step& step : kernel.steps)
-        if (step.atom >= 0 && !kernel.schedule.atoms[at(step.atom)].by_hand)
-            kernel.schedule.atoms[at(step.atom)] = scalar_loops(kernel, step, roles.atoms[at(step.atom)]);
+        if (step.atom >= 0 && !kernel.schedule.atoms[step.atom].by_hand)
+            kernel.schedule.atoms[step.atom] = scalar_loops(kernel, step, roles.atoms[step.atom]);
     for (const VariableId v : roles.places.ids()) {
         Place& place = kernel.schedule.places[v];
         if (!roles.places[v] || place.by_hand) continue;
@@ -107,8 +107,8 @@ void choose_roles(ScheduledKernel& kernel) {
         std::erase_if(roles, [](const Role& role) { return !role.by_hand; });
         return;
     }
-    for (std::size_t s = 0; s < kernel.steps.size(); ++s)
-        if (kernel.loads_operand(kernel.steps[s])) kernel.schedule.slots.try_emplace(static_cast<int>(s), Slot{0});
+    for (const StepId s : kernel.steps.ids())
+        if (kernel.loads_operand(kernel.steps[s])) kernel.schedule.slots.try_emplace(s, Slot{0});
 }
 
 void choose_queue(ScheduledKernel& kernel) {
@@ -174,8 +174,8 @@ void choose_column_parts(ScheduledKernel& kernel) {
     }
     if (!placed.column_parts || spilled_registers(placed) > 0) return;
     kernel.column_parts = placed.column_parts;
-    for (const int s : kernel.column_parts->steps)
-        if (Atom& atom = kernel.schedule.atoms[at(kernel.step(s).atom)]; atom.kind == AtomKind::matrix)
+    for (const StepId s : kernel.column_parts->steps)
+        if (Atom& atom = kernel.schedule.atoms[kernel.step(s).atom]; atom.kind == AtomKind::matrix)
             atom.parts = static_cast<int>(kernel.column_parts->parts);
 }
 

@@ -29,9 +29,9 @@ std::vector<PossiblePolynomials> possible_polynomials(const ScheduledKernel& ker
     return out;
 }
 
-ScheduledKernel with_polynomials(const ScheduledKernel& kernel, int step, int some, int of) {
+ScheduledKernel with_polynomials(const ScheduledKernel& kernel, StepId step, int some, int of) {
     ScheduledKernel out = kernel;
-    Atom& atom = out.schedule.atoms[at(kernel.step(step).atom)];
+    Atom& atom = out.schedule.atoms[kernel.step(step).atom];
     atom.polynomials = some, atom.polynomials_of = some > 0 ? of : 1;
     return out;
 }
@@ -49,8 +49,8 @@ Simulation choose_polynomials(ScheduledKernel& kernel, const Simulator& model, s
             time = std::move(with), kernel = std::move(other), chosen = some;
         }
         if (chosen > 0)
-            kernel.schedule.atoms[at(kernel.step(step).atom)].reason = fmt::format("no polynomials {}",
-                                                                                   time_change(without / time.seconds));
+            kernel.schedule.atoms[kernel.step(step).atom].reason = fmt::format("no polynomials {}",
+                                                                               time_change(without / time.seconds));
     }
     return time;
 }

@@ -72,12 +72,13 @@ private:
     /// Of every statement with exponentials: a sixteenth of them and so on, or as many as its atom has.
     void account_for_polynomials() {
         for (const PossiblePolynomials& possible : possible_polynomials(kernel_, true)) {
-            const int step = possible.step, of = possible.of;
+            const StepId step = possible.step;
+            const int of = possible.of;
             if (kernel_.step(step).scope != loop_.scope) continue;
             const Atom& own = kernel_.atom(kernel_.step(step));
             const auto add = [&](int some, int of_so_many) {
                 const ScheduledKernel other = with_polynomials(kernel_, step, some, of_so_many);
-                const ScheduledLoop& loop = other.loops[at(&loop_ - kernel_.loops.data())];
+                const ScheduledLoop& loop = other.loops[LoopId::of(&loop_ - kernel_.loops.data())];
                 const TurnClocks clocks = model_.turn_clocks(other, loop);
                 const LoopBody body = std::get<LoopBody>(modulo_body(other, loop, clocks));
                 const auto part = polynomial_part(other, other.step(step));

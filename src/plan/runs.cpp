@@ -22,7 +22,7 @@ public:
 
     void list(const std::vector<Node>& nodes) {
         for (const Node& node : nodes) {
-            if (const int* index = std::get_if<int>(&node))
+            if (const StepId* index = std::get_if<StepId>(&node))
                 step(*index);
             else
                 close();
@@ -31,17 +31,17 @@ public:
     }
 
 private:
-    Atom& atom(int step) { return kernel_.schedule.atoms[at(kernel_.step(step).atom)]; }
+    Atom& atom(StepId step) { return kernel_.schedule.atoms[kernel_.step(step).atom]; }
 
     /// The run that the statement is in by hand; -1: none is said.
-    int by_hand(int step) { return atom(step).by_hand ? atom(step).run : -1; }
+    int by_hand(StepId step) { return atom(step).by_hand ? atom(step).run : -1; }
 
     void close() {
         // One statement that goes along the rows of its operands hands nothing to another.
         const bool alone = members_.size() == 1 && atom(members_[0]).vector_inner && open_by_hand_ < 0;
         while (by_hand_.contains(next_run_)) ++next_run_;
         const int run = alone ? -1 : open_by_hand_ >= 0 ? open_by_hand_ : next_run_;
-        for (const int m : members_)
+        for (const StepId m : members_)
             if (!atom(m).by_hand) atom(m).run = run, atom(m).vector_inner = alone;
         if (!members_.empty() && run == next_run_) ++next_run_;
         members_.clear();
@@ -49,7 +49,7 @@ private:
         open_by_hand_ = -1;
     }
 
-    void step(int index) {
+    void step(StepId index) {
         const Step& step = kernel_.step(index);
         const bool open = !members_.empty();
         if (const auto* load = std::get_if<Load>(step.statement)) {
@@ -81,7 +81,7 @@ private:
 
     ScheduledKernel& kernel_;
     std::set<ArrayId> stored_and_loaded_;
-    std::vector<int> members_;
+    std::vector<StepId> members_;
     std::set<VariableId> stored_;  ///< by the open run, after it
     std::set<int> by_hand_;        ///< runs that a schedule by hand names
     int open_by_hand_ = -1;        ///< the one of them that is open
@@ -101,10 +101,10 @@ void join_reductions(ScheduledKernel& kernel) {
     const Step* leader = nullptr;
     for (const Step& step : kernel.steps) {
         if (step.atom < 0 || kernel.atom(step).run < 0) continue;
-        Atom& atom = kernel.schedule.atoms[at(step.atom)];
+        Atom& atom = kernel.schedule.atoms[step.atom];
         if (leader && !atom.by_hand && may_follow(kernel, *leader, step)) {
             // The reduced axis becomes the innermost loop over points, if it is not by hand which one is.
-            Atom& leading = kernel.schedule.atoms[at(leader->atom)];
+            Atom& leading = kernel.schedule.atoms[leader->atom];
             auto& points = leading.points;
             const auto at = find(points, std::get<Compute>(*step.statement).reduce_axes.front());
             atom.follows = at == points.end() || at + 1 == points.end() || !leading.by_hand;

@@ -40,7 +40,7 @@ void choose_slots(ScheduledKernel& kernel, const Simulator* model) {
     for (const Step& step : kernel.steps) {
         if (step.atom < 0 || kernel.atom(step).kind != AtomKind::column) continue;
         const auto product = product_beside(kernel, step);
-        const int* number = std::get_if<int>(&product);
+        const StepId* number = std::get_if<StepId>(&product);
         const auto slot = number ? kernel.schedule.slots.find(*number) : kernel.schedule.slots.end();
         if (slot != kernel.schedule.slots.end()) kernel.schedule.slots.try_emplace(kernel.number(step), slot->second);
     }

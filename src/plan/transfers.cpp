@@ -111,7 +111,7 @@ int choose_prefetches(ScheduledKernel& kernel, const Simulator& model, std::int6
             continue;
         }
         p.ahead.reason = fmt::format("{} without: {} rows are read in turn, and share pages",
-                                     time_change(without / best), kernel.schedule.atoms[at(p.atom)].rows);
+                                     time_change(without / best), kernel.schedule.atoms[p.atom].rows);
         chosen[i] = std::move(p);
     }
     for (const Prefetch& p : chosen) held += bytes_ahead(kernel, p);
@@ -173,14 +173,14 @@ int choose_deferrals(ScheduledKernel& kernel, const Simulator& model, std::int64
     };
     const auto number = static_cast<std::size_t>(kernel.kernel - kernel.program->kernels.data());
     double without = 0;
-    for (std::size_t s = 0; s < kernel.steps.size(); ++s) {
+    for (const StepId s : kernel.steps.ids()) {
         const Step& step = kernel.steps[s];
         const auto is_chosen = [&](const Deferral& d) { return d.atom == step.atom; };
         if (step.atom < 0 || !kernel.place(variable_of(step)).non_temporal || any_of(kernel.schedule.deferrals, is_chosen))
             continue;
         std::optional<ScheduledKernel> found;
         double least = 0;
-        for (std::size_t in = 0; in < s; ++in) {
+        for (StepId in = 0; in < s; ++in) {
             if (kernel.steps[in].atom < 0 || kernel.steps[in].deferred >= 0) continue;
             ScheduledKernel with = kernel;
             // What was fetched ahead in the loops of the one is fetched in those of the other.

@@ -121,7 +121,7 @@ private:
         return true;
     }
     /// No loop around the scope cuts the tile: its indices take the same values there as in the group.
-    [[nodiscard]] bool is_of_group(const Variable& variable, int scope) const {
+    [[nodiscard]] bool is_of_group(const Variable& variable, ScopeId scope) const {
         return all_of(variable.dims, [&](const Index& dim) {
             const std::vector<AxisId> axes = dim.axes();
             return dim.affine() && all_of(axes, [&](AxisId axis) {
@@ -132,13 +132,13 @@ private:
     }
     void walk(const std::vector<Node>& nodes, bool always) {
         for (const Node& node : nodes) {
-            if (const auto* loop = std::get_if<LoopRef>(&node)) {
+            if (const auto* loop = std::get_if<LoopId>(&node)) {
                 const ScheduledLoop& l = kernel_.loop(*loop);
                 walk(l.body, always && turns_of(kernel_, l).least > 0);
             }
-            const int* s = std::get_if<int>(&node);
+            const StepId* s = std::get_if<StepId>(&node);
             if (!s) continue;
-            Step& step = kernel_.steps[at(*s)];
+            Step& step = kernel_.steps[*s];
             const auto* load = std::get_if<Load>(step.statement);
             if (!load) continue;
             step.stays = is_there_[at(load->variable)];
@@ -195,8 +195,8 @@ private:
         touch(v);
     }
 
-    void step(int index, bool follows) {
-        Step& step = kernel_.steps[at(index)];
+    void step(StepId index, bool follows) {
+        Step& step = kernel_.steps[index];
         if (step.is_deferred()) return;
         if (follows) --position_;
         step.position = position_;
@@ -212,7 +212,7 @@ private:
             for (const Read* r : step.reads) touch(r->variable());
         }
         // Its result is none of what the core holds: it goes out as it is computed.
-        if (step.deferred >= 0) kernel_.steps[at(step.deferred)].position = position_;
+        if (step.deferred >= 0) kernel_.steps[step.deferred].position = position_;
         ++position_;
     }
 
@@ -251,12 +251,12 @@ private:
 
     void walk(const std::vector<Node>& nodes) {
         for (const Node& node : nodes) {
-            if (const int* s = std::get_if<int>(&node)) step(*s, false);
+            if (const StepId* s = std::get_if<StepId>(&node)) step(*s, false);
             if (const auto* run = std::get_if<Run>(&node))
                 repeat([&] {
-                    for (const int s : run->steps) step(s, kernel_.atom(kernel_.step(s)).follows);
+                    for (const StepId s : run->steps) step(s, kernel_.atom(kernel_.step(s)).follows);
                 });
-            if (const auto* loop = std::get_if<LoopRef>(&node)) repeat([&] { walk(kernel_.loop(*loop).body); });
+            if (const auto* loop = std::get_if<LoopId>(&node)) repeat([&] { walk(kernel_.loop(*loop).body); });
         }
     }
 
@@ -359,7 +359,7 @@ void count_held(ScheduledKernel& kernel) {
         if (l.lives.empty() || kernel.is_in_registers(id)) continue;
         std::vector<std::int64_t>& held = kernel.is_held(id) ? in_arena : in_place;
         const std::int64_t values = l.tile * kernel.cell_values(kernel.is_whole(id));
-        for (std::size_t s = 0; s < kernel.steps.size(); ++s)
+        for (const StepId s : kernel.steps.ids())
             if (any_of(l.lives, [&, position = kernel.steps[s].position](const Life& life) {
                     return life.has(position) && !(l.over >= 0 && life.first == position);
                 }))

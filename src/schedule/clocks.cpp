@@ -52,7 +52,7 @@ struct Event {
     Kind kind = meet;
     VariableId operand = -1;
     std::int64_t turn = 0;   ///< of an access: which it is of its warp's; those of one number are apart from each other
-    int step = -1;           ///< of an access
+    StepId step = {};        ///< of an access
     bool is_second = false;  ///< of an access: what the step touches after its barrier inside
 };
 using Trace = std::vector<Event>;
@@ -145,7 +145,7 @@ private:
         const StepTouches& touches = touches_.steps[number];
         const bool is_load = std::holds_alternative<Load>(*s.statement);
         const auto access_part = [&](bool is_second) {
-            out_.push_back({Event::access, -1, accesses_, static_cast<int>(number), is_second});
+            out_.push_back({Event::access, -1, accesses_, kernel_.number(s), is_second});
         };
         if (!touches.first.empty()) access_part(false);
         if (touches.has_parts && s.synchronizes_inside && !is_load) meet();
@@ -172,21 +172,21 @@ private:
     }
     /// Where a lazy maximum moves, what its weights are made of is computed again, and waited for.
     void run_again(const Step& weights) {
-        for (const int again : kernel_.lazy->again)
+        for (const StepId again : kernel_.lazy->again)
             for (const Read* r : kernel_.step(again).reads)
                 if (kernel_.is_operand(r->variable()))
                     add(Event::read, r->variable(), turn_of(r->variable(), weights.ahead));
     }
 
-    void loop(const LoopRef& ref) {
+    void loop(const LoopId ref) {
         const ScheduledLoop& l = kernel_.loop(ref);
         if (!kernel_.on_matrix_unit()) {
-            for (std::int64_t t = 0; t < turns_[at(ref.loop)]; ++t) walk(l.body);
+            for (std::int64_t t = 0; t < turns_[at(ref)]; ++t) walk(l.body);
             return;
         }
         const std::vector<const Step*> operands = kernel_.operand_loads(l.scope);
         std::int64_t& turn = loop_turns_[l.scope];
-        const std::int64_t last = turn + turns_[at(ref.loop)];
+        const std::int64_t last = turn + turns_[at(ref)];
         // A role of its own is as far ahead as there are stages that are free; else copies are asked for so many turns ahead.
         const int ahead = operands.empty() || kernel_.copying_role()
                               ? 0
@@ -215,10 +215,10 @@ private:
 
     void walk(const std::vector<Node>& nodes) {
         for (const Node& node : nodes) {
-            if (const int* s = std::get_if<int>(&node)) step(kernel_.step(*s));
+            if (const StepId* s = std::get_if<StepId>(&node)) step(kernel_.step(*s));
             if (const auto* run = std::get_if<Run>(&node))
-                for (const int s : run->steps) step(kernel_.step(s));
-            if (const auto* l = std::get_if<LoopRef>(&node)) loop(*l);
+                for (const StepId s : run->steps) step(kernel_.step(s));
+            if (const auto* l = std::get_if<LoopId>(&node)) loop(*l);
             if (const auto* waits = std::get_if<Settle>(&node)) settle(*waits);
         }
     }
@@ -540,7 +540,7 @@ private:
     }
     void fail(const Event& now, const Event& before, const Touch& touch) {
         if (fault_) return;
-        const auto name = [&](const Event& e) { return kernel_.variable(variable_of(kernel_.steps[at(e.step)])).name; };
+        const auto name = [&](const Event& e) { return kernel_.variable(variable_of(kernel_.steps[e.step])).name; };
         const bool is_inside = now.is_second && before.step == now.step && before.turn + 1 == now.turn;
         fault_ = Fault{fmt::format("the statement of {} {} {} before all warps are done with it in that of {}", name(now),
                                    touch.writes ? "writes" : "reads", touches_.areas[at(touch.area)].name, name(before)),
@@ -557,7 +557,7 @@ private:
             for (std::size_t other = 0; other < num_warps; ++other)
                 if (s.reading[other] > 0 || (other != w && s.read[other] > clocks_[w][other]))
                     fail(fmt::format("is read where {} may be written meanwhile",
-                                     kernel_.variable(variable_of(kernel_.steps[at(e.step)])).name),
+                                     kernel_.variable(variable_of(kernel_.steps[e.step])).name),
                          of_operand);
             s.is_by_threads = true;
         }

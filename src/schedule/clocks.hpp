@@ -27,7 +27,7 @@ namespace napkin {
 
 struct Fault {
     std::string what;
-    int step = -1;        ///< before which the warps would have to wait for each other; -1: no such barrier is missing
+    StepId step = {};     ///< before which the warps would have to wait for each other; -1: no such barrier is missing
     bool inside = false;  ///< not before it, but inside (Step::synchronizes_inside)
 };
 

@@ -25,7 +25,7 @@ public:
             return std::string("it takes one loop on the matrix unit whose statements run in turn");
         out_.parts = parts_, out_.scope = k_.loops.front().scope;
         for (const Node& node : k_.loops.front().body) {
-            const int* s = std::get_if<int>(&node);
+            const StepId* s = std::get_if<StepId>(&node);
             if (!s || k_.step(*s).atom < 0) continue;
             if (out_.steps.empty() && !runs_beside(k_, k_.step(*s)))
                 return fmt::format("{} is computed before the products", name(*s));
@@ -34,17 +34,17 @@ public:
         if (out_.steps.empty()) return std::string("its loop has no products");
         for (const VariableId v : k_.layouts.ids())
             if (k_.is_in_registers(v) && is_touched_by_all_of(v)) out_.passing.push_back(v);
-        for (const int s : out_.steps)
+        for (const StepId s : out_.steps)
             if (runs_beside(k_, k_.step(s)) && !out_.is_passing(variable_of(k_.step(s))))
                 return fmt::format("{} is used elsewhere, too", name(s));
         return out_;
     }
 
 private:
-    [[nodiscard]] const std::string& name(int step) const { return k_.variable(variable_of(k_.step(step))).name; }
+    [[nodiscard]] const std::string& name(StepId step) const { return k_.variable(variable_of(k_.step(step))).name; }
 
     /// Why the step cannot run for each part.
-    std::string add(int number) {
+    std::string add(StepId number) {
         const Step& step = k_.step(number);
         const auto& compute = std::get<Compute>(*step.statement);
         const AxisId axis = column_axis(k_, compute.variable);
@@ -73,9 +73,9 @@ private:
     }
     [[nodiscard]] bool is_touched_by_all_of(VariableId id) const {
         bool is_touched = false;
-        for (std::size_t s = 0; s < k_.steps.size(); ++s) {
+        for (const StepId s : k_.steps.ids()) {
             if (variable_of(k_.steps[s]) != id && !reads(k_.steps[s], id)) continue;
-            if (!out_.has(static_cast<int>(s))) return false;
+            if (!out_.has(s)) return false;
             is_touched = true;
         }
         return is_touched;

@@ -23,7 +23,7 @@ constexpr std::int64_t most_positions = (std::int64_t{1} << 31) - 1, most_groups
 std::string why_not_by_warps(const ScheduledKernel& k, std::size_t behind) {
     for (std::size_t n = behind; n < k.body.size(); ++n) {
         if (std::holds_alternative<Settle>(k.body[n])) continue;
-        const int* number = std::get_if<int>(&k.body[n]);
+        const StepId* number = std::get_if<StepId>(&k.body[n]);
         if (!number) return "its groups run another loop behind the stream";
         const Step& step = k.step(*number);
         const std::string& name = k.variable(variable_of(step)).name;
@@ -77,12 +77,12 @@ std::variant<CutGroups, std::string> cut_groups(const ScheduledKernel& kernel) {
     CutGroups cut;
     std::size_t behind = 0;
     for (std::size_t n = 0; n < kernel.body.size(); ++n)
-        if (const auto* loop = std::get_if<LoopRef>(&kernel.body[n])) {
+        if (const auto* loop = std::get_if<LoopId>(&kernel.body[n])) {
             if (cut.loop >= 0) return "its groups run several loops";
-            cut.loop = loop->loop, behind = n + 1;
+            cut.loop = *loop, behind = n + 1;
         }
     if (cut.loop < 0) return "its groups run no loop";
-    const ScheduledLoop& loop = kernel.loops[at(cut.loop)];
+    const ScheduledLoop& loop = kernel.loops[cut.loop];
     if (loop.loop->is_sub || kernel.loops.size() > 1) return "its groups run a loop in a loop";
     if (!loop.loop->support.empty() || chunk_ranges(kernel, loop)) return "masks say how many chunks a group runs";
     if (kernel.has_block_a_group()) return "each group has a block of its own";

@@ -21,7 +21,7 @@
 namespace napkin {
 
 struct CutGroups {
-    int loop = -1;            ///< of ScheduledKernel::loops, over the stream
+    LoopId loop = {};         ///< over the stream
     std::int64_t blocks = 1;  ///< of the grid
     std::int64_t rounds = 0;  ///< of whole groups, one for each block
     std::int64_t groups = 0;  ///< that are left for the rounds that are cut: as many as blocks at least, and fewer than twice as many

@@ -18,7 +18,7 @@ bool is_loaded(const ScheduledKernel& kernel, VariableId id) {
     });
 }
 
-std::int64_t columns_of(const ScheduledKernel& kernel, AxisId axis, int scope) {
+std::int64_t columns_of(const ScheduledKernel& kernel, AxisId axis, ScopeId scope) {
     return round_up(kernel.span(axis, scope).tile, 2 * fragment_columns);
 }
 
@@ -71,7 +71,7 @@ CopyAtoms copy_atoms(const Machine& gpu) {
     return out;
 }
 
-AxisId running_axis(const ScheduledKernel& kernel, const Index& index, int scope) {
+AxisId running_axis(const ScheduledKernel& kernel, const Index& index, ScopeId scope) {
     if (const AxisId single = index.single_axis(); single >= 0) return single;
     const Affine* form = index.affine();
     AxisId running = -1;
@@ -86,7 +86,7 @@ AxisId running_axis(const ScheduledKernel& kernel, const Index& index, int scope
 
 std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableId id) {
     const Variable& variable = kernel.variable(id);
-    const int scope = kernel.layout(id).scope;
+    const ScopeId scope = kernel.layout(id).scope;
     const std::int64_t value = bytes(variable.memory_type);
     const std::size_t rank = variable.dims.size();
     if (!variable.gathers.empty() || rank < 2) return std::nullopt;
@@ -124,25 +124,25 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
     return out;
 }
 
-bool only_adds_products(const ScheduledKernel& kernel, int scope) {
+bool only_adds_products(const ScheduledKernel& kernel, ScopeId scope) {
     return all_of(kernel.steps, [&](const Step& step) {
         const auto* c = std::get_if<Compute>(step.statement);
         return !c || step.scope != scope || (kernel.atom(step).kind == AtomKind::matrix && adds_in_place(*c));
     });
 }
 
-bool outlasts_turns(const ScheduledKernel& kernel, int scope, int stages) {
+bool outlasts_turns(const ScheduledKernel& kernel, ScopeId scope, int stages) {
     return kernel.copying_role() && stages >= stages_to_outlast && only_adds_products(kernel, scope);
 }
 
-bool is_one_quotient(const ScheduledKernel& kernel, AxisId axis, std::int64_t divisor, int scope) {
+bool is_one_quotient(const ScheduledKernel& kernel, AxisId axis, std::int64_t divisor, ScopeId scope) {
     const auto& parts = kernel.column_parts;
     return divisor %
                (parts && parts->axis == axis && parts->scope == scope ? parts->columns : kernel.span(axis, scope).tile) ==
            0;
 }
 
-std::vector<AxisId> inner_axes(const ScheduledKernel& kernel, const std::vector<Index>& indices, int scope) {
+std::vector<AxisId> inner_axes(const ScheduledKernel& kernel, const std::vector<Index>& indices, ScopeId scope) {
     std::set<AxisId> axes;
     const std::function<void(const Expr&)> walk = [&](const Expr& e) {
         if (const auto* i = as<AxisIndex>(e); i && kernel.span(i->axis, scope).tile > 1) axes.insert(i->axis);
@@ -230,7 +230,7 @@ int unrolled_turns(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
     return ahead > 0 ? 2 * ahead : 1;
 }
 
-RowFactors with_row_factors_together(const ScheduledKernel& kernel, const Expr& value, int scope, AxisId columns) {
+RowFactors with_row_factors_together(const ScheduledKernel& kernel, const Expr& value, ScopeId scope, AxisId columns) {
     RowFactors out{value};
     if (columns < 0) return out;
     const auto is_of_row = [&](const Expr& e) {
@@ -310,7 +310,7 @@ std::optional<Unmasked> unmasked(const ScheduledKernel& kernel, const Step& step
 
 std::optional<StoredBoxes> stored_boxes(const ScheduledKernel& kernel, VariableId id) {
     const Variable& variable = kernel.variable(id);
-    const int scope = kernel.layout(id).scope;
+    const ScopeId scope = kernel.layout(id).scope;
     const std::int64_t value = bytes(variable.memory_type);
     const std::size_t rank = variable.dims.size();
     const bool is_stored = any_of(kernel.steps, [&](const Step& step) {

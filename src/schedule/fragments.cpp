@@ -17,15 +17,15 @@
 namespace napkin {
 namespace {
 
-bool is_wide(const ScheduledKernel& kernel, AxisId axis, int scope) { return kernel.span(axis, scope).tile > 1; }
+bool is_wide(const ScheduledKernel& kernel, AxisId axis, ScopeId scope) { return kernel.span(axis, scope).tile > 1; }
 
 /// A dimension of the read runs along the axis.
-bool runs_along(const ScheduledKernel& kernel, const Read& r, AxisId axis, int scope) {
+bool runs_along(const ScheduledKernel& kernel, const Read& r, AxisId axis, ScopeId scope) {
     return any_of(r.indices, [&](const Index& i) { return running_axis(kernel, i, scope) == axis; });
 }
 
 /// The one axis of the read that is wide and not the given one; -1: there is none or several.
-AxisId other_axis(const ScheduledKernel& kernel, const Read& r, AxisId axis, int scope) {
+AxisId other_axis(const ScheduledKernel& kernel, const Read& r, AxisId axis, ScopeId scope) {
     AxisId found = -1;
     for (const Index& index : r.indices) {
         const AxisId a = running_axis(kernel, index, scope);
@@ -44,7 +44,7 @@ public:
     explicit AtMostOne(const ScheduledKernel& kernel) : kernel_(kernel), maxima_(kernel) {}
 
     [[nodiscard]] bool variable(VariableId id) const {
-        const std::optional<std::size_t> step = maxima_.definition(id);
+        const std::optional<StepId> step = maxima_.definition(id);
         if (!step) return false;
         const auto& compute = std::get<Compute>(*kernel_.steps[*step].statement);
         return !compute.reduce && expression(compute.body, *step);
@@ -52,7 +52,7 @@ public:
 
 private:
     /// As step `reader` finds it.
-    [[nodiscard]] bool expression(const Expr& e, std::size_t reader) const {
+    [[nodiscard]] bool expression(const Expr& e, StepId reader) const {
         if (const auto* c = as<Constant>(e)) return std::abs(c->value) <= 1;
         if (const auto* s = as<Select>(e)) return expression(s->a, reader) && expression(s->b, reader);
         if (const auto* u = as<Unary>(e)) {
@@ -174,7 +174,7 @@ private:
     void find_loops() {
         for (const ScheduledLoop& loop : kernel_.loops) {
             const bool is_outermost = any_of(kernel_.body, [&](const Node& node) {
-                const auto* ref = std::get_if<LoopRef>(&node);
+                const auto* ref = std::get_if<LoopId>(&node);
                 return ref && &kernel_.loop(*ref) == &loop;
             });
             if (is_outermost && !loop.loop->is_sub) streams_.insert(loop.scope);
@@ -226,7 +226,7 @@ private:
     }
 
     /// Rows and columns are the tile's, whichever lie beside each other.
-    [[nodiscard]] bool reads_operand(const Read& r, int scope) const {
+    [[nodiscard]] bool reads_operand(const Read& r, ScopeId scope) const {
         return r.indices == kernel_.variable(r.variable()).dims && runs_along(kernel_, r, row_, scope) &&
                kernel_.layout(r.variable()).scope <= scope;
     }

@@ -68,7 +68,7 @@ MatrixRoles matrix_roles(const ScheduledKernel& kernel);
 
 /// The axis along which an index goes from one value to the next in tiles of the scope: alone, or in an affine form whose other axes have one value
 /// there; -1: there is none.
-AxisId running_axis(const ScheduledKernel& kernel, const Index& index, int scope);
+AxisId running_axis(const ScheduledKernel& kernel, const Index& index, ScopeId scope);
 
 /// The tile of an operand in shared memory: panels of `width` columns, in each of which every row takes 128 bytes.
 struct OperandTile {
@@ -98,22 +98,22 @@ inline constexpr std::int64_t box_bytes = fragment_rows * operand_row_bytes;
 std::optional<StoredBoxes> stored_boxes(const ScheduledKernel& kernel, VariableId id);
 
 /// The scope's statements do nothing but add products on the matrix unit to their sums: nobody waits for one before the next.
-bool only_adds_products(const ScheduledKernel& kernel, int scope);
+bool only_adds_products(const ScheduledKernel& kernel, ScopeId scope);
 
 /// Stages of an operand that a product leaves on its way as its turn ends: one for the tile that it holds on to, one for the next turn's and one that is
 /// copied meanwhile.
 inline constexpr int stages_to_outlast = 3;
 /// A product that only adds up tiles of a loop is under way while the next turn's begins, where operands have so many stages.
-bool outlasts_turns(const ScheduledKernel& kernel, int scope, int stages);
+bool outlasts_turns(const ScheduledKernel& kernel, ScopeId scope, int stages);
 
 /// axis // divisor has one value in a tile of the scope: tiles begin at multiples of their own length.
-bool is_one_quotient(const ScheduledKernel& kernel, AxisId axis, std::int64_t divisor, int scope);
+bool is_one_quotient(const ScheduledKernel& kernel, AxisId axis, std::int64_t divisor, ScopeId scope);
 
 /// Some statement loads it.
 bool is_loaded(const ScheduledKernel& kernel, VariableId id);
 
 /// The axes on which indices depend inside of a tile of the scope, ascending: of n // 128 none where it is_one_quotient.
-std::vector<AxisId> inner_axes(const ScheduledKernel& kernel, const std::vector<Index>& indices, int scope);
+std::vector<AxisId> inner_axes(const ScheduledKernel& kernel, const std::vector<Index>& indices, ScopeId scope);
 
 /// A variable that threads read in memory, and whose values are one for each row: they are read into registers where the variable is loaded, ahead of
 /// the statements that have use for them. Not where statements run for turns to come, whose values would be read too early.
@@ -148,7 +148,7 @@ struct RowFactors {
     Expr expression;
     int saved = 0;
 };
-RowFactors with_row_factors_together(const ScheduledKernel& kernel, const Expr& value, int scope, AxisId columns);
+RowFactors with_row_factors_together(const ScheduledKernel& kernel, const Expr& value, ScopeId scope, AxisId columns);
 
 /// Whether threads may read the variable where it lies in memory, each the values that it has use for: statements on fragments alone read it, at coordinates that lie inside of the array. Pre: atoms are chosen.
 bool may_be_read_by_threads(const ScheduledKernel& kernel, VariableId id);
@@ -174,7 +174,7 @@ inline constexpr std::int64_t queue_stage_bytes = 24, queue_stages = 2;
 std::int64_t barrier_bytes(const ScheduledKernel& kernel);
 
 /// The columns of a tile along the axis with those that fill the last 16, which both sides of a product need.
-std::int64_t columns_of(const ScheduledKernel& kernel, AxisId axis, int scope);
+std::int64_t columns_of(const ScheduledKernel& kernel, AxisId axis, ScopeId scope);
 /// Of a variable in registers: the axis of its columns; -1: it has one value a row.
 AxisId column_axis(const ScheduledKernel& kernel, VariableId id);
 /// The axis of a statement's columns: of its target, or of what it reduces; -1: it has one value a row.

@@ -115,7 +115,7 @@ private:
 /// Looks for a lazy maximum among the steps of a kernel.
 class Search {
 public:
-    Search(const ScheduledKernel& kernel, int maximum) : k_(kernel), maximum_(maximum) {
+    Search(const ScheduledKernel& kernel, StepId maximum) : k_(kernel), maximum_(maximum) {
         found_.maximum = variable_of(k_.step(maximum));
     }
 
@@ -133,20 +133,20 @@ public:
     [[nodiscard]] const LazyMaximum& found() const { return found_; }
 
 private:
-    [[nodiscard]] const Compute& compute(int step) const { return std::get<Compute>(*k_.step(step).statement); }
+    [[nodiscard]] const Compute& compute(StepId step) const { return std::get<Compute>(*k_.step(step).statement); }
     [[nodiscard]] bool is_read(const Expr& e, VariableId id) const {
         const auto* r = as<Read>(e);
         return r && r->variable() == id;
     }
     [[nodiscard]] const std::string& name(VariableId id) const { return k_.variable(id).name; }
-    [[nodiscard]] bool is_map(int step) const { return !compute(step).reduce && !compute(step).carry; }
-    [[nodiscard]] bool is_fragment(int step) const { return k_.atom(k_.step(step)).kind == AtomKind::fragment; }
-    [[nodiscard]] bool is_in_loop(int step) const { return k_.step(step).scope == k_.step(maximum_).scope; }
+    [[nodiscard]] bool is_map(StepId step) const { return !compute(step).reduce && !compute(step).carry; }
+    [[nodiscard]] bool is_fragment(StepId step) const { return k_.atom(k_.step(step)).kind == AtomKind::fragment; }
+    [[nodiscard]] bool is_in_loop(StepId step) const { return k_.step(step).scope == k_.step(maximum_).scope; }
 
     /// Steps that compute of the variable, but the one that computes it.
-    [[nodiscard]] std::vector<int> readers(VariableId id) const {
-        std::vector<int> out;
-        for (int s = 0; s < std::ssize(k_.steps); ++s)
+    [[nodiscard]] std::vector<StepId> readers(VariableId id) const {
+        std::vector<StepId> out;
+        for (const StepId s : k_.steps.ids())
             if (k_.step(s).atom >= 0 && reads(k_.step(s), id) && variable_of(k_.step(s)) != id) out.push_back(s);
         return out;
     }
@@ -155,7 +155,7 @@ private:
     std::string find_moving() {
         const Expr own = read_of(found_.maximum);
         const Expr infinite = binary(BinaryOp::eq, own, constant(-std::numeric_limits<double>::infinity()));
-        for (const int s : readers(found_.maximum)) {
+        for (const StepId s : readers(found_.maximum)) {
             if (!is_in_loop(s)) continue;
             const Compute& c = compute(s);
             if (!is_map(s)) return fmt::format("{} is reduced with it", name(c.variable));
@@ -169,7 +169,7 @@ private:
         if (old_ < 0 || finite_ < 0) return "nothing is corrected as it moves";
         const Expr correction = unary(UnaryOp::exp, binary(BinaryOp::sub, read_of(variable_of(k_.step(old_))),
                                                            read_of(variable_of(k_.step(finite_)))));
-        for (const int s : readers(variable_of(k_.step(old_)))) {
+        for (const StepId s : readers(variable_of(k_.step(old_)))) {
             if (!is_map(s) || !equal(compute(s).body, correction) || correction_ >= 0)
                 return fmt::format("{} is made of what it was", name(compute(s).variable));
             correction_ = s;
@@ -178,7 +178,7 @@ private:
         found_.moving = {old_, maximum_, finite_, correction_};
         sort(found_.moving);
         found_.finite = finite_, found_.correction = compute(correction_).variable;
-        for (const int s : found_.moving)
+        for (const StepId s : found_.moving)
             if (!is_fragment(s)) return "it is not computed on fragments";
         return "";
     }
@@ -187,7 +187,7 @@ private:
     std::string find_sums(const Compute& maximum) {
         const VariableId finite = variable_of(k_.step(finite_));
         const Expr weights = unary(UnaryOp::exp, binary(BinaryOp::sub, maximum.body, read_of(finite)));
-        for (const int s : readers(finite)) {
+        for (const StepId s : readers(finite)) {
             if (s == correction_) continue;
             if (!is_map(s) || !is_fragment(s) || !are_weights(compute(s).body, weights) || found_.weights >= 0)
                 return fmt::format("{} is made of it", name(compute(s).variable));
@@ -195,9 +195,9 @@ private:
         }
         if (found_.weights < 0) return "no weights refer to it";
         const VariableId w = compute(found_.weights).variable;
-        for (const int s : readers(found_.correction))
+        for (const StepId s : readers(found_.correction))
             if (!follows(s)) return fmt::format("{} is corrected in a way of its own", name(compute(s).variable));
-        for (const int s : readers(w)) {
+        for (const StepId s : readers(w)) {
             const Compute& c = compute(s);
             if (c.reduce != ReduceOp::sum || !follows(s) || !is_linear(c.body, w))
                 return fmt::format("{} is no sum of its weights", name(c.variable));
@@ -218,7 +218,7 @@ private:
         return part_ > 0 && std::isfinite(part_);
     }
     /// It is a sum of the loop that is multiplied by the correction.
-    [[nodiscard]] bool follows(int s) const {
+    [[nodiscard]] bool follows(StepId s) const {
         const Compute& c = compute(s);
         return is_in_loop(s) && c.carry &&
                equal(c.carry, binary(BinaryOp::mul, read_of(c.variable), read_of(found_.correction)));
@@ -234,12 +234,13 @@ private:
     /// What the turn's own steps make the weights of, in order.
     std::string find_again() {
         std::vector<VariableId> wanted;
-        const auto want = [&](int step) {
+        const auto want = [&](StepId step) {
             for (const Read* r : k_.step(step).reads) wanted.push_back(r->variable());
         };
         want(found_.weights);
         const int ahead = k_.step(found_.weights).ahead;
-        for (int s = found_.weights - 1; s >= 0; --s) {
+        for (int before = found_.weights - 1; before >= 0; --before) {
+            const auto s = StepId::of(before);
             const Step& step = k_.step(s);
             if (step.atom < 0 || !is_in_loop(s) || s == finite_ || !contains(wanted, variable_of(step))) continue;
             if (compute(s).carry || step.ahead != ahead || k_.atom(step).kind == AtomKind::block)
@@ -249,10 +250,10 @@ private:
             found_.again.insert(found_.again.begin(), s);
             want(s);
         }
-        for (const int s : {found_.sum, old_, maximum_, finite_, correction_})
+        for (const StepId s : {found_.sum, old_, maximum_, finite_, correction_})
             if (s >= 0 && k_.step(s).ahead != ahead) return "it moves in another turn than its weights";
         DType type = DType::f32;
-        for (const int s : readers(compute(found_.weights).variable))
+        for (const StepId s : readers(compute(found_.weights).variable))
             if (const auto product = k_.atom(k_.step(s)).kind == AtomKind::matrix ? matrix_product(k_, k_.step(s))
                                                                                   : std::nullopt)
                 type = product->type;
@@ -281,13 +282,13 @@ private:
     std::string drifting() {
         Drifts drifts;
         drifts.set(found_.maximum, {0, 1});
-        for (const int s : readers(found_.correction)) drifts.set(variable_of(k_.step(s)), {1, 0});
+        for (const StepId s : readers(found_.correction)) drifts.set(variable_of(k_.step(s)), {1, 0});
         std::vector<VariableId> moved = {compute(found_.weights).variable, found_.correction,
                                          variable_of(k_.step(old_)), variable_of(k_.step(finite_))};
         std::map<VariableId, Drift> of;
         of[found_.maximum] = {0, 1};
-        for (const int s : readers(found_.correction)) of[variable_of(k_.step(s))] = {1, 0};
-        for (int s = 0; s < std::ssize(k_.steps); ++s) {
+        for (const StepId s : readers(found_.correction)) of[variable_of(k_.step(s))] = {1, 0};
+        for (const StepId s : k_.steps.ids()) {
             const Step& step = k_.step(s);
             if (const auto* store = std::get_if<Store>(step.statement)) {
                 const auto known = of.find(store->variable);
@@ -313,7 +314,7 @@ private:
     [[nodiscard]] Expr read_of(VariableId id) const { return read(id, k_.variable(id).dims); }
 
     const ScheduledKernel& k_;
-    int maximum_, old_ = -1, finite_ = -1, correction_ = -1;
+    StepId maximum_, old_, finite_, correction_;
     double part_ = 1;
     bool in_column_ = false;  ///< a column of ones adds up the weights
     LazyMaximum found_;
@@ -323,7 +324,7 @@ private:
 
 std::variant<LazyMaximum, std::string> lazy_maximum(const ScheduledKernel& kernel) {
     std::string refusal = "no running maximum is computed on fragments";
-    for (int s = 0; s < std::ssize(kernel.steps); ++s) {
+    for (const StepId s : kernel.steps.ids()) {
         const Step& step = kernel.step(s);
         if (step.atom < 0 || step.scope == 0 || kernel.atom(step).kind != AtomKind::fragment) continue;
         if (std::get<Compute>(*step.statement).reduce != ReduceOp::max) continue;
@@ -353,7 +354,7 @@ bool moves_by_position(const ScheduledKernel& kernel, const LazyMaximum& lazy) {
         const auto* c = as<Cast>(e);
         return c && mentions(c->a);
     };
-    const auto computes = [&](int s) { return mentions(std::get<Compute>(*kernel.step(s).statement).body); };
+    const auto computes = [&](StepId s) { return mentions(std::get<Compute>(*kernel.step(s).statement).body); };
     return computes(lazy.weights) || any_of(lazy.again, computes);
 }
 
@@ -366,9 +367,9 @@ std::optional<LazyMaximum> chosen_lazy_maximum(const ScheduledKernel& kernel) {
     return std::move(*lazy);
 }
 
-bool reads_again(const ScheduledKernel& kernel, int step, VariableId operand) {
+bool reads_again(const ScheduledKernel& kernel, StepId step, VariableId operand) {
     return kernel.lazy && kernel.lazy->weights == step &&
-           any_of(kernel.lazy->again, [&](int again) { return reads(kernel.step(again), operand); });
+           any_of(kernel.lazy->again, [&](StepId again) { return reads(kernel.step(again), operand); });
 }
 
 }  // namespace napkin

@@ -34,6 +34,6 @@ bool moves_by_position(const ScheduledKernel& kernel, const LazyMaximum& lazy);
 std::optional<LazyMaximum> chosen_lazy_maximum(const ScheduledKernel& kernel);
 
 /// Step `step` of the kernel may run others again that read the operand.
-bool reads_again(const ScheduledKernel& kernel, int step, VariableId operand);
+bool reads_again(const ScheduledKernel& kernel, StepId step, VariableId operand);
 
 }  // namespace napkin

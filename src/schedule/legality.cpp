@@ -12,7 +12,7 @@
 namespace napkin {
 namespace {
 
-const Compute& compute_of(const ScheduledKernel& kernel, int step) {
+const Compute& compute_of(const ScheduledKernel& kernel, StepId step) {
     return std::get<Compute>(*kernel.step(step).statement);
 }
 
@@ -41,10 +41,10 @@ public:
 private:
     void walk(const std::vector<Node>& nodes) {
         for (const Node& node : nodes) {
-            if (const int* step = std::get_if<int>(&node)) touch(*step, elsewhere);
+            if (const StepId* step = std::get_if<StepId>(&node)) touch(*step, elsewhere);
             if (const auto* run = std::get_if<Run>(&node)) {
                 std::vector<VariableId> defined;
-                for (const int s : run->steps) {
+                for (const StepId s : run->steps) {
                     const auto& compute = std::get<Compute>(*kernel_.step(s).statement);
                     for (const Read* r : kernel_.step(s).reads)
                         if (!contains(defined, r->variable())) early_[at(r->variable())] = true;
@@ -56,7 +56,7 @@ private:
         }
     }
 
-    void touch(int step, int run) {
+    void touch(StepId step, int run) {
         const auto use = [&](VariableId v) {
             int& only = runs_[at(v)];
             only = only == untouched || only == run ? run : elsewhere;
@@ -74,8 +74,8 @@ private:
 
 }  // namespace
 
-bool may_join(const ScheduledKernel& kernel, const std::vector<int>& members, const Step& joining) {
-    for (const int m : members) {
+bool may_join(const ScheduledKernel& kernel, const std::vector<StepId>& members, const Step& joining) {
+    for (const StepId m : members) {
         for (const Read* r : joining.reads)
             if (compute_of(kernel, m).variable == r->variable() && !reads_in_panel(kernel, *r)) return false;
         for (const Read* r : kernel.step(m).reads)
@@ -85,9 +85,9 @@ bool may_join(const ScheduledKernel& kernel, const std::vector<int>& members, co
     return true;
 }
 
-bool is_independent(const ScheduledKernel& kernel, const std::vector<int>& members, const Step& other) {
+bool is_independent(const ScheduledKernel& kernel, const std::vector<StepId>& members, const Step& other) {
     const VariableId target = std::get<Compute>(*other.statement).variable;
-    for (const int m : members) {
+    for (const StepId m : members) {
         const Compute& member = compute_of(kernel, m);
         if (member.variable == target) return false;
         for (const Read* r : kernel.step(m).reads)

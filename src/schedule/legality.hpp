@@ -15,9 +15,9 @@ constexpr std::int64_t page_bytes = 4096;
 
 /// Whether the compute statement may go panel by panel together with the members of a run: each reads what another computes in the panel
 /// in which it is computed.
-bool may_join(const ScheduledKernel& kernel, const std::vector<int>& members, const Step& joining);
+bool may_join(const ScheduledKernel& kernel, const std::vector<StepId>& members, const Step& joining);
 /// Whether the statement may stand before a run with these members though it stands between them.
-bool is_independent(const ScheduledKernel& kernel, const std::vector<int>& members, const Step& other);
+bool is_independent(const ScheduledKernel& kernel, const std::vector<StepId>& members, const Step& other);
 /// Whether elements of the variable say what the step loads.
 bool looks_up(const ScheduledKernel& kernel, const Step& step, VariableId id);
 /// Whether the two must keep their order: one of them writes, at the core or in memory, what the other reads, looks up or writes. Stages keep an

@@ -31,11 +31,11 @@ bool is_rounded_once(const Expr& value) {
 
 }  // namespace
 
-const Compute& Maxima::compute(std::size_t step) const { return std::get<Compute>(*kernel_.steps[step].statement); }
+const Compute& Maxima::compute(StepId step) const { return std::get<Compute>(*kernel_.steps[step].statement); }
 
-std::optional<std::size_t> Maxima::definition(VariableId id) const {
-    std::optional<std::size_t> found;
-    for (std::size_t s = 0; s < kernel_.steps.size(); ++s) {
+std::optional<StepId> Maxima::definition(VariableId id) const {
+    std::optional<StepId> found;
+    for (const StepId s : kernel_.steps.ids()) {
         const auto* compute = std::get_if<Compute>(kernel_.steps[s].statement);
         if (!compute || compute->variable != id) continue;
         if (found) return std::nullopt;
@@ -45,11 +45,11 @@ std::optional<std::size_t> Maxima::definition(VariableId id) const {
 }
 
 /// Every step that computes something that the expression reads stands before the given one.
-bool Maxima::is_known_before(const Expr& e, std::size_t step) const {
+bool Maxima::is_known_before(const Expr& e, StepId step) const {
     const std::vector<VariableId> read = read_variables(e);
-    for (std::size_t s = step; s < kernel_.steps.size(); ++s)
+    for (const StepId s : kernel_.steps.ids())
         if (const auto* compute = std::get_if<Compute>(kernel_.steps[s].statement);
-            compute && contains(read, compute->variable))
+            s >= step && compute && contains(read, compute->variable))
             return false;
     return true;
 }
@@ -63,13 +63,13 @@ bool Maxima::is_read_in_place(const Read& r) const {
     return true;
 }
 
-bool Maxima::dominates(const Expr& m, const Expr& value, std::size_t reader, Dominance how) const {
+bool Maxima::dominates(const Expr& m, const Expr& value, StepId reader, Dominance how) const {
     if (const auto* s = as<Select>(m)) {
         const auto* zero = as<Constant>(s->a);
         return zero && zero->value == 0 && is_infinite(s->condition, s->b, how) && dominates(s->b, value, reader, how);
     }
     const auto* r = as<Read>(m);
-    const std::optional<std::size_t> step = r && is_read_in_place(*r) ? definition(r->variable()) : std::nullopt;
+    const std::optional<StepId> step = r && is_read_in_place(*r) ? definition(r->variable()) : std::nullopt;
     if (!step || *step >= reader) return false;
     if (!compute(*step).reduce) return dominates(compute(*step).body, value, *step, how);
     return *compute(*step).reduce == ReduceOp::max && equal(compute(*step).body, value) && is_known_before(value, *step);
@@ -78,8 +78,8 @@ bool Maxima::dominates(const Expr& m, const Expr& value, std::size_t reader, Dom
 std::vector<const Unary*> nonpositive_exponentials(const ScheduledKernel& kernel, const Step& step) {
     std::vector<const Unary*> out;
     if (kernel.in_blocks() || kernel.is_double) return out;
-    const auto reader = static_cast<std::size_t>(
-        find_if(kernel.steps, [&](const Step& s) { return s.statement == step.statement; }) - kernel.steps.begin());
+    const auto reader = StepId::of(find_if(kernel.steps, [&](const Step& s) { return s.statement == step.statement; }) -
+                                   kernel.steps.begin());
     const Maxima maxima(kernel);
     for_each_postorder(std::get<Compute>(*step.statement).body, [&](const Expr& e) {
         const auto* u = as<Unary>(e);

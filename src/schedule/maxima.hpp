@@ -18,15 +18,15 @@ public:
     explicit Maxima(const ScheduledKernel& kernel) : kernel_(kernel) {}
 
     /// The one step that computes the variable; none where none or several do.
-    [[nodiscard]] std::optional<std::size_t> definition(VariableId id) const;
+    [[nodiscard]] std::optional<StepId> definition(VariableId id) const;
 
     /// As step `reader` finds both, `m` is a maximum over values, `value` among them, or 0 where that is infinite. What is read has to be computed before
     /// it is read: a maximum that is brought up to date later may be less than the value.
-    [[nodiscard]] bool dominates(const Expr& m, const Expr& value, std::size_t reader, Dominance how) const;
+    [[nodiscard]] bool dominates(const Expr& m, const Expr& value, StepId reader, Dominance how) const;
 
 private:
-    [[nodiscard]] const Compute& compute(std::size_t step) const;
-    [[nodiscard]] bool is_known_before(const Expr& e, std::size_t step) const;
+    [[nodiscard]] const Compute& compute(StepId step) const;
+    [[nodiscard]] bool is_known_before(const Expr& e, StepId step) const;
     [[nodiscard]] bool is_read_in_place(const Read& r) const;
 
     const ScheduledKernel& kernel_;

@@ -18,7 +18,7 @@ public:
 
     std::variant<LoopBody, std::string> run() {
         if (std::string why = find_steps(); !why.empty()) return why;
-        for (const int s : out_.steps) add(s);
+        for (const StepId s : out_.steps) add(s);
         bind_to_weights();
         for (std::size_t a = 0; a < out_.steps.size(); ++a)
             for (std::size_t b = a; b < out_.steps.size(); ++b) relate(a, b);
@@ -30,15 +30,17 @@ public:
 
 private:
     [[nodiscard]] const std::string& name(VariableId v) const { return k_.variable(v).name; }
-    [[nodiscard]] VariableId written(int step) const { return variable_of(k_.step(step)); }
-    [[nodiscard]] bool touches(int step, VariableId v) const { return written(step) == v || reads(k_.step(step), v); }
+    [[nodiscard]] VariableId written(StepId step) const { return variable_of(k_.step(step)); }
+    [[nodiscard]] bool touches(StepId step, VariableId v) const {
+        return written(step) == v || reads(k_.step(step), v);
+    }
 
     std::string find_steps() {
         if (!k_.copying_role()) return "no role copies for those that compute";
         if (!is_repeated(k_, loop_)) return "it has one turn";
         for (const Node& node : loop_.body) {
             if (std::holds_alternative<Settle>(node)) continue;
-            const int* s = std::get_if<int>(&node);
+            const StepId* s = std::get_if<StepId>(&node);
             if (!s) return "there are loops in it";
             const Step& step = k_.step(*s);
             if (is_column(step)) continue;
@@ -57,7 +59,7 @@ private:
         return step.atom >= 0 && k_.atom(step).kind == AtomKind::column;
     }
 
-    void add(int s) {
+    void add(StepId s) {
         const Step& step = k_.step(s);
         const StatementClocks& c = clocks_.of_step[at(s)];
         ModuloOperation o{
@@ -79,7 +81,7 @@ private:
         out_.body.operations.push_back(std::move(o));
     }
     /// The product waits for itself of the turn before, as Settling has it.
-    [[nodiscard]] bool touches_itself(int s) const {
+    [[nodiscard]] bool touches_itself(StepId s) const {
         return matrix_product(k_, k_.step(s))->a_in_registers || !adds_in_place(std::get<Compute>(*k_.step(s).statement));
     }
 
@@ -88,7 +90,7 @@ private:
         if (!k_.lazy) return;
         const auto weights = find(out_.steps, k_.lazy->weights);
         if (weights == out_.steps.end()) return;
-        std::vector<int> bound = k_.lazy->moving;
+        std::vector<StepId> bound = k_.lazy->moving;
         append(bound, k_.lazy->again);
         bound.push_back(k_.lazy->sum), bound.push_back(k_.lazy->weights);
         int first = -1;
@@ -101,12 +103,12 @@ private:
 
     /// Stages keep an operand's tile apart from the next one, and what threads read where it lies in memory no statement brings anywhere.
     [[nodiscard]] bool is_of_turn(VariableId v) const { return !k_.is_operand(v) && !k_.is_read_by_threads(v); }
-    [[nodiscard]] bool writes_what_touches(int writer, int other) const {
+    [[nodiscard]] bool writes_what_touches(StepId writer, StepId other) const {
         return is_of_turn(written(writer)) && touches(other, written(writer));
     }
     /// Two statements of which one writes what the other touches run in the order of the program, and the first one's next turn after the other's.
     void relate(std::size_t a, std::size_t b) {
-        const int first = out_.steps[a], then = out_.steps[b];
+        const StepId first = out_.steps[a], then = out_.steps[b];
         if (a == b) {
             if (out_.body.operations[a].is_product && touches_itself(first))
                 depend(a, a, 1, false, fmt::format("{} is one product after the other", name(written(first))));
@@ -135,7 +137,7 @@ private:
         ModuloValue value{.name = name(v), .registers = fragment_registers(k_, v)};
         bool is_outside = k_.variable(v).is_state;
         for (std::size_t s = 0; s < k_.steps.size(); ++s) {
-            const int number = static_cast<int>(s);
+            const auto number = StepId::of(s);
             const auto o = find(out_.steps, number);
             if (!touches(number, v) || is_column(k_.step(number))) continue;
             if (o == out_.steps.end()) {
@@ -193,7 +195,7 @@ ModuloOrder order_of(const ScheduledKernel& kernel, const ScheduledLoop& loop, c
     ModuloOrder out;
     out.ahead.resize(body.steps.size());
     for (const Node& node : loop.body)
-        if (const int* s = std::get_if<int>(&node)) {
+        if (const StepId* s = std::get_if<StepId>(&node)) {
             const auto o = find(body.steps, *s);
             if (o == body.steps.end()) continue;
             out.sequence.push_back(static_cast<int>(o - body.steps.begin()));
@@ -202,8 +204,8 @@ ModuloOrder order_of(const ScheduledKernel& kernel, const ScheduledLoop& loop, c
     return out;
 }
 
-std::map<int, Slot> slots_of(const LoopBody& body, const ModuloOrder& order) {
-    std::map<int, Slot> out;
+std::map<StepId, Slot> slots_of(const LoopBody& body, const ModuloOrder& order) {
+    std::map<StepId, Slot> out;
     if (!order.runs_ahead() && is_sorted(order.sequence)) return out;
     int position = 0;
     for (std::size_t i = 0; i < order.sequence.size(); ++i) {
@@ -221,7 +223,7 @@ std::map<int, Slot> slots_of(const LoopBody& body, const ModuloOrder& order) {
 TurnClocks clocks_without_machine(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
     TurnClocks out;
     out.of_step.resize(kernel.steps.size());
-    for (std::size_t s = 0; s < kernel.steps.size(); ++s)
+    for (const StepId s : kernel.steps.ids())
         if (const Step& step = kernel.steps[s]; step.scope == loop.scope && step.atom >= 0)
             (runs_beside(kernel, step) ? out.of_step[s].unit : out.of_step[s].own) = 1;
     return out;

@@ -12,7 +12,7 @@ namespace napkin {
 
 struct LoopBody {
     ModuloBody body;
-    std::vector<int> steps;  ///< of the kernel, by operation
+    std::vector<StepId> steps;  ///< of the kernel, by operation
 };
 
 /// Or why the statements of the loop have one order: no role copies for them, it is not repeated, or something in it is no statement that a warpgroup runs on its
@@ -23,7 +23,7 @@ std::variant<LoopBody, std::string> modulo_body(const ScheduledKernel& kernel, c
 /// In which the loop's statements stand in the kernel. Pre: slots are applied.
 ModuloOrder order_of(const ScheduledKernel& kernel, const ScheduledLoop& loop, const LoopBody& body);
 /// Slots by which they would stand so: neighbours that stay in the order of the program share a position. None where all run in turn, as they stand.
-std::map<int, Slot> slots_of(const LoopBody& body, const ModuloOrder& order);
+std::map<StepId, Slot> slots_of(const LoopBody& body, const ModuloOrder& order);
 
 /// One clock for each statement's own part and its product: where no machine says how long they take.
 TurnClocks clocks_without_machine(const ScheduledKernel& kernel, const ScheduledLoop& loop);

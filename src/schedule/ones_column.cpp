@@ -13,7 +13,7 @@ public:
     ColumnSearch(const ScheduledKernel& kernel, const Step& sum)
         : k_(kernel), sum_(sum), compute_(std::get<Compute>(*sum.statement)) {}
 
-    std::variant<int, std::string> run() const {
+    std::variant<StepId, std::string> run() const {
         if (!k_.on_matrix_unit()) return std::string("the kernel does not run on a matrix unit");
         if (compute_.reduce != ReduceOp::sum || sum_.is_whole) return std::string("it is no sum of real numbers");
         const auto* summed = as<Read>(compute_.body);
@@ -122,7 +122,7 @@ std::string why_apart_from_products(const ScheduledKernel& kernel, const Step& s
     return "";
 }
 
-std::variant<int, std::string> product_beside(const ScheduledKernel& kernel, const Step& sum) {
+std::variant<StepId, std::string> product_beside(const ScheduledKernel& kernel, const Step& sum) {
     return ColumnSearch(kernel, sum).run();
 }
 
@@ -130,7 +130,8 @@ const Step* column_of_ones(const ScheduledKernel& kernel, const Step& product) {
     for (const Step& step : kernel.steps) {
         if (step.atom < 0 || step.scope != product.scope || kernel.atom(step).kind != AtomKind::column) continue;
         const auto found = product_beside(kernel, step);
-        if (const int* number = std::get_if<int>(&found); number && *number == kernel.number(product)) return &step;
+        if (const StepId* number = std::get_if<StepId>(&found); number && *number == kernel.number(product))
+            return &step;
     }
     return nullptr;
 }
@@ -145,7 +146,7 @@ VariableId registers_of(const ScheduledKernel& kernel, VariableId id) {
     const Step* sum = sum_in_column(kernel, id);
     if (!sum) return id;
     const auto product = product_beside(kernel, *sum);
-    const int* number = std::get_if<int>(&product);
+    const StepId* number = std::get_if<StepId>(&product);
     return number ? variable_of(kernel.step(*number)) : id;
 }
 
@@ -154,7 +155,7 @@ std::vector<DType> types_of_ones(const ScheduledKernel& kernel) {
     for (const Step& step : kernel.steps) {
         if (step.atom < 0 || kernel.atom(step).kind != AtomKind::column) continue;
         const auto found = product_beside(kernel, step);
-        const int* number = std::get_if<int>(&found);
+        const StepId* number = std::get_if<StepId>(&found);
         if (const auto product = number ? matrix_product(kernel, kernel.step(*number)) : std::nullopt;
             product && !contains(types, product->type))
             types.push_back(product->type);

@@ -22,7 +22,7 @@ inline constexpr std::int64_t ones_tile_bytes = 16 * operand_row_bytes;
 std::string why_apart_from_products(const ScheduledKernel& kernel, const Step& sum);
 
 /// The product, a step's number, of which the sum may be a column, or why there is none. Pre: the kernel's atoms are applied.
-std::variant<int, std::string> product_beside(const ScheduledKernel& kernel, const Step& sum);
+std::variant<StepId, std::string> product_beside(const ScheduledKernel& kernel, const Step& sum);
 /// The sum whose atom is a column of the product; null: none is.
 const Step* column_of_ones(const ScheduledKernel& kernel, const Step& product);
 /// Of a variable that such a sum computes: the sum, whose product's registers it lies in; null: it is no such variable.

@@ -40,7 +40,7 @@ public:
         row("panel vectors", {s_.panel_vectors, "", s_.panel_by_hand});
         row("rows", s_.rows);
         const std::vector<std::string> atoms = atom_names(kernel_);
-        for (std::size_t i = 0; i < s_.atoms.size(); ++i) rows_.push_back({"atom " + atoms[i], "", text(s_.atoms[i])});
+        for (const AtomId i : s_.atoms.ids()) rows_.push_back({"atom " + atoms[i], "", text(s_.atoms[i])});
         for (const VariableId v : s_.places.ids())
             rows_.push_back({"place " + kernel_.variables[v].name, "", text(s_.places[v], kernel_.variables[v])});
         for (const Prefetch& p : s_.prefetches)

@@ -57,11 +57,11 @@ private:
             append(meant, own);
             if (place == own.end()) continue;
             const auto index = static_cast<std::size_t>(place - own.begin());
-            if (item.kind == ChoiceKind::atom) read_atom(item, index, own.size(), out_[k]);
-            if (item.kind == ChoiceKind::slot) read_slot(item, index, out_[k]);
+            if (item.kind == ChoiceKind::atom) read_atom(item, AtomId::of(index), own.size(), out_[k]);
+            if (item.kind == ChoiceKind::slot) read_slot(item, StepId::of(index), out_[k]);
             if (item.kind == ChoiceKind::place) read_place(item, VariableId::of(index), kernel, out_[k]);
             if (item.kind == ChoiceKind::prefetch) read_prefetch(item, VariableId::of(index), kernel, out_[k]);
-            if (item.kind == ChoiceKind::defer) read_deferral(item, static_cast<int>(index), kernel, out_[k]);
+            if (item.kind == ChoiceKind::defer) read_deferral(item, AtomId::of(index), kernel, out_[k]);
             ++found;
         }
         const bool variable = item.kind == ChoiceKind::place || item.kind == ChoiceKind::prefetch;
@@ -156,7 +156,7 @@ private:
         return mapped<AxisId>(clause.names, [&](const auto& name) { return axis(name.text, name.range); });
     }
 
-    void read_atom(const ScheduleItem& item, std::size_t index, std::size_t count, KernelSchedule& s) {
+    void read_atom(const ScheduleItem& item, AtomId index, std::size_t count, KernelSchedule& s) {
         s.atoms.resize(count);
         Atom a;
         const Choice said = choice(item, 0);
@@ -185,7 +185,7 @@ private:
         s.atoms[index] = std::move(a);
     }
 
-    void read_slot(const ScheduleItem& item, std::size_t index, KernelSchedule& s) {
+    void read_slot(const ScheduleItem& item, StepId index, KernelSchedule& s) {
         Slot slot;
         for (const ScheduleClause& c : item.clauses) {
             if (c.word == "position") slot.position = static_cast<int>(*c.number);
@@ -199,7 +199,7 @@ private:
                      roles.empty() ? "a line `role` before it" : "one of " + join(roles, ", "), did_you_mean(name, roles));
             slot.role = static_cast<int>(role - roles.begin());
         }
-        s.slots[static_cast<int>(index)] = slot;
+        s.slots[index] = slot;
     }
 
     void read_place(const ScheduleItem& item, VariableId index, const TileKernel& kernel, KernelSchedule& s) {
@@ -231,7 +231,7 @@ private:
     }
 
     /// "groups 1, in E": the statement runs for the group before, in the loops of E; "groups 0, in E": in its own group.
-    void read_deferral(const ScheduleItem& item, int atom, const TileKernel& kernel, KernelSchedule& s) {
+    void read_deferral(const ScheduleItem& item, AtomId atom, const TileKernel& kernel, KernelSchedule& s) {
         std::erase_if(s.deferrals, [&](const Deferral& other) { return other.atom == atom; });
         Deferral d{atom, -1, {}};
         for (const ScheduleClause& c : item.clauses)
@@ -243,11 +243,11 @@ private:
     }
 
     /// "in E": the statement of that name; -1 after an error.
-    int statement_of(const ScheduleClause& clause, const TileKernel& kernel) {
+    AtomId statement_of(const ScheduleClause& clause, const TileKernel& kernel) {
         const std::vector<std::string> statements = atom_names(kernel);
         const std::string& name = clause.names[0].text;
         const auto found = find(statements, name);
-        if (found != statements.end()) return static_cast<int>(found - statements.begin());
+        if (found != statements.end()) return AtomId::of(found - statements.begin());
         fail("unknown-statement", clause.range, fmt::format("the kernel has no statement '{}'", name),
              "one of " + join(statements, ", "), did_you_mean(name, statements));
         return -1;

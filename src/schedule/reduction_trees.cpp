@@ -17,13 +17,13 @@ std::vector<ReductionTree> reduction_trees(const ScheduledKernel& kernel) {
         if (step.atom < 0) continue;
         const Atom& atom = kernel.atom(step);
         ReductionTree& tree = trees[at(step.atom)];
-        if (cut && step.scope == kernel.loops[at(cut->loop)].scope) tree.splits = 2;
+        if (cut && step.scope == kernel.loops[cut->loop].scope) tree.splits = 2;
         const auto terms = [&](AxisId axis) { return kernel.span(axis, step.scope).tile; };
         // A column of ones is rounded and added up as the product's are.
         const Step* multiplied = &step;
         if (atom.kind == AtomKind::column)
-            if (const auto beside = product_beside(kernel, step); std::holds_alternative<int>(beside))
-                multiplied = &kernel.step(std::get<int>(beside));
+            if (const auto beside = product_beside(kernel, step); std::holds_alternative<StepId>(beside))
+                multiplied = &kernel.step(std::get<StepId>(beside));
         if (const auto product = kernel.atom(*multiplied).kind == AtomKind::matrix ? matrix_product(kernel, *multiplied)
                                                                                    : std::nullopt) {
             if (product->a_in_registers) tree.factor_unit = epsilon(product->type) / 2;

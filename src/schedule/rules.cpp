@@ -173,9 +173,9 @@ private:
 
     /// What stands between the statements of a run comes before it, and what is stored there behind it.
     void check_order(const std::vector<Node>& nodes) {
-        std::vector<int> order;
+        std::vector<StepId> order;
         for (const Node& node : nodes) {
-            if (const int* s = std::get_if<int>(&node)) order.push_back(*s);
+            if (const StepId* s = std::get_if<StepId>(&node)) order.push_back(*s);
             if (const auto* run = std::get_if<Run>(&node)) append(order, run->steps);
         }
         for (std::size_t i = 0; i < order.size(); ++i)
@@ -195,12 +195,12 @@ private:
         for (const Node& node : nodes) {
             const auto* run = std::get_if<Run>(&node);
             if (!run) continue;
-            std::vector<int> members;
+            std::vector<StepId> members;
             const Step& first = k_.step(run->steps.front());
             if (!runs_.insert(k_.atom(first).run).second)
                 report(atom_of(first), "{} is in run {}, which a loop or another list of statements ends before it",
                        k_.variable(std::get<Compute>(*first.statement).variable).name, k_.atom(first).run);
-            for (const int s : run->steps) {
+            for (const StepId s : run->steps) {
                 const Step& step = k_.step(s);
                 const Atom& a = k_.atom(step);
                 const std::string& name = k_.variable(std::get<Compute>(*k_.step(s).statement).variable).name;
@@ -291,7 +291,8 @@ private:
                 report(place_of(id), "{} is held as {}, and can only be {}", k_.variable(id).name,
                        name(k_.place(id).holding), role ? std::string(name(*role)) : join(holdings(id), " or "));
             if (!k_.is_operand(id)) continue;
-            const int scope = k_.layout(id).scope, n = k_.place(id).stages;
+            const ScopeId scope = k_.layout(id).scope;
+            const int n = k_.place(id).stages;
             if (scope == 0 && n != 1 && (n != 2 || !k_.copying_role()))
                 report(place_of(id),
                        "{} is loaded once a group, and has {} stages; a role may load it for the next group into a "
@@ -313,7 +314,7 @@ private:
         const auto found = product_beside(k_, sum);
         if (const auto* why = std::get_if<std::string>(&found))
             return report(atom_of(sum), "{} can be no column of ones beside a product: {}", name, *why);
-        const Step& product = k_.step(std::get<int>(found));
+        const Step& product = k_.step(std::get<StepId>(found));
         if (product.ahead != sum.ahead)
             report(slot_of(at(k_.number(sum))),
                    "{} is a column of the product {}, and runs {} turns ahead where that runs {}", name,
@@ -426,8 +427,9 @@ private:
             report({"role", roles[0].name},
                    "role {} has {} warps, and not whole warpgroups of 4, of which {} warps are a multiple",
                    roles[0].name, roles[0].workers, k_.schedule.warps.value);
-        for (std::size_t s = 0; s < k_.steps.size() && !roles.empty(); ++s) {
-            const auto slot = k_.schedule.slots.find(static_cast<int>(s));
+        for (const StepId s : k_.steps.ids()) {
+            if (roles.empty()) break;
+            const auto slot = k_.schedule.slots.find(s);
             const auto* load = std::get_if<Load>(k_.steps[s].statement);
             const bool copies = load && k_.is_operand(load->variable),
                        is_in_role = slot != k_.schedule.slots.end() && slot->second.role >= 0;

@@ -96,7 +96,7 @@ enum class Fetched : std::uint8_t {
 
 struct Prefetch {
     VariableId variable = -1;
-    int atom = -1;
+    AtomId atom = {};
     Choice ahead;  ///< groups or blocks; 0: it is not fetched ahead
     Fetched fetched = Fetched::groups;
     int cache = 1;  ///< that it is fetched into, counted from the core: 1 or 2
@@ -105,9 +105,9 @@ struct Prefetch {
 
 /// A statement that runs for the group before, in the loops of another one, so that what it stores goes out beside what that one computes.
 struct Deferral {
-    int atom = -1;
-    int in = -1;    ///< the atom of the other statement
-    Choice groups;  ///< by how many groups: 1; 0: it runs in its own group
+    AtomId atom = {};
+    AtomId in = {};  ///< the atom of the other statement
+    Choice groups;   ///< by how many groups: 1; 0: it runs in its own group
     friend bool operator==(const Deferral&, const Deferral&) = default;
 };
 
@@ -173,12 +173,12 @@ struct KernelSchedule {
     /// products of another.
     Choice turns{0, "", false};
     Choice rows{1, "", false};  ///< the most that a block has
-    std::vector<Atom> atoms;
+    By<AtomId, Atom> atoms;
     ByVariable<Place> places;
     std::vector<Prefetch> prefetches;  ///< of views that are read, at most one each
     std::vector<Deferral> deferrals;   ///< at most one of each statement, and in each
     std::vector<Role> roles;
-    std::map<int, Slot> slots;  ///< by statement, as statement_names counts them; one that is missing has the default
+    std::map<StepId, Slot> slots;  ///< by statement, as statement_names counts them; one that is missing has the default
     friend bool operator==(const KernelSchedule&, const KernelSchedule&) = default;
 };
 

@@ -21,7 +21,7 @@ class Flattening {
 public:
     explicit Flattening(ScheduledKernel& kernel) : kernel_(kernel) {}
 
-    std::vector<Node> run(const std::vector<TileStatement>& statements, int scope) {
+    std::vector<Node> run(const std::vector<TileStatement>& statements, ScopeId scope) {
         std::vector<Node> out;
         for (const TileStatement& s : statements) {
             if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s)) {
@@ -30,25 +30,25 @@ public:
             }
             if (std::holds_alternative<Free>(s)) continue;
             define(s, scope);
-            out.emplace_back(static_cast<int>(kernel_.steps.size()));
+            out.emplace_back(kernel_.steps.next());
             Step step{.statement = &s, .scope = scope};
             if (const auto* compute = std::get_if<Compute>(&s))
-                step.atom = num_atoms_++, step.reads = reads_of(*compute);
+                step.atom = num_atoms_, ++num_atoms_, step.reads = reads_of(*compute);
             kernel_.steps.push_back(std::move(step));
         }
         return out;
     }
 
 private:
-    LoopRef add_loop(const TileLoop& loop, int scope) {
-        const LoopRef ref{static_cast<int>(kernel_.loops.size())};
-        kernel_.loops.push_back({&loop, ref.loop + 1, scope});
+    LoopId add_loop(const TileLoop& loop, ScopeId scope) {
+        const LoopId ref = kernel_.loops.next();
+        kernel_.loops.push_back({&loop, ScopeId::of(ref + 1), scope});
         std::vector<Node> body = run(loop.body, kernel_.loop(ref).scope);
-        kernel_.loops[at(ref.loop)].body = std::move(body);
+        kernel_.loops[ref].body = std::move(body);
         return ref;
     }
 
-    void define(const TileStatement& s, int scope) {
+    void define(const TileStatement& s, ScopeId scope) {
         const auto at = [&](VariableId v) {
             Layout& layout = kernel_.layouts[v];
             if (layout.scope < 0) layout.scope = scope;
@@ -58,7 +58,7 @@ private:
         };
         if (const auto* load = std::get_if<Load>(&s)) {
             at(load->variable), use(kernel_.inputs, kernel_.variable(load->variable).array);
-            std::optional<int>& first = kernel_.variable_facts[load->variable].load_scope;
+            std::optional<ScopeId>& first = kernel_.variable_facts[load->variable].load_scope;
             if (!first) first = scope;
         }
         if (const auto* store = std::get_if<Store>(&s)) use(kernel_.outputs, kernel_.variable(store->variable).array);
@@ -67,7 +67,7 @@ private:
     }
 
     ScheduledKernel& kernel_;
-    int num_atoms_ = 0;
+    AtomId num_atoms_ = 0;
 };
 
 /// The other facts of a variable. Pre: the steps and what loads it are there.
@@ -126,7 +126,7 @@ void pad(ScheduledKernel& kernel) {
 /// run; one that goes on behind it is another one of the same number, which the rules refuse.
 std::vector<Node> with_runs(ScheduledKernel& kernel, const std::vector<Node>& nodes) {
     const auto run_of = [&](const Node& node) {
-        const int* s = std::get_if<int>(&node);
+        const StepId* s = std::get_if<StepId>(&node);
         return s && kernel.step(*s).atom >= 0 ? kernel.atom(kernel.step(*s)).run : -1;
     };
     std::vector<Node> out;
@@ -137,22 +137,21 @@ std::vector<Node> with_runs(ScheduledKernel& kernel, const std::vector<Node>& no
             continue;
         }
         std::size_t last = i;
-        for (std::size_t k = i; k < nodes.size() && std::holds_alternative<int>(nodes[k]); ++k)
+        for (std::size_t k = i; k < nodes.size() && std::holds_alternative<StepId>(nodes[k]); ++k)
             if (run_of(nodes[k]) == id) last = k;
         Run run;
         std::vector<Node> after;
         for (; i <= last; ++i) {
             if (run_of(nodes[i]) == id) {
-                run.steps.push_back(std::get<int>(nodes[i]));
+                run.steps.push_back(std::get<StepId>(nodes[i]));
                 continue;
             }
-            const Step& other = kernel.step(std::get<int>(nodes[i]));
+            const Step& other = kernel.step(std::get<StepId>(nodes[i]));
             (std::holds_alternative<Store>(*other.statement) ? after : out).push_back(nodes[i]);
         }
         --i;
         for (std::size_t k = 1; k < run.steps.size(); ++k)
-            if (kernel.atom(kernel.step(run.steps[k])).follows)
-                kernel.steps[at(run.steps[k - 1])].follower = run.steps[k];
+            if (kernel.atom(kernel.step(run.steps[k])).follows) kernel.steps[run.steps[k - 1]].follower = run.steps[k];
         out.emplace_back(std::move(run));
         append(out, after);
     }
@@ -260,7 +259,7 @@ ScheduledKernel unscheduled(const std::shared_ptr<const TileProgram>& program, s
         out.is_double |= v.memory_type == DType::f64 || program->diagram.array(v.array).type == DType::f64;
     out.lanes = unit.warp_threads > 0 ? unit.warp_threads : unit.bytes / static_cast<int>(out.value_bytes());
     out.body = Flattening(out).run(out.kernel->body, 0);
-    for (Layout& l : out.layouts) l.scope = std::max(l.scope, 0);
+    for (Layout& l : out.layouts) l.scope = std::max(l.scope, ScopeId(0));
     WholeValues values(out);
     for (Step& step : out.steps)
         if (const auto* compute = std::get_if<Compute>(step.statement)) step.is_whole = values.needs_integers(*compute);

@@ -68,12 +68,12 @@ using Scope = ByAxis<Span>;
 struct Step {
     const TileStatement* statement = nullptr;
     std::vector<const Read*> reads = {};  ///< of a Compute: those of its body, then those of its carry
-    int scope = 0;
-    int atom = -1;      ///< of a Compute: index into KernelSchedule::atoms
-    int follower = -1;  ///< the step that rides in this one's loops; -1: none
-    int deferred = -1;  ///< the step that runs in this one's loops for the group before; -1: none
+    ScopeId scope = 0;
+    AtomId atom = {};      ///< of a Compute
+    StepId follower = {};  ///< the step that rides in this one's loops; -1: none
+    StepId deferred = {};  ///< the step that runs in this one's loops for the group before; -1: none
     /// It runs for the group before, in the loops of this step, and for the last group behind all of them; -1: in its own group.
-    int deferred_to = -1;
+    StepId deferred_to = {};
     bool is_whole = false;      ///< it computes integers that real numbers may not hold: scalar code
     bool synchronizes = false;  ///< of a block of warps: all wait for each other before it
     /// And once more inside: between the zeros of a load's tile and what is copied over them, or between what the warps that share a
@@ -96,11 +96,7 @@ struct Step {
 
 /// Compute statements that run one after the other for each panel of the kernel's vector axis.
 struct Run {
-    std::vector<int> steps;
-};
-/// A loop, by its number.
-struct LoopRef {
-    int loop;
+    std::vector<StepId> steps;
 };
 /// An operand whose tile those that compute are done with: of the turn that is so many ahead of the loop, -1 of the one before it, if there was one.
 struct Freed {
@@ -114,10 +110,10 @@ struct Settle {
     std::vector<VariableId> results = {};  ///< what those that end here computed, and no other product is computing
     std::vector<Freed> frees = {};
 };
-using Node = std::variant<int, Run, LoopRef, Settle>;  ///< int: one step
+using Node = std::variant<StepId, Run, LoopId, Settle>;
 struct ScheduledLoop {
     const TileLoop* loop = nullptr;
-    int scope = 0, outer_scope = 0;
+    ScopeId scope = 0, outer_scope = 0;
     /// Of a loop that copies operands ahead: all warps wait for each other before its first copies, and before each turn's.
     bool synchronizes_before = false, synchronizes = false;
     std::vector<Node> body = {};
@@ -136,7 +132,7 @@ struct Life {
 
 /// Where a variable lies at the core.
 struct Layout {
-    int scope = -1;  ///< in which it is defined: its tile and origin
+    ScopeId scope = {};  ///< in which it is defined: its tile and origin
     /// How many values of an axis the statements that touch it take at a time, each once.
     std::vector<std::pair<AxisId, std::int64_t>> blocks;
     std::vector<std::int64_t> sizes, strides;
@@ -164,14 +160,14 @@ struct GroupAxis {
 /// A running maximum that may lag, and the steps around it, all of one loop (lazy_maximum.hpp).
 struct LazyMaximum {
     VariableId maximum = -1;
-    std::vector<int> moving;  ///< the steps that move it: what it was, the maximum, the same without infinities, the correction
-    int finite = -1;          ///< of them, the one without infinities, to which the weights refer
+    std::vector<StepId> moving;  ///< the steps that move it: what it was, the maximum, the same without infinities, the correction
+    StepId finite = {};  ///< of them, the one without infinities, to which the weights refer
     VariableId correction = -1;
-    int weights = -1;  ///< the step exp(A − m)
-    int sum = -1;  ///< the step by which threads add up the weights of a row; -1: a column of ones does (ones_column.hpp)
+    StepId weights = {};  ///< the step exp(A − m)
+    StepId sum = {};  ///< the step by which threads add up the weights of a row; -1: a column of ones does (ones_column.hpp)
     /// The steps that compute what A is made of in the same turn, which run again where the weights are to be computed again: their results'
     /// registers may be those of the weights.
-    std::vector<int> again;
+    std::vector<StepId> again;
     double limit = 0;  ///< of the sum of weights that a thread has of a row, or of each weight where no thread has such a sum
     double above = 0;  ///< by how much the reference lies above the maximum as it moves, so that weights may grow up to the limit
     double largest = 1;     ///< weight of a row as the reference moves to its maximum
@@ -180,18 +176,18 @@ struct LazyMaximum {
 
     /// What the step computes is corrected as the maximum moves.
     [[nodiscard]] bool is_corrected(const Step& step) const;
-    [[nodiscard]] bool moves(int step) const { return contains(moving, step); }
+    [[nodiscard]] bool moves(StepId step) const { return contains(moving, step); }
 };
 
 /// Products whose columns a loop's turn computes in parts, one after the other, each with all that the turn makes of it (column_parts.hpp).
 struct ColumnParts {
     AxisId axis = -1;                     ///< of the columns
-    int scope = 0;                        ///< of the loop
+    ScopeId scope = 0;                    ///< of the loop
     std::int64_t parts = 1, columns = 0;  ///< columns of one part
-    std::vector<int> steps;               ///< that run for each part, in order
+    std::vector<StepId> steps;            ///< that run for each part, in order
     std::vector<VariableId> passing;      ///< what no other steps touch: registers hold one part of it
 
-    [[nodiscard]] bool has(int step) const { return contains(steps, step); }
+    [[nodiscard]] bool has(StepId step) const { return contains(steps, step); }
     [[nodiscard]] bool is_passing(VariableId id) const { return contains(passing, id); }
 };
 
@@ -202,8 +198,8 @@ struct VariableFacts {
     /// It is loaded, and its elements say what other loads bring in; no statement computes with them. Loads read them in memory, where they are
     /// exact.
     bool is_only_looked_up = false;
-    std::optional<int> load_scope = {};  ///< of the first step that loads it; none of what is computed
-    std::vector<Index> source = {};      ///< of what data decide on: Box::source, by the array's dimensions
+    std::optional<ScopeId> load_scope = {};  ///< of the first step that loads it; none of what is computed
+    std::vector<Index> source = {};          ///< of what data decide on: Box::source, by the array's dimensions
 };
 
 struct ScheduledKernel {
@@ -216,10 +212,10 @@ struct ScheduledKernel {
 
     bool is_double = false;
     int lanes = 16;
-    std::vector<Scope> scopes;  ///< 0: the group; then one for each loop
-    std::vector<Step> steps;
+    By<ScopeId, Scope> scopes;  ///< of the group; then one for each loop
+    By<StepId, Step> steps;
     std::vector<Node> body;
-    std::vector<ScheduledLoop> loops;
+    By<LoopId, ScheduledLoop> loops;
     std::optional<LazyMaximum> lazy;          ///< where the schedule lets one lag
     std::optional<ColumnParts> column_parts;  ///< where the schedule has products in parts
     /// Of a cluster: all of its threads meet before any block copies for the others or tells them what is free, and no block ends before all have met
@@ -266,7 +262,7 @@ struct ScheduledKernel {
     }
     [[nodiscard]] bool loads_operand(const Step& step) const { return operand_loaded(step) >= 0; }
     /// The steps of the scope that load operands, in their order.
-    [[nodiscard]] std::vector<const Step*> operand_loads(int in_scope) const {
+    [[nodiscard]] std::vector<const Step*> operand_loads(ScopeId in_scope) const {
         std::vector<const Step*> out;
         for (const Step& s : steps)
             if (s.scope == in_scope && loads_operand(s)) out.push_back(&s);
@@ -292,14 +288,14 @@ struct ScheduledKernel {
     /// Warps share the work of every statement; else one thread does all of it.
     [[nodiscard]] bool in_blocks() const { return schedule.warps.value > 0; }
     [[nodiscard]] bool arena_in_core() const { return !in_blocks() || arena_bytes() <= unit.block_bytes; }
-    [[nodiscard]] const Scope& scope(int id) const { return scopes[at(id)]; }
-    [[nodiscard]] const Span& span(AxisId axis, int at_scope) const { return scope(at_scope)[axis]; }
-    [[nodiscard]] const ScheduledLoop& loop(LoopRef ref) const { return loops[at(ref.loop)]; }
-    [[nodiscard]] const Step& step(int id) const { return steps[at(id)]; }
-    [[nodiscard]] int number(const Step& step) const { return static_cast<int>(&step - steps.data()); }
+    [[nodiscard]] const Scope& scope(ScopeId id) const { return scopes[id]; }
+    [[nodiscard]] const Span& span(AxisId axis, ScopeId at_scope) const { return scope(at_scope)[axis]; }
+    [[nodiscard]] const ScheduledLoop& loop(LoopId id) const { return loops[id]; }
+    [[nodiscard]] const Step& step(StepId id) const { return steps[id]; }
+    [[nodiscard]] StepId number(const Step& step) const { return StepId::of(&step - steps.data()); }
     /// The step runs once for each part of its columns.
     [[nodiscard]] bool runs_in_parts(const Step& step) const { return column_parts && column_parts->has(number(step)); }
-    [[nodiscard]] const Atom& atom(const Step& step) const { return schedule.atoms[at(step.atom)]; }
+    [[nodiscard]] const Atom& atom(const Step& step) const { return schedule.atoms[step.atom]; }
     /// Warps that share a reduction leave a copy of its target each: so many values in all.
     [[nodiscard]] std::int64_t partials(const Step& step) const {
         if (step.atom < 0 || atom(step).kind != AtomKind::block || !atom(step).shared) return 0;
@@ -351,7 +347,7 @@ struct ScheduledKernel {
     /// Values of the axis that one pass of its loop in the atom covers.
     [[nodiscard]] std::int64_t block_size(const Atom& atom, AxisId axis) const;
     /// Whether blocks of as many values may stand along the axis.
-    [[nodiscard]] bool takes_blocks(AxisId axis, int at_scope, std::int64_t size) const {
+    [[nodiscard]] bool takes_blocks(AxisId axis, ScopeId at_scope, std::int64_t size) const {
         return !span(axis, at_scope).is_part || span(axis, at_scope).tile % size == 0;
     }
 };
@@ -375,7 +371,7 @@ std::int64_t total_terms(const ScheduledKernel& kernel, const Compute& compute);
 /// Whether a load has to look where the array ends: an index is not affine, or leaves the array for some values of its axes.
 bool is_cut(const ScheduledKernel& kernel, const Variable& variable, std::size_t dimension);
 /// The most values that an index takes over a scope's tile, padding included, wherever the tile stands.
-std::int64_t most_values(const ScheduledKernel& kernel, const Index& index, int scope);
+std::int64_t most_values(const ScheduledKernel& kernel, const Index& index, ScopeId scope);
 
 /// How far apart the elements lie that neighbouring values of the axis read.
 enum class LaneStep : std::uint8_t { same, near, far };

@@ -18,7 +18,8 @@ namespace {
 
 /// A product under way: of the turn that is so many ahead of the loop, and what is free when it is done.
 struct UnderWay {
-    int step = -1, ahead = 0;
+    StepId step;
+    int ahead = 0;
     std::vector<Freed> frees;
     friend bool operator==(const UnderWay&, const UnderWay&) = default;
 };
@@ -68,9 +69,9 @@ private:
         for (const UnderWay& p : products) std::erase(here.results, target(p.step));
     }
 
-    [[nodiscard]] VariableId target(int step) const { return variable_of(kernel_.step(step)); }
+    [[nodiscard]] VariableId target(StepId step) const { return variable_of(kernel_.step(step)); }
     /// The step reads or writes registers that the product under way reads or writes.
-    [[nodiscard]] bool touches(int step, const UnderWay& product) const {
+    [[nodiscard]] bool touches(StepId step, const UnderWay& product) const {
         const Step &s = kernel_.step(step), &p = kernel_.step(product.step);
         const VariableId result = target(product.step);
         if (s.atom >= 0 && kernel_.atom(s).kind == AtomKind::column) return false;  // its product does what it says
@@ -83,7 +84,7 @@ private:
 
     Products list(std::vector<Node>& nodes, Products products) {
         for (std::size_t n = 0; n < nodes.size(); ++n) {
-            if (const int* s = std::get_if<int>(&nodes[n])) {
+            if (const StepId* s = std::get_if<StepId>(&nodes[n])) {
                 for (std::size_t p = products.size(); p-- > 0;)
                     if (touches(*s, products[p])) {
                         settle(after(nodes, n), products, products.size() - 1 - p);
@@ -91,9 +92,9 @@ private:
                     }
                 if (runs_beside(kernel_, kernel_.step(*s))) products.push_back({*s, kernel_.step(*s).ahead, {}});
             }
-            if (const auto* ref = std::get_if<LoopRef>(&nodes[n])) {
+            if (const auto* ref = std::get_if<LoopId>(&nodes[n])) {
                 settle(after(nodes, n), products, 0);
-                products = loop(kernel_.loops[at(ref->loop)], nodes[n]);
+                products = loop(kernel_.loops[*ref], nodes[n]);
             }
             if (kernel_.copying_role()) free(nodes, n, products);
         }
@@ -101,29 +102,31 @@ private:
     }
 
     [[nodiscard]] bool is_read_in(const Node& node, VariableId operand) const {
-        const auto of_step = [&](int s) { return reads(kernel_.step(s), operand) || reads_again(kernel_, s, operand); };
+        const auto of_step = [&](StepId s) {
+            return reads(kernel_.step(s), operand) || reads_again(kernel_, s, operand);
+        };
         const auto in = [&](const std::vector<Node>& nodes) {
             return any_of(nodes, [&](const Node& n) { return is_read_in(n, operand); });
         };
-        if (const int* s = std::get_if<int>(&node)) return of_step(*s);
+        if (const StepId* s = std::get_if<StepId>(&node)) return of_step(*s);
         if (const auto* run = std::get_if<Run>(&node)) return any_of(run->steps, of_step);
-        const auto* ref = std::get_if<LoopRef>(&node);
+        const auto* ref = std::get_if<LoopId>(&node);
         return ref && in(kernel_.loop(*ref).body);
     }
     [[nodiscard]] int ahead_of(const Node& node) const {
-        const int* s = std::get_if<int>(&node);
+        const StepId* s = std::get_if<StepId>(&node);
         return s ? kernel_.step(*s).ahead : 0;
     }
     /// The statements of the scope in which the operand is loaded.
     [[nodiscard]] const std::vector<Node>& body_of(VariableId operand) const {
-        const int scope = kernel_.layout(operand).scope;
+        const ScopeId scope = kernel_.layout(operand).scope;
         const auto loop = find_if(kernel_.loops, [&](const ScheduledLoop& l) { return l.scope == scope; });
         return scope == 0 || loop == kernel_.loops.end() ? kernel_.body : loop->body;
     }
     [[nodiscard]] bool same(const Node& a, const Node& b) const {
-        const int *s = std::get_if<int>(&a), *t = std::get_if<int>(&b);
-        const auto *l = std::get_if<LoopRef>(&a), *m = std::get_if<LoopRef>(&b);
-        return (s && t && *s == *t) || (l && m && l->loop == m->loop);
+        const StepId *s = std::get_if<StepId>(&a), *t = std::get_if<StepId>(&b);
+        const auto *l = std::get_if<LoopId>(&a), *m = std::get_if<LoopId>(&b);
+        return (s && t && *s == *t) || (l && m && *l == *m);
     }
     /// The node is the last to read a tile: of those that run the least ahead the last one in order. Where none reads, that is the load.
     [[nodiscard]] bool reads_last(const Node& node, VariableId operand) const {
@@ -131,7 +134,7 @@ private:
         for (const Node& n : body_of(operand))
             if (is_read_in(n, operand) && (!last || ahead_of(n) <= ahead_of(*last))) last = &n;
         if (last) return same(*last, node);
-        const int* s = std::get_if<int>(&node);
+        const StepId* s = std::get_if<StepId>(&node);
         return s && kernel_.operand_loaded(kernel_.step(*s)) == operand;
     }
     /// Operands that the node reads last are free: when the products are done that read them, or at once.
@@ -151,7 +154,7 @@ private:
     }
     /// A tile that was loaded outside of the loop, and that what runs in place of its last turn does not read.
     [[nodiscard]] bool is_free_before_epilogue(const Node& node, VariableId operand) const {
-        const auto* ref = std::get_if<LoopRef>(&node);
+        const auto* ref = std::get_if<LoopId>(&node);
         if (!ref) return false;
         const ScheduledLoop& l = kernel_.loop(*ref);
         return !l.epilogue.empty() && is_repeated(kernel_, l) && kernel_.layout(operand).scope != l.scope &&

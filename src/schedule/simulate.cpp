@@ -238,10 +238,10 @@ double Simulator::waves_of_uneven(const ScheduledKernel& k, const TileCounter& c
                                   double starts, double workers) const {
     double outside = starts;
     std::vector<double> a_chunk(live_.loops.size());  // clocks, by loop
-    for (std::size_t i = 0; i < k.steps.size(); ++i) {
+    for (const StepId i : k.steps.ids()) {
         const auto* load = std::get_if<Load>(k.steps[i].statement);
         const auto* store = std::get_if<Store>(k.steps[i].statement);
-        const int loop = k.steps[i].atom >= 0 ? work_[at(k.steps[i].atom)].loop
+        const int loop = k.steps[i].atom >= 0 ? work_[k.steps[i].atom].loop
                          : load || store ? transferred(load ? load->variable : store->variable, load != nullptr).loop
                                          : -1;
         const int stream = counter.stream_of(loop);
@@ -290,7 +290,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
     BlockWork of_blocks;
     std::vector<double> own_share(k.scopes.size(), 1);  // of a scope's chunks, what a warpgroup runs of those that the block has
     for (const ScheduledLoop& l : k.loops) own_share[at(l.scope)] = 1 - share_of_others_chunks(k, l);
-    for (std::size_t i = 0; i < k.steps.size(); ++i) {
+    for (const StepId i : k.steps.ids()) {
         const Step& step = k.steps[i];
         const auto* load = std::get_if<Load>(step.statement);
         const auto* store = std::get_if<Store>(step.statement);
@@ -442,7 +442,8 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
             // Where a loop takes tiles as fast as they come, all cores copy, and a copy takes longer. Those stages are under way that no turn holds: the one at
             // hand, and where products are waited for a turn later the one before it; of a stage that its turn gives up early, a part of the turn.
             constexpr double least_under_way = 0.5;
-            const int scope = k.steps[m.step].scope, stages = k.place(m.variable).stages;
+            const ScopeId scope = k.steps[m.step].scope;
+            const int stages = k.place(m.variable).stages;
             if (only_adds_products(k, scope))
                 under_way = std::max(
                     under_way, seconds(bulk.loaded_bulk_clocks * m.tiles) / blocks_a_core(machine_) /
@@ -469,7 +470,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
     double total = seconds(starts), outside = 0;  // of that, of what no loop is around
     double storing = 0;                           // besides, of statements that wait for what they store
     out.core_seconds = total;
-    for (std::size_t i = 0; i < k.steps.size(); ++i) {
+    for (const StepId i : k.steps.ids()) {
         const Step& step = k.steps[i];
         // A run by hand may stand where no axis has panels, which the rules refuse once the plan is made.
         const bool in_run = step.atom >= 0 && k.atom(step).run >= 0 && k.schedule.vector_axis >= 0;

@@ -156,7 +156,7 @@ private:
                                                 const std::vector<std::int64_t>& tile) const;
     [[nodiscard]] double clocks_of_conversion(const ScheduledKernel& k, const Variable& variable, double vectors,
                                               bool is_load) const;
-    [[nodiscard]] std::size_t step_of_transfer(const ScheduledKernel& k, std::size_t transfer) const;
+    [[nodiscard]] StepId step_of_transfer(const ScheduledKernel& k, StepId transfer) const;
     [[nodiscard]] std::vector<Moved> transfers(const ScheduledKernel& k, const TileCounter& counter, double workers,
                                                double& values_moved) const;
     [[nodiscard]] double waves_of_uneven(const ScheduledKernel& k, const TileCounter& counter,
@@ -167,7 +167,7 @@ private:
     [[nodiscard]] std::int64_t threads_of_model(const ScheduledKernel& k, std::int64_t threads, std::int64_t groups) const;
     [[nodiscard]] double seconds_of_arrival(double workers) const;
     [[nodiscard]] double clocks_of_shared(const ScheduledKernel& k, double num_bytes) const;
-    [[nodiscard]] double contiguous_bytes(const ScheduledKernel& k, VariableId v, int scope) const;
+    [[nodiscard]] double contiguous_bytes(const ScheduledKernel& k, VariableId v, ScopeId scope) const;
     [[nodiscard]] double bytes_out_of_step(const ScheduledKernel& k, const CutGroups& cut,
                                            const std::vector<Moved>& moved) const;
     [[nodiscard]] double line_waste(double run) const;

@@ -17,7 +17,7 @@ namespace {
 constexpr double statement_instructions = 20;
 
 /// Of a group's chunks, the part in which the maximum moves: the first of them, where it may lag.
-double share_of_moves(const ScheduledKernel& k, int scope) {
+double share_of_moves(const ScheduledKernel& k, ScopeId scope) {
     if (!k.lazy || k.step(k.lazy->weights).scope != scope) return 1;
     for (const ScheduledLoop& l : k.loops)
         if (l.scope == scope) {
@@ -35,8 +35,8 @@ Simulator::Pipes Simulator::column_clocks(const ScheduledKernel& k, const Step& 
                                           const std::vector<std::int64_t>& tile) const {
     Pipes pipes;
     const auto beside = product_beside(k, step);
-    const auto product = std::holds_alternative<int>(beside) ? matrix_product(k, k.step(std::get<int>(beside)))
-                                                             : std::nullopt;
+    const auto product = std::holds_alternative<StepId>(beside) ? matrix_product(k, k.step(std::get<StepId>(beside)))
+                                                                : std::nullopt;
     if (!product) return pipes;  // the rules refuse it
     const Instruction& instruction = *product->instruction;
     const double rows = static_cast<double>(k.schedule.warps.value * fragment_rows),
@@ -80,7 +80,7 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
         pipes.by_kind[at(static_cast<int>(kind))] += clocks;
         pipes.arithmetic += clocks;
     };
-    const auto number = static_cast<int>(&step - k.steps.data());
+    const StepId number = k.number(step);
     const double moves = share_of_moves(k, step.scope), runs = k.lazy && k.lazy->moves(number) ? moves : 1;
     const bool is_corrected_rarely = k.lazy && work.carries && k.lazy->is_corrected(step);
     const auto is_of_terms = [&](const OpCount& op) {

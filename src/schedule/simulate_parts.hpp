@@ -66,7 +66,7 @@ struct Simulator::Pipes {
 
 /// Bytes of one load or store in all, and of those the ones that no earlier transfer moved.
 struct Simulator::Moved {
-    std::size_t step;  ///< in which the core waits for them
+    StepId step = {};  ///< in which the core waits for them
     bool is_store, is_non_temporal;
     double bytes, unique;
     double by_groups = 0;  ///< of its bytes, those that no earlier transfer of the same group moved

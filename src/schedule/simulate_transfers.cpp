@@ -27,7 +27,7 @@ std::size_t first_load(const ScheduledKernel& k, VariableId id) {
 }  // namespace
 
 /// Bytes of a tile that lie beside each other in memory.
-double Simulator::contiguous_bytes(const ScheduledKernel& k, VariableId id, int scope) const {
+double Simulator::contiguous_bytes(const ScheduledKernel& k, VariableId id, ScopeId scope) const {
     const Variable& variable = k.variable(id);
     const std::vector<Index>& source = k.facts(id).source;
     const auto tile = mapped<std::int64_t>(k.scope(scope), [](const Span& span) { return span.tile; });
@@ -73,18 +73,19 @@ bool Simulator::tables_stay(const ScheduledKernel& k) const {
 
 /// The statement in whose time a tile comes in or goes out: its copy; of one in place, the one that fetches it ahead, the first that reads
 /// it or looks rows up in it, or the one that makes it, or in whose loops that is deferred.
-std::size_t Simulator::step_of_transfer(const ScheduledKernel& k, std::size_t transfer) const {
+StepId Simulator::step_of_transfer(const ScheduledKernel& k, StepId transfer) const {
     const auto* load = std::get_if<Load>(k.steps[transfer].statement);
     const VariableId id = load ? load->variable : std::get<Store>(*k.steps[transfer].statement).variable;
     if (!k.is_view(id)) return transfer;
-    for (std::size_t i = 0; load && i < k.steps.size(); ++i)
+    for (const StepId i : k.steps.ids())
         for (const Prefetch* p : k.prefetches_in(k.steps[i]))
-            if (p->variable == id && p->fetched == Fetched::groups && first_load(k, id) == transfer) return i;
-    for (std::size_t i = load ? transfer + 1 : 0; i < k.steps.size(); ++i) {
+            if (load && p->variable == id && p->fetched == Fetched::groups && first_load(k, id) == transfer) return i;
+    for (const StepId i : k.steps.ids()) {
+        if (load && i <= transfer) continue;
         const auto* compute = std::get_if<Compute>(k.steps[i].statement);
         if (load && looks_up(k, k.steps[i], id)) return i;
         if (!compute) continue;
-        if (!load && compute->variable == id) return k.steps[i].is_deferred() ? at(k.steps[i].deferred_to) : i;
+        if (!load && compute->variable == id) return k.steps[i].is_deferred() ? k.steps[i].deferred_to : i;
         if (load && reads(k.steps[i], id)) return i;
     }
     return transfer;
@@ -95,7 +96,7 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
     std::vector<Moved> out;
     std::vector<ArrayId> counted;
     const bool stay = tables_stay(k);
-    for (std::size_t i = 0; i < k.steps.size(); ++i) {
+    for (const StepId i : k.steps.ids()) {
         const auto* load = std::get_if<Load>(k.steps[i].statement);
         const auto* store = std::get_if<Store>(k.steps[i].statement);
         if (!load && !store) continue;

@@ -44,7 +44,7 @@ constexpr double clocks_to_next_group = 2470, clocks_to_next_block = 3840;
 double Simulator::latency_of_warpgroups(const ScheduledKernel& k, const Step& step, double instructions) {
     const AtomKind kind = k.atom(step).kind;
     if (kind == AtomKind::block || kind == AtomKind::column) return 0;
-    const auto number = static_cast<int>(&step - k.steps.data());
+    const StepId number = k.number(step);
     if (kind == AtomKind::fragment) return k.lazy && k.lazy->moves(number) ? 0 : statement_latency_clocks;
     const auto& compute = std::get<Compute>(*step.statement);
     if (only_adds_products(k, step.scope)) return 0;
@@ -82,23 +82,23 @@ void Simulator::leave_longest_chains(const ScheduledKernel& k, std::vector<doubl
         while (chain[s] != s) s = chain[s];
         return s;
     };
-    for (std::size_t a = 0; a < k.steps.size(); ++a)
-        for (std::size_t b = a + 1; b < k.steps.size(); ++b) {
+    for (const StepId a : k.steps.ids())
+        for (const StepId b : k.steps.ids()) {
             const Step &s = k.steps[a], &t = k.steps[b];
-            if (s.atom < 0 || t.atom < 0 || s.scope != t.scope) continue;
+            if (b <= a || s.atom < 0 || t.atom < 0 || s.scope != t.scope) continue;
             if (variable_of(s) == variable_of(t) || reads(t, variable_of(s)) || reads(s, variable_of(t)))
                 chain[first_of(b)] = first_of(a);
         }
     std::map<int, double> all, longest;  // by scope
     std::map<std::size_t, double> of_chain;
-    for (std::size_t s = 0; s < k.steps.size(); ++s) of_chain[first_of(s)] += latency[s];
-    for (std::size_t s = 0; s < k.steps.size(); ++s) {
+    for (const StepId s : k.steps.ids()) of_chain[first_of(s)] += latency[s];
+    for (const StepId s : k.steps.ids()) {
         all[k.steps[s].scope] += latency[s];
         double& most = longest[k.steps[s].scope];
         most = std::max(most, of_chain[first_of(s)]);
     }
-    for (std::size_t s = 0; s < k.steps.size(); ++s)
-        if (const int scope = k.steps[s].scope; all[scope] > 0) latency[s] *= longest[scope] / all[scope];
+    for (const StepId s : k.steps.ids())
+        if (const ScopeId scope = k.steps[s].scope; all[scope] > 0) latency[s] *= longest[scope] / all[scope];
 }
 
 /// Those among which units are shared: all of the blocks of a core.
@@ -110,7 +110,7 @@ double Simulator::warpgroups_beside(const ScheduledKernel& k) const {
 /// tiles of 192×128 by three warpgroups, whose turns one H200 goes through in 957 µs, products take 608 and all promotions 262.
 bool Simulator::end_together(const ScheduledKernel& k) {
     if (runs_ahead(k) || k.schedule.turns.value > 0 || k.loops.size() != 1) return false;
-    const int scope = k.loops.front().scope;
+    const ScopeId scope = k.loops.front().scope;
     int products = 0;
     for (const Step& step : k.steps)
         if (step.scope == scope && step.atom >= 0 && k.atom(step).kind == AtomKind::matrix) {
@@ -177,7 +177,7 @@ TurnClocks Simulator::turn_clocks(const ScheduledKernel& k, const ScheduledLoop&
     std::vector<std::int64_t> tile;
     for (const Span& span : k.scope(loop.scope)) tile.push_back(span.tile);
     std::vector<double> latency(k.steps.size());
-    for (std::size_t s = 0; s < k.steps.size(); ++s) {
+    for (const StepId s : k.steps.ids()) {
         const Step& step = k.steps[s];
         if (step.scope != loop.scope || step.atom < 0) continue;
         const Pipes pipes = compute_clocks(k, step, work_[at(step.atom)], tile);
@@ -211,7 +211,7 @@ double Simulator::seconds_of_stages(const ScheduledKernel& k, const Moved& moved
         double now = 0;              // seconds from the turn's begin
         double held = 0, ahead = 0;  // from the wait to the end; by how many turns the tile waited for is ahead of the one freed
         for (const Node& node : loop.body) {
-            if (const int* s = std::get_if<int>(&node)) {
+            if (const StepId* s = std::get_if<StepId>(&node)) {
                 if (k.step(*s).atom >= 0) now += of_step(*s);
                 if (k.operand_loaded(k.step(*s)) == moved.variable) held -= now, ahead += k.step(*s).ahead;
             } else if (const auto* run = std::get_if<Run>(&node)) {

@@ -18,47 +18,48 @@ public:
     void run() {
         for (ScheduledLoop& loop : kernel_.loops) {
             const bool has_slots = any_of(loop.body, [&](const Node& node) {
-                const int* s = std::get_if<int>(&node);
+                const StepId* s = std::get_if<StepId>(&node);
                 return s && (slot(*s).ahead != 0 || slot(*s).position != 0);
             });
-            const bool is_plain = all_of(loop.body, [](const Node& node) { return std::holds_alternative<int>(node); });
+            const bool is_plain = all_of(loop.body, [](const Node& node) { return std::holds_alternative<StepId>(node); });
             if (has_slots && is_plain) order(loop);
         }
     }
 
 private:
-    [[nodiscard]] Slot slot(int step) const { return value_or(kernel_.schedule.slots, step, Slot{}); }
+    [[nodiscard]] Slot slot(StepId step) const { return value_or(kernel_.schedule.slots, step, Slot{}); }
 
     /// An operand is waited for where it is first read: before the first statement in order of those that run the furthest ahead.
     void order(ScheduledLoop& loop) {
-        std::vector<int> steps, loads;
+        std::vector<StepId> steps, loads;
         for (const Node& node : loop.body)
-            (kernel_.loads_operand(kernel_.step(std::get<int>(node))) ? loads : steps).push_back(std::get<int>(node));
-        stable_sort(steps, [&](int a, int b) { return slot(a).position < slot(b).position; });
-        for (const int s : steps) kernel_.steps[at(s)].ahead = slot(s).ahead;
+            (kernel_.loads_operand(kernel_.step(std::get<StepId>(node))) ? loads : steps).push_back(std::get<StepId>(node));
+        stable_sort(steps, [&](StepId a, StepId b) { return slot(a).position < slot(b).position; });
+        for (const StepId s : steps) kernel_.steps[s].ahead = slot(s).ahead;
         std::vector<Node> body;
-        for (const int s : steps) {
-            for (const int load : loads) {
+        for (const StepId s : steps) {
+            for (const StepId load : loads) {
                 const VariableId operand = kernel_.operand_loaded(kernel_.step(load));
                 int furthest = 0;
-                for (const int other : steps)
+                for (const StepId other : steps)
                     if (reads(kernel_.step(other), operand)) furthest = std::max(furthest, slot(other).ahead);
-                const bool is_there = any_of(body, [&](const Node& node) { return std::get<int>(node) == load; });
+                const bool is_there = any_of(body, [&](const Node& node) { return std::get<StepId>(node) == load; });
                 if (is_there || !reads(kernel_.step(s), operand) || slot(s).ahead != furthest) continue;
-                kernel_.steps[at(load)].ahead = furthest;
+                kernel_.steps[load].ahead = furthest;
                 body.emplace_back(load);
             }
             body.emplace_back(s);
         }
-        for (const int load : loads)  // of operands that nothing reads
-            if (none_of(body, [&](const Node& node) { return std::get<int>(node) == load; })) body.emplace_back(load);
+        for (const StepId load : loads)  // of operands that nothing reads
+            if (none_of(body, [&](const Node& node) { return std::get<StepId>(node) == load; }))
+                body.emplace_back(load);
         loop.body = std::move(body);
         loop.prologue.clear(), loop.epilogue.clear(), loop.skipped.clear();
         const bool is_ahead = any_of(loop.body,
-                                     [&](const Node& node) { return kernel_.step(std::get<int>(node)).ahead > 0; });
+                                     [&](const Node& node) { return kernel_.step(std::get<StepId>(node)).ahead > 0; });
         if (!is_ahead) return;
         for (const Node& node : loop.body)
-            (kernel_.step(std::get<int>(node)).ahead > 0 ? loop.prologue : loop.epilogue).push_back(node);
+            (kernel_.step(std::get<StepId>(node)).ahead > 0 ? loop.prologue : loop.epilogue).push_back(node);
     }
 
     ScheduledKernel& kernel_;
@@ -69,7 +70,7 @@ class SlotRules {
 public:
     SlotRules(const ScheduledKernel& kernel, const ScheduledLoop& loop) : kernel_(kernel) {
         for (std::size_t n = 0; n < loop.body.size(); ++n)
-            if (const int* s = std::get_if<int>(&loop.body[n])) steps_.emplace_back(*s, n);
+            if (const StepId* s = std::get_if<StepId>(&loop.body[n])) steps_.emplace_back(*s, n);
         sort(steps_);
     }
 
@@ -80,7 +81,7 @@ public:
                 out.push_back(fmt::format("{} runs {} turns ahead, and a value waits for one turn at most",
                                           name(steps_[a].first), kernel_.step(steps_[a].first).ahead));
             for (std::size_t b = a + 1; b < steps_.size(); ++b) {
-                const int first = steps_[a].first, then = steps_[b].first;
+                const StepId first = steps_[a].first, then = steps_[b].first;
                 if (meet(first, then) && !(when(a, 0) < when(b, 0)))
                     out.push_back(fmt::format("{} runs before {}, which it comes after", name(then), name(first)));
                 else if (meet(then, first) && !(when(b, 0) < when(a, 1)))
@@ -95,13 +96,15 @@ private:
     [[nodiscard]] std::pair<int, std::size_t> when(std::size_t s, int turn) const {
         return {turn - kernel_.step(steps_[s].first).ahead, steps_[s].second};
     }
-    [[nodiscard]] const std::string& name(int step) const {
+    [[nodiscard]] const std::string& name(StepId step) const {
         return kernel_.variable(variable_of(kernel_.step(step))).name;
     }
-    [[nodiscard]] bool meet(int a, int b) const { return must_keep_order(kernel_, kernel_.step(a), kernel_.step(b)); }
+    [[nodiscard]] bool meet(StepId a, StepId b) const {
+        return must_keep_order(kernel_, kernel_.step(a), kernel_.step(b));
+    }
 
     const ScheduledKernel& kernel_;
-    std::vector<std::pair<int, std::size_t>> steps_;
+    std::vector<std::pair<StepId, std::size_t>> steps_;
 };
 
 }  // namespace
@@ -111,7 +114,7 @@ std::vector<std::string> slot_faults(const ScheduledKernel& kernel) {
     for (const auto& [step, slot] : kernel.schedule.slots) {
         const auto loop = find_if(kernel.loops, [&, s = step](const ScheduledLoop& l) {
             return any_of(l.body, [&](const Node& node) {
-                const int* found = std::get_if<int>(&node);
+                const StepId* found = std::get_if<StepId>(&node);
                 return found && *found == s;
             });
         });
@@ -119,7 +122,7 @@ std::vector<std::string> slot_faults(const ScheduledKernel& kernel) {
             out.push_back("a slot with a position is of a statement in a loop, and there is none around this one");
     }
     for (const ScheduledLoop& loop : kernel.loops)
-        if (any_of(loop.body, [](const Node& n) { return std::holds_alternative<int>(n); }))
+        if (any_of(loop.body, [](const Node& n) { return std::holds_alternative<StepId>(n); }))
             for (std::string& fault : SlotRules(kernel, loop).run()) out.push_back(std::move(fault));
     return out;
 }

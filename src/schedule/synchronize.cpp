@@ -35,7 +35,7 @@ public:
             for (const std::vector<Node>* nodes : {&loop.prologue, &loop.body, &loop.epilogue, &loop.skipped})
                 list(*nodes);
         }
-        for (std::size_t s = 0; s < kernel_.steps.size(); ++s) {
+        for (const StepId s : kernel_.steps.ids()) {
             const StepTouches& step = touches_.steps[s];
             add(std::holds_alternative<Load>(*kernel_.steps[s].statement)), add(step.has_parts);
             for (const std::vector<Touch>* part : {&step.first, &step.second}) {
@@ -56,11 +56,11 @@ private:
         add(std::ssize(nodes));
         for (const Node& node : nodes) {
             add(static_cast<std::int64_t>(node.index()));
-            if (const int* step = std::get_if<int>(&node)) add(*step);
-            if (const auto* loop = std::get_if<LoopRef>(&node)) add(loop->loop);
+            if (const StepId* step = std::get_if<StepId>(&node)) add(*step);
+            if (const auto* loop = std::get_if<LoopId>(&node)) add(*loop);
             if (const auto* run = std::get_if<Run>(&node)) {
                 add(std::ssize(run->steps));
-                for (const int step : run->steps) add(step);
+                for (const StepId step : run->steps) add(step);
             }
         }
     }
@@ -104,8 +104,8 @@ public:
         if (kernel_.on_matrix_unit()) return find();
         std::vector<std::int64_t> decided_by = WhatDecidesBarriers(kernel_, touches_).run();
         if (const auto known = known_barriers().find(decided_by)) {
-            for (std::size_t s = 0; s < known->size(); ++s)
-                std::tie(kernel_.steps[s].synchronizes, kernel_.steps[s].synchronizes_inside) = (*known)[s];
+            for (const StepId s : kernel_.steps.ids())
+                std::tie(kernel_.steps[s].synchronizes, kernel_.steps[s].synchronizes_inside) = (*known)[at(s)];
             return;
         }
         find();
@@ -132,7 +132,7 @@ private:
     void put_barriers() {
         while (const auto fault = first_fault(kernel_, touches_)) {
             if (fault->step < 0) return;
-            Step& step = kernel_.steps[at(fault->step)];
+            Step& step = kernel_.steps[fault->step];
             bool& barrier = fault->inside ? step.synchronizes_inside : step.synchronizes;
             if (std::exchange(barrier, true)) return;
         }

@@ -9,7 +9,7 @@ namespace napkin {
 namespace {
 
 /// One past the largest value of the axis that any tile of the variable reads, padding included.
-std::int64_t padded_end(const ScheduledKernel& kernel, VariableId id, int scope, AxisId axis) {
+std::int64_t padded_end(const ScheduledKernel& kernel, VariableId id, ScopeId scope, AxisId axis) {
     const Span& span = kernel.span(axis, scope);
     const std::int64_t extent = kernel.extent(axis);
     if (!span.begins) return kernel.reach(id, axis, span.tile);
@@ -18,7 +18,7 @@ std::int64_t padded_end(const ScheduledKernel& kernel, VariableId id, int scope,
     return last > 0 ? std::max(end, last - span.tile + kernel.reach(id, axis, span.tile)) : end;
 }
 
-std::int64_t most_of(const ScheduledKernel& kernel, const Expr& e, int scope) {
+std::int64_t most_of(const ScheduledKernel& kernel, const Expr& e, ScopeId scope) {
     if (const auto* i = as<AxisIndex>(e)) return kernel.span(i->axis, scope).padded;
     if (const auto* u = as<Unary>(e)) return most_of(kernel, u->a, scope);
     const auto* b = as<Binary>(e);
@@ -50,7 +50,7 @@ void shape_view(ScheduledKernel& kernel, VariableId id) {
     Layout& layout = kernel.layouts[id];
     const Variable& variable = kernel.variable(id);
     const std::vector<AxisId>& axes = kernel.program->diagram.array(variable.array).axes;
-    const std::optional<int>& scope = kernel.facts(id).load_scope;
+    const std::optional<ScopeId>& scope = kernel.facts(id).load_scope;
     // What finds each of its values by the array's own strides needs none: threads, and loads that look values up.
     if (scope && (kernel.on_matrix_unit() || kernel.facts(id).is_only_looked_up)) {
         layout.strides.assign(axes.size(), 0);
@@ -87,7 +87,7 @@ bool is_cut(const ScheduledKernel& kernel, const Variable& variable, std::size_t
     return range.low < 0 || range.high >= kernel.extent(variable.limits[dimension]);
 }
 
-std::int64_t most_values(const ScheduledKernel& kernel, const Index& index, int scope) {
+std::int64_t most_values(const ScheduledKernel& kernel, const Index& index, ScopeId scope) {
     return most_of(kernel, index.value(), scope);
 }
 

@@ -19,7 +19,7 @@ constexpr std::int64_t most_tiles_walked = 1024;
 /// other, which groups that run other chunks cannot do.
 bool is_without_tiles_of_all(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
     const auto is_own = [&](VariableId id) { return kernel.is_operand(id) || !kernel.is_held(id); };
-    return none_of(loop.body, [](const Node& n) { return std::holds_alternative<LoopRef>(n); }) &&
+    return none_of(loop.body, [](const Node& n) { return std::holds_alternative<LoopId>(n); }) &&
            all_of(kernel.steps, [&](const Step& step) {
                return step.scope != loop.scope || (is_own(variable_of(step)) && all_of(step.reads, [&](const Read* r) {
                                                        return is_own(r->variable());
@@ -101,7 +101,7 @@ std::optional<TurnsAtProducts> turns_at_products(const ScheduledKernel& kernel) 
     bool are_done = false;
     int products = 0;
     for (const Node& node : loop.body) {
-        const int* s = std::get_if<int>(&node);
+        const StepId* s = std::get_if<StepId>(&node);
         // A column of ones is its product's.
         if (!s || kernel.step(*s).atom < 0 || kernel.atom(kernel.step(*s)).kind == AtomKind::column) continue;
         if (!runs_beside(kernel, kernel.step(*s))) {

@@ -19,7 +19,8 @@ double share_of_others_chunks(const ScheduledKernel& kernel, const ScheduledLoop
 /// Groups of warps that run products together and may take turns at it, in the loop whose body begins with its products; none: fewer than two
 /// of them or more than four, products that do not stand side by side before what is computed on fragments, or no such loop.
 struct TurnsAtProducts {
-    int loop = -1, first = -1, last = -1;  ///< steps
+    LoopId loop = {};
+    StepId first = {}, last = {};
     std::int64_t groups = 0;
 };
 std::optional<TurnsAtProducts> turns_at_products(const ScheduledKernel& kernel);

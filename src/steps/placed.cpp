@@ -160,7 +160,7 @@ private:
         out.overheads = choices_.overheads;
         out.units = choices_.units;
         if (const auto turns = s_.schedule.turns.value > 0 ? turns_at_products(s_) : std::nullopt)
-            for (const int step : {turns->first, turns->last})
+            for (const StepId step : {turns->first, turns->last})
                 out.turns.push_back({s_.variable(variable_of(s_.step(step))).name, 0, {}});
         for (const Step* step : steps) {
             const std::string& name = s_.variable(variable_of(*step)).name;

@@ -48,6 +48,10 @@ private:
 using AxisId = Id<struct AxisKind>;          ///< in Diagram::axes
 using ArrayId = Id<struct ArrayKind>;        ///< in Diagram::arrays
 using VariableId = Id<struct VariableKind>;  ///< in TileKernel::variables
+using StepId = Id<struct StepIdKind>;        ///< of a statement that runs, in ScheduledKernel::steps
+using ScopeId = Id<struct ScopeIdKind>;      ///< of a level of loops, in ScheduledKernel::scopes: 0 is the group
+using LoopId = Id<struct LoopIdKind>;        ///< in ScheduledKernel::loops
+using AtomId = Id<struct AtomIdKind>;        ///< in KernelSchedule::atoms
 
 /// What there is of each thing, by its id.
 template <class Id, class T>

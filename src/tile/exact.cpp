@@ -398,8 +398,7 @@ std::int64_t TileCounter::peak_memory(const std::vector<Moment>& moments) const 
         const ChunkRuns& runs = runs_[at(stream)];
         for (const Case& c : runs.cases) {
             for (std::size_t i = 0; i < runs.axes.size(); ++i)
-                tile[runs.axes[i]] = c.ragged[i] ? extent(runs.axes[i]) % cut(runs.axes[i], -1)
-                                                     : cut(runs.axes[i], -1);
+                tile[runs.axes[i]] = c.ragged[i] ? extent(runs.axes[i]) % cut(runs.axes[i], -1) : cut(runs.axes[i], -1);
             for (const auto& [size, count] : c.chunks) alive_now(size);
         }
     }

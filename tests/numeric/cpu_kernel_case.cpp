@@ -213,7 +213,7 @@ ScheduledKernel varied(const ScheduledKernel& kernel, std::uint64_t seed) {
         if (!kernel.in_blocks() || step.atom < 0 || !kernel.atom(step).across) continue;
         const auto target = std::get<Compute>(*step.statement).variable;
         const bool is_shared = random() % 2 == 0;
-        schedule.atoms[static_cast<std::size_t>(step.atom)].shared = is_shared;
+        schedule.atoms[step.atom].shared = is_shared;
         if (is_shared) schedule.places[target].holding = Holding::buffer;
     }
     const auto with = [&] {

@@ -152,12 +152,11 @@ Phases phases_of(const ScheduledKernel& k, const Step& step) {
 
 /// The steps in the order of one group; loop i turns turns[i] times.
 void trace(const ScheduledKernel& k, const std::vector<Node>& nodes, const std::vector<std::int64_t>& turns,
-           std::vector<int>& out) {
+           std::vector<StepId>& out) {
     for (const Node& node : nodes) {
-        if (const int* step = std::get_if<int>(&node)) out.push_back(*step);
-        if (const auto* loop = std::get_if<LoopRef>(&node))
-            for (std::int64_t i = 0; i < turns[static_cast<std::size_t>(loop->loop)]; ++i)
-                trace(k, k.loop(*loop).body, turns, out);
+        if (const StepId* step = std::get_if<StepId>(&node)) out.push_back(*step);
+        if (const auto* loop = std::get_if<LoopId>(&node))
+            for (std::int64_t i = 0; i < turns[at(*loop)]; ++i) trace(k, k.loop(*loop).body, turns, out);
     }
 }
 
@@ -165,7 +164,7 @@ bool races_with(const ScheduledKernel& k, const std::vector<Phases>& touches, co
     const auto meet = [](const std::set<std::int64_t>& a, const std::set<std::int64_t>& b) {
         return std::any_of(a.begin(), a.end(), [&](std::int64_t cell) { return b.contains(cell); });
     };
-    std::vector<int> steps;
+    std::vector<StepId> steps;
     for (std::int64_t group = 0; group < std::min<std::int64_t>(2, k.num_groups()); ++group)
         trace(k, k.body, turns, steps);
     struct Moment {
@@ -173,7 +172,7 @@ bool races_with(const ScheduledKernel& k, const std::vector<Phases>& touches, co
         bool synchronizes;  ///< before it
     };
     std::vector<Moment> moments;
-    for (const int s : steps) {
+    for (const StepId s : steps) {
         const Phases& phases = touches[static_cast<std::size_t>(s)];
         for (std::size_t p = 0; p < phases.size(); ++p)
             moments.push_back({&phases[p], p == 0 ? k.step(s).synchronizes : k.step(s).synchronizes_inside});
@@ -195,7 +194,7 @@ bool races(const ScheduledKernel& k, const std::vector<Phases>& touches) {
         if (races_with(k, touches, turns)) return true;
         std::size_t i = 0;
         for (; i < turns.size(); ++i) {
-            const Turns may = turns_of(k, k.loops[i]);
+            const Turns may = turns_of(k, k.loops[LoopId::of(i)]);
             if (turns[i]++ < std::min<std::int64_t>(2, may.most)) break;
             turns[i] = may.least;
         }

@@ -203,7 +203,7 @@ TEST(MatrixUnit, ThreadsWriteNothingThatItOrCopiesMeetWithoutAFence) {
         for (const ScheduledKernel& planned : c.scheduled.kernels) {
             if (!planned.on_matrix_unit() || !planned.has_bulk_copies()) continue;
             const ScheduledKernel kernel = with_copies(planned);
-            for (std::size_t l = 0; l < kernel.steps.size(); ++l) {
+            for (const StepId l : kernel.steps.ids()) {
                 const auto* load = std::get_if<Load>(kernel.steps[l].statement);
                 if (!load || !kernel.is_held(load->variable) || kernel.loads_operand(kernel.steps[l])) continue;
                 for (const Step& step : kernel.steps) {
@@ -221,8 +221,8 @@ TEST(MatrixUnit, ThreadsWriteNothingThatItOrCopiesMeetWithoutAFence) {
                     for (std::vector<Node>* list : lists_of(damaged)) {
                         std::vector<Node> nodes;
                         for (const Node& node : *list) {
-                            const int* s = std::get_if<int>(&node);
-                            if (s && runs_beside(kernel, kernel.step(*s))) nodes.emplace_back(static_cast<int>(l));
+                            const StepId* s = std::get_if<StepId>(&node);
+                            if (s && runs_beside(kernel, kernel.step(*s))) nodes.emplace_back(l);
                             nodes.push_back(node);
                         }
                         *list = nodes;

@@ -25,7 +25,7 @@ int each_without_a_wait(const ScheduledKernel& kernel, F f) {
         ScheduledKernel changed = kernel;
         if (take_out(changed)) ++taken, f(what, changed);
     };
-    for (std::size_t s = 0; s < kernel.steps.size(); ++s) {
+    for (const StepId s : kernel.steps.ids()) {
         const std::string name = fmt::format("{} of step {}", kernel.variable(variable_of(kernel.steps[s])).name, s);
         for (const auto& [flag, said] : {std::pair{&Step::waits, "wait for the copy"},
                                          {&Step::refills, "wait for room"},
@@ -35,14 +35,14 @@ int each_without_a_wait(const ScheduledKernel& kernel, F f) {
             without(fmt::format("{} {}", said, name),
                     [&, flag = flag](ScheduledKernel& k) { return std::exchange(k.steps[s].*flag, false); });
     }
-    for (std::size_t s = 0; s < kernel.steps.size(); ++s)
+    for (const StepId s : kernel.steps.ids())
         without("wait for boxes", [&](ScheduledKernel& k) { return std::exchange(k.steps[s].boxes_behind, -1) >= 0; });
     without("wait for all boxes", [&](ScheduledKernel& k) { return std::exchange(k.waits_for_boxes, false); });
     for (const auto& [flag, said] :
          {std::pair{&ScheduledKernel::meets_cluster_before, "wait for the cluster's barriers"},
           {&ScheduledKernel::meets_cluster_after, "wait for the cluster's end"}})
         without(said, [&, flag = flag](ScheduledKernel& k) { return std::exchange(k.*flag, false); });
-    for (std::size_t l = 0; l < kernel.loops.size(); ++l)
+    for (const LoopId l : kernel.loops.ids())
         for (const auto flag : {&ScheduledLoop::synchronizes_before, &ScheduledLoop::synchronizes})
             without(fmt::format("barrier of loop {}", l),
                     [&](ScheduledKernel& k) { return std::exchange(k.loops[l].*flag, false); });

@@ -90,7 +90,7 @@ void expect_same_plan_again(const std::string& name, const Diagram& diagram, con
 void expect_kept(const KernelSchedule& by_hand, const KernelSchedule& planned, const std::string& name) {
     for (const auto& [axis, choice] : by_hand.group) EXPECT_EQ(planned.group.at(axis).value, choice.value) << name;
     for (const auto& [axis, choice] : by_hand.stream) EXPECT_EQ(planned.stream.at(axis).value, choice.value) << name;
-    for (std::size_t i = 0; i < by_hand.atoms.size(); ++i)
+    for (const AtomId i : by_hand.atoms.ids())
         EXPECT_TRUE(!by_hand.atoms[i].by_hand || planned.atoms[i] == by_hand.atoms[i]) << name << "atom " << i;
     for (const VariableId v : by_hand.places.ids())
         EXPECT_TRUE(!by_hand.places[v].by_hand || planned.places[v] == by_hand.places[v]) << name << "place " << v;

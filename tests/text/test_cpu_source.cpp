@@ -125,7 +125,7 @@ TEST(CpuSource, QuotientsAreStoredBesideTheNextGroupsExponentials) {
     k = alone.schedule;
     const auto atom = [&](const std::string& name) {
         const std::vector<std::string> names = atom_names(tiles->kernels[0]);
-        return static_cast<int>(std::find(names.begin(), names.end(), name) - names.begin());
+        return AtomId::of(std::find(names.begin(), names.end(), name) - names.begin());
     };
     k.deferrals = {{atom("Y"), atom("Y_E"), {1, "", true}}};
     const ScheduledKernel deferred = scheduled(tiles, 0, extents, k, alone.unit);

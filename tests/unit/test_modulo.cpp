@@ -114,7 +114,7 @@ double clocks_of_nodes(const ScheduledLoop& loop, const LoopBody& body) {
         for (const Node& node : loop.body) {
             if (const auto* settle = std::get_if<Settle>(&node); settle && settle->pending >= 0)
                 while (done.size() > at(settle->pending)) now = std::max(now, done.front()), done.erase(done.begin());
-            const int* s = std::get_if<int>(&node);
+            const StepId* s = std::get_if<StepId>(&node);
             const auto o = s ? std::find(body.steps.begin(), body.steps.end(), *s) : body.steps.end();
             if (o == body.steps.end()) continue;
             const ModuloOperation& op = body.body.operations[at(static_cast<int>(o - body.steps.begin()))];

@@ -83,8 +83,7 @@ TEST(OnesColumn, IsReadBackAsPrinted) {
     options.file = std::make_shared<const Source>(Source{"printed.schedule", text_of(k)});
     const auto again = choose_blocks(derived, bind_sizes(derived.diagram, {}).value(), hopper(), {}, options);
     const ScheduledKernel& read = kernel_of(again);
-    for (std::size_t a = 0; a < k.schedule.atoms.size(); ++a)
-        EXPECT_EQ(read.schedule.atoms[a].kind, k.schedule.atoms[a].kind) << a;
+    for (const AtomId a : k.schedule.atoms.ids()) EXPECT_EQ(read.schedule.atoms[a].kind, k.schedule.atoms[a].kind) << a;
     EXPECT_EQ(read.schedule.slots, k.schedule.slots);
     EXPECT_EQ(again->kernels.at(0).time.seconds, first->kernels.at(0).time.seconds);
 }

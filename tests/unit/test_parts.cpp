@@ -309,12 +309,13 @@ TEST(Parts, TheRoleThatCopiesDoesNothingElse) {
     EXPECT_THAT(verify(k), IsEmpty());
     EXPECT_EQ(k.num_threads(), 384);
     const auto names = statement_names(*k.kernel);
-    const int load = static_cast<int>(std::find(names.begin(), names.end(), "load A") - names.begin());
+    const auto load = StepId::of(std::find(names.begin(), names.end(), "load A") - names.begin());
     const auto broken = [&](const auto& change) { return first_broken_rule(k, change); };
     EXPECT_THAT(
         broken([&](KernelSchedule& s) { s.slots.erase(load); }),
         HasSubstr("load A runs outside of role copies, which asks for the copies of operands and does nothing else"));
-    EXPECT_THAT(broken([&](KernelSchedule& s) { s.slots[load + 2] = {0, 0, 0}; }), HasSubstr("runs in role copies"));
+    EXPECT_THAT(broken([&](KernelSchedule& s) { s.slots[StepId::of(load + 2)] = {0, 0, 0}; }),
+                HasSubstr("runs in role copies"));
     EXPECT_THAT(broken([&](KernelSchedule& s) { s.roles[0].workers = 3; }), HasSubstr("not whole warpgroups of 4"));
     EXPECT_THAT(broken([&](KernelSchedule& s) { s.roles[0].workers = 12; }),
                 HasSubstr("of which 8 warps are a multiple"));
@@ -354,7 +355,7 @@ TEST(Parts, RolesAndSlotsPrintAndParse) {
     s.roles = {{"producer", 1, "", true}, {"consumer", 8, "", true}};
     const auto names = statement_names(*k.kernel);
     const auto of = [&](const std::string& name) {
-        return static_cast<int>(std::find(names.begin(), names.end(), name) - names.begin());
+        return StepId::of(std::find(names.begin(), names.end(), name) - names.begin());
     };
     s.slots = {{of("load X"), {0, 0, 1}}, {of("L_M"), {1, 3, 0}}};
     const std::string text = to_string(*k.program, *k.kernel, s);

@@ -43,7 +43,7 @@ protected:
     }
     static Atom& atom(const ScheduledKernel& k, KernelSchedule& s, const std::string& name) {
         const auto names = atom_names(*k.kernel);
-        return s.atoms.at(static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin()));
+        return s.atoms.at(AtomId::of(std::find(names.begin(), names.end(), name) - names.begin()));
     }
 
     const Derived attention_ = hand::streamed({{"h"}, {}});
@@ -170,7 +170,7 @@ TEST_F(ScheduleRules, TilesAheadAndStoresPastTheCachesAreForWhatGoesAlongMemory)
     const ScheduledKernel k = planned(d, extents(d, {{"r", 4096}, {"c", 256}}));
     const auto names = atom_names(*k.kernel);
     const auto fetched = [&](const std::string& name, const std::string& in, std::int64_t ahead = 1) {
-        const auto atom = static_cast<int>(std::find(names.begin(), names.end(), in) - names.begin());
+        const auto atom = AtomId::of(std::find(names.begin(), names.end(), in) - names.begin());
         return broken(k, [&](KernelSchedule& s) { s.prefetches = {{variable(k, name), atom, {ahead, "", true}}}; });
     };
     EXPECT_EQ(fetched("X", "E"), "");
@@ -179,7 +179,7 @@ TEST_F(ScheduleRules, TilesAheadAndStoresPastTheCachesAreForWhatGoesAlongMemory)
     EXPECT_THAT(fetched("E", "Y"), HasSubstr("it is not read where it lies in memory"));
     EXPECT_THAT(fetched("X", "E", 1 << 20), HasSubstr("X is fetched 1048576 groups ahead, and there are"));
     const auto into = [&](int cache) {
-        const auto atom = static_cast<int>(std::find(names.begin(), names.end(), "E") - names.begin());
+        const auto atom = AtomId::of(std::find(names.begin(), names.end(), "E") - names.begin());
         return broken(k, [&](KernelSchedule& s) {
             s.prefetches = {{variable(k, "X"), atom, {1, "", true}, Fetched::groups, cache}};
         });
@@ -191,14 +191,14 @@ TEST_F(ScheduleRules, TilesAheadAndStoresPastTheCachesAreForWhatGoesAlongMemory)
     EXPECT_THAT(broken(attention,
                        [&](KernelSchedule& s) {
                            s.prefetches = {{variable(k_, "V"),
-                                            static_cast<int>(std::find(at_s.begin(), at_s.end(), "S") - at_s.begin()),
+                                            AtomId::of(std::find(at_s.begin(), at_s.end(), "S") - at_s.begin()),
                                             {1, "", true}}};
                        }),
                 HasSubstr("V cannot be fetched ahead in S: "));
 
     // Rows of K lie beside each other in pages; V is read along its rows, and S makes rows of its own.
     const auto rows_ahead = [&](const std::string& name, const std::string& in, std::int64_t ahead = 1) {
-        const auto atom = static_cast<int>(std::find(at_s.begin(), at_s.end(), in) - at_s.begin());
+        const auto atom = AtomId::of(std::find(at_s.begin(), at_s.end(), in) - at_s.begin());
         return broken(attention, [&](KernelSchedule& s) {
             s.prefetches = {{variable(k_, name), atom, {ahead, "", true}, Fetched::blocks}};
         });

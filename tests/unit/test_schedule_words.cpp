@@ -132,7 +132,7 @@ TEST(Schedule, AStatementIsCalledByItsNumber) {
         "  atom S#2 vectors q 3, run 0\n  atom S scalar # a comment\n  slot S#2 position 7, ahead 1\n", twice);
     ASSERT_TRUE(read.ok()) << render(read.errors());
     EXPECT_EQ(read->front().atoms.back().vectors, 3);
-    const std::map<int, Slot> last{{static_cast<int>(statement_names(kernel).size()) - 1, {-1, 7, 1}}};
+    const std::map<StepId, Slot> last{{StepId::of(statement_names(kernel).size() - 1), {-1, 7, 1}}};
     EXPECT_EQ(read->front().slots, last);
     const auto wrong = schedules_in("  atom S#3 scalar\n", twice);
     ASSERT_FALSE(wrong.ok());

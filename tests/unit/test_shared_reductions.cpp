@@ -45,7 +45,7 @@ ScheduledKernel planned(const std::string& text, std::int64_t rows, std::int64_t
 std::vector<std::string> shared_in(const ScheduledKernel& k) {
     std::vector<std::string> out;
     const auto names = atom_names(*k.kernel);
-    for (std::size_t i = 0; i < names.size(); ++i)
+    for (const AtomId i : k.schedule.atoms.ids())
         if (k.schedule.atoms[i].shared) out.push_back(names[i]);
     return out;
 }
@@ -125,7 +125,7 @@ TEST(SharedReductions, AreOfABlockAndAcrossLanesAndInABuffer) {
     const ScheduledKernel k = planned(row_shares, 1, 4096), cpu = planned(row_shares, 1, 4096, "generic-cpu");
     const auto names = atom_names(*k.kernel), cpu_names = atom_names(*cpu.kernel);
     const auto of = [](const std::vector<std::string>& list, const std::string& name) {
-        return static_cast<std::size_t>(std::find(list.begin(), list.end(), name) - list.begin());
+        return AtomId::of(std::find(list.begin(), list.end(), name) - list.begin());
     };
     EXPECT_THAT(broken(cpu, [&](KernelSchedule& s) { s.atoms[of(cpu_names, "Y_M")].shared = true; }),
                 HasSubstr("Y_M is shared by warps, and a CPU's thread computes alone"));

@@ -26,11 +26,11 @@ protected:
             "by_hand.schedule", "tensor q\nwarps 8\nrole copies 4\ngroup h = 1\ngroup q = 128\nstream x = 64\n" + lines});
         return choose_blocks(derived_, bind_sizes(derived_.diagram, {}).value(), load_machine("h200").value(), {}, options);
     }
-    static int statement(const ScheduledKernel& k, const std::string& name) {
+    static StepId statement(const ScheduledKernel& k, const std::string& name) {
         const std::vector<std::string> names = statement_names(*k.kernel);
         const auto found = std::find(names.begin(), names.end(), name);
         if (found == names.end()) throw std::out_of_range(name);
-        return static_cast<int>(found - names.begin());
+        return StepId::of(found - names.begin());
     }
     /// What is said where these statements have slots, and all others run as they stand.
     std::vector<std::string> faults(const std::map<std::string, Slot>& slots) const {

@@ -241,7 +241,7 @@ TEST(Deferral, IsRefusedWhereItWouldReadOrWriteAnotherGroup) {
     const ScheduledKernel& k = plan->scheduled;
     const std::vector<std::string> names = atom_names(*k.kernel);
     const auto atom = [&](const char* name) {
-        return static_cast<int>(std::find(names.begin(), names.end(), name) - names.begin());
+        return AtomId::of(std::find(names.begin(), names.end(), name) - names.begin());
     };
     const auto refused = [&](
                              const ScheduledKernel& of, const char* what, const char* in, std::int64_t groups = 1,
@@ -265,7 +265,7 @@ TEST(Deferral, IsRefusedWhereItWouldReadOrWriteAnotherGroup) {
                 HasSubstr("Y is deferred by 1 of 1 groups"));
     EXPECT_THAT(refused(k, "Y", "E", 1, [&](KernelSchedule& s) { s.group.begin()->second.value = 3; }),
                 HasSubstr("some groups have fewer points than others"));
-    EXPECT_THAT(refused(k, "Y", "E", 1, [&](KernelSchedule& s) { s.atoms[at(atom("Y"))].vectors = 4; }),
+    EXPECT_THAT(refused(k, "Y", "E", 1, [&](KernelSchedule& s) { s.atoms[atom("Y")].vectors = 4; }),
                 HasSubstr("the two do not run the same blocks in the same loops"));
     EXPECT_THAT(refused(k, "Y", "E", 1, [&](KernelSchedule& s) { s.prefetches.at(0).atom = atom("Y"); }),
                 HasSubstr("tiles are fetched ahead in its own loops"));
