@@ -41,7 +41,8 @@ void choose_column_parts(ScheduledKernel& kernel);
 void choose_places(ScheduledKernel& kernel);  ///< Place::holding: views, panels, packed tiles
 
 /// Place::non_temporal, of what is written in place in the order of memory: where the kernel moves more than the machine's caches hold
-/// on to, and another kernel that reads the result would not find it there either.
+/// on to, and another kernel that reads the result would not find it there either. Where the result is written over an array that the kernel reads, the
+/// caches have its lines by then.
 void choose_non_temporal(ScheduledKernel& kernel, const Machine& machine);
 /// KernelSchedule::prefetches, of rows: wherever rows of a block share pages.
 void fetch_rows_ahead(ScheduledKernel& kernel);

@@ -18,9 +18,13 @@ ScheduledProgram Plan::program() const {
 
 SizedProgram Plan::tiles() const {
     internal_check(!kernels.empty(), "plan: it has no kernels");
+    TileProgram program{kernels[0].scheduled.program->diagram, {}};
     std::vector<TileSizes> sizes;
-    for (const KernelPlan& kernel : kernels) sizes.push_back(kernel.scheduled.sizes);
-    return sized(*kernels[0].scheduled.program, kernels[0].scheduled.extents, std::move(sizes));
+    for (const KernelPlan& kernel : kernels) {
+        program.kernels.push_back(*kernel.scheduled.kernel);
+        sizes.push_back(kernel.scheduled.sizes);
+    }
+    return sized(std::move(program), kernels[0].scheduled.extents, std::move(sizes));
 }
 
 double Plan::seconds() const {

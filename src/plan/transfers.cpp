@@ -11,6 +11,7 @@
 #include "support/ids.hpp"
 #include "support/numbers.hpp"
 #include "support/ranges.hpp"
+#include "tile/placement.hpp"
 
 namespace napkin {
 namespace {
@@ -53,6 +54,15 @@ double bytes_between_kernels(const ScheduledKernel& kernel, ArrayId array) {
                       : std::numeric_limits<double>::infinity();
 }
 
+/// Whether the kernel writes its result over an array that it reads.
+bool is_written_over(const ScheduledKernel& kernel) {
+    const ArrayUse use = use_of(*kernel.kernel);
+    if (use.over.empty()) return false;
+    const std::vector<int> slot = placed(*kernel.program, kernel.extents).slot;
+    const int written = slot[at(use.writes[0])];
+    return written >= 0 && any_of(use.over, [&](ArrayId read) { return slot[at(read)] == written; });
+}
+
 /// What groups ahead hold of the variable beside the core's own tiles. Rows ahead are a small part of a tile, mostly of the core's own.
 double bytes_ahead(const ScheduledKernel& kernel, const Prefetch& p) {
     if (p.fetched == Fetched::blocks) return 0;
@@ -63,7 +73,7 @@ double bytes_ahead(const ScheduledKernel& kernel, const Prefetch& p) {
 
 void choose_non_temporal(ScheduledKernel& kernel, const Machine& machine) {
     const Figure& from = machine.nontemporal_from_bytes;
-    if (!from.known() || bytes_moved(kernel) < from.value) return;
+    if (!from.known() || bytes_moved(kernel) < from.value || is_written_over(kernel)) return;
     for (const Step& step : kernel.steps) {
         if (step.atom < 0) continue;
         const VariableId id = std::get<Compute>(*step.statement).variable;

@@ -13,8 +13,8 @@
 #include "run/index_inputs.hpp"
 #include "run/memory.hpp"
 #include "run/overlap.hpp"
-#include "run/workers.hpp"
 #include "support/ranges.hpp"
+#include "tile/placement.hpp"
 
 namespace napkin {
 namespace {
@@ -55,6 +55,13 @@ struct Location {
     std::vector<std::int64_t> strides;
 };
 
+/// A kernel, or other work.
+struct Work {
+    ArrayUse use;
+    std::size_t entry = 0;
+    decltype(OtherWork::run) other = {};  ///< none: the kernel of that entry
+};
+
 }  // namespace
 
 struct CpuKernel::Impl {
@@ -64,14 +71,15 @@ struct CpuKernel::Impl {
     std::string text;
     std::shared_ptr<const JitModule> module;
     std::vector<Entry> entries;
-    std::vector<ArrayId> temporaries;
+    std::vector<Work> works;
+    Placement placement;
     std::vector<ArrayId> deciding;  ///< arrays_in_indices of the program's diagram
 
     // Kept from one run to the next.
     std::mutex mutex;
     std::unique_ptr<Workers> workers;
     std::vector<Memory> arenas;
-    std::map<ArrayId, Memory> temporary_memory;
+    std::vector<Memory> between;  ///< by slot of the placement
 
     [[nodiscard]] std::vector<std::int64_t> sizes(ArrayId a) const {
         return array_sizes(program.diagram, a, program.extents);
@@ -141,11 +149,10 @@ struct CpuKernel::Impl {
             if (!arena) return no_memory_for(arena_bytes() * wanted, "the kernels' variables");
             arenas.push_back(std::move(arena));
         }
-        for (const ArrayId t : temporaries) {
-            if (temporary_memory.contains(t)) continue;
-            Memory memory = allocate(bytes_of(t));
-            if (!memory) return no_memory_for(bytes_of(t), "array " + program.diagram.array(t).name);
-            temporary_memory[t] = std::move(memory);
+        while (between.size() < placement.bytes.size()) {
+            Memory memory = allocate(placement.bytes[between.size()]);
+            if (!memory) return no_memory_for(placement.total_bytes(), "the arrays between kernels");
+            between.push_back(std::move(memory));
         }
         return Done{};
     }
@@ -210,7 +217,7 @@ Result<std::shared_ptr<const CpuKernel>> CpuKernel::load(const SizedProgram& pro
 }
 
 std::shared_ptr<const CpuKernel> CpuKernel::bind(const SizedProgram& program, const cpu::CpuSource& source, int threads,
-                                                 std::shared_ptr<const JitModule> module) {
+                                                 std::shared_ptr<const JitModule> module, std::vector<OtherWork> others) {
     auto impl = std::make_unique<Impl>();
     impl->program = program;
     impl->source = source;
@@ -219,9 +226,14 @@ std::shared_ptr<const CpuKernel> CpuKernel::bind(const SizedProgram& program, co
     for (const cpu::KernelEntry& e : source.entries)
         impl->entries.push_back(reinterpret_cast<Entry>(impl->module->symbol(e.name)));
     impl->threads = threads;
-    for (const cpu::KernelEntry& e : source.entries)
-        for (const ArrayId a : e.outputs)
-            if (program.diagram.array(a).role == ArrayRole::temporary) impl->temporaries.push_back(a);
+    auto other = others.begin();
+    for (std::size_t k = 0; k <= source.entries.size(); ++k) {
+        for (; other != others.end() && other->before == k; ++other)
+            impl->works.push_back({{other->reads, other->writes, {}}, k, std::move(other->run)});
+        if (k == source.entries.size()) break;
+        impl->works.push_back({use_of(program.kernels[k]), k});
+    }
+    impl->placement = placed(program.diagram, program.extents, mapped<ArrayUse>(impl->works, &Work::use));
     impl->deciding = arrays_in_indices(program.diagram);
     return std::make_shared<const CpuKernel>(std::move(impl));
 }
@@ -261,13 +273,18 @@ Status CpuKernel::run(const std::vector<KernelInput>& inputs, const std::vector<
         places[diagram.inputs[i]] = {const_cast<void*>(inputs[i].data), strides_of(inputs[i])};
     for (std::size_t i = 0; i < outputs.size(); ++i)
         places[diagram.outputs[i]] = {outputs[i].data, strides_of(outputs[i])};
-    for (const ArrayId t : impl.temporaries)
-        places[t] = {impl.temporary_memory.at(t).get(), row_major_strides(impl.sizes(t))};
+    for (const Work& work : impl.works)
+        for (const ArrayId a : work.use.writes)
+            if (const int slot = impl.placement.slot[at(a)]; slot >= 0)
+                places[a] = {impl.between[at(slot)].get(), row_major_strides(impl.sizes(a))};
     ComputedIndices indices(diagram, impl.program.extents, impl.deciding);
-    for (std::size_t k = 0; k < impl.entries.size(); ++k) {
-        if (Status done = impl.run_entry(k, places, wanted); !done) return done;
-        if (Status inside = indices.after(impl.source.entries[k].outputs,
-                                          [&](ArrayId a) -> Result<KernelInput> { return impl.view_of(a, places.at(a)); });
+    for (const Work& work : impl.works) {
+        if (work.other)
+            work.other([&](ArrayId a) { return places.at(a).data; }, *impl.workers);
+        else if (Status done = impl.run_entry(work.entry, places, wanted); !done)
+            return done;
+        if (Status inside = indices.after(
+                work.use.writes, [&](ArrayId a) -> Result<KernelInput> { return impl.view_of(a, places.at(a)); });
             !inside)
             return inside;
     }
@@ -292,9 +309,7 @@ Status CpuKernel::run(const std::vector<const void*>& inputs, const std::vector<
 }
 
 std::int64_t CpuKernel::extra_bytes(int threads) const {
-    std::int64_t n = impl_->arena_bytes() * (threads > 0 ? threads : impl_->threads);
-    for (const ArrayId t : impl_->temporaries) n += impl_->bytes_of(t);
-    return n;
+    return impl_->arena_bytes() * (threads > 0 ? threads : impl_->threads) + impl_->placement.total_bytes();
 }
 int CpuKernel::threads() const { return impl_->threads; }
 const std::string& CpuKernel::source() const { return impl_->text; }

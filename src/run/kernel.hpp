@@ -1,12 +1,14 @@
 #pragma once
 // A compiled tile program on the CPU: one or more emitted kernels, their memory and their threads.
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "emit/cpu/emit.hpp"
 #include "run/jit.hpp"
+#include "run/workers.hpp"
 #include "support/result.hpp"
 #include "tile/sizes.hpp"
 
@@ -25,15 +27,25 @@ struct KernelOutput {
     std::vector<std::int64_t> sizes, strides;
 };
 
+/// Work between kernels that none of them does, as a library's: before the kernel of that index, or behind all of them.
+struct OtherWork {
+    std::size_t before = 0;
+    std::vector<ArrayId> reads, writes;
+    /// Takes the places of arrays, row-major without gaps, and the threads that kernels run on.
+    std::function<void(const std::function<void*(ArrayId)>&, Workers&)> run;
+};
+
 /// Loaded and ready. Calls of run() from several threads are taken one after the other.
 class CpuKernel {
 public:
     /// Compiles and loads what emit() gave for the program. Errors: those of jit_compile.
     static Result<std::shared_ptr<const CpuKernel>> load(const SizedProgram& program, const cpu::CpuSource& source,
                                                          int threads, const JitOptions& options = {});
-    /// Takes the entries from a module that holds them already, among others.
+    /// Takes the entries from a module that holds them already, among others; none where there are none. Other work stands in the order in
+    /// which it runs; where there is any, arrays are given row-major without gaps.
     static std::shared_ptr<const CpuKernel> bind(const SizedProgram& program, const cpu::CpuSource& source, int threads,
-                                                 std::shared_ptr<const JitModule> module);
+                                                 std::shared_ptr<const JitModule> module,
+                                                 std::vector<OtherWork> others = {});
     ~CpuKernel();
     CpuKernel(const CpuKernel&) = delete;
     CpuKernel& operator=(const CpuKernel&) = delete;
@@ -51,7 +63,8 @@ public:
     /// The same for row-major arrays without gaps.
     [[nodiscard]] Status run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs, int threads = 0) const;
 
-    /// Memory that a run takes besides the arrays given to it: arrays between kernels, and the variables of every thread. Inputs that
+    /// Memory that a run takes besides the arrays given to it: arrays between kernels, where those that nothing reads any
+    /// more make room for others, and the variables of every thread. Inputs that
     /// have to be packed first and outputs that are spread afterwards, because of their strides, come on top.
     [[nodiscard]] std::int64_t extra_bytes(int threads = 0) const;
     [[nodiscard]] int threads() const;  ///< that the plan asks for

@@ -363,14 +363,14 @@ Result<RunReport> run_and_report(const Compilation& c, const std::vector<Tensor>
     report.baseline_extra_bytes = baseline_extra_bytes(plain, c.extents);
     if (options.baseline) {
         progress("compiling the evaluation equation by equation");
-        auto built = Baseline::build(plain, c.extents, {.threads = threads});
+        auto built = Baseline::build(plain, c.extents, c.machine, {.threads = threads});
         if (built) {
             baseline = std::move(built).value();
-            report.blas = baseline->blas();
-            report.baseline_multiplies = baseline->multiplies();
-            const DType type = baseline->uses_double() ? DType::f64 : DType::f32;
+            report.blas = baseline->blas;
+            report.baseline_multiplies = baseline->multiplies;
+            report.baseline_extra_bytes = baseline->kernel->extra_bytes();
             const auto widen = [&](const Tensor& tensor) -> Status {
-                auto converted = tensor.to(type);
+                auto converted = tensor.to(baseline->taken_as(tensor.type()));
                 if (!converted) return converted.errors();
                 wide.push_back(std::move(converted).value());
                 return Done{};
@@ -389,8 +389,10 @@ Result<RunReport> run_and_report(const Compilation& c, const std::vector<Tensor>
     }
     std::vector<std::function<void()>> candidates = {kernel};
     if (baseline) {
-        candidates.emplace_back([&] { baseline->run(baseline_in, baseline_out); });
-        candidates.back()();
+        if (Status ran = baseline->kernel->run(baseline_in, baseline_out); !ran) return ran.errors();
+        candidates.emplace_back([&] {
+            internal_check(baseline->kernel->run(baseline_in, baseline_out).ok(), "a baseline that ran runs no more");
+        });
     }
     std::optional<MultiplyRate> multiply;
     if (options.multiply_rate) multiply = MultiplyRate::prepare(threads);

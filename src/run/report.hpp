@@ -34,9 +34,9 @@ struct RunReport {
     int repetitions = 0, threads = 1;
     double compile_seconds = 0;  ///< of the compiler, 0 when the kernel came from the cache
     bool from_cache = false;
-    std::vector<std::string> warnings;  ///< of compiling, for the user's eyes
-    int baseline_multiplies = 0;        ///< equations of the baseline that are matrix multiplies
-    std::string blas;                   ///< what carries them out; "" when that is plain loops, or kernels of our own
+    std::vector<std::string> warnings;      ///< of compiling, for the user's eyes
+    int baseline_multiplies = 0;            ///< equations of the baseline that are matrix multiplies
+    std::string blas;                       ///< what carries them out; "" when that is kernels of our own
     std::vector<std::string> baseline_own;  ///< the multiplies that no library takes, and why: a clause each
     std::string baseline_left_out;          ///< why there is no baseline time though one was asked for
     double flops = 0;        ///< 2 × the multiplications of all contractions that contribute to the outputs
@@ -44,7 +44,7 @@ struct RunReport {
     std::string device;      ///< the GPU that ran the kernels; empty: the processor
     std::int64_t kernel_extra_bytes = 0, baseline_extra_bytes = 0;
 
-    /// How much faster than the baseline the kernels are. None where no baseline ran, or an unfair one: multiplies by plain loops.
+    /// How much faster than the baseline the kernels are. None where no baseline ran, or an unfair one: multiplies by no library.
     [[nodiscard]] std::optional<double> speedup() const {
         if (!baseline_seconds || (baseline_multiplies > 0 && blas.empty())) return std::nullopt;
         return *baseline_seconds / kernel_seconds;

@@ -42,6 +42,7 @@ void Workers::split(std::int64_t count, const std::function<void(std::int64_t, s
 
 void Workers::deal(std::int64_t count, int threads, const std::function<void(int, std::int64_t, std::int64_t)>& job) {
     const std::int64_t sharing = std::min<std::int64_t>(threads, count);
+    if (sharing < 2) return job(0, 0, count);
     std::atomic<std::int64_t> next{0};
     run([&](int worker) {
         if (worker >= sharing) return;

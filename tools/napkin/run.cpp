@@ -199,7 +199,7 @@ std::string measured_text(const Measured& m, bool color) {
                           : fmt::format("median of {} on {}, its caches flushed before each", r.repetitions, r.device);
     if (r.baseline_seconds && !r.blas.empty()) how += "; contractions by " + short_name(r.blas);
     if (r.baseline_seconds && r.baseline_multiplies > 0 && r.blas.empty() && r.device.empty())
-        how += "; without OpenBLAS contractions are plain loops (napkin doctor says how to install it)";
+        how += "; without OpenBLAS contractions are kernels of napkin's own (napkin doctor says how to install it)";
     for (const std::string& own : r.baseline_own) how += "; " + own;
     if (!r.baseline_left_out.empty()) how += "; equation by equation left out: " + r.baseline_left_out;
     return table(rows, {1, 2}) + dim(how, color) + "\n";

@@ -3,42 +3,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
-#include "derive/derive.hpp"
-#include "run/contraction.hpp"
 #include "run/gpu/assembled_plan.hpp"
 #include "run/gpu/multiply.hpp"
+#include "run/unfused.hpp"
 #include "support/ids.hpp"
 
 namespace napkin::gpu {
-namespace {
-
-/// The multiplies among the diagram's equations, by target.
-std::map<ArrayId, Gemm> multiplies_of(const Diagram& diagram, const Extents& extents) {
-    std::map<ArrayId, Gemm> out;
-    for (const Equation& equation : diagram.equations)
-        if (auto gemm = as_gemm(diagram, equation, extents)) out.emplace(equation.target, std::move(*gemm));
-    return out;
-}
-
-}  // namespace
-
 Result<GpuBaseline> gpu_baseline(const Diagram& diagram, const Extents& extents, const Machine& machine) {
     GpuBaseline out;
-    const std::map<ArrayId, Gemm> gemms = multiplies_of(diagram, extents);
-    out.multiplies = static_cast<int>(gemms.size());
+    const auto form = unfused(diagram, extents);
+    if (!form) return form.errors();
+    out.multiplies = static_cast<int>(form->multiplies.size());
     std::string library;
-    if (!gemms.empty()) {
+    if (!form->multiplies.empty()) {
         auto found = multiply_library();
         if (!found) return found.errors();
         library = std::move(*found);
     }
-    DeriveOptions unfused;
-    unfused.fuse = false;
-    const auto derived = derive(diagram, unfused);
-    if (!derived) return derived.errors();
-    const auto accepted = assembled_plan(*derived, extents, machine);
+    const auto accepted = assembled_plan(form->derived, extents, machine);
     if (!accepted) return accepted.errors();
     const Plan& plan = accepted->plan;
     auto kernel = GpuKernel::load(plan.tiles(), cuda::emit(plan.program()));
@@ -47,11 +30,7 @@ Result<GpuBaseline> gpu_baseline(const Diagram& diagram, const Extents& extents,
     out.extra_bytes = out.kernel->extra_bytes();
 
     std::shared_ptr<const DeviceMemory> workspace;
-    for (std::size_t whole = 0; whole < derived->kernels.size(); ++whole) {
-        const std::vector<ArrayId>& equations = derived->kernels[whole].equations;
-        const auto found = equations.size() == 1 ? gemms.find(equations[0]) : gemms.end();
-        if (found == gemms.end()) continue;
-        const Gemm& gemm = found->second;
+    for (const auto& [whole, gemm] : form->multiplies) {
         auto multiply = LibraryMultiply::prepare(gemm, diagram.array(gemm.a).type, diagram.array(gemm.b).type,
                                                  diagram.array(gemm.c).type);
         if (!multiply) {

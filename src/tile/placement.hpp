@@ -1,0 +1,28 @@
+#pragma once
+// Which memory the arrays between kernels lie in: what no step reads any more makes room for what later ones write.
+#include <cstdint>
+#include <vector>
+
+#include "diagram/sizes.hpp"
+#include "tile/program.hpp"
+
+namespace napkin {
+
+/// What one step touches of the arrays in memory.
+struct ArrayUse {
+    std::vector<ArrayId> reads, writes;
+    std::vector<ArrayId> over;  ///< read arrays over which the only result may be written: read at the very places that are written
+};
+ArrayUse use_of(const TileKernel& kernel);
+
+struct Placement {
+    std::vector<int> slot;            ///< by ArrayId; -1: not a temporary
+    std::vector<std::int64_t> bytes;  ///< by slot
+    [[nodiscard]] std::int64_t total_bytes() const;
+};
+/// Of the temporaries that the steps, which run in order, write.
+Placement placed(const Diagram& diagram, const Extents& extents, const std::vector<ArrayUse>& steps);
+/// Of those between a program's kernels.
+Placement placed(const TileProgram& program, const Extents& extents);
+
+}  // namespace napkin
