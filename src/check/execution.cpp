@@ -58,8 +58,14 @@ std::int64_t depth_over(const std::map<AxisId, ReductionTree>& terms, const std:
     return saturating_mul(with_all, std::max<std::int64_t>(in_turn, 1));
 }
 
-/// A sum whose terms have factors that a matrix unit could multiply.
-bool multiplies(ReduceOp reduce, const Expr& body) { return reduce == ReduceOp::sum && read_arrays(body).size() > 1; }
+/// A sum whose terms have factors that a matrix unit could multiply. Of one array it could be two rows.
+bool multiplies(ReduceOp reduce, const Expr& body) {
+    std::set<const Read*> reads;
+    visit(body, [&](const Expr& e) {
+        if (const auto* read = as<Read>(e)) reads.insert(read);
+    });
+    return reduce == ReduceOp::sum && reads.size() > 1;
+}
 
 /// The coarsest rounding of factors in a reduction over one of the axes. The terms of a sum that multiplies nothing are rounded where those of such a sum are: as
 /// the left factors of a product that has it as a column.

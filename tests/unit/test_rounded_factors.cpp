@@ -201,6 +201,15 @@ double factor_unit(const PlannedForH200& p, const std::string& array) {
     throw std::out_of_range(array);
 }
 
+TEST(FactorUnit, IsThatOfAProductOfTwoRowsOfOneArray) {
+    const std::string gram =
+        "gram(Q[q, k]: bf16) -> G[q, x]: f32\n"
+        "    G[q, x] = sum(k) exp(Q[q, k]) * Q[x, k]\n"
+        "sizes q = x = 1024, k = 64\n";
+    const PlannedForH200 planned(gram, "tensor q\nwarps 4\ngroup q = 64\ngroup x = 64\n");
+    EXPECT_GE(factor_unit(planned, "G"), std::ldexp(1.0, -8));
+}
+
 TEST(FactorUnit, IsHalfTheSpacingOfTheTypeInWhichWeightsAreMultipliedAndWhatTheUnitCuts) {
     const auto of = [](const std::string& type, const std::string& array, const std::string& schedule) {
         return factor_unit(PlannedForH200(attention_in(type), schedule), array);
