@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "algebra/expr_walk.hpp"
+#include "algebra/power.hpp"
 #include "support/limits.hpp"
 #include "support/result.hpp"
 
@@ -303,7 +304,7 @@ double apply(BinaryOp op, double a, double b) {
             const double rest = std::fmod(a, b);
             return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
         }
-        case BinaryOp::pow: return std::pow(a, b);
+        case BinaryOp::pow: return real_power(a, b);
         case BinaryOp::min: return std::isnan(a) || a < b ? a : b;  // a NaN in either place stays
         case BinaryOp::max: return std::isnan(a) || a > b ? a : b;
         case BinaryOp::lt: return a < b ? 1 : 0;

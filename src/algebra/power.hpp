@@ -1,8 +1,17 @@
 #pragma once
-// How a power with a number for its exponent is computed: what is emitted, and what is counted.
+// Powers of real numbers: their values, and how one with a number for its exponent is computed, which is emitted and counted.
+#include <cmath>
+#include <limits>
 #include <optional>
 
 namespace napkin {
+
+/// Of a number below zero, -inf among them, a power is NaN but by a whole exponent or an infinite one: so roots may compute it. Else it is C's.
+template <class T>
+T real_power(T base, T exponent) {
+    if (base < 0 && std::floor(exponent) != exponent) return std::numeric_limits<T>::quiet_NaN();
+    return std::pow(base, exponent);
+}
 
 /// baseʷʰᵒˡᵉ, times a root of the base where there is one, or the reciprocal of all that.
 struct PowerSteps {

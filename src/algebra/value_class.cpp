@@ -46,7 +46,7 @@ ValueClass of_finite(BinaryOp op, double a, double b) {
         case BinaryOp::floor_div:
             return op == BinaryOp::div ? value_class(a / b) : value_class(a / b) | ValueClass(ValueClass::zero);
         case BinaryOp::mod:
-            return b == 0 ? ValueClass(ValueClass::undefined) : value_class(b) | ValueClass(ValueClass::zero);
+            return (b == 0 ? ValueClass(ValueClass::undefined) : value_class(b)) | ValueClass(ValueClass::zero);
         case BinaryOp::pow:
             if (a > 0 || b == 0) return ValueClass(ValueClass::positive);
             if (a == 0) return ValueClass(b > 0 ? ValueClass::zero : ValueClass::infinite | ValueClass::minus_infinite);
@@ -71,10 +71,11 @@ ValueClass of_binary(BinaryOp op, ValueClass a, ValueClass b) {
     for_each_kind(a, [&](double x) {
         for_each_kind(b, [&](double y) {
             const bool divides_by_zero = y == 0 && (op == BinaryOp::div || op == BinaryOp::floor_div);
-            // The sign of a zero depends on how it came about.
+            // The sign of a zero depends on how it came about. Integers by zero are 0.
             if (divides_by_zero)
-                out |= x == 0 || std::isnan(x) ? ValueClass(ValueClass::undefined)
-                                               : ValueClass(ValueClass::infinite | ValueClass::minus_infinite);
+                out |= (x == 0 || std::isnan(x) ? ValueClass(ValueClass::undefined)
+                                                : ValueClass(ValueClass::infinite | ValueClass::minus_infinite)) |
+                       (op == BinaryOp::div ? ValueClass() : ValueClass(ValueClass::zero));
             else
                 out |= std::isfinite(x) && std::isfinite(y) ? of_finite(op, x, y) : value_class(apply(op, x, y));
         });

@@ -73,7 +73,7 @@ std::optional<Disagreement> Definition::difference(const Diagram& other, const V
             const Bounded x = values_.at(id, i);
             const double allowed = slack * x.error + left_behind_;
             // Integers are compared as such: doubles do not hold them all.
-            const bool good = want.is_whole() && have.is_whole() && values_.is_exact(id)
+            const bool good = want.is_whole() && have.is_whole() && x.error == 0
                                   ? want.wholes()[i] == have.wholes()[i]
                                   : within(x, have[i], allowed) || (std::isnan(x.value) && !finite_inputs_);
             if (!good) return Disagreement{name, static_cast<std::int64_t>(i), x.value, have[i], allowed};

@@ -172,13 +172,11 @@ Bounded larger(const Bounded& a, const Bounded& b) {
 Bounded finite_binary(BinaryOp op, const Bounded& a, const Bounded& b, const Rounding& r, bool whole) {
     const auto step = [&](double v) { return whole && std::abs(v) <= r.whole ? 0 : r.step * std::abs(v); };
     switch (op) {
-        case BinaryOp::add: {
-            const double v = a.value + b.value;
-            return settle(v, a.error + b.error + step(v), r);
-        }
+        case BinaryOp::add:
         case BinaryOp::sub: {
-            const double v = a.value - b.value;
-            return settle(v, a.error + b.error + step(v), r);
+            const double v = op == BinaryOp::add ? a.value + b.value : a.value - b.value;
+            const double error = a.error + b.error + step(v);
+            return settle(v, error + flushed(v, error, r), r);
         }
         case BinaryOp::mul: {
             const double v = a.value * b.value;
@@ -321,13 +319,12 @@ Bounded cast(DType type, const Bounded& a) {
     Bounded out = certain(round_to(type, a.value));
     if (a.error > 0) {
         const double low = round_to(type, a.value - a.error), high = round_to(type, a.value + a.error);
-        if (is_float(type) && std::isfinite(low) && std::isfinite(high))
-            out = {low + (high - low) / 2, (high - low) / 2, 0};
+        if (std::isfinite(low) && std::isfinite(high)) out = {low + (high - low) / 2, (high - low) / 2, 0};
         admit(out, low);
         admit(out, high);
     }
     // A derivation may take a factor out of a cast, which then rounds something else (split.cpp).
-    if (is_float(type) && std::isfinite(out.value) && out.value != 0) {
+    if (std::isfinite(out.value) && out.value != 0) {
         const FormatRange range = format_range(type);
         out.error += std::max(std::abs(out.value) * range.epsilon, range.smallest_subnormal) / 2;
     }

@@ -32,11 +32,16 @@ struct Rounding {
     DType type = DType::f32;  ///< that what runs computes in
     double unit = 0;          ///< largest relative error of one rounding in a sum, u
     double step = 0;  ///< of one operation: 2u, as what runs may apply it in two steps (a division as a product with a reciprocal)
-    double smallest = 0;  ///< normal number: absolute error of a result that underflows, as kernels flush it to 0
+    double smallest = 0;  ///< normal number: absolute error of a result or an input below it, as kernels flush such numbers to 0
     double largest = 0;   ///< finite; what passes it may have overflowed
     double whole = 0;     ///< whole numbers up to here are held exactly
 };
 Rounding rounding_of(DType working);
+
+/// What the result v of a sum of any kind, within an error, may lose as it is flushed: nothing where it is exactly 0 or surely normal.
+inline double flushed(double v, double error, const Rounding& rounding) {
+    return v != 0 && (v < 0 ? -v : v) - error < rounding.smallest ? rounding.smallest : 0;
+}
 
 /// An exponential whose logarithm is below this is 0 in what runs, or less than it is in the reals: far enough below the smallest number
 /// that no rounding brings it back, so that a mask of -1e30 gives a weight that even 1e30 does not weigh.
@@ -50,7 +55,7 @@ Bounded apply(UnaryOp op, const Bounded& a, const Rounding& rounding);
 Bounded apply(BinaryOp op, const Bounded& a, const Bounded& b, const Rounding& rounding, bool whole = false);
 /// Both sides where the condition may go either way.
 Bounded select(const Bounded& condition, const Bounded& a, const Bounded& b);
-/// The value as the type holds it: rounding is part of the definition here, so the interval is that of the rounded values; and once more the
+/// The value as the float type holds it: rounding is part of the definition here, so the interval is that of the rounded values; and once more the
 /// rounding, with which a cast commutes with a factor.
 Bounded cast(DType type, const Bounded& a);
 /// The value whether or not it was rounded to the type on its way: what runs may keep it or read it back from memory.

@@ -18,7 +18,7 @@ double total(const std::array<double, 8>& x) {
 
 BoundedReducer::BoundedReducer(ReduceOp op, std::int64_t depth, std::int64_t terms, bool whole,
                                const Rounding& rounding, double factor_unit)
-    : op_(op), whole_(whole), rounding_(rounding), each_{identity(op), 0, 0} {
+    : op_(op), whole_(whole), rounding_(rounding), terms_(static_cast<double>(terms)), each_{identity(op), 0, 0} {
     const double of_reference = static_cast<double>(terms / static_cast<std::int64_t>(num_lanes) + 8) *
                                 epsilon(DType::f64) / 2;
     const double roundings = static_cast<double>(depth) * rounding.unit + factor_unit + of_reference;
@@ -83,7 +83,9 @@ Bounded BoundedReducer::sum() const {
     if (!(error < infinity) || !(gamma_ < infinity)) return anything(value);
     Bounded out{value, 0, may_};
     if (std::isfinite(value)) {
-        out.error = whole_ && error == 0 && size <= rounding_.whole ? 0 : error + gamma_ * (size + error);
+        // Each partial sum may be flushed.
+        const double lost = size > 0 ? terms_ * rounding_.smallest : 0;
+        out.error = whole_ && error == 0 && size <= rounding_.whole ? 0 : error + gamma_ * (size + error) + lost;
         // Partial sums, in whatever order, reach no further than all terms of one sign.
         if ((size + value) / 2 + error > rounding_.largest) out.may |= may_be_infinite;
         if ((size - value) / 2 + error > rounding_.largest) out.may |= may_be_minus_infinite;

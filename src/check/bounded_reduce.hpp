@@ -10,7 +10,7 @@ namespace napkin {
 
 /// A running reduction. Its bound holds for every order of the terms:
 ///  - sum: Σe + γ_D·Σ(|x| + e) with γ_D = D·u / (1 - D·u) for the depth D, D·u more by the relative error
-///    with which a factor of every term was rounded, and what partial sums may overflow to;
+///    with which a factor of every term was rounded, what partial sums may overflow to, and what of them may be flushed;
 ///  - max, min: the hull of what could win, which no rounding widens;
 ///  - prod: factor by factor, and what partial products may over- or underflow to.
 /// A product that is not finite is not finite in what runs either, but which of the infinities and NaN it is stays open, as it is with an
@@ -39,6 +39,7 @@ private:
     ReduceOp op_;
     bool whole_;
     Rounding rounding_;
+    double terms_;
     double gamma_ = 0;
     Lanes value_{}, size_{}, error_{}, low_{}, high_{};
     std::uint8_t may_ = 0;

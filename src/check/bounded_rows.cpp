@@ -73,6 +73,17 @@ bool whole_by_form(const Expr& e, bool all) {
     return all;
 }
 
+/// Whether the operator gives integers and takes none but integers: comparisons of real numbers and truths are real here.
+bool is_whole_operator(const Expr& e, Kinds& kinds) {
+    const Kind kind = kinds(e);
+    if (!is_integer(kind)) return false;
+    if (const auto* u = as<Unary>(e)) return u->op != UnaryOp::logical_not;
+    const auto* b = as<Binary>(e);
+    if (!b) return true;
+    if (is_comparison(b->op)) return is_integer(kinds(b->a)) && is_integer(kinds(b->b));
+    return b->op != BinaryOp::logical_and && b->op != BinaryOp::logical_or;
+}
+
 /// The whole array, whose row-major cells `cells` has.
 Operand whole_array(const Read& element, Operand cells, const Diagram& diagram, const Extents& extents) {
     const Array& array = diagram.array(element.array);
@@ -89,7 +100,7 @@ Operand whole_array(const Read& element, Operand cells, const Diagram& diagram, 
 }  // namespace
 
 BoundedRows::BoundedRows(const Expr& root, AxisId row_axis, const Diagram& diagram, const Extents& extents,
-                         const BoundedValues& values, const Rounding& rounding)
+                         const BoundedValues& values, const Rounding& rounding, Kind wanted)
     : rounding_(rounding) {
     Kinds kinds = kinds_of(diagram);
     const auto values_of = [&](const Read& r) {
@@ -110,7 +121,7 @@ BoundedRows::BoundedRows(const Expr& root, AxisId row_axis, const Diagram& diagr
         node.leaf = static_cast<std::ptrdiff_t>(leaves_.size());
         node.uniform = !depends_on_axis(node.e, row_axis);
         const RowProgram<double>::Options as_real{row_axis, Kind::real, false};
-        Leaf leaf{RowProgram<double>(node.e, kinds, extents, values_of, as_real), {}, {}, is_integer(kinds(node.e))};
+        Leaf leaf{RowProgram<double>(node.e, kinds, extents, values_of, as_real), {}, {}, {}, is_integer(kinds(node.e))};
         if (const auto* r = as<Read>(node.e)) {
             // Errors and states lie as the values do, but are real whatever these are.
             Kinds real([&](ArrayId a) { return a == r->array ? DType::f64 : diagram.array(a).type; });
@@ -128,7 +139,10 @@ BoundedRows::BoundedRows(const Expr& root, AxisId row_axis, const Diagram& diagr
         } else if (const auto* c = as<Constant>(node.e)) {
             node.whole = c->value == std::floor(c->value) && std::abs(c->value) <= rounding_.whole;
             // What runs has the nearest number of its type. A function of a huge argument tells the two apart.
-            const double off = std::isfinite(c->value) ? std::abs(round_to(rounding_.type, c->value) - c->value) : 0;
+            const double size = std::abs(c->value);
+            const double off = !std::isfinite(size)         ? 0
+                               : size < rounding_.smallest ? size
+                                                            : std::abs(round_to(rounding_.type, c->value) - c->value);
             if (off > 0 && std::isfinite(off)) node.error.assign(1, off);
         } else {
             node.whole = true;
@@ -136,11 +150,20 @@ BoundedRows::BoundedRows(const Expr& root, AxisId row_axis, const Diagram& diagr
         if (leaf.is_integer && leaf.error.empty()) node.error.resize(max_row);
         leaves_.push_back(std::move(leaf));
     };
+    const auto want_integers = [&](Node& node) {
+        if (node.wants_integers) return;
+        node.wants_integers = true;
+        node.integers.resize(max_row);
+        if (node.leaf < 0) return;
+        const RowProgram<double>::Options as_integers{row_axis, Kind::i64, false};
+        leaves_[at(node.leaf)].integers.emplace_back(node.e, kinds, extents, values_of, as_integers);
+    };
     std::unordered_map<Expr, std::size_t, ExprHash, ExprEqual> known;
     const std::function<std::size_t(const Expr&)> add = [&](const Expr& e) -> std::size_t {
         if (const auto found = known.find(e); found != known.end()) return found->second;
         Node node;
         node.e = e;
+        node.kind = kinds(e);
         if (is_leaf(e)) {
             add_leaf(node);
         } else {
@@ -159,22 +182,43 @@ BoundedRows::BoundedRows(const Expr& root, AxisId row_axis, const Diagram& diagr
             node.whole = whole_by_form(e, whole);
             node.value.resize(max_row);
             node.error.resize(max_row);
+            node.is_whole_arithmetic = is_whole_operator(e, kinds);
+            if (node.is_whole_arithmetic) {
+                node.integers.resize(max_row);
+                for (const std::size_t operand : node.operands)
+                    if (is_integer(nodes_[operand].kind)) want_integers(nodes_[operand]);
+            }
         }
         nodes_.push_back(std::move(node));
         return known[e] = nodes_.size() - 1;
     };
     internal_check(add(root) + 1 == nodes_.size(), "the result of bounded rows is not their last node");
+    if (wanted != Kind::real) want_integers(nodes_.back());
 }
 
-BoundedRow BoundedRows::run(const std::vector<std::int64_t>& point, std::int64_t n) {
+void BoundedRows::compute(const std::vector<std::int64_t>& point, std::int64_t n) {
     for (Node& node : nodes_) {
         const std::int64_t count = node.uniform ? 1 : n;
         if (node.leaf >= 0) {
             read_leaf(node, point, count);
+        } else if (node.is_whole_arithmetic) {
+            compute_integers(node, count);
         } else if (!compute_together(node, count)) {
             compute_each(node, count);
         }
+        if (node.wants_integers && !node.is_whole_arithmetic) read_integers(node, point, count);
     }
+}
+
+const BoundedWhole* BoundedRows::run_whole(const std::vector<std::int64_t>& point, std::int64_t n) {
+    compute(point, n);
+    std::vector<BoundedWhole>& result = nodes_.back().integers;
+    if (nodes_.back().uniform) std::fill_n(result.begin(), n, BoundedWhole(result.front()));
+    return result.data();
+}
+
+BoundedRow BoundedRows::run(const std::vector<std::int64_t>& point, std::int64_t n) {
+    compute(point, n);
     Node& result = nodes_.back();
     if (!result.uniform || n == 1) return result.row;
     const Bounded x = result.row.at(0);
@@ -223,6 +267,7 @@ bool BoundedRows::compute_together(Node& node, std::int64_t n) {
     const bool picks = (u0 && (u0->op == UnaryOp::neg || u0->op == UnaryOp::abs)) ||
                        (b0 && (b0->op == BinaryOp::max || b0->op == BinaryOp::min)) || as<Select>(node.e);
     node.row = {value, picks && exact ? nullptr : error, nullptr};
+    const Rounding rounding = rounding_;
     const double step = rounding_.step, smallest = rounding_.smallest, largest = rounding_.largest;
 
     if (const auto* u = as<Unary>(node.e)) {
@@ -281,14 +326,14 @@ bool BoundedRows::compute_together(Node& node, std::int64_t n) {
                     case BinaryOp::add:
                         if (whole) return exactly([](double p, double q) { return p + q; });
                         return fill(value, error, n, largest, [=](std::int64_t j) {
-                            const double v = x.v(j) + y.v(j);
-                            return Pair{v, x.e(j) + y.e(j) + step * std::abs(v)};
+                            const double v = x.v(j) + y.v(j), e = x.e(j) + y.e(j) + step * std::abs(v);
+                            return Pair{v, e + flushed(v, e, rounding)};
                         });
                     case BinaryOp::sub:
                         if (whole) return exactly([](double p, double q) { return p - q; });
                         return fill(value, error, n, largest, [=](std::int64_t j) {
-                            const double v = x.v(j) - y.v(j);
-                            return Pair{v, x.e(j) + y.e(j) + step * std::abs(v)};
+                            const double v = x.v(j) - y.v(j), e = x.e(j) + y.e(j) + step * std::abs(v);
+                            return Pair{v, e + flushed(v, e, rounding)};
                         });
                     case BinaryOp::mul:
                         if (whole) return exactly([](double p, double q) { return p * q; });
@@ -347,6 +392,48 @@ bool BoundedRows::compute_together(Node& node, std::int64_t n) {
         });
     }
     return false;
+}
+
+/// The row of a leaf or of a truth as integers.
+void BoundedRows::read_integers(Node& node, const std::vector<std::int64_t>& point, std::int64_t n) {
+    const std::int64_t* value = node.leaf >= 0 ? leaves_[at(node.leaf)].integers[0].run_whole(point, n) : nullptr;
+    const bool exact = node.leaf >= 0 && leaves_[at(node.leaf)].error.empty();
+    for (std::int64_t j = 0; j < n; ++j) {
+        BoundedWhole& out = node.integers[at(j)];
+        out = exact ? BoundedWhole::exactly(value[j]) : truncated(node.kind, node.row.at(j));
+        if (value && !exact) out = {value[j], std::min(out.low, value[j]), std::max(out.high, value[j])};
+    }
+}
+
+void BoundedRows::compute_integers(Node& node, std::int64_t n) {
+    node.may.resize(max_row);
+    bool any_error = false, any_special = false;
+    for (std::int64_t j = 0; j < n; ++j) {
+        const BoundedWhole x = node.integers[at(j)] = apply_whole_at(node, j);
+        const Bounded real = as_real(node.kind, x, rounding_);
+        node.value[at(j)] = real.value;
+        node.error[at(j)] = real.error;
+        node.may[at(j)] = real.may;
+        any_error |= real.error != 0;
+        any_special |= real.may != 0;
+    }
+    node.row = {node.value.data(), any_error ? node.error.data() : nullptr, any_special ? node.may.data() : nullptr};
+}
+
+BoundedWhole BoundedRows::apply_whole_at(const Node& node, std::int64_t j) const {
+    const auto place = [&](std::size_t i) { return nodes_[node.operands[i]].uniform ? 0 : j; };
+    const auto real = [&](std::size_t i) { return nodes_[node.operands[i]].row.at(place(i)); };
+    const auto whole = [&](std::size_t i, Kind kind) {
+        return wrapped(kind, nodes_[node.operands[i]].integers[at(place(i))]);
+    };
+    if (const auto* u = as<Unary>(node.e)) return apply_whole(u->op, node.kind, whole(0, node.kind));
+    if (const auto* b = as<Binary>(node.e)) {
+        // Integers of any width are compared as they are.
+        const Kind kind = is_comparison(b->op) ? Kind::i64 : node.kind;
+        return apply_whole(b->op, kind, whole(0, kind), whole(1, kind));
+    }
+    if (as<Select>(node.e)) return select_whole(whole_truth(real(0)), whole(1, node.kind), whole(2, node.kind));
+    return is_integer(nodes_[node.operands[0]].kind) ? whole(0, node.kind) : truncated(node.kind, real(0));
 }
 
 void BoundedRows::compute_each(Node& node, std::int64_t n) {

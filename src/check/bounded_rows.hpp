@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "check/bounded.hpp"
+#include "check/bounded_whole.hpp"
 #include "diagram/diagram.hpp"
 #include "diagram/evaluate.hpp"
 #include "diagram/row_program.hpp"
@@ -13,7 +14,7 @@
 namespace napkin {
 
 /// Every array's values, their errors and their states (Bounded::may, as numbers, so that they are read as values are), by ArrayId. Errors
-/// and states are empty where they are 0 throughout: integers are in integer arithmetic.
+/// and states are empty where they are 0 throughout: integers are in integer arithmetic. An integer that may be any of its type is unbounded.
 struct BoundedValues {
     Values value;
     std::vector<std::vector<double>> error, may;
@@ -45,11 +46,14 @@ public:
     static constexpr std::int64_t max_row = RowProgram<double>::max_row;
 
     /// As RowProgram: row_axis may be -1. `values` must hold what the expression reads, for as long as this lives.
+    /// `wanted`: in which kind the values are given.
     BoundedRows(const Expr& e, AxisId row_axis, const Diagram& diagram, const Extents& extents,
-                const BoundedValues& values, const Rounding& rounding);
+                const BoundedValues& values, const Rounding& rounding, Kind wanted = Kind::real);
 
-    /// The values at `point` and the n - 1 points after it along the row's axis. Valid until the next run.
+    /// The values at `point` and the n - 1 points after it along the row's axis. Valid until the next run. run() is of rows that give real
+    /// numbers, run_whole() of those that give integers.
     BoundedRow run(const std::vector<std::int64_t>& point, std::int64_t n);
+    const BoundedWhole* run_whole(const std::vector<std::int64_t>& point, std::int64_t n);
 
     /// Whether every result is a whole number by its form, exact while its operands are small enough.
     [[nodiscard]] bool whole() const { return nodes_.back().whole; }
@@ -59,6 +63,7 @@ private:
     struct Leaf {
         RowProgram<double> value;
         std::vector<RowProgram<double>> error, may;  ///< none or one
+        std::vector<RowProgram<double>> integers;    ///< one where the values are wanted as integers
         bool is_integer = false;
     };
     struct Node {
@@ -66,12 +71,20 @@ private:
         std::vector<std::size_t> operands;
         bool uniform = true;  ///< one value for the whole row
         bool whole = false;
+        Kind kind = Kind::real;
+        bool is_whole_arithmetic = false;  ///< an operator that gives integers and has integers or a cast number
+        bool wants_integers = false;       ///< its row is needed as integers, too
         std::ptrdiff_t leaf = -1;
         std::vector<double> value, error, may;  ///< of the row, where it is computed here
+        std::vector<BoundedWhole> integers;     ///< likewise, where they are wanted
         BoundedRow row;
     };
 
+    void compute(const std::vector<std::int64_t>& point, std::int64_t n);
     void read_leaf(Node& node, const std::vector<std::int64_t>& point, std::int64_t n);
+    void read_integers(Node& node, const std::vector<std::int64_t>& point, std::int64_t n);
+    void compute_integers(Node& node, std::int64_t n);
+    [[nodiscard]] BoundedWhole apply_whole_at(const Node& node, std::int64_t j) const;
     /// False where a number is not finite, may have overflowed, or is compared within its error: then each number is done by itself.
     bool compute_together(Node& node, std::int64_t n);
     void compute_each(Node& node, std::int64_t n);

@@ -14,18 +14,35 @@ namespace napkin {
 namespace {
 constexpr double points_per_thread = 1 << 20;  ///< less work than this is done before a thread is started
 
-/// What an equation gives, before integers are what their type holds.
+/// What an equation gives: integers where its target's type is one, else real numbers.
 struct Target {
-    std::vector<double> value, error, may;
+    std::vector<double> value;
+    std::vector<std::int64_t> integers;
+    std::vector<double> error, may;
+};
+
+/// Reduces integers, whose order does not matter.
+struct BoundedWholeReducer {
+    ReduceOp op;
+    Kind kind;
+    BoundedWhole total;
+
+    BoundedWholeReducer(ReduceOp reduce, Kind accumulated)
+        : op(reduce), kind(accumulated), total(BoundedWhole::exactly(whole_identity(reduce, accumulated))) {}
+    void add(const BoundedWhole* values, std::int64_t n) {
+        for (std::int64_t j = 0; j < n; ++j) total = apply_whole(pairwise(op), kind, total, values[j]);
+    }
 };
 
 /// One equation, in parts of the loop over its target: whole rows of a map, single points of a reduction.
 class BoundedEquation {
 public:
-    BoundedEquation(const Diagram& diagram, const Extents& extents, const Equation& equation, std::int64_t depth,
+    /// `kind`: in which the body's values are accumulated.
+    BoundedEquation(const Diagram& diagram, const Extents& extents, const Equation& equation, Kind kind, std::int64_t depth,
                     double factor_unit, std::optional<DType> kept, const Rounding& rounding, Target& target)
         : walk_(diagram, extents, equation),
           equation_(equation),
+          kind_(kind),
           type_(diagram.array(equation.target).type),
           kept_(kept),
           depth_(depth),
@@ -47,6 +64,7 @@ public:
 
 private:
     void part(BoundedRows program, std::int64_t begin, std::int64_t end) const {
+        if (kind_ != Kind::real) return whole_part(program, begin, end);
         if (equation_.reduce) {
             std::optional<BoundedReducer> reducer;
             walk_.part(
@@ -62,6 +80,23 @@ private:
         }
     }
 
+    void whole_part(BoundedRows& program, std::int64_t begin, std::int64_t end) const {
+        std::optional<BoundedWholeReducer> reducer;
+        walk_.part(
+            begin, end, BoundedRows::max_row,
+            [&] {
+                if (equation_.reduce) reducer.emplace(*equation_.reduce, kind_);
+            },
+            [&](const auto& point, std::int64_t place, std::int64_t n) {
+                const BoundedWhole* const row = program.run_whole(point, n);
+                if (reducer) return reducer->add(row, n);
+                for (std::int64_t k = 0; k < n; ++k) write(place + k, row[k]);
+            },
+            [&](std::int64_t place) {
+                if (reducer) write(place, reducer->total);
+            });
+    }
+
     void write(std::int64_t place, const BoundedRow& row, std::int64_t n) const {
         if (as_computed()) {
             std::copy_n(row.value, n, target_.value.data() + place);
@@ -73,14 +108,26 @@ private:
     }
 
     void write(std::int64_t place, Bounded x) const {
-        if (!is_float(type_))
-            x = cast(type_, x);
-        else if (!as_computed())
-            x = stored(*kept_, x);
+        if (!is_float(type_)) return keep(place, truncated(kind_of(type_), x));
+        if (!as_computed()) x = stored(*kept_, x);
         const auto k = static_cast<std::size_t>(place);
         target_.value[k] = x.value;
         target_.error[k] = x.error;
         target_.may[k] = x.may;
+    }
+
+    void write(std::int64_t place, const BoundedWhole& x) const {
+        if (is_float(type_)) return write(place, as_real(kind_, x, rounding_));
+        keep(place, wrapped(kind_of(type_), x));
+    }
+
+    /// An integer of the target's type.
+    void keep(std::int64_t place, const BoundedWhole& x) const {
+        const auto k = static_cast<std::size_t>(place);
+        const Bounded distance = distance_of(kind_of(type_), x);
+        target_.integers[k] = x.value;
+        target_.error[k] = distance.error;
+        target_.may[k] = distance.may;
     }
 
     /// No rounding of its own waits in memory. A copy, a maximum or a choice of wider values has none of its own before that.
@@ -90,6 +137,7 @@ private:
 
     EquationWalk walk_;
     const Equation& equation_;
+    Kind kind_;
     DType type_;
     std::optional<DType> kept_;
     std::int64_t depth_;
@@ -99,6 +147,11 @@ private:
     bool narrows_ = false;    ///< it reads wider values than the type in which its own are kept
     Target& target_;
 };
+
+/// What each number loses where numbers below the smallest are flushed: some processors do so with operands, too.
+std::vector<double> lost_below(const std::vector<double>& values, double smallest) {
+    return mapped<double>(values, [&](double x) { return std::abs(x) < smallest ? std::abs(x) : 0; });
+}
 
 /// Drops errors and states that are 0 throughout, and notes whether the values are exact whole numbers.
 void tidy(BoundedValues& values, ArrayId array, const Rounding& rounding) {
@@ -113,10 +166,15 @@ void tidy(BoundedValues& values, ArrayId array, const Rounding& rounding) {
     }
 }
 
+Kind kind_accumulated(const Diagram& diagram, const Equation& equation) {
+    Kinds kinds = kinds_of(diagram);
+    return accumulated_kind(kinds(equation.body), diagram.array(equation.target).type);
+}
+
 /// Whether the equation is integer arithmetic on exact numbers.
 bool is_exact(const Diagram& diagram, const Equation& equation, const BoundedValues& values) {
     Kinds kinds = kinds_of(diagram);
-    if (!is_integer(accumulated_kind(kinds(equation.body), diagram.array(equation.target).type))) return false;
+    if (!is_integer(kind_accumulated(diagram, equation))) return false;
     bool exact = true;
     visit(equation.body, [&](const Expr& e) {
         if (const auto* r = as<Read>(e)) exact = exact && values.is_exact(r->array);
@@ -136,6 +194,7 @@ BoundedValues evaluate_bounded(const Diagram& diagram, const Extents& extents, c
                          std::vector<std::vector<double>>(count), std::vector<bool>(count)};
     for (const ArrayId id : diagram.inputs) {
         result.value[id] = values[id];
+        if (!values[id].is_whole()) result.error[at(id)] = lost_below(values[id].reals(), rounding.smallest);
         tidy(result, id, rounding);
     }
     Reach reach(diagram, extents, rounding);
@@ -147,13 +206,21 @@ BoundedValues evaluate_bounded(const Diagram& diagram, const Extents& extents, c
             alone.equations = {equation};
             evaluate(alone, extents, result.value);
         } else {
-            const std::vector<double> none(static_cast<std::size_t>(count_values(diagram, id, extents)), 0);
-            Target target{none, none, none};
+            const auto count_of_target = static_cast<std::size_t>(count_values(diagram, id, extents));
+            const bool is_whole = !is_float(diagram.array(id).type);
+            Target target;
+            target.error.resize(count_of_target);
+            target.may.resize(count_of_target);
+            if (is_whole)
+                target.integers.resize(count_of_target);
+            else
+                target.value.resize(count_of_target);
             const std::optional<DType> kept = at(id) < execution.kept.size() ? execution.kept[id] : std::nullopt;
-            BoundedEquation run(diagram, extents, equation, execution.depth[i], execution.factor_unit[i], kept,
+            const Kind kind = kind_accumulated(diagram, equation);
+            BoundedEquation run(diagram, extents, equation, kind, execution.depth[i], execution.factor_unit[i], kept,
                                 rounding, target);
-            run.run(BoundedRows(equation.body, run.row_axis(), diagram, extents, result, rounding));
-            result.value[id] = Column(std::move(target.value)).in(diagram.array(id).type);
+            run.run(BoundedRows(equation.body, run.row_axis(), diagram, extents, result, rounding, kind));
+            result.value[id] = is_whole ? Column(std::move(target.integers)) : Column(std::move(target.value));
             result.error[at(id)] = std::move(target.error);
             result.may[at(id)] = std::move(target.may);
             reach.widen(equation, result);

@@ -25,17 +25,20 @@ double rounding_at(DType type, double x) {
     return std::max(std::abs(x) * range.epsilon, range.smallest_subnormal) / 2;
 }
 
-/// Whether a number in the output's type is one that the bound holds.
-bool holds(const Bounded& reference, DType type, double x) {
-    if (is_unbounded(reference)) return true;
-    if (std::isnan(x) && (reference.may & may_be_nan)) return true;
-    if (std::isinf(x) && (reference.may & (x > 0 ? may_be_infinite : may_be_minus_infinite))) return true;
+/// Whether a number in the output's type lies within the bound's interval.
+bool is_within(const Bounded& reference, DType type, double x) {
     const double low = round_to(type, reference.value - reference.error),
                  high = round_to(type, reference.value + reference.error);
     // e4m3 has NaN in place of infinities.
     if (std::isnan(x)) return std::isnan(low) || std::isnan(high);
     if (std::isnan(reference.value)) return false;
     return (std::isnan(low) || low <= x) && (std::isnan(high) || x <= high) && !(std::isnan(low) && std::isnan(high));
+}
+
+/// Whether it is one of the special values that may stand in place of the interval.
+bool may_stand(const Bounded& reference, double x) {
+    if (std::isnan(x)) return (reference.may & may_be_nan) != 0;
+    return std::isinf(x) && (reference.may & (x > 0 ? may_be_infinite : may_be_minus_infinite)) != 0;
 }
 
 /// How far a value is out: at most 1 where it is good, though the type's own rounding may show otherwise.
@@ -83,17 +86,21 @@ ArrayVerdict judge(const Diagram& diagram, ArrayId array, const Extents& extents
     const Array& about = diagram.array(array);
     const std::vector<std::int64_t> sizes = array_sizes(diagram, array, extents);
     const Column& wanted_values = reference.value[array];
-    const bool exact_integers = values.is_whole() && wanted_values.is_whole() && reference.is_exact(array);
+    const bool are_integers = values.is_whole() && wanted_values.is_whole();
     ArrayVerdict verdict{.array = about.name, .type = about.type, .values = static_cast<std::int64_t>(values.size())};
     double farthest = -1;
     for (std::size_t i = 0; i < values.size(); ++i) {
         const Bounded wanted = reference.at(array, i);
-        if (is_unbounded(wanted)) {
+        // Integers are compared as such: doubles do not hold them all.
+        const bool within = are_integers && wanted.error == 0 ? values.wholes()[i] == wanted_values.wholes()[i]
+                                                              : is_within(wanted, about.type, values[i]);
+        const bool stands = !within && may_stand(wanted, values[i]), is_lost = stands && std::isfinite(wanted.value);
+        verdict.lost += is_lost ? 1 : 0;
+        if (is_unbounded(wanted) || is_lost) {
             ++verdict.unbounded;
             continue;
         }
-        const bool good = exact_integers ? values.wholes()[i] == wanted_values.wholes()[i]
-                                         : holds(wanted, about.type, values[i]);
+        const bool good = within || stands;
         verdict.beyond += good ? 0 : 1;
         const double bound = wanted.error + rounding_at(about.type, wanted.value);
         const double share = share_of(std::abs(values[i] - wanted.value), bound, good);

@@ -55,7 +55,12 @@ std::optional<Shifted> Separator::compute_separate(const Expr& e) {
             return Shifted{first ? select(s->condition, a, s->b) : select(s->condition, s->a, a), inner->b};
         }
     }
-    if (const auto* c = as<Cast>(e); c && is_float(c->type)) return separate(c->a);
+    if (const auto* c = as<Cast>(e); c && is_float(c->type)) {
+        // What is computed has no more digits than f32 but in f64.
+        if (epsilon(c->type) > epsilon(DType::f32))
+            return fail("a cast of a sum of stream and running result does not distribute", e);
+        return separate(c->a);
+    }
     return fail("it is not a sum of a part of the stream and a part of the running results", e);
 }
 

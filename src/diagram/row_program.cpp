@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "algebra/expr_walk.hpp"
+#include "algebra/power.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -62,7 +63,7 @@ void run_binary(BinaryOp op, T* out, const T* a, std::size_t sa, const T* b, std
         case BinaryOp::div: return map([](T x, T y) { return x / y; });
         case BinaryOp::floor_div: return map([](T x, T y) { return std::floor(x / y); });
         case BinaryOp::mod: return map([](T x, T y) { return static_cast<T>(apply(BinaryOp::mod, x, y)); });
-        case BinaryOp::pow: return map([](T x, T y) { return std::pow(x, y); });
+        case BinaryOp::pow: return map([](T x, T y) { return real_power(x, y); });
         case BinaryOp::min: return map([](T x, T y) { return std::isnan(x) || x < y ? x : y; });
         case BinaryOp::max: return map([](T x, T y) { return std::isnan(x) || x > y ? x : y; });
         default: break;

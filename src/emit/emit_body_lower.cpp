@@ -353,8 +353,11 @@ ValueId BodyWriter::lower(const Expr& e) {
     if (const auto it = lowered_.find(e.get()); it != lowered_.end()) return it->second;
     const Kind kind = step_.is_whole ? whole_values_.kind(e) : Kind::real;
     const bool is_number = as<Read>(e) || (as<Constant>(e) && kind == Kind::whole);
-    // Small integers are computed as real numbers, but a choice between them: converting its outcome is more than choosing.
-    if (is_integer(kind) && !is_number && (as<Select>(e) || !whole_values_.is_small(e)))
+    // Small integers are computed as real numbers, but a choice between them: converting its outcome is more than choosing. A quotient by zero
+    // is 0 of integers alone.
+    const auto* b = as<Binary>(e);
+    const bool divides = b && (b->op == BinaryOp::floor_div || b->op == BinaryOp::mod);
+    if (is_integer(kind) && !is_number && (as<Select>(e) || divides || !whole_values_.is_small(e)))
         return lowered_[e.get()] = lower_whole(e, kind);
     if (!step_.is_whole)
         if (const ValueId of_column = sum_with_column(e); of_column >= 0) return lowered_[e.get()] = of_column;

@@ -23,7 +23,7 @@ Interval hull(const Interval& a, const Interval& b) { return {std::min(a.low, b.
 WholeValues::WholeValues(const ScheduledKernel& kernel)
     : kernel_(kernel),
       kinds_([&kernel](ArrayId read) { return kernel.variable(as_variable(read)).memory_type; }),
-      largest_(std::int64_t{1} << (kernel.is_double ? 53 : 24)),
+      largest_((std::int64_t{1} << (kernel.is_double ? 53 : 24)) - 1),
       variable_bounds_(kernel.layouts.size()),
       known_(kernel.layouts.size()),
       whole_(kernel.layouts.size()) {

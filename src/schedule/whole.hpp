@@ -1,6 +1,6 @@
 #pragma once
-// Which integers of a kernel are computed as integers. A real number holds a whole one exactly up to 2^24 (2^53 in double): what is
-// known to stay within that, as coordinates of ordinary sizes are, is computed in the lanes of the real vectors. The rest is `whole`:
+// Which integers of a kernel are computed as integers. A real number holds a whole one exactly up to 2^24 (2^53 in double), which the next one
+// rounds to: what is known to stay below that, as coordinates of ordinary sizes are, is computed in the lanes of the real vectors. The rest is `whole`:
 // its buffers hold 64-bit integers, and the statements that compute with it are scalar code, which wraps as algebra/number.hpp says.
 #include <map>
 #include <optional>
@@ -33,7 +33,7 @@ private:
 
     const ScheduledKernel& kernel_;
     Kinds kinds_;
-    std::int64_t largest_;                 ///< up to which real numbers hold every whole one
+    std::int64_t largest_;                 ///< no larger integer rounds to it or to a smaller one
     std::vector<Bounds> variable_bounds_;  ///< of the integer variables that are not whole
     std::vector<bool> known_;              ///< a variable's bounds were found
     std::vector<bool> whole_;

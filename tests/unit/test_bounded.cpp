@@ -157,8 +157,6 @@ TEST(Bounded, a_cast_is_off_by_one_rounding_and_by_two_where_the_value_may_round
     const Bounded tie = cast(DType::f16, {1 + 0x1p-11, 1e-6, 0});
     EXPECT_TRUE(holds(tie, 1));
     EXPECT_TRUE(holds(tie, 1 + 0x1p-10));
-    EXPECT_EQ(cast(DType::i32, {2.5, 0.25, 0}), (Bounded{2, 0, 0}));
-    EXPECT_TRUE(holds(cast(DType::i32, {3, 0.25, 0}), 2));
     EXPECT_EQ(cast(DType::f16, {1e6, 0, 0}).value, infinity);
     EXPECT_TRUE(std::isnan(cast(DType::e4m3, {1e6, 0, 0}).value));
 }

@@ -64,7 +64,8 @@ TEST(Verdict, whole_numbers_are_exact) {
 
 TEST(Verdict, an_infinity_to_a_power_and_a_division_by_zero_are_what_they_are) {
     const Evaluated e("f(X[a]) -> Y[a], Z[a]\n    Y[a] = X[a]^0.5\n    Z[a] = 1 / X[a]\nsizes a = 2\n", {{-infinity, 0}});
-    EXPECT_EQ(e.judge({infinity, 0}).judgement, Judgement::good);
+    EXPECT_EQ(e.judge({nan, 0}).judgement, Judgement::good);
+    EXPECT_EQ(e.judge({infinity, 0}).judgement, Judgement::bad);
     EXPECT_EQ(e.judge({0, infinity}, 1).judgement, Judgement::good);
     EXPECT_EQ(e.judge({0, 1}, 1).judgement, Judgement::bad);
 }
@@ -76,6 +77,40 @@ TEST(Verdict, values_without_a_bound_are_not_called_good) {
     const ArrayVerdict v = e.judge({7});
     EXPECT_EQ(v.judgement, Judgement::unbounded);
     EXPECT_EQ(v.unbounded, 1);
+}
+
+TEST(Verdict, a_nan_of_rounding_is_not_called_good) {
+    // Contracted into a multiply-add, the difference of equal products is what one of them was rounded by, and its root may be NaN.
+    const Evaluated e(
+        "f(A[c], B[c], C[c], D[c]) -> Z[c]\n    Z[c] = sqrt(A[c] * B[c] - C[c] * D[c]) * 0 + 1\nsizes c = 2\n",
+        {{0.1F, 0.3F}, {0.7F, 0.9F}, {0.1F, 0.3F}, {0.7F, 0.9F}});
+    EXPECT_EQ(e.judge({1, 1}).judgement, Judgement::good);
+    const ArrayVerdict v = e.judge({nan, 1});
+    EXPECT_EQ(v.judgement, Judgement::unbounded);
+    EXPECT_EQ(v.unbounded, 1);
+    EXPECT_EQ(v.lost, 1);
+}
+
+TEST(Verdict, what_is_below_the_normal_range_may_be_flushed) {
+    const Evaluated e("f(A[c], B[c]) -> Y[c], Z[c], S\n    Y[c] = A[c] + 0\n    Z[c] = A[c] - B[c]\n    S = sum(c) A[c]\nsizes c = 3\n",
+                      {{1e-40F, 3e-38F, 1e-40F}, {0, 2.5e-38F, 0}});
+    EXPECT_EQ(e.judge({0, 3e-38F, 1e-40F}).judgement, Judgement::good);
+    EXPECT_EQ(e.judge({0, 0, 1e-40F}).judgement, Judgement::bad);
+    EXPECT_EQ(e.judge({0, 0, 0}, 1).judgement, Judgement::good);
+    EXPECT_EQ(e.judge({1e-36F, 0, 0}, 1).judgement, Judgement::bad);
+    EXPECT_EQ(e.judge({3e-38F}, 2).judgement, Judgement::good);
+}
+
+TEST(Verdict, integers_made_of_real_numbers_saturate_once_and_wrap) {
+    const Evaluated e("f(A[c]) -> R[c]: i32, S[c]: i64\n    R[c] = i32(A[c]) + 1\n    S[c] = i32(A[c] * 2) + 1\nsizes c = 3\n",
+                      {{1e30, nan, -3.5}});
+    const auto judged = [&](std::vector<std::int64_t> made, std::size_t output) {
+        return judge(e.diagram, e.diagram.outputs[output], e.extents, e.bounds, Column(std::move(made))).judgement;
+    };
+    EXPECT_EQ(judged({-2147483648LL, 1, -2}, 0), Judgement::good);
+    EXPECT_EQ(judged({2147483647, 1, -2}, 0), Judgement::bad);
+    EXPECT_EQ(judged({-2147483648LL, 1, -6}, 1), Judgement::good);
+    EXPECT_EQ(judged({2147483648LL, 1, -6}, 1), Judgement::bad);
 }
 
 TEST(Verdict, a_weight_far_below_the_smallest_number_weighs_nothing) {

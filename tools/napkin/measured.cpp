@@ -150,6 +150,7 @@ Json verdict_json(const Verdict& verdict) {
              {"values", v.values},
              {"beyond", v.beyond},
              {"unbounded", v.unbounded},
+             {"lost", v.lost},
              {"farthest",
               {{"share", v.share}, {"place", v.place}, {"value", v.value}, {"reference", v.reference}, {"bound", v.bound}}},
              {"error", v.error},

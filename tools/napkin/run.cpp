@@ -205,14 +205,19 @@ std::string measured_text(const Measured& m, bool color) {
     return table(rows, {1, 2}) + dim(how, color) + "\n";
 }
 
+/// Which of the values without a bound are no numbers, though the definition's are.
+std::string lost_text(const ArrayVerdict& v) {
+    return v.lost == 0 ? "" : fmt::format(" ({} are NaN or infinite by rounding)", count_text(static_cast<double>(v.lost)));
+}
+
 std::string checked_text(const Verdict& verdict, bool color) {
     std::vector<std::vector<std::string>> rows;
     for (const ArrayVerdict& v : verdict.arrays) {
         const std::string judgement(name(v.judgement));
         const std::string what = v.judgement == Judgement::bad
                                      ? fmt::format("{} outside of their bounds", count_text(static_cast<double>(v.beyond)))
-                                 : v.unbounded > 0 ? fmt::format("error {}; {} have no bound", error_text(v.error),
-                                                                 count_text(static_cast<double>(v.unbounded)))
+                                 : v.unbounded > 0 ? fmt::format("error {}; {} have no bound{}", error_text(v.error),
+                                                                 count_text(static_cast<double>(v.unbounded)), lost_text(v))
                                                    : fmt::format("error {}, at most {:.2g}% of the bound",
                                                                  error_text(v.error), 100 * v.share);
         rows.push_back({v.array, std::string(name(v.type)), what,
