@@ -12,8 +12,8 @@ namespace napkin {
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-/// Stands for a finite number that the reference itself cannot hold.
-constexpr double beyond = 1e300;
+/// Stands for a finite number that the reference itself cannot hold: of its size nothing is known but that it is larger than `least_beyond`.
+constexpr double beyond = 1e300, least_beyond = 1e290;
 
 /// Roundings of the functions in units of Rounding::step, from the errors that the prelude of the emitted code states (in units in the
 /// last place, one of which is at most one step).
@@ -63,6 +63,11 @@ void for_each_corner(const Bounded& x, F f) {
     if (std::abs(x.value) < x.error) f(0.0);
 }
 
+bool is_beyond(const Bounded& x) { return std::abs(x.value) + x.error >= least_beyond; }
+
+/// What an operation makes of a number that may be as large as it likes: known only where it is as large again.
+Bounded of_beyond(const Bounded& out) { return is_beyond(out) ? out : anything(out.value); }
+
 bool touches_zero(const Bounded& x) { return !(std::abs(x.value) > x.error); }
 
 Bounded exponential(const Bounded& a, const Rounding& r) {
@@ -71,6 +76,7 @@ Bounded exponential(const Bounded& a, const Rounding& r) {
 }
 
 Bounded logarithm(const Bounded& a, const Rounding& r) {
+    if (is_beyond(a)) return anything(std::log(a.value));
     if (a.value + a.error < 0) return certain(nan);
     if (a.value == 0 && a.error == 0) return certain(-infinity);
     if (a.value <= a.error) return anything(std::log(a.value));
@@ -79,6 +85,7 @@ Bounded logarithm(const Bounded& a, const Rounding& r) {
 }
 
 Bounded square_root(const Bounded& a, const Rounding& r) {
+    if (is_beyond(a)) return anything(std::sqrt(a.value));
     if (a.value + a.error < 0) return certain(nan);
     if (a.value < 0) return anything(nan);
     const double v = std::sqrt(a.value);
@@ -181,9 +188,14 @@ Bounded finite_binary(BinaryOp op, const Bounded& a, const Bounded& b, const Rou
         case BinaryOp::mul: {
             const double v = a.value * b.value;
             const double error = std::abs(a.value) * b.error + std::abs(b.value) * a.error + a.error * b.error;
-            return settle(v, error + step(v) + (v != 0 && !whole ? r.smallest : 0), r);
+            const Bounded out = settle(v, error + step(v) + (v != 0 && !whole ? r.smallest : 0), r);
+            const bool vanishes = (a.value == 0 && a.error == 0) || (b.value == 0 && b.error == 0);
+            return !vanishes && (is_beyond(a) || is_beyond(b)) ? of_beyond(out) : out;
         }
-        case BinaryOp::div: return quotient(a, b, r);
+        case BinaryOp::div: {
+            const Bounded out = quotient(a, b, r);
+            return is_beyond(a) ? of_beyond(out) : out;
+        }
         case BinaryOp::floor_div: return apply(UnaryOp::floor, quotient(a, b, r), r);
         case BinaryOp::mod: {
             const Bounded whole_part = apply(UnaryOp::floor, quotient(a, b, r), r);
@@ -194,6 +206,9 @@ Bounded finite_binary(BinaryOp op, const Bounded& a, const Bounded& b, const Rou
         }
         case BinaryOp::pow: {
             const Bounded out = power(a, b, r);
+            // A root of such a number is known no better; a negative power of it is next to 0, where the error says so.
+            if (is_beyond(a) && b.value > 0) return of_beyond(out);
+            if (is_beyond(a) && b.value < 0 && out.error < std::abs(out.value)) return anything(out.value);
             return whole && std::abs(out.value) <= r.whole ? certain(out.value) : out;
         }
         case BinaryOp::max: return larger(a, b);

@@ -1,12 +1,41 @@
 #include "derive/share.hpp"
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <unordered_map>
+#include <unordered_set>
+
+#include "algebra/expr_walk.hpp"
+#include "diagram/guards.hpp"
 
 namespace napkin {
 namespace {
-using Table = std::unordered_map<Expr, ArrayId, ExprHash, ExprEqual>;
+/// An expression where it stands, with what keeps its reads inside of their arrays there; null: nothing has to.
+struct Place {
+    Expr e, guard;
+    friend bool operator==(const Place&, const Place&) = default;
+    /// What may be computed anywhere.
+    [[nodiscard]] Expr value() const { return guard ? select(guard, e, constant(0)) : e; }
+};
+struct PlaceHash {
+    std::size_t operator()(const Place& p) const { return p.e->hash * 31 + (p.guard ? p.guard->hash : 0); }
+};
+using Table = std::unordered_map<Place, ArrayId, PlaceHash>;
+using SeenPlaces = std::unordered_set<Place, PlaceHash>;
+
+Place place_under(const Diagram& diagram, const Expr& e, const Expr& condition) {
+    return {e, guard_of_reads(diagram, e, condition, [](const Index& i, AxisId axis) { return !i.is_axis(axis); })};
+}
+
+/// Calls f with every child where it stands, in order.
+template <class F>
+void for_each_part(const Diagram& diagram, const Place& place, const F& f) {
+    const auto* s = as<Select>(place.e);
+    if (!s) return for_each_child(*place.e, [&](const Expr& child) { f(place_under(diagram, child, place.guard)); });
+    f(place_under(diagram, s->condition, place.guard));
+    f(place_under(diagram, s->a, both_hold(place.guard, s->condition)));
+    f(place_under(diagram, s->b, both_hold(place.guard, unary(UnaryOp::logical_not, s->condition))));
+}
 
 bool is_leaf(const Expr& e) { return as<Constant>(e) || as<Read>(e) || as<AxisIndex>(e) || as<AxisSize>(e); }
 
@@ -26,28 +55,30 @@ bool is_cheap_comparison(const Expr& e) {
 }
 
 /// Collects the maximal sub-expressions that vary over fewer axes than the statement's points.
-void collect(const Expr& e, std::size_t num_axes, bool reduced, std::vector<Expr>& found, std::set<Expr>& seen) {
-    if (is_leaf(e) || !seen.insert(e).second || is_cheap_comparison(e)) return;
-    if (free_axes(e).size() < num_axes && reads_anything(e)) {
-        const bool worth = reduced || is_expensive(e) || as<Select>(e);
+void collect(const Diagram& diagram, const Place& at, std::size_t num_axes, bool reduced, std::vector<Place>& found,
+             SeenPlaces& seen) {
+    if (is_leaf(at.e) || !seen.insert(at).second || is_cheap_comparison(at.e)) return;
+    if (free_axes(at.value()).size() < num_axes && reads_anything(at.e)) {
+        const bool worth = reduced || is_expensive(at.e) || as<Select>(at.e);
         if (worth) {
-            found.push_back(e);
+            found.push_back(at);
             return;
         }
     }
-    for (const auto& child : children(e)) collect(child, num_axes, reduced, found, seen);
+    for_each_part(diagram, at, [&](const Place& part) { collect(diagram, part, num_axes, reduced, found, seen); });
 }
 
 /// The sub-expressions worth an array, and whether each stands in the carry.
-std::vector<std::pair<Expr, bool>> candidates(const Diagram& diagram, const Statement& s) {
+std::vector<std::pair<Place, bool>> candidates(const Diagram& diagram, const Statement& s) {
     const std::size_t target_axes = diagram.array(s.target).axes.size();
-    std::vector<std::pair<Expr, bool>> out;
+    std::vector<std::pair<Place, bool>> out;
     for (const bool carry : {true, false}) {
-        std::vector<Expr> found;
-        std::set<Expr> seen;
-        if (!carry) collect(s.body, target_axes + s.reduce_axes.size(), s.reduce.has_value(), found, seen);
-        if (carry && s.carry) collect(s.carry, target_axes, false, found, seen);
-        for (const auto& e : found) out.emplace_back(e, carry);
+        std::vector<Place> found;
+        SeenPlaces seen;
+        if (!carry)
+            collect(diagram, {s.body, nullptr}, target_axes + s.reduce_axes.size(), s.reduce.has_value(), found, seen);
+        if (carry && s.carry) collect(diagram, {s.carry, nullptr}, target_axes, false, found, seen);
+        for (const Place& place : found) out.emplace_back(place, carry);
     }
     return out;
 }
@@ -68,21 +99,21 @@ class Replacing {
 public:
     Replacing(const Diagram& diagram, const Table& table) : diagram_(diagram), table_(table) {}
 
-    Expr operator()(const Expr& e) {
-        if (const auto hit = table_.find(e); hit != table_.end()) return read_self(diagram_, hit->second);
-        return is_leaf(e) ? e : with_parts_replaced(e);
+    Expr operator()(const Place& at) {
+        if (const auto hit = table_.find(at); hit != table_.end()) return read_self(diagram_, hit->second);
+        return is_leaf(at.e) ? at.e : with_parts_replaced(at);
     }
-    Expr with_parts_replaced(const Expr& e) {
-        if (const auto known = done_.find(e); known != done_.end()) return known->second;
-        auto parts = children(e);
-        for (auto& part : parts) part = (*this)(part);
-        return done_[e] = with_children(e, std::move(parts));
+    Expr with_parts_replaced(const Place& at) {
+        if (const auto known = done_.find(at); known != done_.end()) return known->second;
+        std::vector<Expr> parts;
+        for_each_part(diagram_, at, [&](const Place& part) { parts.push_back((*this)(part)); });
+        return done_[at] = with_children(at.e, std::move(parts));
     }
 
 private:
     const Diagram& diagram_;
     const Table& table_;
-    std::unordered_map<Expr, Expr> done_;
+    std::unordered_map<Place, Expr, PlaceHash> done_;
 };
 
 const char* name_for(const Expr& e, bool carry) {
@@ -147,12 +178,12 @@ bool is_expensive_operation(const Expr& e) {
 }
 
 /// Counts the places at which expensive operations stand, outside of what has an array already.
-void count_expensive(const Expr& e, const Table& table, std::unordered_map<Expr, int, ExprHash, ExprEqual>& places,
-                     std::set<Expr>& seen) {
-    if (table.contains(e) || is_leaf(e)) return;
-    if (is_expensive_operation(e)) ++places[e];
-    if (!seen.insert(e).second) return;
-    for (const auto& child : children(e)) count_expensive(child, table, places, seen);
+void count_expensive(const Diagram& diagram, const Place& at, const Table& table,
+                     std::unordered_map<Place, int, PlaceHash>& places, SeenPlaces& seen) {
+    if (table.contains(at) || is_leaf(at.e)) return;
+    if (is_expensive_operation(at.e)) ++places[at];
+    if (!seen.insert(at).second) return;
+    for_each_part(diagram, at, [&](const Place& part) { count_expensive(diagram, part, table, places, seen); });
 }
 
 }  // namespace
@@ -168,38 +199,41 @@ void share(Diagram& diagram, std::vector<Statement>& statements, const std::func
     // First what is worth an array, the definitions of such arrays included: they may hold something that varies over fewer axes still.
     Table table;
     std::vector<Statement> definitions;
-    const auto define = [&](const Statement& s, const Expr& e, bool from_carry) {
-        Statement definition{.body = e, .range = s.range};
+    std::map<ArrayId, Place> defined;
+    const auto define = [&](const Statement& s, const Place& at, bool from_carry) {
+        Statement definition{.body = at.value(), .range = s.range};
         const DType type = diagram.array(s.target).type == DType::f64 ? DType::f64 : DType::f32;
-        definition.target = add_array(diagram, name_for(e, from_carry), axes_of(diagram, s, e), type, ArrayRole::temporary);
-        table[e] = definition.target;
+        definition.target = add_array(diagram, name_for(at.e, from_carry), axes_of(diagram, s, definition.body), type,
+                                      ArrayRole::temporary);
+        table[at] = definition.target;
+        defined[definition.target] = at;
         definitions.push_back(definition);
         return definition;
     };
     const std::function<void(const Statement&)> find = [&](const Statement& s) {
-        for (const auto& [e, from_carry] : candidates(diagram, s))
-            if (!table.contains(e)) find(define(s, e, from_carry));
+        for (const auto& [at, from_carry] : candidates(diagram, s))
+            if (!table.contains(at)) find(define(s, at, from_carry));
     };
     for (auto& s : statements)
         if (s.reduce == ReduceOp::sum) s.body = grouped_product(s.body);
     for (const auto& s : statements) find(s);
     // And what several statements compute over all of their axes: largest first, so that its parts are not counted again.
-    std::unordered_map<Expr, int, ExprHash, ExprEqual> places;
+    std::unordered_map<Place, int, PlaceHash> places;
     for (const auto& s : statements) {
-        std::set<Expr> seen;
-        count_expensive(s.body, table, places, seen);
-        if (s.carry) count_expensive(s.carry, table, places, seen);
+        SeenPlaces seen;
+        count_expensive(diagram, {s.body, nullptr}, table, places, seen);
+        if (s.carry) count_expensive(diagram, {s.carry, nullptr}, table, places, seen);
     }
     for (const auto& s : statements) {
-        std::set<Expr> seen;
-        const std::function<void(const Expr&, bool)> take = [&](const Expr& e, bool from_carry) {
-            if (table.contains(e) || is_leaf(e) || !seen.insert(e).second) return;
-            if (const auto n = places.find(e); n != places.end() && n->second > 1)
-                return find(define(s, e, from_carry));
-            for (const auto& child : children(e)) take(child, from_carry);
+        SeenPlaces seen;
+        const std::function<void(const Place&, bool)> take = [&](const Place& at, bool from_carry) {
+            if (table.contains(at) || is_leaf(at.e) || !seen.insert(at).second) return;
+            if (const auto n = places.find(at); n != places.end() && n->second > 1)
+                return find(define(s, at, from_carry));
+            for_each_part(diagram, at, [&](const Place& part) { take(part, from_carry); });
         };
-        if (s.carry) take(s.carry, true);
-        take(s.body, false);
+        if (s.carry) take({s.carry, nullptr}, true);
+        take({s.body, nullptr}, false);
     }
 
     // Then each definition before the first statement in which its expression occurs at all.
@@ -212,14 +246,15 @@ void share(Diagram& diagram, std::vector<Statement>& statements, const std::func
                 place(d, hoisted && hoistable(d.body) ? *hoisted : into);
             }
         };
-        const auto rewrite = [&](const Expr& e) {
-            const auto own = table.find(e);
-            Replacing replaced(diagram, table);
-            if (own == table.end() || own->second != s.target) return replaced(e);
-            return replaced.with_parts_replaced(e);  // a definition keeps its own expression
-        };
-        s.body = rewrite(s.body);
-        if (s.carry) s.carry = rewrite(s.carry);
+        Replacing replaced(diagram, table);
+        if (const auto own = defined.find(s.target); own == defined.end()) {
+            s.body = replaced({s.body, nullptr});
+        } else {
+            // A definition keeps its own expression.
+            const Place& at = own->second;
+            s.body = Place{replaced.with_parts_replaced(at), at.guard ? replaced({at.guard, nullptr}) : nullptr}.value();
+        }
+        if (s.carry) s.carry = replaced({s.carry, nullptr});
         if (s.carry) define_parts(read_arrays(s.carry));
         define_parts(read_arrays(s.body));
         into.push_back(std::move(s));

@@ -1,6 +1,7 @@
 #include "derive/stream.hpp"
 
 #include "algebra/expr_walk.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -14,16 +15,9 @@ Stream::Classes Stream::classes(const Expr& e) const {
     for_each_postorder(e, [&](const Expr& node) {
         if (known_.contains(node)) return;
         Classes c;
-        bool leaf = true;
-        for_each_child(*node, [&](const Expr& child) {
-            const Classes& part = known_.at(child);
-            c = {c.runs || part.runs, c.streams || part.streams};
-            leaf = false;
-        });
-        if (leaf) {
-            if (const auto* r = as<Read>(node)) c.runs = running(r->array);
-            for (const AxisId axis : axes) c.streams = c.streams || depends_on_axis(node, axis);
-        }
+        for_each_child(*node, [&](const Expr& child) { c.runs = c.runs || known_.at(child).runs; });
+        if (const auto* r = as<Read>(node)) c.runs = c.runs || running(r->array);
+        c.streams = any_of(axes, [&](AxisId axis) { return depends_on_axis(node, axis); });
         known_.emplace(node, c);
     });
     return known_.at(e);

@@ -94,6 +94,32 @@ private:
     std::set<std::pair<const ExprNode*, std::vector<std::pair<const ExprNode*, bool>>>> seen_;
 };
 
+/// The parts of a conjunction, each of which holds where the condition does (or, with `holds` false, does not).
+void take_apart(const Expr& condition, bool holds, std::vector<Expr>& parts) {
+    const auto* u = as<Unary>(condition);
+    if (u && u->op == UnaryOp::logical_not) return take_apart(u->a, !holds, parts);
+    const auto* b = as<Binary>(condition);
+    if (b && b->op == (holds ? BinaryOp::logical_and : BinaryOp::logical_or)) {
+        take_apart(b->a, holds, parts);
+        return take_apart(b->b, holds, parts);
+    }
+    parts.push_back(holds ? condition : unary(UnaryOp::logical_not, condition));
+}
+
+/// Adds the axes of the indices that may leave, those of elements in indices included; false: no index may.
+bool add_leaving_axes(const Diagram& diagram, const Expr& e, const MayLeave& may_leave, std::set<AxisId>& axes) {
+    bool leaves = false;
+    visit(e, [&](const Expr& node) {
+        const auto* r = as<Read>(node);
+        for (std::size_t d = 0; r && d < r->indices.size(); ++d) {
+            if (!may_leave(r->indices[d], diagram.array(r->array).axes[d])) continue;
+            leaves = true;
+            for (const AxisId axis : r->indices[d].axes()) axes.insert(axis);
+        }
+    });
+    return leaves;
+}
+
 /// A condition of coordinates at a point.
 double value_of(const Expr& e, const std::vector<std::int64_t>& point) {
     if (const auto* c = as<Constant>(e)) return c->value;
@@ -135,6 +161,52 @@ bool is_inside_everywhere(const Index& index, std::int64_t extent, const std::ve
 void for_each_guarded_read(const Expr& e, const std::function<bool(const Read&)>& wanted,
                            const std::function<void(const Read&, const std::vector<Guard>&)>& f) {
     GuardWalk(wanted, f).walk(e);
+}
+
+Expr both_hold(const Expr& a, const Expr& b) { return a && b ? binary(BinaryOp::logical_and, a, b) : a ? a : b; }
+
+std::vector<Expr> conditions_in(const Expr& condition) {
+    std::vector<Expr> parts;
+    take_apart(condition, true, parts);
+    return parts;
+}
+
+Expr guard_of_reads(const Diagram& diagram, const Expr& e, const Expr& condition, const MayLeave& may_leave) {
+    std::set<AxisId> axes;
+    if (!condition || !add_leaving_axes(diagram, e, may_leave, axes)) return nullptr;
+    const std::vector<Expr> parts = conditions_in(condition);
+    std::vector<bool> taken(parts.size(), false);
+    for (bool grows = true; grows;) {
+        grows = false;
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            const std::vector<AxisId> own = free_axes(parts[i]);
+            const bool touches = own.empty() || any_of(own, [&](AxisId axis) { return axes.contains(axis); });
+            if (taken[i] || !touches) continue;
+            taken[i] = grows = true;
+            axes.insert(own.begin(), own.end());
+        }
+    }
+    Expr guard;
+    for (std::size_t i = 0; i < parts.size(); ++i)
+        if (taken[i]) guard = both_hold(guard, parts[i]);
+    return guard;
+}
+
+Expr with_guarded_reads(const Diagram& diagram, const Expr& e, const Expr& condition, const MayLeave& may_leave) {
+    if (!condition) return e;
+    std::map<const ExprNode*, Expr> done;
+    const std::function<Expr(const Expr&)> guarded = [&](const Expr& node) -> Expr {
+        if (const auto known = done.find(node.get()); known != done.end()) return known->second;
+        Expr out = node;
+        if (as<Read>(node)) {
+            // The elements in its indices are read where it is.
+            if (const Expr guard = guard_of_reads(diagram, node, condition, may_leave)) out = select(guard, node, constant(0));
+        } else {
+            out = with_children(node, mapped<Expr>(children(node), guarded));
+        }
+        return done[node.get()] = out;
+    };
+    return guarded(e);
 }
 
 bool operator==(const MaskForm& a, const MaskForm& b) {

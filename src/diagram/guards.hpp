@@ -21,6 +21,22 @@ struct Guard {
 void for_each_guarded_read(const Expr& e, const std::function<bool(const Read&)>& wanted,
                            const std::function<void(const Read&, const std::vector<Guard>&)>& f);
 
+/// Whether an index may lie outside of the dimension, as far as nothing but the two is known.
+using MayLeave = std::function<bool(const Index&, AxisId dimension)>;
+
+/// What of a condition can keep the expression's reads inside of their arrays: the parts of a conjunction that share an axis with an index
+/// that may leave, or with such a part. Null: nothing.
+Expr guard_of_reads(const Diagram& diagram, const Expr& e, const Expr& condition, const MayLeave& may_leave);
+
+/// The expression where the condition holds, with each read that may leave its array taken only where its guard (above) holds, and 0 elsewhere:
+/// so it may be computed where the condition does not hold. A condition that is null says nothing.
+Expr with_guarded_reads(const Diagram& diagram, const Expr& e, const Expr& condition, const MayLeave& may_leave);
+
+/// a and b, of which null says nothing.
+Expr both_hold(const Expr& a, const Expr& b);
+/// What all holds where the condition does.
+std::vector<Expr> conditions_in(const Expr& condition);
+
 /// An inequality of whole numbers, of which a part may be known only once sizes or data are:
 /// affine + Σ factor·size(axis) + plus - minus ≥ 0.
 struct MaskForm {

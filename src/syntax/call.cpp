@@ -226,6 +226,7 @@ Elaborator::Parameter Elaborator::stored_argument(const Binding& b, std::size_t 
                                                   const std::vector<AxisId>& own, const Frame& frame) {
     const ArrayId id = b.callee->diagram.inputs[parameter];
     const Array& wanted = b.callee->diagram.array(id);
+    e = guarded(e, frame.inside(own));
     std::vector<AxisId> axes;
     for (const AxisId a : frame.bound) {
         if (!contains(own, a) && depends_on_axis(e, a)) axes.push_back(a);
@@ -312,7 +313,7 @@ bool Elaborator::bind_open_axes(Binding& b, const std::vector<std::optional<Arra
     return true;
 }
 
-bool Elaborator::check_binding(Binding& b, const Frame& frame) {
+bool Elaborator::check_binding(Binding& b) {
     const Diagram& c = b.callee->diagram;
     const std::size_t before = errors();
     for (const AxisId i : b.axes.ids()) {
@@ -331,12 +332,6 @@ bool Elaborator::check_binding(Binding& b, const Frame& frame) {
                   fmt::format("{} would stand for two axes of {}: {} and {}", d_.axis(image).name, b.name.text,
                               c.axes[k].name, own),
                   "an axis of the caller for each of the callee's", "give one of the arguments another index name");
-        }
-        if (!result_stays(b, i) && contains(frame.bound, image)) {
-            error(Code::axis_bound_twice, b.range,
-                  fmt::format("{} consumes {}, which is bound already", b.name.text, d_.axis(image).name),
-                  "an axis that is not in use here",
-                  fmt::format("another name runs over the same dimension: {}(j) X[j]", b.name.text));
         }
     }
     return errors() == before;
@@ -393,7 +388,7 @@ bool Elaborator::bind_call(const AstCall& call, const AstNode&, const Frame& fra
             image = id;
         }
     }
-    if (errors() > before || !check_binding(b, frame)) return false;
+    if (errors() > before || !check_binding(b)) return false;
     if (targets && !bind_targets(b, *targets)) return false;
     bind_open_axes(b, operands, frame);
     for (std::size_t p = 0; p < arguments.size(); ++p) {
@@ -415,7 +410,7 @@ bool Elaborator::bind_call(const AstCall& call, const AstNode&, const Frame& fra
         if (!check_argument_type(b, p, parameter.expr, operand.range)) return false;
         b.parameters[p] = std::move(parameter);
     }
-    return check_binding(b, frame);
+    return check_binding(b);
 }
 
 bool Elaborator::bind_prefix(const AstPrefix& call, const AstNode&, const Frame& frame, Binding& b) {
@@ -442,19 +437,10 @@ bool Elaborator::bind_prefix(const AstPrefix& call, const AstNode&, const Frame&
     std::vector<const AstNode*> operands;
     for (const AstNode& a : call.operands) operands.push_back(&a);
     if (!bind_operands(b, operands, frame)) return false;
-    const std::vector<AxisId> images = bind(call.axes, frame, true);
+    const std::vector<AxisId> images = bind(call.axes);
     if (errors() > before) return false;
-    Frame inner = frame;
-    for (std::size_t i = 0; i < own.size(); ++i) {
-        b.axes[own[i]] = images[i];
-        if (!contains(inner.bound, images[i])) inner.bound.push_back(images[i]);
-        if (!result_stays(b, own[i]) && contains(frame.bound, images[i])) {
-            error(Code::axis_bound_twice, call.axes[i].range,
-                  fmt::format("{} consumes {}, which is bound already", b.name.text, call.axes[i].text),
-                  "an axis that is not in use here",
-                  fmt::format("another name runs over the same dimension: {}(j) X[j]", b.name.text));
-        }
-    }
+    const Frame inner = frame.inside(images);
+    for (std::size_t i = 0; i < own.size(); ++i) b.axes[own[i]] = images[i];
     for (std::size_t p = 0; p < operands.size(); ++p) {
         const Array& wanted = c.array(c.inputs[p]);
         Parameter parameter;
@@ -489,7 +475,7 @@ bool Elaborator::bind_prefix(const AstPrefix& call, const AstNode&, const Frame&
         }
         b.parameters.push_back(std::move(parameter));
     }
-    return errors() == before && check_binding(b, frame);
+    return errors() == before && check_binding(b);
 }
 
 }  // namespace napkin

@@ -379,6 +379,14 @@ bool Elaborator::call_equation(const AstEquation& e, const Frame& frame, const s
     const bool good = call ? bind_call(*call, *e.body, frame, open.empty() ? &targets : nullptr, b)
                            : bind_prefix(*prefix, *e.body, frame, b);
     if (!good || errors() > before) return true;
+    for (const AxisId own : b.axes.ids()) {
+        if (b.axes[own] < 0 || result_stays(b, own)) continue;
+        SourceRange range = b.range;
+        for (const AstWord& word : prefix ? prefix->axes : std::vector<AstWord>{})
+            if (axis(word.text) == b.axes[own]) range = word.range;
+        check_consumed(b.axes[own], range, name.text, frame);
+    }
+    if (errors() > before) return true;
 
     const std::vector<std::set<AxisId>> axes = result_axes(b);
     std::vector<ArrayId> direct(targets.size(), -1);

@@ -21,7 +21,12 @@ struct Frame {
     std::vector<AxisId> bound;  ///< the target's axes, then those of the enclosing reductions and calls
     std::string base;           ///< the name that fresh temporaries begin with
     SourceRange equation;
-    std::vector<AxisId> reduced{};  ///< of those bound, what an enclosing reduction binds: one inside of it may bind them anew
+    Expr condition{};  ///< holds wherever the expression is taken; null: it is taken everywhere
+
+    /// Inside of what binds these axes. Where they were bound before, they are bound anew, and the condition says nothing of them.
+    [[nodiscard]] Frame inside(const std::vector<AxisId>& axes) const;
+    /// In a branch of a choice.
+    [[nodiscard]] Frame where(const Expr& taken) const;
 };
 
 /// The right-hand side of an equation before it has a target.
@@ -104,7 +109,11 @@ private:
     void check_coordinates(const Expr& e, const SourceRange& range);
     void unknown_name(const std::string& name, const SourceRange& range, const Frame& frame);
     bool array_usable(const AstWord& name);
-    std::vector<AxisId> bind(const std::vector<AstWord>& names, const Frame& frame, bool bound_allowed);
+    std::vector<AxisId> bind(const std::vector<AstWord>& names);
+    /// Reports an axis that the whole right-hand side consumes and the left-hand side has.
+    void check_consumed(AxisId consumed, const SourceRange& range, const std::string& what, const Frame& frame);
+    /// What an equation of its own computes of an expression that is taken where the frame's condition holds.
+    [[nodiscard]] Expr guarded(const Expr& e, const Frame& frame) const;
 
     // call.cpp: calls of diagrams
     const Template* find_callee(const AstWord& name, const Frame& frame);
@@ -114,7 +123,7 @@ private:
     bool bind_operands(Binding& b, const std::vector<const AstNode*>& arguments, const Frame& frame);
     bool bind_targets(Binding& b, const std::vector<ArrayId>& targets);
     bool bind_open_axes(Binding& b, const std::vector<std::optional<ArrayOperand>>& operands, const Frame& frame);
-    bool check_binding(Binding& b, const Frame& frame);
+    bool check_binding(Binding& b);
     Parameter scalar_argument(const Binding& b, std::size_t parameter, const AstNode& argument, const Frame& frame);
     Parameter stored_argument(const Binding& b, std::size_t parameter, Expr e, const std::vector<AxisId>& own,
                               const Frame& frame);

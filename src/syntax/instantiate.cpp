@@ -130,10 +130,19 @@ std::vector<ArrayId> Elaborator::instantiate(Binding& b, const Frame& frame, con
     };
 
     const std::size_t before = errors();
+    std::vector<AxisId> own_images;
+    for (const AxisId image : b.axes)
+        if (image >= 0) own_images.push_back(image);
+    const Frame inner = frame.inside(own_images);
     for (const Equation& e : c.equations) {
         if (over_limit_ || errors() > before) return {};
         if (!spend(count_nodes(e.body), b.range)) return {};
-        Expr body = map_expr(e.body);
+        const Expr mapped_body = map_expr(e.body);
+        Expr body = guarded(mapped_body, inner);
+        // What a guard depends on is woven too.
+        if (body != mapped_body)
+            for (const AxisId a : free_axes(body))
+                if (!contains(b.axes, a)) b.woven.insert(a);
         if (depth_of(body) > limits::max_nesting) {
             error(Code::nesting_too_deep, b.range,
                   fmt::format("{} makes an expression that is nested too deep", b.name.text),

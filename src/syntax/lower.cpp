@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "diagram/guards.hpp"
 #include "support/limits.hpp"
 #include "support/ranges.hpp"
 #include "syntax/elaborator.hpp"
@@ -285,7 +286,12 @@ Expr Elaborator::lower_builtin(const AstCall& n, const AstNode& node, const Fram
     }
     std::vector<Expr> a;
     if (name == "where") check_condition(n.arguments[0]);
-    for (const AstNode& argument : n.arguments) a.push_back(lower(argument, frame));
+    for (const AstNode& argument : n.arguments) {
+        const bool branch = name == "where" && !a.empty();
+        a.push_back(lower(argument, !branch         ? frame
+                                    : a.size() == 1 ? frame.where(a[0])
+                                                    : frame.where(unary(UnaryOp::logical_not, a[0]))));
+    }
     Expr e = call_scalar_function(name, a);
     check_coordinates(e, n.arguments[0].range);
     return e;
@@ -370,8 +376,8 @@ Expr Elaborator::lower_node(const AstPrefix& n, const AstNode& node, const Frame
 
 // ---- reductions ------------------------------------------------------------------------------------------------------------
 
-/// The axes that a reduction or a call in prefix form names. With bound_allowed they may be bound around it.
-std::vector<AxisId> Elaborator::bind(const std::vector<AstWord>& names, const Frame& frame, bool bound_allowed) {
+/// The axes that a reduction or a call in prefix form names.
+std::vector<AxisId> Elaborator::bind(const std::vector<AstWord>& names) {
     std::vector<AxisId> out;
     if (names.size() > limits::max_axes_per_array) {
         error(Code::too_many_axes, names.back().range, fmt::format("{} axes at once", names.size()),
@@ -389,13 +395,17 @@ std::vector<AxisId> Elaborator::bind(const std::vector<AstWord>& names, const Fr
             error(Code::duplicate_axis, word.range, fmt::format("{} stands twice", word.text), "each axis once");
             continue;
         }
-        if (!bound_allowed && contains(frame.bound, id) && !contains(frame.reduced, id)) {
-            error(Code::axis_bound_twice, word.range, fmt::format("{} is bound already", word.text),
-                  "an axis that is not in use here", "another name runs over the same dimension: sum(j) X[j]");
-        }
         out.push_back(id);
     }
     return out;
+}
+
+void Elaborator::check_consumed(AxisId consumed, const SourceRange& range, const std::string& what, const Frame& frame) {
+    if (!contains(frame.bound, consumed)) return;
+    const std::string& axis = d_.axis(consumed).name;
+    error(Code::axis_bound_twice, range, fmt::format("{} consumes {}, which the left-hand side has", what, axis),
+          fmt::format("a left-hand side without {}, or another axis under {}", axis, what),
+          fmt::format("inside of a larger expression it is an axis of its own: X[{0}] / sum({0}) X[{0}]", axis));
 }
 
 /// The first place of the extremum over the axes, counted row-major over them, in primitive terms: the least coordinate at which the
@@ -407,9 +417,7 @@ Body Elaborator::lower_place_of_extremum(const AstPrefix& n, const Frame& frame)
     Body value = lower_reduction(extremum, frame);
     Body body;
     if (errors() > before) return body;
-    Frame inner = frame;
-    for (const AxisId a : value.reduce_axes)
-        if (!contains(inner.bound, a)) inner.bound.push_back(a);
+    const Frame inner = frame.inside(value.reduce_axes);
     if (!as<Read>(value.expr)) value.expr = store({std::nullopt, {}, value.expr}, inner, n.name.text);
     const Expr operand = value.expr, found = store(value, frame, extremum.name.text);
     Expr place, count;
@@ -436,17 +444,12 @@ Body Elaborator::lower_reduction(const AstPrefix& n, const Frame& frame) {
               fmt::format("the axes that are consumed: {}(k) …", n.name.text));
         return body;
     }
-    body.reduce_axes = bind(n.axes, frame, false);
+    body.reduce_axes = bind(n.axes);
     if (n.operands.size() != 1) {
         error(Code::argument_count, n.operands[1].range, fmt::format("{} reduces one expression", n.name.text),
               "one operand");
     }
-    Frame inner = frame;
-    for (const AxisId a : body.reduce_axes) {
-        if (!contains(inner.bound, a)) inner.bound.push_back(a);
-        inner.reduced.push_back(a);
-    }
-    body.expr = lower(n.operands[0], inner);
+    body.expr = lower(n.operands[0], frame.inside(body.reduce_axes));
     if (errors() > before) return body;
     for (const AstWord& word : n.axes) {
         if (depends_on_axis(body.expr, axis(word.text))) continue;
@@ -459,24 +462,57 @@ Body Elaborator::lower_reduction(const AstPrefix& n, const Frame& frame) {
 
 Body Elaborator::lower_body(const AstNode& node, const Frame& frame) {
     const auto* prefix = std::get_if<AstPrefix>(&node.v);
-    if (prefix && (find_reduction(prefix->name.text) || find_place_of_extremum(prefix->name.text)))
-        return lower_reduction(*prefix, frame);
     Body body;
+    if (prefix && (find_reduction(prefix->name.text) || find_place_of_extremum(prefix->name.text))) {
+        const std::size_t before = errors();
+        body = lower_reduction(*prefix, frame);
+        for (std::size_t i = 0; errors() == before && i < prefix->axes.size(); ++i)
+            check_consumed(axis(prefix->axes[i].text), prefix->axes[i].range, prefix->name.text, frame);
+        return body;
+    }
     body.expr = lower(node, frame);
     return body;
 }
 
 Expr Elaborator::store(const Body& body, const Frame& frame, const std::string& suffix) {
+    const Expr expr = guarded(body.expr, frame.inside(body.reduce_axes));
     std::vector<AxisId> axes;
-    const std::vector<AxisId> free = free_axes(body.expr);
+    const std::vector<AxisId> free = free_axes(expr);
     for (const AxisId id : frame.bound) {
         if (contains(free, id) && !contains(body.reduce_axes, id)) axes.push_back(id);
     }
     const std::string name = unique_name(frame.base + "_" + suffix);
     const ArrayId id = add(name, axes, std::nullopt, ArrayRole::temporary, frame.equation);
-    d_.arrays[id].type = infer_type(body.expr);
-    add_equation({id, body.reduce, body.reduce_axes, body.expr, frame.equation, {}});
+    d_.arrays[id].type = infer_type(expr);
+    add_equation({id, body.reduce, body.reduce_axes, expr, frame.equation, {}});
     return read_self(d_, id);
+}
+
+// ---- what stands around ----------------------------------------------------------------------------------------------------
+
+Frame Frame::inside(const std::vector<AxisId>& axes) const {
+    Frame out = *this;
+    bool anew = false;
+    for (const AxisId a : axes) {
+        if (!contains(bound, a)) out.bound.push_back(a);
+        anew = anew || (condition && depends_on_axis(condition, a));
+    }
+    if (!anew) return out;
+    out.condition = nullptr;
+    for (const Expr& part : conditions_in(condition))
+        if (none_of(axes, [&](AxisId a) { return depends_on_axis(part, a); })) out.condition = both_hold(out.condition, part);
+    return out;
+}
+
+Frame Frame::where(const Expr& taken) const {
+    Frame out = *this;
+    out.condition = both_hold(condition, taken);
+    return out;
+}
+
+/// A plain index has the size of its dimension.
+Expr Elaborator::guarded(const Expr& e, const Frame& frame) const {
+    return with_guarded_reads(d_, e, frame.condition, [](const Index& i, AxisId) { return i.single_axis() < 0; });
 }
 
 }  // namespace napkin

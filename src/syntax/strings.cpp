@@ -261,12 +261,7 @@ std::optional<Body> Elaborator::lower_string_call(const AstCall& n, const AstNod
                       "give the result an equation of its own");
                 return std::nullopt;
             }
-            if (!kept && contains(frame.bound, id)) {
-                error(Code::axis_bound_twice, word.range,
-                      fmt::format("{} is consumed here and bound already", d_.axis(id).name),
-                      "an axis that is not in use here");
-                return std::nullopt;
-            }
+            if (!kept && (target || infer)) check_consumed(id, word.range, n.name.text, frame);
             axes[word.text] = id;
             used.insert(id);
             if (!kept) consumed.push_back(id);

@@ -28,6 +28,29 @@ inline const std::vector<std::string>& index_programs() {
         "* W[a, b]\n",
         "f(X[n], V[n]) -> Y\n    Z[n] = where(n > 0, X[n - 1], -inf)\n    M = max(n) Z[n]\n    Y = sum(n) exp(Z[n] - "
         "M) * V[n]\n",
+        // guards around what has, or is given, an equation of its own
+        "f(X[n, c], W[w, c], G[c]) -> Y[n, c]\n    Z[n, c] = rmsnorm(c)(X[n, c], G[c])\n"
+        "    Y[n, c] = sum(w) where(n - w >= 0, Z[n - w, c], 0) * W[w, c]\n",
+        "f(X[n, c], W[w, c]) -> Y[n, c]\n    Y[n, c] = sum(w) where(n - w >= 0, silu(X[n - w, c]), 0) * W[w, c]\n",
+        "f(X[c, b], Z[a]) -> R[a]\n    T[b, a] = tanh(sum(c) X[c, b]) * Z[a]\n"
+        "    R[a] = sum(b) where(b >= 1, T[b - 1, a], 0)\n",
+        "f(X[b, d], Z[d]) -> R[d], P[d]\n    S[b] = sum(d) X[b, d]\n    T[b, d] = exp(S[b]) * Z[d]\n"
+        "    R[d] = sum(b) where(b >= 1 and d < 5, T[b - 1, d], -1)\n    P[d] = max(b) where(b + 2 < size(b), T[b + 2, d], 0)\n",
+        "f(Q[q, k], K[q, k], V[q, d]) -> O[q, d]\n    S[q, w] = where(q - w >= 0, sum(k) Q[q, k] * K[q - w, k], -inf)\n"
+        "    O[q, d] = sum(w) (softmax(w) S[q, w]) * where(q - w >= 0, V[q - w, d], 0)\nsizes w = 3\n",
+        "f(X[n, m], W[m, k]) -> Y[n]\n    Y[n] = where(n < 2 or size(m) < 1, -1, logsumexp(m) X[n - 2, m]\n"
+        "                 + (max(k) sum(m) X[n - 1, m] * W[m, k]))\n",
+        "f(X[n, m]) -> Y[n, m]\n    Y[n, m] = where(n >= 1, (softmax(m) X[n - 1, m]) * 2, 0)\n",
+        "f(T[v, c], i[t]: i32, X[c]) -> Y[t]\n    Y[t] = where(i[t] >= 2, sum(c) T[i[t] - 2, c] * X[c], -1)\n",
+        // an axis bound anew
+        "f(X[i, j]) -> Y[i, j]\n    Y[i, j] = X[i, j] / (1 + abs(sum(j) X[i, j])) - logsumexp(j) X[i, j]\n",
+        // reads that a stream moves although their own axes are other ones, and those that it leaves alone
+        "f(S[h, x], V[g, x]) -> O[h]\n    Z[h] = max(x) S[h, x]\n    O[h] = sum(x) Z[h] * V[h // 2, x]\nsizes h = 2 * g\n",
+        "f(P[h, x], V[g, x]) -> O[h]\n    W[h, x] = softmax(x) P[h, x]\n    O[h] = sum(x) W[h, x] * V[h // 2, x]\n"
+        "sizes h = 2 * g\n",
+        "f(P[b, x], V[s, x, d], n[b]: i32) -> O[b, d]\n    W[b, x] = softmax(x) P[b, x]\n"
+        "    O[b, d] = sum(x) W[b, x] * V[n[b], x, d]\n",
+        "f(Z[d, c], I[e]: i32) -> R[e]\n    R[e] = sum(d) (softmax(d) Z[d, I[e]])\n",
         // gathered
         "f(T[v, c], i[t]: i32) -> Y[t, c]\n    Y[t, c] = T[i[t], c]\n",
         "f(T[v, c], i[t]: i32, W[c, d]) -> Y[t, d]\n    Y[t, d] = sum(c) T[i[t], c] * W[c, d]\n",

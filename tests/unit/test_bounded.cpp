@@ -226,5 +226,26 @@ TEST(Bounded, a_maximum_is_uncertain_by_what_could_win) {
     EXPECT_EQ(reducer.result().value, 2);
 }
 
+/// exp(1000)·exp(-1000) is 1, exp(1000)/exp(800) is a number, and the definition's own arithmetic has lost both.
+TEST(Bounded, WhatOverflowsTheReferenceIsNotKnownWhenItIsMadeSmall) {
+    const Rounding r = rounding_of(DType::f64);
+    const auto exponential = [&](double x) { return apply(UnaryOp::exp, {x, 0, 0}, r); };
+    const Bounded large = exponential(1000), half{0.5, 0, 0}, two{2, 0, 0};
+    EXPECT_TRUE(is_unbounded(apply(BinaryOp::mul, large, exponential(-1000), r)));
+    EXPECT_TRUE(is_unbounded(apply(BinaryOp::mul, exponential(-900), large, r)));
+    EXPECT_TRUE(is_unbounded(apply(BinaryOp::div, large, exponential(800), r)));
+    EXPECT_TRUE(is_unbounded(apply(UnaryOp::log, large, r)));
+    EXPECT_TRUE(is_unbounded(apply(UnaryOp::sqrt, large, r)));
+    EXPECT_TRUE(is_unbounded(apply(BinaryOp::pow, large, half, r)));
+    EXPECT_TRUE(is_unbounded(apply(BinaryOp::pow, large, {-0.01, 0, 0}, r)));
+    // What is large again, or next to nothing, is known as such.
+    EXPECT_TRUE(holds(apply(BinaryOp::mul, large, two, r), infinity));
+    EXPECT_FALSE(holds(apply(BinaryOp::mul, large, two, r), 1));
+    EXPECT_TRUE(holds(apply(BinaryOp::div, two, large, r), 0));
+    EXPECT_FALSE(holds(apply(BinaryOp::div, two, large, r), 1e-200));
+    EXPECT_FALSE(holds(apply(BinaryOp::mul, large, {0, 0, 0}, r), 1));
+    EXPECT_FALSE(is_unbounded(apply(UnaryOp::tanh, large, r)));
+}
+
 }  // namespace
 }  // namespace napkin::test_bounded

@@ -145,5 +145,34 @@ TEST(Calls, ElementwiseCalleesAreExpressions) {
                     sizes);
 }
 
+TEST(Calls, AConditionAroundACallOrAReductionKeepsItsReadsInside) {
+    const std::string sizes = "sizes n = 7, m = 5, k = 3, w = 4\n";
+    expect_same("f(Q[n, k], K[n, k]) -> S[n, w]\n    S[n, w] = where(n - w >= 0, sum(k) Q[n, k] * K[n - w, k], -1)\n" + sizes,
+                "f(Q[n, k], K[n, k]) -> S[n, w]\n    P[n, w] = sum(k) Q[n, k] * where(n - w >= 0, K[n - w, k], 0)\n"
+                "    S[n, w] = where(n - w >= 0, P[n, w], -1)\n" + sizes);
+    expect_same("f(X[n, m]) -> Y[n]\n    Y[n] = where(n >= 2, logsumexp(m) X[n - 2, m], 0)\n" + sizes,
+                "f(X[n, m]) -> Y[n]\n    L[n] = logsumexp(m) X[n, m]\n    Y[n] = where(n >= 2, L[n - 2], 0)\n" + sizes);
+    expect_same("f(X[n, m]) -> Y[n]\n    Y[n] = where(n < 2, 0, l2norm(X[n - 2, ..]))\n" + sizes,
+                "f(X[n, m]) -> Y[n]\n    L[n] = l2norm(m) X[n, m]\n    Y[n] = where(n >= 2, L[n - 2], 0)\n" + sizes);
+    // A condition on another axis, or on the reduction's own, is none on its reads.
+    const Diagram plain = evaluated("f(Q[n, k], K[m, k]) -> S[n, m]\n    S[n, m] = where(m <= n, sum(k) Q[n, k] * K[m, k], -inf)\n" +
+                                    sizes).diagram;
+    EXPECT_EQ(to_string(plain, plain.equations[0]), "S_sum[n, m] = sum(k) Q[n, k] * K[m, k]");
+    EXPECT_FALSE(bind_sizes(*parse_diagram(std::make_shared<const Source>(
+                     Source{"<text>", "f(X[n, m]) -> Y[n, m]\n    Y[n, m] = where(m >= 1, (softmax(m) X[n, m - 1]), 0)\n" + sizes})))
+                     .ok());
+}
+
+TEST(Calls, AnAxisIsBoundAnewInsideOfAnExpression) {
+    const std::string sizes = "sizes i = 4, j = 6\n";
+    expect_same("f(X[i, j]) -> Y[i, j]\n    Y[i, j] = X[i, j] / sum(j) X[i, j]^2\n" + sizes,
+                "f(X[i, j]) -> Y[i, j]\n    Z[i] = sum(k) X[i, k]^2\n    Y[i, j] = X[i, j] / Z[i]\n" + sizes);
+    expect_same("f(X[i, j]) -> Y[i, j]\n    Y[i, j] = X[i, j] - logsumexp(j) (X[i, j] + j)\n" + sizes,
+                "f(X[i, j]) -> Y[i, j]\n    Z[i] = logsumexp(k) (X[i, k] + k)\n    Y[i, j] = X[i, j] - Z[i]\n" + sizes);
+    expect_same("f(X[i, j]) -> Y[i, j]\n    Y[i, j] = where(j > argmax(j) X[i, j], X[i, j], max(i, j) X[i, j] * (j + 1))\n" + sizes,
+                "f(X[i, j]) -> Y[i, j]\n    A[i] = argmax(k) X[i, k]\n    B = max(h, k) X[h, k] * (k + 1)\n"
+                "    Y[i, j] = where(j > A[i], X[i, j], B)\n" + sizes);
+}
+
 }  // namespace
 }  // namespace napkin::test_calls
