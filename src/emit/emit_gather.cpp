@@ -76,17 +76,19 @@ private:
             return {begin, begin, frame_.count(axis, scope_)};
         }
         const BoundsText bounds = bounds_text(frame_, v_.dims[p], scope_, false);
+        const std::string begin = bounds_text(frame_, v_.dims[p], scope_).low;
         const std::vector<AxisId> axes = v_.dims[p].axes();
         if (none_of(axes, [&](AxisId a) { return frame_.span(a, scope_).begins; })) {
             std::vector<std::int64_t> tile;
             for (const Span& span : frame_.scope(scope_)) tile.push_back(span.tile);
             const Interval all = range_of(v_.dims[p], std::vector<std::int64_t>(tile.size(), 0), tile),
                            there = napkin::inside(all, extent);
-            return {bounds.low, std::to_string(there.low), std::to_string(there.size()), there == all ? "" : "true"};
+            return {begin, std::to_string(there.low), std::to_string(there.size()), there == all ? "" : "true"};
         }
         const std::string from = declared(p, "low", bounds.low), to = declared(p, "high", bounds.high),
                           first = declared(p, "first", fmt::format("max_index({}, 0)", from));
-        return {from, first, declared(p, "count", fmt::format("min_index({} + 1, {}) - {}", to, extent, first)),
+        return {begin == bounds.low ? from : begin, first,
+                declared(p, "count", fmt::format("min_index({} + 1, {}) - {}", to, extent, first)),
                 fmt::format("{} < 0 || {} >= {}", from, to, extent)};
     }
     std::string declared(std::size_t p, const char* what, const std::string& value) {
