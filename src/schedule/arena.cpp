@@ -189,7 +189,16 @@ private:
                repeats_.back().early[at(v)] && !repeats_.back().defined[at(v)];
     }
 
-    /// A load that finds its tile there is a use of it.
+    /// The variables whose elements say where the variable's values lie.
+    [[nodiscard]] std::vector<VariableId> looked_up_by(VariableId v) const {
+        std::vector<VariableId> out;
+        for (const Index& index : kernel_.variable(v).gathers)
+            for (const VariableId by : read_variables(index.value()))
+                if (!contains(out, by)) out.push_back(by);
+        return out;
+    }
+
+    /// A load that finds its tile there, or looks up where its values lie, is a use of it.
     void keep(VariableId v) {
         read(v);
         touch(v);
@@ -201,7 +210,10 @@ private:
         if (follows) --position_;
         step.position = position_;
         const TileStatement& s = *step.statement;
-        if (const auto* load = std::get_if<Load>(&s)) step.stays ? keep(load->variable) : begin(load->variable);
+        if (const auto* load = std::get_if<Load>(&s)) {
+            for (const VariableId by : looked_up_by(load->variable)) keep(by);
+            step.stays ? keep(load->variable) : begin(load->variable);
+        }
         if (const auto* store = std::get_if<Store>(&s)) touch(store->variable);
         if (const auto* init = std::get_if<Init>(&s)) begin(init->variable);
         if (const auto* compute = std::get_if<Compute>(&s)) {
