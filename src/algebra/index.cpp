@@ -5,6 +5,7 @@
 
 #include "algebra/expr.hpp"
 #include "algebra/expr_walk.hpp"
+#include "algebra/interval.hpp"
 #include "support/limits.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
@@ -32,7 +33,7 @@ std::optional<std::int64_t> whole(const Expr& e) {
 std::int64_t apply_index(BinaryOp op, std::int64_t a, std::int64_t b) {
     switch (op) {
         case BinaryOp::add: return clamped_sum(a, b);
-        case BinaryOp::sub: return clamped_sum(a, -b);
+        case BinaryOp::sub: return clamped(static_cast<Wide>(a) - b);
         case BinaryOp::mul: return clamped_product(a, b);
         case BinaryOp::div:
         case BinaryOp::floor_div: return floor_div(a, b);
@@ -45,33 +46,12 @@ std::int64_t apply_index(BinaryOp op, std::int64_t a, std::int64_t b) {
 }
 
 Interval sum(const Interval& a, const Interval& b) { return {clamped_sum(a.low, b.low), clamped_sum(a.high, b.high)}; }
-Interval negated(const Interval& a) { return {-a.high, -a.low}; }
 
 /// The least and the greatest of the four corners: for operators that are monotone in each operand.
 Interval corners(BinaryOp op, const Interval& a, const Interval& b) {
     const std::int64_t all[] = {apply_index(op, a.low, b.low), apply_index(op, a.low, b.high),
                                 apply_index(op, a.high, b.low), apply_index(op, a.high, b.high)};
     return {*std::min_element(std::begin(all), std::end(all)), *std::max_element(std::begin(all), std::end(all))};
-}
-
-Interval apply_interval(BinaryOp op, const Interval& a, const Interval& b) {
-    switch (op) {
-        case BinaryOp::add: return sum(a, b);
-        case BinaryOp::sub: return sum(a, negated(b));
-        case BinaryOp::mod:
-            if (b.low != b.high || b.low <= 0) break;
-            // Within one period the rest grows with the value; over several it takes every value.
-            if (floor_div(a.low, b.low) == floor_div(a.high, b.low))
-                return {floor_mod(a.low, b.low), floor_mod(a.high, b.low)};
-            return {0, b.low - 1};
-        case BinaryOp::div:
-        case BinaryOp::floor_div:
-            if (b.low != b.high || b.low == 0) break;
-            return corners(op, a, b);
-        default: return corners(op, a, b);
-    }
-    constexpr std::int64_t far = limits::max_size_product;
-    return {-far, far};
 }
 
 /// The value of an index in some domain V: whole numbers, or intervals.
@@ -101,6 +81,36 @@ Expr folded(const Expr& e) {
 }
 
 }  // namespace
+
+// ---- intervals ---------------------------------------------------------------------------------------------------------------
+
+Interval apply_interval(BinaryOp op, const Interval& a, const Interval& b) {
+    switch (op) {
+        case BinaryOp::add: return sum(a, b);
+        case BinaryOp::sub:
+            return {clamped(static_cast<Wide>(a.low) - b.high), clamped(static_cast<Wide>(a.high) - b.low)};
+        case BinaryOp::mod:
+            if (b.low != b.high || b.low <= 0) break;
+            // Within one period the rest grows with the value; over several it takes every value.
+            if (floor_div(a.low, b.low) == floor_div(a.high, b.low))
+                return {floor_mod(a.low, b.low), floor_mod(a.high, b.low)};
+            return {0, b.low - 1};
+        case BinaryOp::div:
+        case BinaryOp::floor_div:
+            if (b.low != b.high || b.low == 0) break;
+            return corners(op, a, b);
+        default: return corners(op, a, b);
+    }
+    constexpr std::int64_t far = limits::max_size_product;
+    return {-far, far};
+}
+
+Interval negated(const Interval& a) {
+    return {clamped(-static_cast<Wide>(a.high)), clamped(-static_cast<Wide>(a.low))};
+}
+bool may_saturate(const Interval& a) {
+    return a.low <= -limits::max_size_product || a.high >= limits::max_size_product;
+}
 
 // ---- affine forms ------------------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@
 #include "check/sample.hpp"
 #include "diagram/blocks.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 
@@ -60,7 +61,8 @@ std::optional<SizesByName> small_sizes(const Diagram& diagram, std::mt19937_64& 
     const std::vector<std::int64_t> reach = reaches(diagram);
     // Half of the time a mask's number is within reach; at times it is not, which is a case too.
     bool reaching = random() % 2 == 0;
-    const std::vector<AxisId> fixed = fixed_axes(diagram);
+    std::vector<AxisId> fixed = fixed_axes(diagram);
+    append(fixed, axes_of_rests(diagram));
     for (int attempt = 0; attempt < attempts; ++attempt) {
         // Windows that reach over an edge need room: later attempts draw larger sizes.
         const std::int64_t least = attempt < attempts / 3 ? 1 : 3, most = usual_size + attempt / 6;

@@ -153,9 +153,10 @@ Result<Derived> derive(const Diagram& diagram, const DeriveOptions& options) {
     }
     if (!errors.empty()) return errors;
     Derived derived;
-    derived.source = diagram;
+    const bool is_rewritten = options.fuse && options.kernels.empty();
+    derived.source = is_rewritten ? with_sizes_of_joined_dimensions(diagram) : diagram;
     derived.form = form;
-    const Diagram normal = options.fuse && options.kernels.empty() ? normal_form(diagram, derived.normal_steps) : diagram;
+    const Diagram normal = is_rewritten ? normal_form(derived.source, derived.normal_steps) : diagram;
     KernelBuilder builder(normal, form);
     derived.regions = gather(builder, {options.fuse, options.kernels, std::move(demanded)}, derived.normal_refusals);
     build(derived, builder, chosen_gatherings(derived.regions));

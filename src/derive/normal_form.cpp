@@ -4,6 +4,7 @@ namespace napkin {
 
 Diagram normal_form(const Diagram& diagram, std::vector<DerivationStep>& steps) {
     Diagram out = diagram;
+    join_dimensions(out, steps);
     unify_axes(out, steps);
     drop_exact_casts(out, steps);
     merge_equal_equations(out, steps);

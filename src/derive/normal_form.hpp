@@ -10,6 +10,14 @@ namespace napkin {
 /// All passes, in the order below.
 Diagram normal_form(const Diagram& diagram, std::vector<DerivationStep>& steps);
 
+/// The diagram in which the size of an axis is said to be that of neighbouring dimensions of an input, where all of the input's reads along these recombine to the
+/// axis and the sizes are numbers that agree.
+Diagram with_sizes_of_joined_dimensions(Diagram diagram);
+
+/// Neighbouring dimensions of an input become one where every read of them recombines to one index: X[w // 64, w % 64] is X[w], whose rows follow each
+/// other in memory. Some axis must have as many values as they have together.
+void join_dimensions(Diagram& diagram, std::vector<DerivationStep>& steps);
+
 /// An axis that runs over the same dimension as another, where nothing tells the two apart, becomes that one: the maximum of S[a, j]
 /// over j, and S[a, t] beside it, are of one axis.
 void unify_axes(Diagram& diagram, std::vector<DerivationStep>& steps);

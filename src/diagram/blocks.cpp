@@ -110,6 +110,31 @@ std::vector<AxisId> fixed_axes(const Diagram& diagram) {
     return fixed;
 }
 
+std::vector<AxisId> axes_of_rests(const Diagram& diagram) {
+    std::vector<AxisId> out;
+    const auto is_rest_by = [](const Expr& e, const Size& size) {
+        bool found = false;
+        visit(e, [&](const Expr& node) {
+            const auto* b = as<Binary>(node);
+            const auto* by = b && b->op == BinaryOp::mod ? as<Constant>(b->b) : nullptr;
+            found = found || (by && size == Size(static_cast<std::int64_t>(by->value)));
+        });
+        return found;
+    };
+    for (const Equation& e : diagram.equations)
+        visit(e.body, [&](const Expr& node) {
+            const auto* r = as<Read>(node);
+            for (std::size_t d = 0; r && d < r->indices.size(); ++d) {
+                const AxisId axis = diagram.array(r->array).axes[d];
+                const auto& size = diagram.axis(axis).size;
+                if (size && r->indices[d].expression() && !contains(out, axis) &&
+                    is_rest_by(*r->indices[d].expression(), *size))
+                    out.push_back(axis);
+            }
+        });
+    return out;
+}
+
 Diagram with_axes_in_blocks(Diagram diagram) {
     for (const Equation& e : diagram.equations) {
         if (e.reduce != ReduceOp::sum) continue;

@@ -25,6 +25,10 @@ std::optional<BlocksOf> blocks_of(const Diagram& diagram, AxisId axis);
 /// Axes of the values in a block of which equations hold the number: none but their own size means what the text says.
 std::vector<AxisId> fixed_axes(const Diagram& diagram);
 
+/// Axes of dimensions that are read at a rest by the number of their values: X[w // 64, w % 64], where each row has 64. With another size they would be read
+/// in part, or be left.
+std::vector<AxisId> axes_of_rests(const Diagram& diagram);
+
 /// The diagram with an axis for the values in a block wherever an equation sums over an axis of c · block values, some of which it tells apart by
 /// axis // c alone: the size of the summed axis is that axis times the blocks' then.
 Diagram with_axes_in_blocks(Diagram diagram);

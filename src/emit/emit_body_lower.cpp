@@ -233,8 +233,10 @@ ValueId BodyWriter::read_by_lane(const Read& r, const Address& address) {
     std::string place = position(r.variable(), address);
     if (along != 0) place += fmt::format(" + {} * lane", along);
     for (const Address::Other& other : address.others) {
-        const std::string index = index_text(other.index, [&](AxisId axis) { return coordinate(axis, "lane"); });
-        place += fmt::format(" + ({} - {}) * {}", index, other.first, other.stride);
+        const WholeText index = index_text(frame_, other.index, [&](AxisId axis) {
+            return WholeText{coordinate(axis, "lane"), coordinates_of(frame_, axis, scope_)};
+        });
+        place += fmt::format(" + ({} - {}) * {}", index.text, other.first, other.stride);
     }
     const std::string element = fmt::format("{}[{}]", frame_.name(r.variable()), place);
     v.is_whole = frame_.is_whole(r.variable()) && !v.vec;

@@ -141,14 +141,14 @@ private:
             if (a > 0) locals[a] = fmt::format("{} % {}", locals[a], n);
             count = count == "1" ? n : fmt::format("{} * {}", count, n);
         }
-        const auto coordinate = [&](AxisId axis) -> std::string {
+        const auto coordinate = [&](AxisId axis) -> WholeText {
             const auto a = static_cast<std::size_t>(find(axes, axis) - axes.begin());
             const Span& span = frame_.span(axis, node_.scope);
             const std::string begin = axis == rows_ || span.begins ? frame_.axis(axis).begin : "0";
-            return fmt::format("({} + {})", begin, locals[a]);
+            return {fmt::format("({} + {})", begin, locals[a]), coordinates_of(frame_, axis, node_.scope)};
         };
         for (std::size_t d = 0; d < r.indices.size(); ++d)
-            at += fmt::format("{}{} * {}[{}]", d > 0 ? " + " : "", index_text(r.indices[d], coordinate, {}),
+            at += fmt::format("{}{} * {}[{}]", d > 0 ? " + " : "", index_text(frame_, r.indices[d], coordinate).text,
                               frame_.strides.at(r.array), d);
         out(fmt::format("const Extrema {} = extrema_of({}, [&](Index i_) {{ return {}[{}]; }});", name, count,
                         frame_.memory.at(r.array), at.empty() ? "0" : at));

@@ -81,7 +81,7 @@ Address Frame::address(VariableId id, const std::vector<Index>& indices, ScopeId
     for (std::size_t d = 0; d < indices.size(); ++d) {
         const std::int64_t stride = where.strides[d];
         if (!indices[d].affine() || !v.dims[d].affine()) {
-            out.others.push_back({stride, indices[d], bounds_text(*this, v.dims[d], where.scope).low});
+            out.others.push_back({stride, indices[d], bounds_text(*this, v.dims[d], where.scope).low.text});
             continue;
         }
         out.constant += stride * (indices[d].affine()->constant - v.dims[d].affine()->constant);

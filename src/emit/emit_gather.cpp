@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <limits>
 
 #include "emit/emit_index.hpp"
 #include "emit/emit_write.hpp"
@@ -76,7 +77,7 @@ private:
             return {begin, begin, frame_.count(axis, scope_)};
         }
         const BoundsText bounds = bounds_text(frame_, v_.dims[p], scope_, false);
-        const std::string begin = bounds_text(frame_, v_.dims[p], scope_).low;
+        const std::string begin = bounds_text(frame_, v_.dims[p], scope_).low.text;
         const std::vector<AxisId> axes = v_.dims[p].axes();
         if (none_of(axes, [&](AxisId a) { return frame_.span(a, scope_).begins; })) {
             std::vector<std::int64_t> tile;
@@ -85,16 +86,22 @@ private:
                            there = napkin::inside(all, extent);
             return {begin, std::to_string(there.low), std::to_string(there.size()), there == all ? "" : "true"};
         }
-        const std::string from = declared(p, "low", bounds.low), to = declared(p, "high", bounds.high),
-                          first = declared(p, "first", fmt::format("max_index({}, 0)", from));
-        return {begin == bounds.low ? from : begin, first,
-                declared(p, "count", fmt::format("min_index({} + 1, {}) - {}", to, extent, first)),
-                fmt::format("{} < 0 || {} >= {}", from, to, extent)};
+        const BoundsText declared{declare(p, "low", bounds.low), declare(p, "high", bounds.high)};
+        const InsideText there = inside_text(frame_, declared, extent);
+        const std::string first = declare(p, "first", {there.first, {0, extent}}).text,
+                          count = declare(p, "count", {fmt::format("{} - {}", there.end, first), {-extent, extent}}).text;
+        return {begin == bounds.low.text ? declared.low.text : begin, first, count,
+                fmt::format("{} < 0 || {} >= {}", declared.low.text, declared.high.text, extent)};
     }
-    std::string declared(std::size_t p, const char* what, const std::string& value) {
+    WholeText declare(std::size_t p, const char* what, const WholeText& value) {
         std::string name = fmt::format("{}{}_", place(p), what);
-        out_(fmt::format("const Index {} = {};", name, value));
-        return name;
+        out_(fmt::format("const {} {} = {};", type_of(frame_, value), name, value.text));
+        return {name, value.range};
+    }
+    /// A coordinate of the box: loops leave out those that lie outside of its array.
+    [[nodiscard]] WholeText in_box(AxisId p) const {
+        const auto dimension = static_cast<std::size_t>(p);
+        return {place(dimension), {0, frame_.extent(v_.limits[dimension]) - 1}};
     }
 
     /// On a GPU warps take the runs in turn, and of single values threads take neighbours in the innermost dimension.
@@ -125,21 +132,21 @@ private:
     /// The indices that are known once so many loops are open, and no earlier.
     void look_up(std::size_t opened) {
         for (std::size_t d = 0; d < how_.source.size(); ++d)
-            if (how_.plain(d) < 0 && how_.depth(d) == opened)
-                out_(fmt::format("const Index {} = {};", row(d),
-                                 index_text(
-                                     how_.source[d], [&](AxisId p) { return place(static_cast<std::size_t>(p)); },
-                                     [&](const Read& r) { return element(r); })));
+            if (how_.plain(d) < 0 && how_.depth(d) == opened) {
+                const WholeText index = index_text(
+                    frame_, how_.source[d], [&](AxisId p) { return in_box(p); },
+                    [&](const Read& r) { return element(r); });
+                out_(fmt::format("const {} {} = {};", type_of(frame_, index), row(d), index.text));
+            }
     }
 
     /// Elements of arrays in memory are read there, where they are exact; those that were gathered themselves lie in their tiles.
-    [[nodiscard]] std::string element(const Read& r) const {
+    [[nodiscard]] WholeText element(const Read& r) const {
         const Variable& inner = frame_.variable(r.variable());
         const Layout& tile = frame_.layout(r.variable());
         std::string position, there;
         for (std::size_t d = 0; d < r.indices.size(); ++d) {
-            const std::string coordinate = index_text(r.indices[d],
-                                                      [&](AxisId p) { return place(static_cast<std::size_t>(p)); });
+            const std::string coordinate = index_text(frame_, r.indices[d], [&](AxisId p) { return in_box(p); }).text;
             // The box's own coordinates are inside; what is reckoned from them may not be, where a condition keeps it from being taken.
             if (r.indices[d].single_axis() < 0)
                 there += fmt::format("{0}{1} >= 0 && {1} < {2}", there.empty() ? "" : " && ", coordinate,
@@ -148,12 +155,19 @@ private:
             position += inner.gathers.empty()
                             ? fmt::format("{} * {}[{}]", coordinate, frame_.strides.at(inner.array), d)
                             : fmt::format("({} - {}) * {}", coordinate,
-                                          bounds_text(frame_, inner.dims[d], tile.scope).low, tile.strides[d]);
+                                          bounds_text(frame_, inner.dims[d], tile.scope).low.text, tile.strides[d]);
         }
-        const std::string value = fmt::format(
-            "static_cast<Index>({}[{}])", inner.gathers.empty() ? frame_.memory.at(inner.array) : frame_.name(r.variable()),
-            position.empty() ? "0" : position);
-        return there.empty() ? value : fmt::format("({} ? {} : nowhere)", there, value);
+        WholeText value{"", elements_of(inner.memory_type)};
+        value.text = fmt::format("static_cast<{}>({}[{}])", type_of(frame_, value),
+                                 inner.gathers.empty() ? frame_.memory.at(inner.array) : frame_.name(r.variable()),
+                                 position.empty() ? "0" : position);
+        if (!there.empty()) value.text = fmt::format("({} ? {} : nowhere)", there, value.text);
+        return value;
+    }
+    static Interval elements_of(DType type) {
+        using Narrow = std::numeric_limits<std::int32_t>;
+        using Wide = std::numeric_limits<std::int64_t>;
+        return bytes(type) > 4 ? Interval{Wide::min(), Wide::max()} : Interval{Narrow::min(), Narrow::max()};
     }
 
     /// Where the tile lies inside of the array, it is read there; else it is copied.

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
 #include <optional>
 
@@ -22,65 +20,50 @@ std::int64_t whole(const Expr& e) {
 }
 
 /// Text of a part of an index in place of what is written otherwise; none: that.
-using PartText = std::function<std::optional<std::string>(const Expr&)>;
+using PartText = std::function<std::optional<WholeText>(const Expr&)>;
 
-std::string text_of(const Expr& e, const CoordinateText& coordinate, const ElementText& element, const PartText& part = {}) {
+WholeText text_of(const Frame& frame, const Expr& e, const CoordinateText& coordinate, const ElementText& element,
+                  const PartText& part = {}) {
     if (part)
         if (auto text = part(e)) return *text;
+    const auto of = [&](const Expr& operand) { return text_of(frame, operand, coordinate, element, part); };
     if (const auto* i = as<AxisIndex>(e)) return coordinate(i->axis);
     if (const auto* r = as<Read>(e)) return element(*r);
-    if (const auto* u = as<Unary>(e)) return fmt::format("-({})", text_of(u->a, coordinate, element, part));
+    if (const auto* u = as<Unary>(e)) return whole_negated(frame, of(u->a));
     const auto* b = as<Binary>(e);
-    if (!b) return std::to_string(whole(e));
-    const std::string x = text_of(b->a, coordinate, element, part), y = text_of(b->b, coordinate, element, part);
-    // By a power of two both are single instructions, of which compilers see what is the same for neighbours.
-    const auto* divisor = as<Constant>(b->b);
-    if (divisor && divisor->value >= 1 && std::has_single_bit(static_cast<std::uint64_t>(whole(b->b)))) {
-        if (b->op == BinaryOp::floor_div)
-            return fmt::format("({} >> {})", x, std::countr_zero(static_cast<std::uint64_t>(whole(b->b))));
-        if (b->op == BinaryOp::mod) return fmt::format("({} & {})", x, whole(b->b) - 1);
-    }
-    switch (b->op) {
-        case BinaryOp::floor_div: return fmt::format("floor_div({}, {})", x, y);
-        case BinaryOp::mod: return fmt::format("floor_mod({}, {})", x, y);
-        case BinaryOp::min: return fmt::format("min_index({}, {})", x, y);
-        case BinaryOp::max: return fmt::format("max_index({}, {})", x, y);
-        default: return fmt::format("({} {} {})", x, name(b->op), y);
-    }
+    return b ? whole_binary(frame, b->op, of(b->a), of(b->b)) : whole_number(whole(e));
 }
 
 BoundsText bounds_of(const Frame& frame, const Expr& e, ScopeId scope, bool padded) {
     if (const auto* i = as<AxisIndex>(e)) {
         const Span& span = frame.span(i->axis, scope);
-        const std::string low = span.begins ? frame.axis(i->axis).begin : "0";
-        const std::int64_t last = (padded ? span.padded : span.tile) - 1;
-        return {low, span.begins ? fmt::format("({} + {})", low, last) : std::to_string(last)};
+        const WholeText low = span.begins ? WholeText{frame.axis(i->axis).begin, coordinates_of(frame, i->axis, scope)}
+                                          : whole_number(0),
+                        last = whole_number((padded ? span.padded : span.tile) - 1);
+        return {low, span.begins ? whole_binary(frame, BinaryOp::add, low, last) : last};
     }
     if (const auto* u = as<Unary>(e)) {
         const BoundsText a = bounds_of(frame, u->a, scope, padded);
-        return {fmt::format("-({})", a.high), fmt::format("-({})", a.low)};
+        return {whole_negated(frame, a.high), whole_negated(frame, a.low)};
     }
     const auto* b = as<Binary>(e);
-    if (!b) return {std::to_string(whole(e)), std::to_string(whole(e))};
+    if (!b) return {whole_number(whole(e)), whole_number(whole(e))};
     const BoundsText x = bounds_of(frame, b->a, scope, padded), y = bounds_of(frame, b->b, scope, padded);
-    const auto both = [](const char* pattern, const std::string& p, const std::string& q) {
-        return fmt::format(fmt::runtime(pattern), p, q);
-    };
+    const auto both = [&](const WholeText& p, const WholeText& q) { return whole_binary(frame, b->op, p, q); };
     switch (b->op) {
-        case BinaryOp::add: return {both("({} + {})", x.low, y.low), both("({} + {})", x.high, y.high)};
-        case BinaryOp::sub: return {both("({} - {})", x.low, y.high), both("({} - {})", x.high, y.low)};
-        case BinaryOp::floor_div:
-            return {both("floor_div({}, {})", x.low, y.low), both("floor_div({}, {})", x.high, y.low)};
-        case BinaryOp::mod: return {"0", std::to_string(whole(b->b) - 1)};
-        case BinaryOp::min: return {both("min_index({}, {})", x.low, y.low), both("min_index({}, {})", x.high, y.high)};
-        case BinaryOp::max: return {both("max_index({}, {})", x.low, y.low), both("max_index({}, {})", x.high, y.high)};
+        case BinaryOp::add:
+        case BinaryOp::min:
+        case BinaryOp::max: return {both(x.low, y.low), both(x.high, y.high)};
+        case BinaryOp::sub: return {both(x.low, y.high), both(x.high, y.low)};
+        case BinaryOp::floor_div: return {both(x.low, y.low), both(x.high, y.low)};
+        case BinaryOp::mod: return {whole_number(0), whole_number(whole(b->b) - 1)};
         default: break;
     }
     // A product with a number.
     const bool left = as<Constant>(b->a) != nullptr;
     const std::int64_t factor = whole(left ? b->a : b->b);
     const BoundsText& other = left ? y : x;
-    BoundsText out{fmt::format("({} * {})", factor, other.low), fmt::format("({} * {})", factor, other.high)};
+    BoundsText out{both(whole_number(factor), other.low), both(whole_number(factor), other.high)};
     if (factor < 0) std::swap(out.low, out.high);
     return out;
 }
@@ -97,32 +80,52 @@ std::string index_in_tile(const Frame& frame, const Index& index, ScopeId scope)
     const auto sum = [](const std::string& a, const std::string& b) {
         return a == "0" ? b : b == "0" ? a : fmt::format("({} + {})", a, b);
     };
-    const auto quotient_or_rest = [&](const Expr& e) -> std::optional<std::string> {
+    const auto quotient_or_rest = [&](const Expr& e) -> std::optional<WholeText> {
         const auto* b = as<Binary>(e);
         const auto* of = b && (b->op == BinaryOp::floor_div || b->op == BinaryOp::mod) ? as<AxisIndex>(b->a) : nullptr;
         if (!of || !as<Constant>(b->b)) return std::nullopt;
         const AxisId axis = of->axis;
-        const auto part = [&](const std::string& x) { return x == "0" ? x : text_of(e, [&](AxisId) { return x; }, {}); };
+        const Interval coordinates = coordinates_of(frame, axis, scope);
+        const auto part = [&](const std::string& x) {
+            return x == "0" ? x : text_of(frame, e, [&](AxisId) { return WholeText{x, coordinates}; }, {}).text;
+        };
+        const auto found = [&](const std::string& text) {
+            return WholeText{text, apply_interval(b->op, coordinates, {whole(b->b), whole(b->b)})};
+        };
         // A part of columns has one, and its own begin.
         if (const auto& parts = frame.column_parts; parts && parts->axis == axis && parts->scope == scope) {
             if (b->op != BinaryOp::floor_div || !is_one_quotient(frame, axis, whole(b->b), scope)) return std::nullopt;
             const std::string at = sum(begin(axis), fmt::format("{} * part_", parts->columns));
-            return part(frame.span(axis, scope).ragged ? fmt::format("min_index({}, {})", at, frame.extent(axis) - 1) : at);
+            return found(
+                part(frame.span(axis, scope).ragged ? fmt::format("min_index({}, {})", at, frame.extent(axis) - 1) : at));
         }
         if (is_one_quotient(frame, axis, whole(b->b), scope))
-            return b->op == BinaryOp::floor_div ? part(begin(axis)) : sum(part(begin(axis)), local(axis));
+            return found(b->op == BinaryOp::floor_div ? part(begin(axis)) : sum(part(begin(axis)), local(axis)));
         if (frame.span(axis, scope).tile % whole(b->b) != 0) return std::nullopt;
-        return b->op == BinaryOp::mod ? part(local(axis)) : sum(part(begin(axis)), part(local(axis)));
+        return found(b->op == BinaryOp::mod ? part(local(axis)) : sum(part(begin(axis)), part(local(axis))));
     };
-    return text_of(index.value(), [&](AxisId axis) { return sum(begin(axis), local(axis)); }, {}, quotient_or_rest);
+    const auto coordinate = [&](AxisId axis) {
+        return WholeText{sum(begin(axis), local(axis)), coordinates_of(frame, axis, scope)};
+    };
+    return text_of(frame, index.value(), coordinate, {}, quotient_or_rest).text;
 }
 
-std::string index_text(const Index& index, const CoordinateText& coordinate, const ElementText& element) {
-    return text_of(index.value(), coordinate, element);
+WholeText index_text(const Frame& frame, const Index& index, const CoordinateText& coordinate, const ElementText& element) {
+    return text_of(frame, index.value(), coordinate, element);
 }
 
 BoundsText bounds_text(const Frame& frame, const Index& index, ScopeId scope, bool padded) {
     return bounds_of(frame, index.value(), scope, padded);
+}
+
+InsideText inside_text(const Frame& frame, const BoundsText& bounds, std::int64_t extent) {
+    const auto& [low, high] = bounds;
+    InsideText out{fmt::format("max_index({}, 0)", low.text), fmt::format("min_index({} + 1, {})", high.text, extent)};
+    // What an Index does not hold may lie on the other side of the array.
+    if (!fits_index(frame, low.range)) out.first = fmt::format("min_index({}, {})", out.first, extent);
+    if (!fits_index(frame, {high.range.low, high.range.high + 1}))
+        out.end = fmt::format("max_index(min_index({}, {}) + 1, 0)", high.text, extent - 1);
+    return out;
 }
 
 void write_zeros(const Frame& frame, Lines& out, VariableId variable, bool synchronizes) {

@@ -4,14 +4,16 @@
 #include <string>
 
 #include "emit/emit_frame.hpp"
+#include "emit/whole_text.hpp"
 
 namespace napkin::writers {
 
-using CoordinateText = std::function<std::string(AxisId)>;
-using ElementText = std::function<std::string(const Read&)>;
+using CoordinateText = std::function<WholeText(AxisId)>;
+using ElementText = std::function<WholeText(const Read&)>;
 
 /// The value of an index: an operand, in brackets where it needs them. Pre: sizes are numbers.
-std::string index_text(const Index& index, const CoordinateText& coordinate, const ElementText& element = {});
+WholeText index_text(const Frame& frame, const Index& index, const CoordinateText& coordinate,
+                     const ElementText& element = {});
 
 /// The index over tiles that begin at multiples of their own length: what of a quotient or a rest is the same for the whole tile stands alone, and what
 /// is not is that of the place in the tile (inner_axes).
@@ -20,9 +22,15 @@ std::string index_in_tile(const Frame& frame, const Index& index, ScopeId scope)
 /// Text of bounds of an index over a scope's tile, padding included or not; a buffer's dimension begins at `low`. A rest is taken to run over
 /// all of its values.
 struct BoundsText {
-    std::string low, high;
+    WholeText low, high;
 };
 BoundsText bounds_text(const Frame& frame, const Index& index, ScopeId scope, bool padded = true);
+
+/// The part of an interval that lies inside of an array of this extent: texts of its first coordinate and of its end, of type Index.
+struct InsideText {
+    std::string first, end;
+};
+InsideText inside_text(const Frame& frame, const BoundsText& bounds, std::int64_t extent);
 
 /// The variable's buffer becomes zeros; with a barrier behind them where others write over them.
 void write_zeros(const Frame& frame, Lines& out, VariableId variable, bool synchronizes);

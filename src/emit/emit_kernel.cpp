@@ -16,6 +16,7 @@
 #include "emit/emit_places.hpp"
 #include "emit/emit_write.hpp"
 #include "emit/tidy_source.hpp"
+#include "emit/whole_text.hpp"
 #include "machine/block_machine.hpp"
 #include "schedule/chunk_ranges.hpp"
 #include "schedule/fragments.hpp"
@@ -368,7 +369,7 @@ private:
                 const std::int64_t chunks = (extent + span.tile - 1) / span.tile, n = frame_.extent(parts.part);
                 const std::string part = frame_.axis(parts.part).begin;
                 const auto first = [&](const std::string& p) {
-                    return fmt::format("{} * {} / {} * {}", p, chunks, n, span.tile);
+                    return fmt::format("{} * {} / {} * {}", widened(frame_, p, {0, n * chunks}), chunks, n, span.tile);
                 };
                 begin = first(part), end = first(fmt::format("({} + 1)", part));
                 if (span.ragged) end = fmt::format("min_index({}, {})", end, extent);

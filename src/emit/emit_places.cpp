@@ -7,6 +7,7 @@
 #include "emit/emit_chunk_ranges.hpp"
 #include "emit/emit_header.hpp"
 #include "emit/emit_text.hpp"
+#include "emit/emit_write.hpp"
 #include "schedule/chunk_ranges.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ranges.hpp"
@@ -109,13 +110,19 @@ void write_chunk_bounds(const Frame& frame, Lines& out, const ScheduledLoop& nod
         const std::string most = highest(frame, rest, node.scope, own);
         ExprNames names = expression_names(frame);
         out(fmt::format("// {} >= 0", to_string(form, names)));
+        // What an Index does not hold may lie on the other side of the axis.
+        const bool is_near = fits_index(frame, rest, node.scope);
         if (c == 0) {
             out(fmt::format("if ({} < 0) {} = 0;", most, end));
         } else if (c < 0) {
-            out(fmt::format("{0} = min_index({0}, floor_div({1}, {2}) + 1);", end, most, -c));
+            const std::string last = fmt::format("floor_div({}, {}) + 1", most, -c);
+            out(fmt::format("{0} = min_index({0}, {1});", end, is_near ? last : fmt::format("max_index({}, 0)", last)));
         } else {
             // The last value of a chunk is the first that must reach ceil(-most / c).
-            out(fmt::format("{0} = max_index({0}, -floor_div({1}, {2}) / {3} * {3});", begin, most, c, span.tile));
+            const std::string first = fmt::format("-floor_div({}, {}) / {} * {}", most, c, span.tile, span.tile);
+            const std::int64_t past = round_up(frame.extent(l.axis), span.tile);
+            out(fmt::format("{0} = max_index({0}, {1});", begin,
+                            is_near ? first : fmt::format("min_index({}, {})", first, past)));
         }
     }
     write_chunk_range(frame, out, node, begin, end, own != nullptr);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "algebra/expr.hpp"
 #include "algebra/number.hpp"
 #include "emit/emit_index.hpp"
 #include "emit/emit_write.hpp"
@@ -88,11 +89,10 @@ private:
         std::string some, all;
         for (std::size_t d = 0; d < v_.dims.size(); ++d) {
             if (!is_cut(frame_, v_, d)) continue;
-            const BoundsText bounds = bounds_text(frame_, v_.dims[d], scope_);
-            out_(
-                fmt::format("const Index {0}_first{1}_ = max_index({2}, 0), {0}_count{1}_ = min_index({3} + 1, {4}) - "
-                            "{0}_first{1}_;",
-                            name, d, bounds.low, bounds.high, frame_.extent(v_.limits[d])));
+            const InsideText inside = inside_text(frame_, bounds_text(frame_, v_.dims[d], scope_),
+                                                  frame_.extent(v_.limits[d]));
+            out_(fmt::format("const Index {0}_first{1}_ = {2}, {0}_count{1}_ = {3} - {0}_first{1}_;", name, d,
+                             inside.first, inside.end));
             some += fmt::format("{}{}_count{}_ > 0", some.empty() ? "" : " && ", name, d);
             all += fmt::format("{}{}_count{}_ < {}", all.empty() ? "" : " || ", name, d,
                                most_values(frame_, v_.dims[d], scope_));
@@ -158,7 +158,7 @@ private:
             out.size = std::min(layout_.sizes[d], frame_.extent(v_.limits[d]));
             out.count = fmt::format("{}_count{}_", frame_.name(variable_), d);
             out.low = first;
-            out.shift = fmt::format("{} - {}", first, bounds_text(frame_, v_.dims[d], scope_).low);
+            out.shift = fmt::format("{} - {}", first, bounds_text(frame_, v_.dims[d], scope_).low.text);
             return out;
         }
         if (!v_.dims[d].affine()) return out;
@@ -209,20 +209,35 @@ private:
     int rows_ = -1, columns_ = -1;
 };
 
+/// Around the form and all sums of some of its terms, as they stand in the texts of its bounds.
+Interval sums_of(const Frame& frame, const Affine& form, ScopeId scope) {
+    Interval out{std::min<std::int64_t>(form.constant, 0), std::max<std::int64_t>(form.constant, 0)};
+    for (const auto& [axis, c] : form.terms) {
+        // Where the tile begins, where a warp's rows do in it, and how many there are stand apart.
+        const std::int64_t padded = frame.span(axis, scope).padded;
+        const Interval parts{-padded, coordinates_of(frame, axis, scope).high + padded};
+        out = apply_interval(BinaryOp::add, out, apply_interval(BinaryOp::mul, {c, c}, parts));
+    }
+    return out;
+}
+
 std::string bound(const Frame& frame, const Affine& form, ScopeId scope, bool high, const OwnRows* own) {
+    const Interval sums = sums_of(frame, form, scope);
+    const auto wide = [&](const std::string& text) { return widened(frame, text, sums); };
     std::string sum;
     std::int64_t constant = form.constant;
     for (const auto& [axis, c] : form.terms) {
         const Span& span = frame.span(axis, scope);
-        if (span.begins) add_term(sum, c == -1 ? "-" + frame.axis(axis).begin : scaled(c, frame.axis(axis).begin));
+        const auto add = [&](const std::string& what) { add_term(sum, c == -1 ? "-" + what : scaled(c, what)); };
+        if (span.begins) add(wide(frame.axis(axis).begin));
         if (own && axis == frame.schedule.tensor_axis) {
-            add_term(sum, scaled(c, fmt::format("({})", own->first)));
+            add_term(sum, scaled(c, wide(fmt::format("({})", own->first))));
             if ((c > 0) == high) constant += c * (std::min(own->count, span.tile) - 1);
             continue;
         }
         if ((c > 0) != high) continue;
         if (span.ragged)
-            add_term(sum, c == -1 ? "-" + frame.axis(axis).count : scaled(c, frame.axis(axis).count)), constant -= c;
+            add(wide(frame.axis(axis).count)), constant -= c;
         else
             constant += c * (span.tile - 1);
     }
@@ -237,6 +252,9 @@ std::string lowest(const Frame& frame, const Affine& form, ScopeId scope, const 
 }
 std::string highest(const Frame& frame, const Affine& form, ScopeId scope, const OwnRows* own) {
     return bound(frame, form, scope, true, own);
+}
+bool fits_index(const Frame& frame, const Affine& form, ScopeId scope) {
+    return fits_index(frame, sums_of(frame, form, scope));
 }
 
 std::string memory_type(DType type) {

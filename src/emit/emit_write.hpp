@@ -22,6 +22,8 @@ std::string memory_type(DType type);
 struct OwnRows;
 std::string lowest(const Frame& frame, const Affine& form, ScopeId scope, const OwnRows* own = nullptr);
 std::string highest(const Frame& frame, const Affine& form, ScopeId scope, const OwnRows* own = nullptr);
+/// Whether these are of type Index; else they are of 64 bits.
+bool fits_index(const Frame& frame, const Affine& form, ScopeId scope);
 /// On a matrix unit, the rows of some of a block's warps in place of all: they begin so far behind the tile's first one.
 struct OwnRows {
     std::string first;

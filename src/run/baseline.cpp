@@ -153,7 +153,7 @@ Result<Baseline> Baseline::build(const Diagram& diagram, const Extents& extents,
         SizedProgram program;
         program.diagram = form->derived.diagram, program.extents = extents;
         for (OtherWork& work : others) work.before = 0;
-        out.kernel = CpuKernel::bind(program, {}, threads, nullptr, std::move(others));
+        out.kernel = CpuKernel::bind(diagram, program, {}, threads, nullptr, std::move(others));
         return out;
     }
     const auto plan = choose_plan(form->derived, extents, machine, {{ChoiceKind::threads, "", threads}}, planned);
@@ -164,7 +164,7 @@ Result<Baseline> Baseline::build(const Diagram& diagram, const Extents& extents,
     const cpu::CpuSource source = cpu::emit(plan->program());
     auto module = jit_compile(cpu::complete(source), {.flags = flags_for_vectors(source.vector_bytes)});
     if (!module) return module.errors();
-    out.kernel = CpuKernel::bind(plan->tiles(), source, threads, std::move(*module), std::move(others));
+    out.kernel = CpuKernel::bind(diagram, plan->tiles(), source, threads, std::move(*module), std::move(others));
     return out;
 }
 

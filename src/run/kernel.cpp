@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "diagram/array_sizes.hpp"
 #include "diagram/check_indices.hpp"
@@ -31,6 +32,25 @@ bool is_row_major(const std::vector<std::int64_t>& sizes, const std::vector<std:
     for (std::size_t d = 0; d < sizes.size(); ++d)
         if (sizes[d] > 1 && strides[d] != wanted[d]) return false;
     return true;
+}
+
+/// The strides of dimensions each of which takes neighbouring ones of a view together; none where the rows of some do not follow each other.
+std::optional<std::vector<std::int64_t>> joined_strides(const std::vector<std::int64_t>& sizes,
+                                                        const std::vector<std::int64_t>& strides,
+                                                        const std::vector<std::int64_t>& joined_sizes) {
+    std::vector<std::int64_t> out(joined_sizes.size(), 1);
+    std::size_t d = sizes.size();
+    for (std::size_t j = joined_sizes.size(); j-- > 0;) {
+        std::int64_t together = 1;
+        while (d > 0 && (together < joined_sizes[j] || (j == 0 && sizes[d - 1] == 1))) {
+            --d;
+            if (sizes[d] > 1 && together > 1 && strides[d] != out[j] * together) return std::nullopt;
+            if (together == 1) out[j] = strides[d];
+            together *= sizes[d];
+        }
+        internal_check(together == joined_sizes[j], "kernel: a view's dimensions do not make those that are read");
+    }
+    return out;
 }
 
 enum class Direction : std::uint8_t { pack, spread };
@@ -66,6 +86,7 @@ struct Work {
 
 struct CpuKernel::Impl {
     SizedProgram program;
+    ByArray<std::vector<AxisId>> callers_axes;  ///< of the inputs and outputs
     int threads = 1;
     cpu::CpuSource source;
     std::string text;
@@ -83,6 +104,10 @@ struct CpuKernel::Impl {
 
     [[nodiscard]] std::vector<std::int64_t> sizes(ArrayId a) const {
         return array_sizes(program.diagram, a, program.extents);
+    }
+    /// As the caller has it.
+    [[nodiscard]] std::vector<std::int64_t> callers_sizes(ArrayId a) const {
+        return mapped<std::int64_t>(callers_axes[a], [&](AxisId axis) { return program.extents[axis]; });
     }
     [[nodiscard]] std::int64_t bytes_of(ArrayId a) const { return array_bytes(program.diagram, a, program.extents); }
     [[nodiscard]] std::int64_t arena_bytes() const {
@@ -126,7 +151,7 @@ struct CpuKernel::Impl {
         const auto error = [&](const char* code, std::string message, std::string expected) {
             errors.push_back({.code = code, .message = std::move(message), .expected = std::move(expected)});
         };
-        const auto wanted = sizes(array);
+        const auto wanted = callers_sizes(array);
         if (!view.data)
             error("view-null", fmt::format("the view of {} points nowhere", a.name), "a pointer to its numbers");
         if (view.type != a.type)
@@ -209,17 +234,20 @@ struct CpuKernel::Impl {
 CpuKernel::CpuKernel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 CpuKernel::~CpuKernel() = default;
 
-Result<std::shared_ptr<const CpuKernel>> CpuKernel::load(const SizedProgram& program, const cpu::CpuSource& source,
-                                                         int threads, const JitOptions& options) {
+Result<std::shared_ptr<const CpuKernel>> CpuKernel::load(const Diagram& diagram, const SizedProgram& program,
+                                                         const cpu::CpuSource& source, int threads,
+                                                         const JitOptions& options) {
     auto module = jit_compile(cpu::complete(source), options);
     if (!module) return module.errors();
-    return bind(program, source, threads, std::move(module).value());
+    return bind(diagram, program, source, threads, std::move(module).value());
 }
 
-std::shared_ptr<const CpuKernel> CpuKernel::bind(const SizedProgram& program, const cpu::CpuSource& source, int threads,
+std::shared_ptr<const CpuKernel> CpuKernel::bind(const Diagram& diagram, const SizedProgram& program,
+                                                 const cpu::CpuSource& source, int threads,
                                                  std::shared_ptr<const JitModule> module, std::vector<OtherWork> others) {
     auto impl = std::make_unique<Impl>();
     impl->program = program;
+    for (const Array& array : diagram.arrays) impl->callers_axes.push_back(array.axes);
     impl->source = source;
     impl->text = cpu::complete(source);
     impl->module = std::move(module);
@@ -269,8 +297,26 @@ Status CpuKernel::run(const std::vector<KernelInput>& inputs, const std::vector<
     const auto strides_of = [&](const auto& view) {
         return view.strides.empty() ? row_major_strides(view.sizes) : view.strides;
     };
-    for (std::size_t i = 0; i < inputs.size(); ++i)  // emitted code only reads inputs
-        places[diagram.inputs[i]] = {const_cast<void*>(inputs[i].data), strides_of(inputs[i])};
+    std::vector<Memory> packed;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        const ArrayId a = diagram.inputs[i];
+        Location place{const_cast<void*>(inputs[i].data), strides_of(inputs[i])};  // emitted code only reads inputs
+        if (impl.callers_axes[a] != diagram.array(a).axes) {
+            const std::vector<std::int64_t> sizes = impl.sizes(a);
+            auto joined = joined_strides(inputs[i].sizes, place.strides, sizes);
+            if (!joined) {
+                Memory memory = allocate(impl.bytes_of(a));
+                if (!memory)
+                    return no_memory_for(impl.bytes_of(a), fmt::format("a packed copy of {}", diagram.array(a).name));
+                copy_strided(Direction::pack, static_cast<char*>(memory.get()), static_cast<char*>(place.data),
+                             inputs[i].sizes, place.strides, 0, bytes(inputs[i].type));
+                place.data = memory.get(), joined = row_major_strides(sizes);
+                packed.push_back(std::move(memory));
+            }
+            place.strides = std::move(*joined);
+        }
+        places[a] = std::move(place);
+    }
     for (std::size_t i = 0; i < outputs.size(); ++i)
         places[diagram.outputs[i]] = {outputs[i].data, strides_of(outputs[i])};
     for (const Work& work : impl.works)
@@ -298,7 +344,8 @@ Status CpuKernel::run(const std::vector<const void*>& inputs, const std::vector<
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         in.push_back({inputs[i], DType::f32, {}, {}});
         if (i < diagram.inputs.size())
-            in.back().type = diagram.array(diagram.inputs[i]).type, in.back().sizes = impl_->sizes(diagram.inputs[i]);
+            in.back().type = diagram.array(diagram.inputs[i]).type,
+            in.back().sizes = impl_->callers_sizes(diagram.inputs[i]);
     }
     for (std::size_t i = 0; i < outputs.size(); ++i) {
         out.push_back({outputs[i], DType::f32, {}, {}});

@@ -38,12 +38,15 @@ struct OtherWork {
 /// Loaded and ready. Calls of run() from several threads are taken one after the other.
 class CpuKernel {
 public:
-    /// Compiles and loads what emit() gave for the program. Errors: those of jit_compile.
-    static Result<std::shared_ptr<const CpuKernel>> load(const SizedProgram& program, const cpu::CpuSource& source,
-                                                         int threads, const JitOptions& options = {});
+    /// Compiles and loads what emit() gave for the program. Views have the sizes of the diagram's arrays, of which the program may read
+    /// neighbouring dimensions as one. Errors: those of jit_compile.
+    static Result<std::shared_ptr<const CpuKernel>> load(const Diagram& diagram, const SizedProgram& program,
+                                                         const cpu::CpuSource& source, int threads,
+                                                         const JitOptions& options = {});
     /// Takes the entries from a module that holds them already, among others; none where there are none. Other work stands in the order in
     /// which it runs; where there is any, arrays are given row-major without gaps.
-    static std::shared_ptr<const CpuKernel> bind(const SizedProgram& program, const cpu::CpuSource& source, int threads,
+    static std::shared_ptr<const CpuKernel> bind(const Diagram& diagram, const SizedProgram& program,
+                                                 const cpu::CpuSource& source, int threads,
                                                  std::shared_ptr<const JitModule> module,
                                                  std::vector<OtherWork> others = {});
     ~CpuKernel();

@@ -333,7 +333,7 @@ std::string_view name(Pass pass) {
 
 Result<std::shared_ptr<const CpuKernel>> loaded_on_processor(const Compilation& emitted) {
     const auto& code = std::get<cpu::CpuSource>(emitted.code);
-    return CpuKernel::load(emitted.program, code, emitted.plan.threads(), for_width(code.vector_bytes));
+    return CpuKernel::load(emitted.diagram, emitted.program, code, emitted.plan.threads(), for_width(code.vector_bytes));
 }
 
 Result<Compilation> run_pipeline(std::shared_ptr<const Source> source, const PipelineOptions& options) {

@@ -168,7 +168,8 @@ bool is_read_by_rows(const ScheduledKernel& kernel, VariableId id) {
 bool is_read_in_runs(const ScheduledKernel& kernel, const Step& step, const Read& read) {
     const auto& compute = std::get<Compute>(*step.statement);
     const AxisId columns = columns_of_statement(kernel, step), rows = kernel.schedule.tensor_axis;
-    if (columns < 0 || column_axis(kernel, compute.variable) < 0 || kernel.runs_in_parts(step)) return false;
+    if (columns < 0 || read.indices.empty() || column_axis(kernel, compute.variable) < 0 || kernel.runs_in_parts(step))
+        return false;
     if (!kernel.is_read_by_threads(read.variable()) || kernel.is_whole(read.variable()) ||
         is_read_by_rows(kernel, read.variable()))
         return false;

@@ -107,7 +107,7 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
         values_moved += values;
         double run = contiguous_bytes(k, id, k.steps[i].scope);
         // What a thread leaves of a line it finds in the core's first cache in the loop's next turns.
-        if (load && k.is_read_by_threads(id))
+        if (load && k.is_read_by_threads(id) && !variable.dims.empty())
             for (const ScheduledLoop& l : k.loops)
                 if (l.scope == k.steps[i].scope && variable.dims.back().is_axis(l.loop->axis))
                     run = std::max(run,

@@ -98,7 +98,8 @@ using Runner = std::function<Status(const std::vector<KernelInput>&, const std::
 std::string run_case(const Case& c, const Runner& kernel, Probe probe, bool may_have_gaps) {
     const Diagram& diagram = c.program.diagram;
     std::mt19937_64 random(c.seed);
-    const Values given = probe_inputs(c.diagram, c.extents, probe, c.seed);
+    Values given = probe_inputs(c.diagram, c.extents, probe, c.seed);
+    for (const auto& [name, value] : c.scalars) given[*c.diagram.find_array(name)].set(0, Number::real(value));
     std::vector<std::vector<ReductionTree>> trees;
     for (const ScheduledKernel& scheduled : c.scheduled.kernels) trees.push_back(reduction_trees(scheduled));
     BoundedValues reference = evaluate_bounded(c.diagram, c.extents, given,
@@ -110,7 +111,9 @@ std::string run_case(const Case& c, const Runner& kernel, Probe probe, bool may_
     std::vector<KernelInput> inputs;
     std::vector<KernelOutput> outputs;
     for (const ArrayId a : diagram.inputs) {
-        Strided& s = arrays.emplace_back(diagram.array(a).type, sizes_of(diagram, a, c.extents), random, may_have_gaps);
+        Strided& s = arrays.emplace_back(diagram.array(a).type,
+                                         sizes_of(c.diagram, *c.diagram.find_array(diagram.array(a).name), c.extents),
+                                         random, may_have_gaps);
         const auto& values = given[*c.diagram.find_array(diagram.array(a).name)];
         for (std::size_t i = 0; i < values.size(); ++i) s.memory.set(s.place(static_cast<std::int64_t>(i)), values[i]);
         inputs.push_back({s.memory.data(), diagram.array(a).type, s.sizes, s.strides});
@@ -144,7 +147,7 @@ std::string run_case(const Case& c, const Runner& kernel, Probe probe, bool may_
 }
 
 std::string run_case(const Case& c, const std::shared_ptr<const JitModule>& module) {
-    const auto kernel = CpuKernel::bind(c.program, c.source, 2, module);
+    const auto kernel = CpuKernel::bind(c.diagram, c.program, c.source, 2, module);
     for (const Probe probe : c.probes)
         if (const std::string failure = run_case(
                 c, [&](const auto& inputs, const auto& outputs) { return kernel->run(inputs, outputs); }, probe, true);

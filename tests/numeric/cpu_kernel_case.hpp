@@ -2,6 +2,7 @@
 // Diagrams taken through derivation, a random plan, the CPU emitter and the compiler, many in one translation unit, and compared with
 // their definition in double precision.
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,9 +24,10 @@ struct Case {
     Derived derived;
     ScheduledProgram scheduled;
     SizedProgram program;
-    cpu::CpuSource source;                     ///< on a CPU
-    cuda::CudaSource gpu_source;               ///< on a GPU
-    std::vector<Probe> probes{Probe::normal};  ///< the kinds of the inputs' values, one run each
+    cpu::CpuSource source;                       ///< on a CPU
+    cuda::CudaSource gpu_source;                 ///< on a GPU
+    std::vector<Probe> probes{Probe::normal};    ///< the kinds of the inputs' values, one run each
+    std::map<std::string, double> scalars = {};  ///< inputs without axes that have this value in every run
     /// Where an input is infinite or NaN, a NaN of the definition leaves open what is made (check/agreement.hpp).
     bool nan_is_open = true;
     int num_parts = 0;                             ///< kernels that run one part of a stream in each group

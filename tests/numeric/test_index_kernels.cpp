@@ -102,6 +102,9 @@ TEST(IndexKernels, CopyChosenRowsForEveryWidth) {
         "f(T[v, h, c], X[t, c], i[t]: i32) -> Y[t, h]\n"
         "    Y[t, h] = sum(c) X[t, c] * where(t == 0, T[i[t] - t * 1000000, h, c], 0)\n",
         "f(T[v, c], a[m]: i32, b[t]: i32, X[t, c]) -> Y[t]\n    Y[t] = sum(c) T[a[b[t]], c] * X[t, c]\n",
+        "f(T[v, c], i[t]: i32, X[t, c]) -> Y[t]\n    Y[t] = sum(c) T[i[size(t) - 1 - t], c] * X[t, c]\n",
+        "f(T[v, h, c], a[m]: i32, b[m]: i32, g[t]: i32, X[t, c]) -> Y[t]\n"
+        "    Y[t] = sum(c) T[a[g[t]], b[g[size(t) - 1 - t]], c] * X[t, c]\n",
         "f(T[b, v, c], i[t]: i32) -> Y[b, t, c]\n    Y[b, t, c] = T[b, i[t], c]\n",
         "f(T[c, v], i[t]: i32, X[t]) -> Y[c]\n    Y[c] = sum(t) T[c, i[t]] * X[t]\n",
         "f(K[p, l, k]: f16, Q[q, k], n[m]: i32) -> Y[q]\n    Y[q] = max(x) sum(k) Q[q, k] * K[n[x // size(l)], x % "

@@ -124,7 +124,7 @@ TEST(PartsOfKernels, ComputeTheirDefinitionAtEveryWidth) {
 TEST(PartsOfKernels, GiveTheSameBitsWhateverThreadsRunThem) {
     const Parsed p = parsed(cut_subjects[0]);
     const cpu_case::Case c = cpu_case::make_case(p.diagram, p.extents, 5, "same", in_parts(p.derived, p.extents, 5), {});
-    const auto kernel = CpuKernel::load(c.program, c.source, 4).value();
+    const auto kernel = CpuKernel::load(c.diagram, c.program, c.source, 4).value();
     std::vector<Tensor> arrays;
     for (const ArrayId id : p.diagram.inputs) {
         std::vector<std::int64_t> sizes;

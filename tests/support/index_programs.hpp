@@ -11,6 +11,9 @@ inline const std::vector<std::string>& index_programs() {
         // quasi-affine
         "f(X[m, k], s[m, g]) -> Y[m]\n    Y[m] = sum(k) X[m, k] * s[m, k // 3]\nsizes k = 3 * g\n",
         "f(X[h, l, c]) -> Y[x, c]\n    Y[x, c] = X[x // size(l), x % size(l), c]\nsizes x = h * l\n",
+        "f(X[a, b, c], W[c]) -> Y[x]\n    Y[x] = X[x // (size(b) * size(c)), x // size(c) % size(b), x % size(c)] * "
+        "W[x % "
+        "size(c)]\nsizes x = a * b * c\n",
         "f(X[n]) -> Y[n]\n    Y[n] = X[(n + 2) % size(n)] + X[size(n) - 1 - n]\n",
         "f(X[t, r], F[h]) -> Y[t, r]\n    Y[t, r] = X[t, r] * F[r % size(h)] + X[t, (r + size(r)/2) % size(r)]\nsizes "
         "r = 2 * h\n",
@@ -60,6 +63,11 @@ inline const std::vector<std::string>& index_programs() {
         "f(X[n], a[m]: i32, b[t]: i32) -> Y[t]\n    Y[t] = X[a[b[t]]] + X[a[b[t]]] * X[0]\n",
         "f(X[n, t], i[t]: i32) -> Y\n    Y = sum(t) X[i[t], t]\n",
         "f(X[n], i[t]: i32) -> Y[t]\n    Y[t] = X[i[t] // 2] + X[(i[t] + t) % size(n)]\n",
+        "f(T[v], i[t]: i32) -> Y[t]\n    Y[t] = T[i[size(t) - 1 - t]]\n",
+        "f(X[v, p], a[s]: i32, b[s]: i32, g[t]: i32) -> Y[t]\n    Y[t] = X[a[g[t]], b[g[t]]]\n",
+        "f(X[v, c], a[v]: i32, b[v]: i32, g[t]: i32) -> Y[t, c]\n    Y[t, c] = sum(w) where(t - w >= 0, X[a[b[g[t - "
+        "w]]], "
+        "c] - X[b[a[g[size(t) - 1 - t + w]]], c], 0)\n",
         // gathered by what is computed
         "f(X[a, t], V[t, d]) -> Y[a, d]\n    I[a] = argmax(t) X[a, t]\n    Y[a, d] = V[I[a], d]\n",
         "f(X[a, t], K[t]: i32, V[m], W[a]) -> Y\n    I[a] = argmax(t) X[a, t]\n    J[a] = K[I[a]] % size(m)\n    Y = "

@@ -228,5 +228,72 @@ TEST(Gather, AChainOfMapsPrintsInProportionToItsLength) {
     EXPECT_LT(long_text, 6 * short_text);
 }
 
+/// The input's axes as kernels read it.
+std::string axes_read(const std::string& text, const std::string& array) {
+    const Derived d = derived(text);
+    EXPECT_LT(error_of_steps(d), 1e-9) << explain(d);
+    std::string out;
+    for (const AxisId axis : d.diagram.array(*d.diagram.find_array(array)).axes)
+        out += (out.empty() ? "" : ", ") + d.diagram.axis(axis).name;
+    return out;
+}
+
+TEST(JoinedDimensions, DigitsOfAnIndexAreOneIndex) {
+    EXPECT_EQ(
+        axes_read("f(K[b, p, k]) -> Y[w, k]\n    Y[w, k] = K[w // 4, w % 4, k]\nsizes w = 4 * b, b = 3, p = 4, k = 2\n",
+                  "K"),
+        "w, k");
+    EXPECT_EQ(
+        axes_read(
+            "f(K[b, p, k]) -> Y[w, k]\n    Y[w, k] = K[w // size(p), w % size(p), k]\nsizes w = b * p, b = 3, p = 4, k "
+            "= 2\n",
+            "K"),
+        "w, k");
+    // Numbers that agree.
+    EXPECT_EQ(
+        axes_read("f(K[b, p, k]) -> Y[w, k]\n    Y[w, k] = K[w // 4, w % 4, k]\nsizes w = 12, b = 3, p = 4, k = 2\n",
+                  "K"),
+        "w, k");
+    // Several factors, one after the other and at once; two groups of dimensions; a rest that goes on.
+    EXPECT_EQ(
+        axes_read("f(K[a, b, c]) -> Y[w]\n    Y[w] = K[w // 6, w // 2 % 3, w % 2]\nsizes w = 24, a = 4, b = 3, c = 2\n",
+                  "K"),
+        "w");
+    EXPECT_EQ(
+        axes_read(
+            "f(K[a, b, c]) -> Y[w]\n    Y[w] = K[w // 2 // 3, w // 2 % 3, w % 2]\nsizes w = 24, a = 4, b = 3, c = 2\n",
+            "K"),
+        "w");
+    EXPECT_EQ(axes_read("f(K[a, b, c, d]) -> Y[v, w]\n    Y[v, w] = K[v // 3, v % 3, w // 2, w % 2]\n"
+                        "sizes v = 6, w = 4, a = 2, b = 3, c = 2, d = 2\n",
+                        "K"),
+              "v, w");
+    EXPECT_EQ(
+        axes_read(
+            "f(K[a, b], Q[w]) -> Y[n]\n    Y[n] = K[n // 3 % 2, n % 3] * Q[n % 6]\nsizes n = 12, w = 6, a = 2, b = 3\n",
+            "K"),
+        "w");
+    // All reads, also those that say where another array is read.
+    EXPECT_EQ(axes_read("f(K[b, p, k]) -> Y[w, k], Z[w]\n    Y[w, k] = K[w // 4, w % 4, k]\n"
+                        "    Z[w] = sum(k) K[(size(w) - 1 - w) // 4, (size(w) - 1 - w) % 4, k]\nsizes w = 4 * b, b = "
+                        "3, p = 4, k = 2\n",
+                        "K"),
+              "w, k");
+}
+
+TEST(JoinedDimensions, OtherReadsKeepTheDimensions) {
+    // Rows that are not read whole, another divisor, digits of two numbers, a plain read, and no axis of as many values.
+    EXPECT_EQ(axes_read("f(K[b, p]) -> Y[w]\n    Y[w] = K[w // 4, w % 4]\nsizes w = 12, b = 3, p = 5\n", "K"), "b, p");
+    EXPECT_EQ(axes_read("f(K[b, p]) -> Y[w]\n    Y[w] = K[w // 6, w % 4]\nsizes w = 12, b = 3, p = 4\n", "K"), "b, p");
+    EXPECT_EQ(axes_read("f(K[b, p]) -> Y[w, v]\n    Y[w, v] = K[w // 4, v % 4]\nsizes w = v = 12, b = 3, p = 4\n", "K"),
+              "b, p");
+    EXPECT_EQ(
+        axes_read(
+            "f(K[b, p]) -> Y[w], Z[b]\n    Y[w] = K[w // 4, w % 4]\n    Z[b] = K[b, 0]\nsizes w = 12, b = 3, p = 4\n",
+            "K"),
+        "b, p");
+    EXPECT_EQ(axes_read("f(K[b, p]) -> Y[w]\n    Y[w] = K[w // 4, w % 4]\nsizes w = 8, b = 3, p = 4\n", "K"), "b, p");
+}
+
 }  // namespace
 }  // namespace napkin::test_normal_form

@@ -12,23 +12,38 @@
 #include "schedule/fragments.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
+#include "support/saturate.hpp"
 
 namespace napkin::cuda {
 namespace {
 
-/// Some array, or the groups, are too many for 32 bits.
+/// Values of the tiles that a pass before the kernel looks at for one range of chunks, at most.
+std::int64_t most_looked_at(const ScheduledKernel& kernel) {
+    std::int64_t most = 0;
+    for (const ScheduledLoop& loop : kernel.loops)
+        if (const auto ranges = chunk_ranges(kernel, loop))
+            for (const MaskForm& form : ranges->forms)
+                for (const Expr& e : {form.plus, form.minus}) {
+                    std::int64_t values = 1;
+                    for (const AxisId axis : e ? free_axes(e) : std::vector<AxisId>{})
+                        values = saturating_mul(values, kernel.span(axis, loop.scope).tile);
+                    most = std::max(most, values);
+                }
+    return most;
+}
+
+/// Some array, the groups, or the coordinates of an axis are too many for 32 bits. Loops count up to a tile past the end.
 bool needs_wide_index(const ScheduledKernel& kernel) {
     constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;
     const auto is_long = [&](ArrayId id) {
         std::int64_t values = 1;
-        for (const AxisId axis : kernel.program->diagram.array(id).axes) {
-            if (values > most / std::max<std::int64_t>(kernel.extent(axis), 1)) return true;
-            values *= kernel.extent(axis);
-        }
-        return false;
+        for (const AxisId axis : kernel.program->diagram.array(id).axes)
+            values = saturating_mul(values, kernel.extent(axis));
+        return values > most;
     };
-    return kernel.num_groups() > most / 2 || kernel.arena_values > most || any_of(kernel.inputs, is_long) ||
-           any_of(kernel.outputs, is_long);
+    return kernel.num_groups() > most / 2 || kernel.arena_values > most / 2 || most_looked_at(kernel) > most / 2 ||
+           any_of(kernel.inputs, is_long) || any_of(kernel.outputs, is_long) ||
+           any_of(kernel.extents, [](std::int64_t extent) { return extent > most / 2; });
 }
 
 std::vector<TensorMap> tensor_maps(const ScheduledKernel& kernel) {

@@ -1,0 +1,98 @@
+#include "emit/whole_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "support/result.hpp"
+
+namespace napkin::writers {
+namespace {
+
+bool is_literal(const WholeText& a) { return a.range.low == a.range.high && a.text == std::to_string(a.range.low); }
+
+/// The text as a number of the type: what stands in brackets keeps its own.
+std::string converted(const char* type, const std::string& text) {
+    int depth = 0;
+    std::size_t end = 0;  // of the bracket that opens first
+    for (; end < text.size(); ++end)
+        if (depth += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0; depth == 0) break;
+    return text.front() == '(' && end + 1 == text.size() ? type + text : fmt::format("{}({})", type, text);
+}
+
+/// By a power of two both are single instructions, of which compilers see what is the same for neighbours.
+std::string quotient_or_rest(BinaryOp op, const std::string& a, const WholeText& b) {
+    if (is_literal(b) && b.range.low >= 1 && std::has_single_bit(static_cast<std::uint64_t>(b.range.low))) {
+        if (op == BinaryOp::mod) return fmt::format("({} & {})", a, b.range.low - 1);
+        return fmt::format("({} >> {})", a, std::countr_zero(static_cast<std::uint64_t>(b.range.low)));
+    }
+    return fmt::format("{}({}, {})", op == BinaryOp::mod ? "floor_mod" : "floor_div", a, b.text);
+}
+
+std::string operation(BinaryOp op, const std::string& a, const WholeText& right, const std::string& b) {
+    switch (op) {
+        case BinaryOp::floor_div:
+        case BinaryOp::mod: return quotient_or_rest(op, a, right);
+        case BinaryOp::min: return fmt::format("min_index({}, {})", a, b);
+        case BinaryOp::max: return fmt::format("max_index({}, {})", a, b);
+        default: return fmt::format("({} {} {})", a, name(op), b);
+    }
+}
+
+/// Past what 64 bits hold: only sums and products lead there.
+std::string saturating(BinaryOp op, const WholeText& a, const WholeText& b) {
+    return fmt::format("{}_index({}, {})",
+                       op == BinaryOp::add   ? "add"
+                       : op == BinaryOp::sub ? "sub"
+                                             : "mul",
+                       a.text, b.text);
+}
+
+}  // namespace
+
+bool fits_index(const Frame& frame, const Interval& range) {
+    if (!frame.in_blocks()) return true;
+    return range.low >= std::numeric_limits<std::int32_t>::min() && range.high <= std::numeric_limits<std::int32_t>::max();
+}
+
+Interval coordinates_of(const Frame& frame, AxisId axis, ScopeId scope) {
+    // Blocks begin inside of the axis' tile, and the vectors of one reach no further than its padding.
+    return {0, frame.extent(axis) + 2 * frame.span(axis, scope).padded};
+}
+
+WholeText whole_number(std::int64_t value) { return {std::to_string(value), {value, value}}; }
+
+WholeText whole_binary(const Frame& frame, BinaryOp op, const WholeText& a, const WholeText& b) {
+    const Interval range = apply_interval(op, a.range, b.range);
+    const bool may_pass = op == BinaryOp::add || op == BinaryOp::sub || op == BinaryOp::mul;
+    if (may_pass && may_saturate(range)) return {saturating(op, a, b), range};
+    if (fits_index(frame, range) && fits_index(frame, a.range) && fits_index(frame, b.range))
+        return {operation(op, a.text, b, b.text), range};
+    // One operand of 64 bits makes the operation one of 64 bits.
+    const bool by_right = is_literal(a) && !is_literal(b);
+    const auto wide = [&](const WholeText& x) {
+        return fits_index(frame, x.range) ? converted("int64_t", x.text) : x.text;
+    };
+    const std::string text = operation(op, by_right ? a.text : wide(a), b, by_right ? wide(b) : b.text);
+    if (!fits_index(frame, range)) return {text, range};
+    return {converted("Index", text), range};
+}
+
+WholeText whole_negated(const Frame& frame, const WholeText& a) {
+    const Interval range = negated(a.range);
+    if (may_saturate(range)) return {fmt::format("sub_index(0, {})", a.text), range};
+    if (fits_index(frame, range) && fits_index(frame, a.range)) return {fmt::format("-({})", a.text), range};
+    return {"-" + converted(fits_index(frame, a.range) ? "int64_t" : "", a.text), range};
+}
+
+std::string widened(const Frame& frame, const std::string& text, const Interval& results) {
+    return fits_index(frame, results) ? text : converted("int64_t", text);
+}
+
+const char* type_of(const Frame& frame, const WholeText& text) {
+    return fits_index(frame, text.range) ? "Index" : "int64_t";
+}
+
+}  // namespace napkin::writers
