@@ -65,7 +65,7 @@ void napkin_error_free(napkin_error* error);
 
 /* The type of an array's elements: DLPack's DLDataType, member for member. Lanes are 1. */
 typedef struct napkin_type {
-    uint8_t code; /* 0 integer, 2 IEEE float, 4 bfloat, 10 e4m3 (DLPack's float8_e4m3fn), 12 e5m2 */
+    uint8_t code; /* 0 integer, 1 unsigned integer, 2 IEEE float, 4 bfloat, 6 bool (a byte that is 0 or 1), 10 e4m3 (DLPack's float8_e4m3fn), 12 e5m2 */
     uint8_t bits;
     uint16_t lanes;
 } napkin_type;
@@ -76,7 +76,7 @@ enum {
 }; /* DLPack's kDLCPU and kDLCUDA. Pinned (3) and managed (13) memory is taken too. */
 
 /* Where an array lies: DLPack's DLTensor, member for member, under a name of its own, so that this header goes with dlpack.h and without.
- * A pointer to a DLTensor is cast to a pointer to this. On a GPU arrays lie row-major without gaps, at multiples of 16 bytes. */
+ * A pointer to a DLTensor is cast to a pointer to this. An array with a size of 0 needs no memory: its data may be NULL. On a GPU arrays lie row-major without gaps, at multiples of 16 bytes. */
 typedef struct napkin_array {
     void* data;
     struct {
@@ -161,8 +161,8 @@ double napkin_kernel_compile_seconds(const napkin_kernel* kernel);
 
 /* Runs on arrays in the program's order, `count` of them. On a GPU: launches on the stream (a CUstream or cudaStream_t, NULL the default one),
  * in the kernel's own workspace. On the processor: strides are free, returns when all is done, and `stream` is NULL.
- * Errors: view-count, view-null, view-device, view-type, view-sizes, view-strides, view-alignment, view-overlap, no-stream,
- * no-workspace, gpu-failed; index-out-of-range on the processor. */
+ * Errors: view-count, view-null, view-offset, view-device, view-type, view-sizes, view-strides, view-alignment, view-overlap,
+ * no-stream, no-workspace, gpu-failed; index-out-of-range on the processor. */
 napkin_status napkin_run(const napkin_kernel* kernel, const napkin_array* const* arrays, size_t count, void* stream,
                          napkin_error** error);
 /* Runs on arrays of the kernel's own types and sizes, row-major without gaps, that begin at those addresses. `workspace` is

@@ -6,8 +6,8 @@
 
 namespace napkin {
 
-/// How numbers are stored. f16 is IEEE binary16, bf16 the upper half of f32, e4m3 and e5m2 the OCP 8-bit floats.
-enum class ElementType : std::uint8_t { f64, f32, f16, bf16, e4m3, e5m2, i32, i64 };
+/// How numbers are stored. f16 is IEEE binary16, bf16 the upper half of f32, e4m3 and e5m2 the OCP 8-bit floats; boolean is a byte that is 0 or 1.
+enum class ElementType : std::uint8_t { f64, f32, f16, bf16, e4m3, e5m2, i32, i64, i8, u8, i16, boolean };
 
 /// Bytes of one element; 0 for a number that stands for no type.
 std::size_t bytes(ElementType type);

@@ -190,7 +190,7 @@ Expr simplify_node(const Expr& e) {
         const auto* inner = as<Cast>(n->a);
         if ((n->type == DType::f64 && is_surely_real(n->a)) || (inner && inner->type == n->type)) return n->a;
         if (const auto* c = as<Constant>(n->a); c && !is_float(n->type))
-            return whole_constant(number_of(*c).as_whole(kind_of(n->type)));
+            return whole_constant(number_of(*c).to(n->type).as_whole(Kind::i64));
         if (const auto* c = as<Constant>(n->a); c && is_surely_real(n->a) && round_to(n->type, c->value) == c->value)
             return n->a;
     }

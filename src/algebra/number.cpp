@@ -45,7 +45,7 @@ bool compare(BinaryOp op, std::int64_t a, std::int64_t b) {
 
 Kind kind_of(DType type) {
     if (is_float(type)) return Kind::real;
-    return type == DType::i32 ? Kind::i32 : Kind::i64;
+    return type == DType::i64 ? Kind::i64 : Kind::i32;
 }
 
 Kind join(Kind a, Kind b) { return std::max(a, b); }
@@ -79,6 +79,16 @@ std::int64_t wrap(Kind kind, std::int64_t value) {
     return kind == Kind::i32 ? static_cast<std::int32_t>(static_cast<std::uint32_t>(bits(value))) : value;
 }
 
+std::int64_t wrap(DType type, std::int64_t value) {
+    const DTypeFacts& row = facts(type);
+    if (row.kind == DTypeKind::truth) return value != 0 ? 1 : 0;
+    const int unused = 64 - 8 * row.bytes;
+    const std::uint64_t kept = bits(value) << unused;
+    return row.least < 0 ? static_cast<std::int64_t>(kept) >> unused : static_cast<std::int64_t>(kept >> unused);
+}
+
+bool is_in_range(DType type, std::int64_t value) { return value >= facts(type).least && value <= facts(type).most; }
+
 std::int64_t whole_of(Kind kind, double value) {
     if (value != value) return 0;
     const double beyond = kind == Kind::i32 ? 0x1p31 : 0x1p63;
@@ -87,7 +97,11 @@ std::int64_t whole_of(Kind kind, double value) {
     return static_cast<std::int64_t>(value);
 }
 
-std::int64_t whole_of(DType type, double value) { return whole_of(kind_of(type), value); }
+std::int64_t whole_of(DType type, double value) {
+    const DTypeFacts& row = facts(type);
+    if (row.kind == DTypeKind::truth) return value != 0 ? 1 : 0;
+    return std::clamp(whole_of(Kind::i64, value), row.least, row.most);
+}
 
 std::optional<std::int64_t> whole_of(const Constant& c) {
     if (c.value != std::trunc(c.value) || std::fabs(c.value) > 0x1p63 || (c.value == 0 && std::signbit(c.value)))

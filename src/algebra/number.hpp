@@ -24,6 +24,7 @@ enum class Kind : std::uint8_t {
 };
 inline bool is_integer(Kind kind) { return kind != Kind::real; }
 
+/// Narrower integers and truths are computed with as i32.
 Kind kind_of(DType type);
 Kind join(Kind a, Kind b);
 /// Of the operator's result. A power of an integer is one where `exponent` is a whole constant from 0 up.
@@ -34,7 +35,11 @@ Kind kind_of(const Constant& c);
 
 /// The integer modulo 2^32, as a signed one, for i32; for all others itself.
 std::int64_t wrap(Kind kind, std::int64_t value);
-/// Toward zero, into the range of the kind; NaN gives 0.
+/// The integer modulo 2^bits of the type, in its range; a truth is 1 where it is not 0.
+std::int64_t wrap(DType type, std::int64_t value);
+/// Whether the type has the integer.
+bool is_in_range(DType type, std::int64_t value);
+/// Toward zero, into the range of the kind or type; NaN gives 0. A truth is 1 where the number is not 0, also of NaN.
 std::int64_t whole_of(Kind kind, double value);
 std::int64_t whole_of(DType type, double value);
 /// The constant, where it is a whole number of 64 bits.
@@ -62,6 +67,10 @@ public:
     }
     [[nodiscard]] Number to(Kind kind) const {
         return kind == Kind::real ? real(as_real()) : whole(kind, as_whole(kind));
+    }
+    [[nodiscard]] Number to(DType type) const {
+        if (is_float(type)) return real(as_real());
+        return whole(kind_of(type), kind_ == Kind::real ? whole_of(type, real_) : wrap(type, whole_));
     }
     [[nodiscard]] bool truth() const { return kind_ == Kind::real ? real_ != 0 : whole_ != 0; }
 

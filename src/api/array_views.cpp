@@ -4,14 +4,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "diagram/array_sizes.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
 
-// DLDataTypeCode and DLDeviceType of DLPack 1.1.
-enum TypeCode : std::uint8_t { integer_code = 0, float_code = 2, bfloat_code = 4, e4m3_code = 10, e5m2_code = 12 };
+// DLDeviceType of DLPack 1.1.
 enum DeviceType : std::int32_t { on_cpu = 1, on_cuda = 2, on_cuda_host = 3, on_cuda_managed = 13 };
 
 std::span<const std::int64_t> shape_of(const napkin_array& array) {
@@ -38,28 +39,26 @@ const char* text_of(MachineKind place) {
     return place == MachineKind::gpu ? "the GPU at hand" : "this computer's processor";
 }
 
+/// An array without values needs no memory. Pre: it has a shape where it has axes.
+bool is_empty(const napkin_array& array) { return contains(shape_of(array), 0); }
+
+/// Whether the place of the first element is an address.
+bool offset_fits(const napkin_array& array) {
+    return array.byte_offset <= std::numeric_limits<std::uintptr_t>::max() - reinterpret_cast<std::uintptr_t>(array.data);
+}
+
 bool is_taken(const napkin_array* array, const TakenArray& taken, MachineKind place) {
-    return array != nullptr && array->data != nullptr && place_of(*array) == place &&
+    return array != nullptr && place_of(*array) == place && offset_fits(*array) &&
            is_same(array->dtype, taken.dlpack) && array->ndim == static_cast<std::int32_t>(taken.sizes.size()) &&
            (array->ndim == 0 || array->shape != nullptr) && std::ranges::equal(shape_of(*array), taken.sizes) &&
+           (array->data != nullptr || is_empty(*array)) &&
            (place == MachineKind::cpu || has_no_gaps(*array));
 }
 
 }  // namespace
 
 napkin_type dlpack_type(DType type) {
-    const auto width = static_cast<std::uint8_t>(8 * bytes(type));
-    switch (type) {
-        case DType::f64:
-        case DType::f32:
-        case DType::f16: return {float_code, width, 1};
-        case DType::bf16: return {bfloat_code, width, 1};
-        case DType::e4m3: return {e4m3_code, width, 1};
-        case DType::e5m2: return {e5m2_code, width, 1};
-        case DType::i32:
-        case DType::i64: return {integer_code, width, 1};
-    }
-    throw InternalError("api: a type that DLPack has no name for");
+    return {facts(type).dlpack_code, static_cast<std::uint8_t>(8 * bytes(type)), 1};
 }
 
 std::vector<TakenArray> taken_arrays(const Diagram& diagram, const Extents& extents) {
@@ -107,14 +106,19 @@ std::vector<Diagnostic> faults_of(Arrays arrays, const std::vector<TakenArray>& 
     }
     for (std::size_t i = 0; i < taken.size(); ++i) {
         const TakenArray& wanted = taken[i];
-        if (arrays[i] == nullptr || arrays[i]->data == nullptr) {
-            fault("view-null",
-                  fmt::format("{} {}", wanted.name,
-                              arrays[i] == nullptr ? "is not given: its view is NULL" : "points nowhere"),
-                  "a pointer to its numbers");
+        if (arrays[i] == nullptr) {
+            fault("view-null", fmt::format("{} is not given: its view is NULL", wanted.name), "a pointer to its view");
             continue;
         }
         const napkin_array& array = *arrays[i];
+        const bool has_shape = array.ndim <= 0 || array.shape != nullptr;
+        if (array.data == nullptr && !(has_shape && is_empty(array))) {
+            fault("view-null", fmt::format("{} points nowhere", wanted.name), "a pointer to its numbers");
+            continue;
+        }
+        if (!offset_fits(array))
+            fault("view-offset", fmt::format("{} begins {} bytes behind its pointer", wanted.name, array.byte_offset),
+                  "a byte_offset that leads to an address");
         if (place_of(array) != place)
             fault("view-device",
                   fmt::format("{} lies on device {} of type {} in DLPack's numbers", wanted.name,
@@ -124,10 +128,10 @@ std::vector<Diagnostic> faults_of(Arrays arrays, const std::vector<TakenArray>& 
         if (!is_same(array.dtype, wanted.dlpack))
             fault("view-type", fmt::format("{} holds {}", wanted.name, type_text(array.dtype)),
                   std::string(name(wanted.type)));
-        if (array.ndim != static_cast<std::int32_t>(wanted.axes.size()) || (array.ndim > 0 && array.shape == nullptr)) {
+        if (array.ndim != static_cast<std::int32_t>(wanted.axes.size()) || !has_shape) {
             fault("view-sizes",
-                  array.ndim > 0 && array.shape == nullptr ? fmt::format("{} has no shape: it is NULL", wanted.name)
-                                                           : fmt::format("{} has {} axes", wanted.name, array.ndim),
+                  has_shape ? fmt::format("{} has {} axes", wanted.name, array.ndim)
+                            : fmt::format("{} has no shape: it is NULL", wanted.name),
                   fmt::format("{}, as in {}[{}]", wanted.axes.size(), wanted.name, fmt::join(wanted.axes, ", ")));
             continue;
         }

@@ -39,7 +39,7 @@ std::optional<MachineKind> place_of(const napkin_array& array);
 /// Whether the arrays are those that are taken, and lie there; strides are free on the processor. Reads nothing of their values, and allocates
 /// nothing where they are.
 bool are_taken(Arrays arrays, const std::vector<TakenArray>& taken, MachineKind place);
-/// What keeps them from it. Codes: view-count, view-null, view-device, view-type, view-sizes, view-strides. Where sizes are not known yet,
+/// What keeps them from it. Codes: view-count, view-null, view-offset, view-device, view-type, view-sizes, view-strides. Where sizes are not known yet,
 /// these are not looked at.
 std::vector<Diagnostic> faults_of(Arrays arrays, const std::vector<TakenArray>& taken, MachineKind place);
 

@@ -20,7 +20,7 @@ namespace napkin {
 namespace {
 
 static_assert(static_cast<int>(ElementType::f64) == static_cast<int>(DType::f64) &&
-                  static_cast<int>(ElementType::i64) == static_cast<int>(DType::i64),
+                  static_cast<int>(ElementType::boolean) == static_cast<int>(DType::boolean),
               "the public element types are numbered as the internal ones");
 
 bool is_known(ElementType type) { return static_cast<std::size_t>(type) < std::size(all_dtypes); }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numbers>
 
+#include "algebra/number.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -344,6 +345,16 @@ Bounded cast(DType type, const Bounded& a) {
         out.error += std::max(std::abs(out.value) * range.epsilon, range.smallest_subnormal) / 2;
     }
     for_each_special(a.may, [&](double special) { admit(out, round_to(type, special)); });
+    return out;
+}
+
+Bounded wrapped(DType type, const Bounded& a) {
+    const double least = static_cast<double>(facts(type).least), most = static_cast<double>(facts(type).most);
+    const bool stays = a.value - a.error >= least && a.value + a.error <= most;
+    if (stays || facts(type).kind == DTypeKind::truth) return cast(type, a);
+    if (is_unbounded(a) || std::abs(a.value) >= 0x1p53) return {most, most - least, 0};
+    Bounded out = certain(static_cast<double>(wrap(type, static_cast<std::int64_t>(a.value))));
+    if (a.error > 0) admit(out, least), admit(out, most);
     return out;
 }
 

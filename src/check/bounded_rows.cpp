@@ -180,6 +180,7 @@ BoundedRows::BoundedRows(const Expr& root, AxisId row_axis, const Diagram& diagr
                 first = false;
             });
             node.whole = whole_by_form(e, whole);
+            node.wraps = c && is_narrow_integer(c->type) && is_integer(kinds(c->a));
             node.value.resize(max_row);
             node.error.resize(max_row);
             node.is_whole_arithmetic = is_whole_operator(e, kinds);
@@ -459,7 +460,8 @@ Bounded BoundedRows::apply_at(const Node& node, std::int64_t j) const {
     if (const auto* u = as<Unary>(node.e)) return apply(u->op, operand(0), rounding_);
     if (const auto* b = as<Binary>(node.e)) return apply(b->op, operand(0), operand(1), rounding_, node.whole);
     if (as<Select>(node.e)) return select(operand(0), operand(1), operand(2));
-    return cast(std::get<Cast>(node.e->v).type, operand(0));
+    const DType type = std::get<Cast>(node.e->v).type;
+    return node.wraps ? wrapped(type, operand(0)) : cast(type, operand(0));
 }
 
 }  // namespace napkin

@@ -6,6 +6,7 @@
 
 #include "check/sample.hpp"
 #include "diagram/blocks.hpp"
+#include "diagram/empty_axes.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 
@@ -69,7 +70,7 @@ std::optional<SizesByName> small_sizes(const Diagram& diagram, std::mt19937_64& 
         SizesByName drawn;
         for (const AxisId i : diagram.axes.ids()) {
             const Axis& axis = diagram.axes[i];
-            if ((axis.size && !axis.size->as_constant()) || contains(fixed, i)) continue;
+            if ((axis.size && !axis.size->as_constant()) || has_no_values(diagram, i) || contains(fixed, i)) continue;
             const std::int64_t extra = reaching ? reach[i] : 0;
             drawn[axis.name] = std::uniform_int_distribution<std::int64_t>(least, most)(random) + extra;
         }

@@ -2,11 +2,11 @@
 
 #include <set>
 
+#include "diagram/empty_axes.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
-namespace {}  // namespace
 
 KernelBuilder::KernelBuilder(const Diagram& diagram, Form form)
     : diagram_(diagram),
@@ -27,7 +27,7 @@ KernelBuilder::KernelBuilder(const Diagram& diagram, Form form)
         const ValueClass body = value_class(e.body, [&](ArrayId id) { return values_[at(id)]; });
         values_[at(e.target)] = e.reduce ? reduced(*e.reduce, body) : body;
     }
-    for (const ArrayId id : diagram.outputs) needed_[at(id)] = true;
+    for (const ArrayId id : diagram.outputs) needed_[at(id)] = !is_empty(diagram, id);
     for (auto e = diagram.equations.rbegin(); e != diagram.equations.rend(); ++e)
         if (needed_[at(e->target)])
             for (const ArrayId r : read_arrays(e->body)) needed_[at(r)] = true;

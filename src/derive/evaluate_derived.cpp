@@ -245,8 +245,8 @@ private:
     void write(ArrayId a, const std::vector<Number>& tile_values, const Tile& tile) {
         if (core_[a].empty()) forget(a);
         std::size_t next = 0;
-        const Kind kind = kind_of(diagram_.array(a).type);
-        for_each_offset(a, tile, [&](std::size_t offset) { core_[a].set(offset, tile_values[next++].to(kind)); });
+        const DType type = diagram_.array(a).type;
+        for_each_offset(a, tile, [&](std::size_t offset) { core_[a].set(offset, tile_values[next++].to(type)); });
     }
 
     void store(ArrayId a, const Tile& tile) {

@@ -8,7 +8,7 @@ Column::Column(DType type, std::size_t count, const Number& value) {
     if (is_float(type))
         cells_ = std::vector<double>(count, value.as_real());
     else
-        cells_ = std::vector<std::int64_t>(count, value.as_whole(kind_of(type)));
+        cells_ = std::vector<std::int64_t>(count, value.to(type).as_whole(Kind::i64));
 }
 
 Column Column::unset(DType type, std::size_t count) {
@@ -18,9 +18,8 @@ Column Column::unset(DType type, std::size_t count) {
 
 Column Column::in(DType type) const {
     if (is_float(type)) return is_whole() ? Column(to_doubles()) : *this;
-    const Kind kind = kind_of(type);
     std::vector<std::int64_t> cells(size());
-    for (std::size_t i = 0; i < cells.size(); ++i) cells[i] = at(i).as_whole(kind);
+    for (std::size_t i = 0; i < cells.size(); ++i) cells[i] = at(i).to(type).as_whole(Kind::i64);
     return cells;
 }
 

@@ -37,6 +37,25 @@ Expr with_casts(const Expr& e, Kinds& kinds, DType real) {
     });
 }
 
+/// Whether each value of the integer expression is one that the type has, by its form.
+bool stays_in(const Expr& e, DType type, const Diagram& d) {
+    const auto within = [&](DType other) {
+        return !is_float(other) && is_in_range(type, facts(other).least) && is_in_range(type, facts(other).most);
+    };
+    if (const auto* c = as<Constant>(e)) {
+        const auto n = whole_of(*c);
+        return n && is_in_range(type, *n);
+    }
+    if (const auto* r = as<Read>(e)) return within(d.array(r->array).type);
+    if (const auto* c = as<Cast>(e)) return within(c->type);
+    if (const auto* s = as<Select>(e)) return stays_in(s->a, type, d) && stays_in(s->b, type, d);
+    if (const auto* u = as<Unary>(e)) return u->op == UnaryOp::logical_not;
+    const auto* b = as<Binary>(e);
+    if (!b) return false;
+    if (b->op == BinaryOp::min || b->op == BinaryOp::max) return stays_in(b->a, type, d) && stays_in(b->b, type, d);
+    return is_comparison(b->op) || b->op == BinaryOp::logical_and || b->op == BinaryOp::logical_or;
+}
+
 }  // namespace
 
 Diagram with_conversions(const Diagram& diagram) {
@@ -47,20 +66,24 @@ Diagram with_conversions(const Diagram& diagram) {
         const DType real = real_type(out, e), wanted = out.array(e.target).type;
         e.body = with_casts(e.body, kinds, real);
         const Kind body = kinds(e.body), target = kind_of(wanted);
-        if (body == target || body == Kind::whole) {
+        const bool order_matters = e.reduce == ReduceOp::max || e.reduce == ReduceOp::min;
+        const bool is_narrow = is_narrow_integer(wanted);
+        // What is summed up or multiplied needs more room than its terms.
+        const bool has_room = !is_narrow || ((!e.reduce || order_matters) && stays_in(e.body, wanted, out));
+        if (has_room && (body == target || body == Kind::whole)) {
             out.equations.push_back(std::move(e));
             continue;
         }
-        const bool order_matters = e.reduce == ReduceOp::max || e.reduce == ReduceOp::min;
-        if (!e.reduce || (is_integer(body) && is_integer(target) && !order_matters)) {
+        if (!e.reduce || (is_integer(body) && is_integer(target) && !order_matters && !is_narrow)) {
             e.body = cast(wanted, e.body);
             out.equations.push_back(std::move(e));
             continue;
         }
         // What is accumulated keeps the kind of the body, and is converted once.
-        const DType accumulated = body == Kind::real                   ? real
-                                  : body == Kind::i32 && order_matters ? DType::i32
-                                                                       : DType::i64;
+        const DType accumulated = body == Kind::real                                            ? real
+                                  : order_matters ? (body == Kind::i64 ? DType::i64 : DType::i32)
+                                  : is_narrow     ? DType::i32
+                                                  : DType::i64;
         const Array& array = out.array(e.target);
         const ArrayId total = add_array(out, array.name + "_" + std::string(name(*e.reduce)), array.axes, accumulated,
                                         ArrayRole::temporary);

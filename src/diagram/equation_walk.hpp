@@ -17,13 +17,17 @@ class EquationWalk {
 public:
     EquationWalk(const Diagram& diagram, const Extents& extents, const Equation& equation)
         : extents_(extents), outer_(diagram.array(equation.target).axes), inner_(equation.reduce_axes) {
-        points_ = static_cast<double>(product_of(outer_)) * static_cast<double>(product_of(inner_));
+        num_reduced_ = product_of(inner_);
+        points_ = static_cast<double>(product_of(outer_)) * static_cast<double>(num_reduced_);
         std::vector<AxisId>& rows = equation.reduce ? inner_ : outer_;
         if (!rows.empty()) {
             row_axis_ = rows.back();
             rows.pop_back();
         }
     }
+
+    /// Whether there is nothing to reduce for any point of the target.
+    [[nodiscard]] bool reduces_nothing() const { return num_reduced_ == 0; }
 
     /// Negative: rows of one value.
     [[nodiscard]] AxisId row_axis() const { return row_axis_; }
@@ -39,6 +43,7 @@ public:
     template <class Start, class Row, class Finish>
     void part(std::int64_t begin, std::int64_t end, std::int64_t most_row, const Start& start, const Row& row,
               const Finish& finish) const {
+        if (begin == end) return;
         std::vector<std::int64_t> point(extents_.size(), 0);
         std::int64_t rest = begin;
         for (std::size_t i = outer_.size(); i-- > 0;) {
@@ -48,13 +53,15 @@ public:
         const std::int64_t length = row_axis_ < 0 ? 1 : extents_[row_axis_];
         for (std::int64_t step = begin; step < end; ++step) {
             start();
-            do {
+            bool more = !reduces_nothing();
+            while (more) {
                 for (std::int64_t j = 0; j < length; j += most_row) {
                     if (row_axis_ >= 0) point[at(row_axis_)] = j;
                     row(point, step * length + j, std::min(most_row, length - j));
                 }
                 if (row_axis_ >= 0) point[at(row_axis_)] = 0;
-            } while (next_point(inner_, extents_, point));
+                more = next_point(inner_, extents_, point);
+            }
             finish(step);
             next_point(outer_, extents_, point);
         }
@@ -68,6 +75,7 @@ private:
     const Extents& extents_;
     std::vector<AxisId> outer_, inner_;  ///< without the row's
     AxisId row_axis_ = -1;
+    std::int64_t num_reduced_ = 1;  ///< points for each of the target's
     double points_ = 0;  ///< of the target times what is reduced for each
 };
 

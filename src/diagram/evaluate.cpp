@@ -112,10 +112,13 @@ struct EquationRun {
     void store(std::int64_t place, std::int64_t value) const {
         const auto i = static_cast<std::size_t>(place);
         if (target.is_whole())
-            target.wholes()[i] = wrap(kind_of(type()), value);
+            target.wholes()[i] = wrap(type(), value);
         else
             store(place, static_cast<T>(value));
     }
+
+    /// What a reduction of nothing is, in the type of the target.
+    void store_nothing(std::int64_t place) const { store(place, static_cast<T>(identity(*equation.reduce))); }
 
     /// Cell: T where the body is real, else the integers' type.
     template <class Cell>
@@ -133,7 +136,12 @@ struct EquationRun {
             walk.part(
                 begin, end, RowProgram<T>::max_row, [&] { reducer.emplace(*equation.reduce, kind); },
                 [&](const auto& point, std::int64_t, std::int64_t n) { reducer->add(values(point, n), n); },
-                [&](std::int64_t place) { store(place, reducer->result()); });
+                [&](std::int64_t place) {
+                    if (walk.reduces_nothing())
+                        store_nothing(place);
+                    else
+                        store(place, reducer->result());
+                });
         } else {
             walk.part(
                 begin, end, RowProgram<T>::max_row, [] {},
@@ -218,7 +226,7 @@ Number evaluate_at(const Expr& e, Kinds& kinds, const Diagram& diagram, const Ex
     if (const auto* n = as<Unary>(e)) return apply(n->op, value(n->a));
     if (const auto* n = as<Binary>(e)) return apply(n->op, kinds(e), value(n->a), value(n->b));
     if (const auto* n = as<Select>(e)) return value(value(n->condition).truth() ? n->a : n->b).to(kinds(e));
-    if (const auto* n = as<Cast>(e)) return value(n->a).to(kind_of(n->type));
+    if (const auto* n = as<Cast>(e)) return value(n->a).to(n->type);
     const auto& element = std::get<Read>(e->v);
     const Array& array = diagram.array(element.array);
     const auto in_index = [&](const Read& r) { return value(read(r.array, r.indices)).as_whole(Kind::i64); };
@@ -232,7 +240,7 @@ Number evaluate_at(const Expr& e, Kinds& kinds, const Diagram& diagram, const Ex
     const Column& column = values[element.array];
     if (static_cast<std::size_t>(offset) >= column.size())
         throw InternalError(array.name + " is read and was never computed");
-    return column.at(static_cast<std::size_t>(offset)).to(kind_of(array.type));
+    return column.at(static_cast<std::size_t>(offset)).to(array.type);
 }
 
 Values random_inputs(const Diagram& diagram, const Extents& extents, std::uint64_t seed) {
@@ -246,9 +254,10 @@ Values random_inputs(const Diagram& diagram, const Extents& extents, std::uint64
         column = Column(type, static_cast<std::size_t>(count_values(diagram, id, extents)), Number::real(0));
         if (column.is_whole()) {
             const std::optional<std::int64_t> greatest = greatest_index(diagram, extents, id);
+            const std::int64_t least = greatest ? 0 : std::max<std::int64_t>(-4, facts(type).least),
+                               most = std::min(greatest.value_or(4), facts(type).most);
             for (std::int64_t& x : column.wholes())
-                x = greatest ? static_cast<std::int64_t>(random.next() % static_cast<std::uint64_t>(*greatest + 1))
-                             : static_cast<std::int64_t>(random.next() % 9) - 4;
+                x = least + static_cast<std::int64_t>(random.next() % static_cast<std::uint64_t>(most - least + 1));
             continue;
         }
         std::vector<double>& data = column.reals();

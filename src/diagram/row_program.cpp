@@ -116,8 +116,8 @@ RowProgram<T>::RowProgram(const Expr& e, Kinds& kinds, const Extents& extents,
     result_ = convert(reg(e), options.wanted);
     spread_ = add_register(registers_[result_].kind, false);
 
-    if (row_axis_ >= 0) row_length_ = std::min(max_row, extents.at(row_axis_));
-    if (row_axis_ < 0) row_length_ = 1;
+    // Constants have a place of their own also where there are no rows.
+    row_length_ = row_axis_ < 0 ? 1 : std::clamp<std::int64_t>(extents.at(row_axis_), 1, max_row);
     reals_.resize(real_slots_ * static_cast<std::size_t>(row_length_));
     wholes_.resize(whole_slots_ * static_cast<std::size_t>(row_length_));
     for (std::size_t r = 0; r < registers_.size(); ++r) {
@@ -219,6 +219,12 @@ std::size_t RowProgram<T>::compile(const Expr& node, Kinds& kinds, const Extents
         return emit(in, kind, uniform(in.a) && uniform(in.b) && uniform(in.c));
     }
     const auto& c = std::get<Cast>(node->v);
+    if (is_narrow_integer(c.type)) {
+        Instruction in{Code::to_narrow};
+        in.op = static_cast<std::uint8_t>(c.type);
+        in.a = reg(c.a);
+        return emit(in, kind, uniform(in.a));
+    }
     const std::size_t value = convert(reg(c.a), kind);
     if (kind != Kind::real || !round_casts) return value;
     Instruction in{Code::round};
@@ -352,6 +358,12 @@ void RowProgram<T>::execute(const Instruction& in, const std::vector<std::int64_
                 return map1(whole, registers_[in.a].real, n,
                             [&](T x) { return whole_of(in.kind, static_cast<double>(x)); });
             return map1(whole, registers_[in.a].whole, n, [&](std::int64_t x) { return wrap(in.kind, x); });
+        case Code::to_narrow: {
+            const auto type = static_cast<DType>(in.op);
+            if (registers_[in.a].kind == Kind::real)
+                return map1(whole, registers_[in.a].real, n, [&](T x) { return whole_of(type, static_cast<double>(x)); });
+            return map1(whole, registers_[in.a].whole, n, [&](std::int64_t x) { return wrap(type, x); });
+        }
         case Code::truth:
             if (registers_[in.a].kind == Kind::real)
                 return map1(whole, registers_[in.a].real, n, [](T x) { return std::int64_t{x != 0}; });

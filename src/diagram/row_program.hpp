@@ -52,7 +52,7 @@ public:
     const std::int64_t* run_whole(const std::vector<std::int64_t>& point, std::int64_t n);
 
 private:
-    enum class Code : std::uint8_t { index, read, unary, binary, select, round, to_real, to_whole, truth };
+    enum class Code : std::uint8_t { index, read, unary, binary, select, round, to_real, to_whole, to_narrow, truth };
     struct Instruction {
         Code code;
         std::uint8_t op = 0;              ///< UnaryOp, BinaryOp or DType

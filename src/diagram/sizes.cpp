@@ -91,8 +91,8 @@ private:
         for (const auto& [name, value] : overrides_) {
             if (!d_.find_axis(name)) {
                 error(unknown_axis(name, {}, fmt::format("a size is given for {}, but {} has no such axis", name, d_.name)));
-            } else if (value < 1) {
-                error({"bad-size", {}, fmt::format("the size of {} is given as {}", name, value), "at least 1", "", {}});
+            } else if (value < 0) {
+                error({"bad-size", {}, fmt::format("the size of {} is given as {}", name, value), "at least 0", "", {}});
             }
         }
     }
@@ -129,7 +129,7 @@ private:
         if (state != State::open) return state;
         const Axis& axis = d_.axis(id);
         if (const auto given = overrides_.find(axis.name); given != overrides_.end()) {
-            extents_[id] = std::max<std::int64_t>(1, given->second);
+            extents_[id] = std::max<std::int64_t>(0, given->second);
             return state = State::bound;
         }
         if (!axis.size) return state = State::missing;
@@ -194,11 +194,11 @@ private:
             return State::failed;
         }
         const long double whole = std::round(value);
-        if (!(std::fabs(value - whole) < 1e-6L) || whole < 1) {
+        if (!(std::fabs(value - whole) < 1e-6L) || whole < 0) {
             error({"bad-size",
                    axis.range,
                    fmt::format("the size of {} is {}", axis.name, shown()),
-                   "a whole number, at least 1",
+                   "a whole number, at least 0",
                    "",
                    {}});
             return State::failed;
@@ -298,6 +298,7 @@ private:
     /// are there (check_indices.hpp).
     void check_reads() {
         for (const Equation& equation : d_.equations) {
+            if (runs_over_nothing(equation)) continue;
             std::set<std::tuple<ArrayId, std::size_t, std::string>> seen;
             const auto report_once = [&](const Read& r, std::size_t i, const Index& index) {
                 const std::string text = to_string(r.indices[i], d_.names());
@@ -311,6 +312,7 @@ private:
                     const AxisId axis = d_.array(r.array).axes[i];
                     if (r.indices[i].is_axis(axis)) continue;
                     if (r.indices[i].expression()) check_division(equation, *r.indices[i].expression());
+                    outside = outside || extents_[axis] == 0;
                     if (r.indices[i].is_gathered()) continue;
                     const Interval reach = range_of(with_sizes(r.indices[i], extents_), zero_, extents_);
                     outside = outside || reach.low < 0 || reach.high >= extents_[axis];
@@ -321,13 +323,20 @@ private:
                 const bool by_data = any_of(guards,
                                             [](const Guard& guard) { return !read_arrays(guard.condition).empty(); });
                 for (std::size_t i = 0; i < r.indices.size(); ++i) {
-                    if (r.indices[i].is_gathered()) continue;
-                    const Index index = with_sizes(r.indices[i], extents_);
-                    if (!by_data && !is_kept_inside(index, extents_[d_.array(r.array).axes[i]], guards, extents_))
+                    const std::int64_t extent = extents_[d_.array(r.array).axes[i]];
+                    if (r.indices[i].is_gathered() && extent > 0) continue;
+                    // No index lies in an empty array: any of them tells whether the guards let one through.
+                    const Index index = extent > 0 ? with_sizes(r.indices[i], extents_) : Index(Affine{});
+                    if (!by_data && !is_kept_inside(index, extent, guards, extents_))
                         report_once(r, i, index);
                 }
             });
         }
+    }
+
+    [[nodiscard]] bool runs_over_nothing(const Equation& equation) const {
+        const auto is_empty = [&](AxisId axis) { return extents_[axis] == 0; };
+        return any_of(d_.array(equation.target).axes, is_empty) || any_of(equation.reduce_axes, is_empty);
     }
 
     /// Sizes in an index divide without rest, and what // and % divide by is at least 1.
@@ -360,6 +369,15 @@ private:
                      Interval reach, std::int64_t extent) {
         const std::string& axis = d_.axis(array.axes[dimension]).name;
         const std::string whole = fmt::format("{}[…]", array.name);
+        if (extent == 0) {
+            error({"index-out-of-range",
+                   index_range(equation.range, array.name, dimension, index),
+                   fmt::format("{} is read at {}, but {} has no values: its size is 0", array.name, index, axis),
+                   fmt::format("at least one value of {}", axis),
+                   fmt::format("or read only where there is one: where(size({}) > 0, {}, 0)", axis, whole),
+                   {}});
+            return;
+        }
         std::string hint;
         if (reach.low < 0) {
             hint = fmt::format(

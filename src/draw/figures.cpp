@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "derive/derive.hpp"
+#include "diagram/empty_axes.hpp"
 #include "machine/builtin.hpp"
 #include "plan/by_hand.hpp"
 #include "plan/choose_form.hpp"
@@ -46,7 +47,7 @@ Result<Diagram> diagram_of(const FiguresRequest& request) {
     for (Axis& axis : diagram.axes)
         if (const auto size = request.sizes.find(axis.name); size != request.sizes.end())
             axis.size = Size(size->second);
-    return diagram;
+    return without_empty_axes(std::move(diagram));
 }
 
 /// Everything by hand, with the request's own sizes in place of others.

@@ -88,7 +88,8 @@ ValueId BodyWriter::times_reciprocal(ValueId a, ValueId b) {
 
 /// What the statement computes is stored in a narrow type, which hides the last digits of f32, and nobody else takes it. A quotient under a floor has to have them.
 bool BodyWriter::is_rounded_at_once() const {
-    return is_result_alone(frame_, step_) && bytes(frame_.variable(variable_of(step_)).memory_type) <= 2;
+    const DType type = frame_.variable(variable_of(step_)).memory_type;
+    return is_result_alone(frame_, step_) && is_float(type) && bytes(type) <= 2;
 }
 
 ValueId BodyWriter::call(const std::string& function, std::vector<ValueId> args) {
@@ -356,10 +357,12 @@ ValueId BodyWriter::lower(const Expr& e) {
     const Kind kind = step_.is_whole ? whole_values_.kind(e) : Kind::real;
     const bool is_number = as<Read>(e) || (as<Constant>(e) && kind == Kind::whole);
     // Small integers are computed as real numbers, but a choice between them: converting its outcome is more than choosing. A quotient by zero
-    // is 0 of integers alone.
+    // is 0 of integers alone, and a narrower type wraps.
     const auto* b = as<Binary>(e);
     const bool divides = b && (b->op == BinaryOp::floor_div || b->op == BinaryOp::mod);
-    if (is_integer(kind) && !is_number && (as<Select>(e) || divides || !whole_values_.is_small(e)))
+    const auto* narrowed = as<Cast>(e);
+    const bool is_of_wide = narrowed && is_integer(whole_values_.kind(narrowed->a)) && !whole_values_.is_small(narrowed->a);
+    if (is_integer(kind) && !is_number && (as<Select>(e) || divides || is_of_wide || !whole_values_.is_small(e)))
         return lowered_[e.get()] = lower_whole(e, kind);
     if (!step_.is_whole)
         if (const ValueId of_column = sum_with_column(e); of_column >= 0) return lowered_[e.get()] = of_column;
@@ -379,7 +382,8 @@ ValueId BodyWriter::lower(const Expr& e) {
             return lower_binary(node);
         else if constexpr (std::is_same_v<T, Cast>) {
             const ValueId a = as_number(lower(node.a));
-            if (!is_float(node.type) && is_integer(whole_values_.kind(node.a))) return a;  // small: nothing wraps
+            if (!is_float(node.type) && is_integer(whole_values_.kind(node.a)))
+                return whole_values_.keeps_all(node.type, node.a) ? a : call(wrapping_function(node.type), {a});
             if (at(a).is_constant) return number(round_to(node.type, at(a).constant));
             if (node.type == DType::f64 || (node.type == DType::f32 && !frame_.is_double)) return a;
             return call(rounding_function(node.type), {a});

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "emit/emit_body.hpp"
+#include "emit/operator_text.hpp"
 #include "support/result.hpp"
 
 namespace napkin::writers {
@@ -45,8 +46,9 @@ ValueId BodyWriter::lower_whole(const Expr& e, Kind kind) {
         const ValueId c = as_mask(lower(s->condition)), a = as_whole(lower(s->a)), b = as_whole(lower(s->b));
         return whole("({0} ? {1} : {2})", {c, a, b}, 4, {1, 0, 0});
     }
-    const Expr& from = std::get<Cast>(e->v).a;
+    const auto& [type, from] = std::get<Cast>(e->v);
     const ValueId a = lower(from);
+    if (is_narrow_integer(type)) return whole(fmt::format("{}({{0}})", wrapping_function(type)), {as_whole(a)}, 4, {0});
     if (is_integer(whole_values_.kind(from)))
         return bits == 64 ? as_whole(a) : whole("wrap<32>({0})", {as_whole(a)}, 4, {0});
     return whole(fmt::format("whole_of<{}>({{0}})", bits), {as_number(a)}, 4, {0});

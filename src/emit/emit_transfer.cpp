@@ -257,15 +257,7 @@ bool fits_index(const Frame& frame, const Affine& form, ScopeId scope) {
     return fits_index(frame, sums_of(frame, form, scope));
 }
 
-std::string memory_type(DType type) {
-    switch (type) {
-        case DType::f64: return "double";
-        case DType::f32: return "float";
-        case DType::i32: return "int32_t";
-        case DType::i64: return "int64_t";
-        default: return std::string(name(type));
-    }
-}
+std::string memory_type(DType type) { return std::string(facts(type).memory_text); }
 
 void write_load(const Frame& frame, Lines& out, const Step& step) {
     const VariableId variable = std::get<Load>(*step.statement).variable;

@@ -46,6 +46,7 @@ OperatorText operator_text(BinaryOp op) {
     throw InternalError("unknown binary operator");
 }
 
+std::string wrapping_function(DType type) { return "wrap_" + std::string(name(type)); }
 std::string rounding_function(DType type) { return "round_" + std::string(name(type)); }
 
 }  // namespace napkin

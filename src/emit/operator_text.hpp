@@ -18,6 +18,8 @@ struct OperatorText {
 OperatorText operator_text(UnaryOp op);
 OperatorText operator_text(BinaryOp op);
 
+/// The prelude's function that gives the integer of a narrow type that is equal to an integer modulo 2^bits.
+std::string wrapping_function(DType type);
 /// The prelude's function that rounds a real number to the type.
 std::string rounding_function(DType type);
 

@@ -31,12 +31,12 @@ Column column_of(const KernelInput& view, const std::vector<std::int64_t>& sizes
 
 }  // namespace
 
-void fill_indices(Tensor& tensor, std::uint64_t seed, std::int64_t greatest) {
+void fill_integers(Tensor& tensor, std::uint64_t seed, std::int64_t least, std::int64_t most) {
     for (std::int64_t i = 0; i < tensor.count(); ++i) {
         // What is normal becomes uniform by its distribution function.
         const double uniform = 0.5 * std::erfc(-normal_number(seed, static_cast<std::uint64_t>(i)) / std::numbers::sqrt2);
-        const auto value = static_cast<std::int64_t>(uniform * static_cast<double>(greatest + 1));
-        tensor.set(i, Number::whole(Kind::i64, std::clamp<std::int64_t>(value, 0, greatest)));
+        const auto value = least + static_cast<std::int64_t>(uniform * static_cast<double>(most - least + 1));
+        tensor.set(i, Number::whole(Kind::i64, std::clamp(value, least, most)));
     }
 }
 

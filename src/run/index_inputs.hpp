@@ -11,8 +11,8 @@
 
 namespace napkin {
 
-/// Uniform from 0 to the bound, value i by the seed and i alone.
-void fill_indices(Tensor& tensor, std::uint64_t seed, std::int64_t greatest);
+/// Uniform from the least to the greatest, value i by the seed and i alone.
+void fill_integers(Tensor& tensor, std::uint64_t seed, std::int64_t least, std::int64_t most);
 
 /// Errors: index-out-of-range (diagram/check_indices.hpp). A kernel reads nothing outside of its arrays whatever the values are; where
 /// they lead outside, it would take zeros. Pre: the views have passed CpuKernel::check; where some have not, nothing is looked at.

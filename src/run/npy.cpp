@@ -144,34 +144,69 @@ std::optional<Element> parse_element(const std::string& descr) {
     return element;
 }
 
-bool is_small(std::optional<DType> type) { return type == DType::e4m3 || type == DType::e5m2; }
+/// The type of the elements in the file, where the language has it.
+std::optional<DType> own_type(const Element& e) {
+    for (const DType type : all_dtypes)
+        if (facts(type).npy_kind == e.kind && bytes(type) == e.size && e.kind != 'V') return type;
+    if (e.kind == 'B' || (e.kind == 'V' && e.size == 2)) return DType::bf16;
+    return std::nullopt;
+}
 
 /// The type that the elements become.
 std::optional<DType> type_of(const Element& e, std::optional<DType> wanted) {
-    if (e.kind == 'f') return e.size == 2 ? DType::f16 : e.size == 4 ? DType::f32 : DType::f64;
-    if (e.kind == 'B') return DType::bf16;
-    if (e.size == 1 && (e.kind == 'V' || e.kind == 'u') && is_small(wanted)) return wanted;
-    if (e.size == 2 && (e.kind == 'V' || (e.kind == 'u' && wanted == DType::bf16))) return DType::bf16;
-    if (e.kind == 'V') return std::nullopt;
+    // NumPy has no name for these: raw bytes and unsigned integers are their bits.
+    if (wanted && facts(*wanted).npy_kind == 'V' && e.size == bytes(*wanted) && (e.kind == 'V' || e.kind == 'u'))
+        return wanted;
+    const auto own = own_type(e);
+    if (!own && e.kind != 'u') return std::nullopt;
     if (wanted && !is_float(*wanted)) return wanted;
-    return e.size == 8 || (e.size == 4 && e.kind == 'u') ? DType::i64 : DType::i32;
+    return own ? own : e.size < bytes(DType::i32) ? DType::i32 : DType::i64;
 }
 
-/// The integer of an element, or nothing when it does not fit the type.
-std::optional<std::int64_t> integer(const Element& e, const unsigned char* raw, DType type) {
+/// An element as it stands in the file; an integer past 64 signed bits as nothing. The bytes are in this machine's order.
+std::optional<Number> number_in_file(const Element& e, const unsigned char* raw) {
+    if (const auto own = own_type(e)) return decode_number(*own, raw);
     std::uint64_t bits = 0;
     for (int i = 0; i < e.size; ++i) {
         const int from = std::endian::native == std::endian::big ? i : e.size - 1 - i;
         bits = bits << 8 | raw[from];
     }
-    if (e.kind == 'b') return bits != 0 ? 1 : 0;
-    if (e.kind == 'i') {
-        const int unused = 64 - 8 * e.size;
-        const auto value = static_cast<std::int64_t>(bits << unused) >> unused;
-        return wrap(kind_of(type), value) == value ? std::optional(value) : std::nullopt;
-    }
-    if (bits > static_cast<std::uint64_t>(whole_identity(ReduceOp::min, kind_of(type)))) return std::nullopt;
-    return static_cast<std::int64_t>(bits);
+    const auto value = static_cast<std::int64_t>(bits);
+    return value >= 0 ? std::optional(Number::whole(Kind::i64, value)) : std::nullopt;
+}
+
+/// Whether an integer type has the number, without rounding it.
+bool is_one_of(DType type, const Number& number) {
+    if (number.kind() != Kind::real) return is_in_range(type, number.as_whole(Kind::i64));
+    // The double nearest to the greatest of 64 bits is one more than it.
+    return static_cast<double>(whole_of(type, number.as_real())) == number.as_real() && number.as_real() < 0x1p63;
+}
+
+std::string number_text(const std::optional<Number>& number) {
+    if (!number) return "an integer past 64 bits";
+    return number->kind() == Kind::real ? fmt::format("{}", number->as_real())
+                                        : std::to_string(number->as_whole(Kind::i64));
+}
+
+/// "[1, 2]": where the number of that place in row-major order stands; "" of a single one.
+std::string position_text(std::int64_t place, const std::vector<std::int64_t>& shape) {
+    std::string text;
+    for (std::size_t d = shape.size(); d-- > 0; place /= shape[d])
+        text = fmt::format("{}{}{}", place % shape[d], text.empty() ? "" : ", ", text);
+    return text.empty() ? text : fmt::format("[{}]", text);
+}
+
+Diagnostic not_of_type(const std::string& name, const std::string& position, const std::optional<Number>& number,
+                       DType type) {
+    const DTypeFacts& row = facts(type);
+    const bool is_real = number && number->kind() == Kind::real;
+    Diagnostic error = npy_error(
+        "npy-range", name + position, fmt::format("{} is no {}", number_text(number), row.name),
+        row.kind == DTypeKind::truth ? "0 or 1" : fmt::format("integers from {} to {}", row.least, row.most));
+    if (is_real)
+        error.hint = fmt::format("to have real numbers converted, declare the input with their type and write {}(…) where it is read",
+                                 row.name);
+    return error;
 }
 
 /// The place in row-major order of the i-th element of a Fortran-ordered file, counted up alongside.
@@ -249,32 +284,32 @@ Result<Tensor> parse_npy(std::span<const std::byte> file, const std::string& nam
     const auto* raw = reinterpret_cast<const unsigned char*>(text.data() + begin + length);
     auto* out = static_cast<unsigned char*>(made->data());
     const auto width = static_cast<std::size_t>(bytes(*type));
-    const bool converts = !is_float(*type) && *element != Element{'i', bytes(*type), false};
+    // Of a truth any byte but 0 is one in memory, and 1 here.
+    const bool converts = !is_float(*type) && (own_type(*element) != *type || facts(*type).kind == DTypeKind::truth);
     if (!converts && !element->swapped && !header.fortran_order) {
         if (count > 0) std::memcpy(out, raw, static_cast<std::size_t>(present));
         return made;
     }
     FortranOrder fortran(header.shape);
     for (std::int64_t i = 0; i < count; ++i) {
+        const std::int64_t place = header.fortran_order ? fortran.place() : i;
         unsigned char number[8];
         const auto size = static_cast<std::size_t>(element->size);
         std::memcpy(number, raw + static_cast<std::size_t>(i) * size, size);
         if (element->swapped) std::reverse(number, number + size);
         if (converts) {
-            const std::optional<std::int64_t> value = integer(*element, number, *type);
-            if (!value)
-                return npy_error("npy-range", name, fmt::format("number {} does not fit {} bits", i, 8 * bytes(*type)),
-                                 fmt::format("integers from {} to {}", whole_identity(ReduceOp::max, kind_of(*type)),
-                                             whole_identity(ReduceOp::min, kind_of(*type))));
-            encode(*type, Number::whole(Kind::i64, *value), number);
+            const std::optional<Number> value = number_in_file(*element, number);
+            if (!value || !is_one_of(*type, *value))
+                return not_of_type(name, position_text(place, header.shape), value, *type);
+            encode(*type, *value, number);
         }
-        std::memcpy(out + static_cast<std::size_t>(header.fortran_order ? fortran.place() : i) * width, number, width);
+        std::memcpy(out + static_cast<std::size_t>(place) * width, number, width);
         if (header.fortran_order) fortran.next();
     }
     return made;
 }
 
-Result<Tensor> read_npy(const std::string& path, std::optional<DType> wanted) {
+Result<Tensor> read_npy(const std::string& path, std::optional<DType> wanted, const std::string& name) {
     if (::access(path.c_str(), F_OK) != 0) return npy_error("no-such-file", path, "there is no such file");
     struct stat info{};
     // A pipe ends where its writer says; a device or a terminal is no array.
@@ -282,22 +317,13 @@ Result<Tensor> read_npy(const std::string& path, std::optional<DType> wanted) {
         return npy_error("unreadable-file", path, "it is a device", "a .npy file");
     const std::optional<std::string> content = read_file(path, std::numeric_limits<std::size_t>::max(), magic);
     if (!content) return npy_error("unreadable-file", path, "it cannot be read", "a .npy file that you may read");
-    return parse_npy(std::as_bytes(std::span(content->data(), content->size())), path, wanted);
+    return parse_npy(std::as_bytes(std::span(content->data(), content->size())), name.empty() ? path : name, wanted);
 }
 
 std::string npy_bytes(const Tensor& tensor) {
     const char order = std::endian::native == std::endian::little ? '<' : '>';
-    std::string descr;
-    switch (tensor.type()) {
-        case DType::f64: descr = fmt::format("{}f8", order); break;
-        case DType::f32: descr = fmt::format("{}f4", order); break;
-        case DType::f16: descr = fmt::format("{}f2", order); break;
-        case DType::i32: descr = fmt::format("{}i4", order); break;
-        case DType::i64: descr = fmt::format("{}i8", order); break;
-        case DType::bf16: descr = fmt::format("{}V2", order); break;
-        case DType::e4m3:
-        case DType::e5m2: descr = "|V1"; break;
-    }
+    const DTypeFacts& row = facts(tensor.type());
+    const std::string descr = fmt::format("{}{}{}", row.bytes > 1 ? order : '|', row.npy_kind, row.bytes);
     std::string shape;
     for (const std::int64_t size : tensor.sizes()) shape += fmt::format("{}, ", size);
     if (tensor.sizes().size() > 1) shape.resize(shape.size() - 2);

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "derive/verify.hpp"
+#include "diagram/empty_axes.hpp"
 #include "diagram/verifier.hpp"
 #include "emit/cpu/emit.hpp"
 #include "emit/cuda/emit.hpp"
@@ -23,6 +24,7 @@
 #include "support/ranges.hpp"
 #include "syntax/parse.hpp"
 #include "syntax/print.hpp"
+#include "tile/expand.hpp"
 #include "tile/print.hpp"
 #include "tile/verify.hpp"
 
@@ -100,19 +102,23 @@ JitOptions for_width(int vector_bytes) {
     return options;
 }
 
-/// The diagram with sizes in place of its own. Sizes that are still missing are no error yet: derivations do without.
+/// The diagram with sizes in place of its own, and without what runs over sizes of 0. Sizes that are still missing are no error yet:
+/// derivations do without.
 Result<Diagram> with_sizes(Result<Diagram> parsed, const std::map<std::string, std::int64_t>& sizes) {
-    if (!parsed || sizes.empty()) return parsed;
+    if (!parsed) return parsed;
+    Diagram diagram = *parsed;
+    for (Axis& axis : diagram.axes) {
+        if (const auto size = sizes.find(axis.name); size != sizes.end()) axis.size = Size(size->second);
+    }
+    Diagram filled = without_empty_axes(diagram);
+    if (sizes.empty() && filled == diagram) return parsed;
+    // Of the whole text, with the names of all that is set.
     if (const auto bound = bind_sizes(*parsed, sizes); !bound) {
         std::vector<Diagnostic> errors = bound.errors();
         std::erase_if(errors, [](const Diagnostic& error) { return error.code == "missing-size"; });
         if (!errors.empty()) return errors;
     }
-    Diagram diagram = std::move(parsed).value();
-    for (Axis& axis : diagram.axes) {
-        if (const auto size = sizes.find(axis.name); size != sizes.end()) axis.size = Size(size->second);
-    }
-    return diagram;
+    return filled;
 }
 
 /// The diagram with a file's lines as further ones of its own schedule, so that all that follows from a schedule follows from both. The machine that a
@@ -225,6 +231,11 @@ private:
     std::string key_;  ///< empty: nothing is kept
     std::optional<Chosen> kept_;
 };
+
+/// Where no output has values there are no kernels, and no plan that tells of what form they are.
+SizedProgram tiles_of_plan(const Compilation& c) {
+    return c.plan.kernels.empty() ? sized(expand(c.derived), c.extents, {}) : c.plan.tiles();
+}
 
 KernelSource emitted(const Compilation& c) {
     if (c.machine.kind == MachineKind::gpu) return cuda::emit(c.plan.program());
@@ -352,7 +363,7 @@ Result<Compilation> run_pipeline(std::shared_ptr<const Source> source, const Pip
         pass(Pass::choose, c.derived, [&] { return choices.emplace(c, options).form(); }) &&
         pass(Pass::size, c.extents, [&] { return bind_sizes(c.diagram); }) &&
         pass(Pass::plan, c.plan, [&] { return choices->plan(); }) &&
-        pass(Pass::expand, c.program, [&] { return c.plan.tiles(); }) &&
+        pass(Pass::expand, c.program, [&] { return tiles_of_plan(c); }) &&
         pass(Pass::emit, c.code, [&] { return emitted(c); }) &&
         (c.machine.kind == MachineKind::gpu ? pass(Pass::compile, c.gpu_kernel, [&] { return loaded_on_gpu(c); })
                                             : pass(Pass::compile, c.kernel, [&] { return loaded_on_processor(c); }));

@@ -218,7 +218,9 @@ Result<std::vector<Tensor>> all_inputs(const Diagram& diagram, const Extents& ex
         if (!tensor) return tensor.errors();
         const std::uint64_t own_seed = seed * 1000003 + static_cast<std::uint64_t>(id);
         if (const auto greatest = greatest_index(diagram, extents, id))
-            fill_indices(*tensor, own_seed, *greatest);
+            fill_integers(*tensor, own_seed, 0, std::min(*greatest, facts(array.type).most));
+        else if (is_narrow_integer(array.type))
+            fill_integers(*tensor, own_seed, facts(array.type).least, facts(array.type).most);
         else
             tensor->fill_normal(own_seed);
         inputs.push_back(std::move(tensor).value());
@@ -290,7 +292,7 @@ Status run_on_gpu(const Compilation& c, const Diagram& plain, const std::vector<
     if (Status ran = kernel.run(views, out); !ran) return ran;
     std::vector<const gpu::GpuKernel*> works{&kernel};
     std::optional<gpu::GpuBaseline> baseline;
-    if (options.baseline) {
+    if (options.baseline && !c.program.kernels.empty()) {
         if (options.progress) options.progress("running equation by equation");
         baseline = baseline_on_gpu(c, plain, views, report);
         if (baseline) works.push_back(baseline->kernel.get());

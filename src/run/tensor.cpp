@@ -18,13 +18,11 @@
 namespace napkin {
 namespace {
 
-/// A small float's layout: stored mantissa bits and exponent bias; e4m3 keeps its highest exponent for numbers.
+/// A small float's layout: stored mantissa bits and exponent bias; without an infinity the highest exponent is one of numbers.
 struct SmallFloat {
     int mantissa, bias, bits;
     bool has_infinity;
 };
-constexpr SmallFloat f16_layout{10, 15, 16, true}, bf16_layout{7, 127, 16, true}, e4m3_layout{3, 7, 8, false},
-    e5m2_layout{2, 15, 8, true};
 
 /// 2^exponent of a normal double.
 double power_of_two(int exponent) { return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52); }
@@ -58,13 +56,19 @@ double unpack(const SmallFloat& f, std::uint32_t raw) {
     return (raw >> (f.bits - 1)) != 0 ? -size : size;
 }
 
-const SmallFloat* small_layout(DType type) {
-    switch (type) {
-        case DType::f16: return &f16_layout;
-        case DType::bf16: return &bf16_layout;
-        case DType::e4m3: return &e4m3_layout;
-        case DType::e5m2: return &e5m2_layout;
-        default: return nullptr;
+SmallFloat small_layout(DType type) {
+    const DTypeFacts& row = facts(type);
+    return {row.mantissa_bits, 1 - row.min_exponent, 8 * row.bytes, std::isinf(row.overflow)};
+}
+
+/// f(a number of as many bits as the type has, to store or to load).
+template <class F>
+auto with_bits(DType type, const F& f) {
+    switch (bytes(type)) {
+        case 1: return f(std::uint8_t{});
+        case 2: return f(std::uint16_t{});
+        case 4: return f(std::uint32_t{});
+        default: return f(std::uint64_t{});
     }
 }
 
@@ -84,22 +88,11 @@ Diagnostic no_memory_for(const std::vector<std::int64_t>& sizes, std::int64_t by
 
 void encode(DType type, const Number& number, void* to) {
     const auto put = [to](auto stored) { std::memcpy(to, &stored, sizeof stored); };
-    if (!is_float(type)) {
-        const std::int64_t whole = number.as_whole(kind_of(type));
-        return type == DType::i32 ? put(static_cast<std::int32_t>(whole)) : put(whole);
-    }
-    const double value = number.as_real();
-    switch (type) {
-        case DType::f64: return put(value);
-        case DType::f32: return put(static_cast<float>(value));
-        case DType::f16:
-        case DType::bf16: return put(static_cast<std::uint16_t>(pack(*small_layout(type), round_to(type, value))));
-        case DType::e4m3:
-        case DType::e5m2: return put(static_cast<std::uint8_t>(pack(*small_layout(type), round_to(type, value))));
-        case DType::i32:
-        case DType::i64: break;
-    }
-    throw InternalError("unknown number format");
+    if (type == DType::f64) return put(number.as_real());
+    if (type == DType::f32) return put(static_cast<float>(number.as_real()));
+    const std::uint64_t raw = is_float(type) ? pack(small_layout(type), round_to(type, number.as_real()))
+                                             : static_cast<std::uint64_t>(number.to(type).as_whole(Kind::i64));
+    with_bits(type, [&](auto stored) { put(static_cast<decltype(stored)>(raw)); });
 }
 
 Number decode_number(DType type, const void* from) {
@@ -107,17 +100,11 @@ Number decode_number(DType type, const void* from) {
         std::memcpy(&stored, from, sizeof stored);
         return stored;
     };
-    switch (type) {
-        case DType::f64: return Number::real(get(double{}));
-        case DType::f32: return Number::real(static_cast<double>(get(float{})));
-        case DType::i32: return Number::whole(Kind::i32, get(std::int32_t{}));
-        case DType::i64: return Number::whole(Kind::i64, get(std::int64_t{}));
-        case DType::f16:
-        case DType::bf16: return Number::real(unpack(*small_layout(type), get(std::uint16_t{})));
-        case DType::e4m3:
-        case DType::e5m2: return Number::real(unpack(*small_layout(type), get(std::uint8_t{})));
-    }
-    throw InternalError("unknown number format");
+    if (type == DType::f64) return Number::real(get(double{}));
+    if (type == DType::f32) return Number::real(static_cast<double>(get(float{})));
+    const std::uint64_t raw = with_bits(type, [&](auto stored) { return static_cast<std::uint64_t>(get(stored)); });
+    if (is_float(type)) return Number::real(unpack(small_layout(type), static_cast<std::uint32_t>(raw)));
+    return Number::whole(Kind::i64, static_cast<std::int64_t>(raw)).to(type);
 }
 
 Result<Tensor> Tensor::make(DType type, std::vector<std::int64_t> sizes) {

@@ -26,7 +26,8 @@ bool is_beside_one(const Binary& b) {
 const Unary* near_erf(const ScheduledKernel& kernel, const Step& step) {
     if (!kernel.in_blocks() || kernel.is_double || !is_result_alone(kernel, step)) return nullptr;
     const auto& compute = std::get<Compute>(*step.statement);
-    if (bytes(kernel.variable(compute.variable).memory_type) > 2) return nullptr;
+    const DType type = kernel.variable(compute.variable).memory_type;
+    if (!is_float(type) || bytes(type) > 2) return nullptr;
     const Unary* found = nullptr;
     bool is_single = true;
     MetNodes held;  // nodes that have it in them, itself among them

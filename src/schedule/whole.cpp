@@ -16,6 +16,8 @@ std::optional<Interval> within(__int128 low, __int128 high) {
     return Interval{static_cast<std::int64_t>(low), static_cast<std::int64_t>(high)};
 }
 
+std::optional<Interval> range_of(DType type) { return within(facts(type).least, facts(type).most); }
+
 Interval hull(const Interval& a, const Interval& b) { return {std::min(a.low, b.low), std::max(a.high, b.high)}; }
 
 }  // namespace
@@ -28,10 +30,15 @@ WholeValues::WholeValues(const ScheduledKernel& kernel)
       known_(kernel.layouts.size()),
       whole_(kernel.layouts.size()) {
     const auto is_integer_variable = [&](VariableId v) { return !is_float(kernel.variable(v).memory_type); };
-    // What is loaded may be any integer.
-    for (const Step& step : kernel.steps)
-        if (const auto* load = std::get_if<Load>(step.statement); load && is_integer_variable(load->variable))
-            whole_[at(load->variable)] = true;
+    // What is loaded may be any integer of its type.
+    for (const Step& step : kernel.steps) {
+        const auto* load = std::get_if<Load>(step.statement);
+        if (!load || !is_integer_variable(load->variable)) continue;
+        const std::size_t v = at(load->variable);
+        variable_bounds_[v] = range_of(kernel.variable(load->variable).memory_type);
+        known_[v] = fits(variable_bounds_[v]);
+        whole_[v] = !known_[v];
+    }
     // A state is read before the statement that computes it, so bounds may grow for some rounds; those that still do are not known.
     constexpr int rounds = 4;
     for (int round = 0; round < rounds; ++round) {
@@ -127,6 +134,8 @@ bool WholeValues::needs_integers(const Compute& compute) {
             // A leaf alone may become a real number; computed with as an integer, it makes a wide one.
             const bool leaf = as<Read>(n) || as<Constant>(n) || as<AxisIndex>(n) || as<AxisSize>(n);
             needed |= !leaf && is_wide(n);
+            const auto* c = as<Cast>(n);
+            needed |= c && !is_float(c->type) && is_wide(c->a);
             // A remainder of real numbers is not one of integers.
             const auto* b = as<Binary>(n);
             needed |= b && (b->op == BinaryOp::floor_div || b->op == BinaryOp::mod) && is_integer(kinds_(n));
@@ -136,6 +145,12 @@ bool WholeValues::needs_integers(const Compute& compute) {
     look(compute.body);
     look(compute.carry);
     return needed;
+}
+
+bool WholeValues::keeps_all(DType type, const Expr& e) {
+    if (is_float(type) || !is_integer(kinds_(e))) return false;
+    const Bounds b = bounds(e);
+    return b && is_in_range(type, b->low) && is_in_range(type, b->high);
 }
 
 bool WholeValues::is_small(const Expr& e) { return is_integer(kinds_(e)) && fits(bounds(e)); }
@@ -167,10 +182,11 @@ WholeValues::Bounds WholeValues::bounds(const Expr& e) {
                 const Bounds x = bounds_[s->a.get()], y = bounds_[s->b.get()];
                 if (x && y) b = hull(*x, *y);
             } else if (const auto* t = as<Cast>(node)) {
-                // Inside of 32 bits nothing wraps.
-                const Bounds a = bounds_[t->a.get()];
-                if (a && is_integer(kinds_(t->a)) && wrap(Kind::i32, a->low) == a->low && wrap(Kind::i32, a->high) == a->high)
-                    b = a;
+                // Inside of the type's range nothing wraps.
+                if (keeps_all(t->type, t->a))
+                    b = bounds_[t->a.get()];
+                else if (!is_float(t->type))
+                    b = range_of(t->type);
             }
             bounds_[node.get()] = b;
         },

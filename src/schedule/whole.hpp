@@ -21,6 +21,8 @@ public:
     bool needs_integers(const Compute& compute);
     /// Whether the expression is an integer that real numbers hold at every point; of one that is not an integer, false.
     bool is_small(const Expr& e);
+    /// Whether the expression is an integer that the type has at every point: a cast to the type does nothing.
+    bool keeps_all(DType type, const Expr& e);
     Kind kind(const Expr& e) { return kinds_(e); }
 
 private:

@@ -1,5 +1,6 @@
 #include "support/dtype.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -10,61 +11,76 @@
 namespace napkin {
 namespace {
 
-/// A binary float format narrower than double: `mantissa` stored bits, normal numbers from 2^min_exponent to `max`.
-struct Format {
-    int mantissa;
-    int min_exponent;
-    double max;
-    double overflow;  ///< what lies past `max` after rounding
-};
-
-struct Facts {
-    std::string_view name;
-    int bytes;
-    double epsilon;
-};
-/// In the order of all_dtypes.
-constexpr Facts all_facts[] = {{"f64", 8, 0x1p-52}, {"f32", 4, 0x1p-23}, {"f16", 2, 0x1p-10}, {"bf16", 2, 0x1p-7},
-                               {"e4m3", 1, 0x1p-3}, {"e5m2", 1, 0x1p-2}, {"i32", 4, 0},       {"i64", 8, 0}};
-const Facts& facts(DType type) { return all_facts[static_cast<std::size_t>(type)]; }
-
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr Format f16_format{10, -14, 65504.0, infinity};
-constexpr Format bf16_format{7, -126, 0x1.fep127, infinity};
-constexpr Format e4m3_format{3, -6, 448.0, nan};
-constexpr Format e5m2_format{2, -14, 57344.0, infinity};
+
+template <class T>
+constexpr DTypeFacts integers(std::string_view type_name, std::string_view memory_text) {
+    constexpr bool is_signed = std::numeric_limits<T>::is_signed;
+    return {.name = type_name,
+            .kind = DTypeKind::integer,
+            .bytes = sizeof(T),
+            .least = std::numeric_limits<T>::min(),
+            .most = std::numeric_limits<T>::max(),
+            .memory_text = memory_text,
+            .npy_kind = is_signed ? 'i' : 'u',
+            .dlpack_code = is_signed ? std::uint8_t{0} : std::uint8_t{1}};
+}
+constexpr DTypeFacts reals(std::string_view type_name, int bytes, int mantissa_bits, int min_exponent, double largest,
+                           double overflow, std::string_view memory_text, char npy_kind, std::uint8_t dlpack_code, int cuda_data_type) {
+    return {.name = type_name,
+            .bytes = bytes,
+            .mantissa_bits = mantissa_bits,
+            .min_exponent = min_exponent,
+            .largest = largest,
+            .overflow = overflow,
+            .epsilon = 1.0 / static_cast<double>(std::uint64_t{1} << mantissa_bits),
+            .memory_text = memory_text,
+            .npy_kind = npy_kind,
+            .dlpack_code = dlpack_code,
+            .cuda_data_type = cuda_data_type};
+}
+/// In the order of all_dtypes.
+constexpr DTypeFacts all_facts[] = {
+    reals("f64", 8, 52, -1022, std::numeric_limits<double>::max(), infinity, "double", 'f', 2, 1),
+    reals("f32", 4, 23, -126, std::numeric_limits<float>::max(), infinity, "float", 'f', 2, 0),
+    reals("f16", 2, 10, -14, 65504.0, infinity, "f16", 'f', 2, 2),
+    reals("bf16", 2, 7, -126, 0x1.fep127, infinity, "bf16", 'V', 4, 14),
+    reals("e4m3", 1, 3, -6, 448.0, nan, "e4m3", 'V', 10, 28),
+    reals("e5m2", 1, 2, -14, 57344.0, infinity, "e5m2", 'V', 12, 29),
+    integers<std::int32_t>("i32", "int32_t"),
+    integers<std::int64_t>("i64", "int64_t"),
+    integers<std::int8_t>("i8", "int8_t"),
+    integers<std::uint8_t>("u8", "uint8_t"),
+    integers<std::int16_t>("i16", "int16_t"),
+    {.name = "bool", .kind = DTypeKind::truth, .bytes = 1, .least = 0, .most = 1, .memory_text = "uint8_t", .npy_kind = 'b', .dlpack_code = 6},
+};
+static_assert(std::size(all_facts) == std::size(all_dtypes));
 
 /// Rounds once, to nearest with ties to even. Works on the bits of the double, so it needs no library call.
-double round_narrow(const Format& format, double x) {
+double round_narrow(const DTypeFacts& format, double x) {
     if (x != x) return x;
     const double magnitude = std::fabs(x);
     double rounded;
     if (magnitude < std::ldexp(1.0, format.min_exponent)) {
         // The spacing of subnormals is 2^(min_exponent - mantissa): adding a number whose unit in the last place is just that
         // makes the adder round there.
-        const double magic = std::ldexp(1.0, format.min_exponent - format.mantissa + 52);
+        const double magic = std::ldexp(1.0, format.min_exponent - format.mantissa_bits + 52);
         rounded = (magnitude + magic) - magic;
     } else {
-        const int dropped = 52 - format.mantissa;
+        const int dropped = 52 - format.mantissa_bits;
         auto bits = std::bit_cast<std::uint64_t>(magnitude);
         const std::uint64_t half = std::uint64_t{1} << (dropped - 1);
         bits += half - 1 + ((bits >> dropped) & 1);
         bits &= ~((std::uint64_t{1} << dropped) - 1);
         rounded = std::bit_cast<double>(bits);
     }
-    if (rounded > format.max) rounded = format.overflow;
+    if (rounded > format.largest) rounded = format.overflow;
     return std::copysign(rounded, x);
 }
 
-/// `beyond`: 2^(bits - 1), the first number above the range; `largest`: the double nearest to the last inside of it.
-double round_to_int(double x, double beyond, double largest) {
-    if (x != x) return 0;
-    if (x >= beyond) return largest;
-    if (x <= -beyond) return -beyond;
-    return std::trunc(x) + 0.0;  // + 0.0: an integer has no negative zero
-}
-
 }  // namespace
+
+const DTypeFacts& facts(DType type) { return all_facts[static_cast<std::size_t>(type)]; }
 
 std::string_view name(DType type) { return facts(type).name; }
 
@@ -76,22 +92,21 @@ std::optional<DType> dtype_from_name(std::string_view text) {
 }
 
 int bytes(DType type) { return facts(type).bytes; }
-bool is_float(DType type) { return type != DType::i32 && type != DType::i64; }
+bool is_float(DType type) { return facts(type).kind == DTypeKind::real; }
+bool is_narrow_integer(DType type) { return !is_float(type) && bytes(type) < bytes(DType::i32); }
 
 double epsilon(DType type) { return facts(type).epsilon; }
 
 double round_to(DType type, double x) {
-    switch (type) {
-        case DType::f64: return x;
-        case DType::f32: return static_cast<double>(static_cast<float>(x));
-        case DType::f16: return round_narrow(f16_format, x);
-        case DType::bf16: return round_narrow(bf16_format, x);
-        case DType::e4m3: return round_narrow(e4m3_format, x);
-        case DType::e5m2: return round_narrow(e5m2_format, x);
-        case DType::i32: return round_to_int(x, 0x1p31, 0x1p31 - 1);
-        case DType::i64: return round_to_int(x, 0x1p63, 0x1p63);
+    const DTypeFacts& row = facts(type);
+    if (row.kind == DTypeKind::truth) return x != 0 ? 1 : 0;
+    if (row.kind == DTypeKind::integer) {
+        if (x != x) return 0;
+        // + 0.0: an integer has no negative zero.
+        return std::clamp(std::trunc(x), static_cast<double>(row.least), static_cast<double>(row.most)) + 0.0;
     }
-    throw InternalError("unknown number format");
+    if (type == DType::f64) return x;
+    return type == DType::f32 ? static_cast<double>(static_cast<float>(x)) : round_narrow(row, x);
 }
 
 namespace {
@@ -145,7 +160,9 @@ FormatRange format_range(DType type) {
 DType promote(DType a, DType b) {
     if (a == b) return a;
     if (is_float(a) != is_float(b)) return is_float(a) ? a : b;
+    if (facts(a).kind != facts(b).kind) return facts(a).kind == DTypeKind::truth ? b : a;
     if (bytes(a) != bytes(b)) return bytes(a) > bytes(b) ? a : b;
+    if (!is_float(a)) return DType::i16;  // i8 with u8
     // f16 with bf16, e4m3 with e5m2: neither holds the other, the next wider format holds both.
     return bytes(a) == 2 ? DType::f32 : DType::f16;
 }

@@ -127,10 +127,10 @@ void Elaborator::apply_sizes() {
                               fmt::format("the size {} is not a whole number", to_string(*number)), "a whole number");
                         continue;
                     }
-                    if (number->numerator() < 1) {
+                    if (number->numerator() < 0) {
                         error(Code::bad_size, entry.value->range,
                               fmt::format("the size of {} cannot be {}", entry.names[0].text, number->numerator()),
-                              "at least 1");
+                              "at least 0");
                         continue;
                     }
                     if (number->numerator() > limits::max_size_product) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "diagram/empty_axes.hpp"
 #include "diagram/guards.hpp"
 #include "support/ranges.hpp"
 #include "support/saturate.hpp"
@@ -434,14 +435,14 @@ std::vector<std::string> verify(const SizedProgram& program) {
         return messages;
     }
     for (const AxisId a : diagram.axes.ids())
-        if (program.extents[a] < 1) {
+        if (program.extents[a] < (has_no_values(diagram, a) ? 0 : 1)) {
             messages.push_back(fmt::format("axis {} has extent {}", diagram.axes[a].name, program.extents[a]));
             return messages;
         }
     std::set<ArrayId> in_memory(diagram.inputs.begin(), diagram.inputs.end());
     for (std::size_t k = 0; k < program.kernels.size(); ++k) KernelRules(program, k, in_memory, messages).check();
     for (const ArrayId output : diagram.outputs)
-        if (!in_memory.contains(output))
+        if (!in_memory.contains(output) && !is_empty(diagram, output))
             messages.push_back(fmt::format("output {} is never stored", diagram.array(output).name));
     return messages;
 }

@@ -73,10 +73,12 @@ static void programs(void) {
     napkin_program_free(program);
 
     const char* types =
-        "f(a[i]: f64, b[i]: f16, c[i]: bf16, d[i]: e4m3, e[i]: e5m2, f[i]: i32, g[i]: i64) -> y[i]\n    y[i] = a[i]\n";
-    const napkin_type wanted[] = {{2, 64, 1}, {2, 16, 1}, {4, 16, 1}, {10, 8, 1}, {12, 8, 1}, {0, 32, 1}, {0, 64, 1}};
+        "f(a[i]: f64, b[i]: f16, c[i]: bf16, d[i]: e4m3, e[i]: e5m2, f[i]: i32, g[i]: i64, h[i]: i8, j[i]: u8, k[i]: i16, "
+        "l[i]: bool) -> y[i]\n    y[i] = a[i]\n";
+    const napkin_type wanted[] = {{2, 64, 1}, {2, 16, 1}, {4, 16, 1}, {10, 8, 1}, {12, 8, 1}, {0, 32, 1},
+                                  {0, 64, 1}, {0, 8, 1},  {1, 8, 1},  {0, 16, 1}, {6, 8, 1}};
     program = parsed(types);
-    for (size_t i = 0; i < 7; ++i) {
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; ++i) {
         const napkin_type type = napkin_program_array_type(program, i);
         CHECK(type.code == wanted[i].code && type.bits == wanted[i].bits && type.lanes == 1);
     }
@@ -144,10 +146,10 @@ static void plans(void) {
     napkin_plan_free(plan);
     at_clocks();
 
-    const napkin_size unknown = {"z", 3}, none = {"i", 0}, nameless = {NULL, 3};
+    const napkin_size unknown = {"z", 3}, negative = {"i", -1}, nameless = {NULL, 3};
     CHECK_FAILS(napkin_plan_for(program, NULL, &unknown, 1, &plan, &error), NAPKIN_BAD_INPUT, "unknown-axis");
     CHECK(plan == NULL);
-    CHECK_FAILS(napkin_plan_for(program, NULL, &none, 1, &plan, &error), NAPKIN_BAD_INPUT, "bad-size");
+    CHECK_FAILS(napkin_plan_for(program, NULL, &negative, 1, &plan, &error), NAPKIN_BAD_INPUT, "bad-size");
     CHECK_FAILS(napkin_plan_for(program, NULL, &nameless, 1, &plan, &error), NAPKIN_BAD_INPUT, "null-argument");
     CHECK_FAILS(napkin_plan_for(program, NULL, NULL, 1, &plan, &error), NAPKIN_BAD_INPUT, "null-argument");
     CHECK_FAILS(napkin_plan_for(program, "nowhere", NULL, 0, &plan, &error), NAPKIN_BAD_INPUT, "unknown-machine");
@@ -215,6 +217,56 @@ static void kernels(void) {
     arrays[1] = NULL;
     CHECK_FAILS(napkin_run(kernel, arrays, 3, NULL, &error), NAPKIN_BAD_INPUT, "view-null");
     napkin_kernel_free(kernel);
+}
+
+/* Arrays without values need no memory; what is summed up over none is 0. */
+static void empty_arrays(void) {
+    napkin_program* program = parsed(text);
+    int64_t shape_A[] = {3, 0}, shape_B[] = {0, 4}, shape_C[] = {3, 4};
+    float C[12];
+    for (int i = 0; i < 12; ++i) C[i] = -1;
+    Tensor a = matrix(NULL, shape_A), b = matrix(NULL, shape_B), c = matrix(C, shape_C);
+    const napkin_array* arrays[] = {(const napkin_array*)&a, (const napkin_array*)&b, (const napkin_array*)&c};
+    CHECK_OK(napkin_call(program, arrays, 3, NULL, &error));
+    for (int i = 0; i < 12; ++i) CHECK(C[i] == 0);
+    shape_A[0] = shape_C[0] = 0, shape_A[1] = shape_B[0] = 2;
+    b = matrix(B, shape_B), c = matrix(NULL, shape_C);
+    CHECK_OK(napkin_call(program, arrays, 3, NULL, &error));
+    CHECK(napkin_program_kernels(program) == 2);
+    b = matrix(NULL, shape_B);
+    CHECK_FAILS(napkin_call(program, arrays, 3, NULL, &error), NAPKIN_BAD_INPUT, "view-null");
+    napkin_program_free(program);
+
+    program = parsed("f(A[i], I[n]: i32) -> B[n]\n    B[n] = A[I[n]]\nsizes i = 0, n = 2\n");
+    napkin_plan* plan = NULL;
+    CHECK_FAILS(napkin_plan_for(program, NULL, NULL, 0, &plan, &error), NAPKIN_BAD_INPUT, "index-out-of-range");
+    const napkin_size none = {"n", 0};
+    CHECK_OK(napkin_plan_for(program, "h200", &none, 1, &plan, &error));
+    CHECK(napkin_plan_size(plan, "n") == 0 && napkin_plan_seconds(plan) == 0 && napkin_plan_bound_by(plan) != NULL);
+    napkin_plan_free(plan);
+    napkin_program_free(program);
+}
+
+/* Sizes whose product no memory holds, and an offset that no address has. */
+static void sizes_past_all(void) {
+    napkin_program* program = parsed(text);
+    const int64_t large[] = {INT64_MAX, (int64_t)1 << 62, (int64_t)1 << 61, (int64_t)1 << 40, (int64_t)1 << 31};
+    float C[12];
+    for (size_t i = 0; i < sizeof large / sizeof *large; ++i) {
+        int64_t shape_A[] = {large[i], 2}, shape_B[] = {2, 4}, shape_C[] = {large[i], 4};
+        Tensor a = matrix(A, shape_A), b = matrix(B, shape_B), c = matrix(C, shape_C);
+        const napkin_array* arrays[] = {(const napkin_array*)&a, (const napkin_array*)&b, (const napkin_array*)&c};
+        napkin_error* error = NULL;
+        const napkin_status status = napkin_prepare(program, arrays, 3, &error);
+        CHECK(i > 1 ? status != NAPKIN_FAULT : status == NAPKIN_BAD_INPUT);
+        napkin_error_free(error);
+    }
+    int64_t shape_A[] = {3, 2}, shape_B[] = {2, 4}, shape_C[] = {3, 4};
+    Tensor a = matrix(A, shape_A), b = matrix(B, shape_B), c = matrix(C, shape_C);
+    const napkin_array* arrays[] = {(const napkin_array*)&a, (const napkin_array*)&b, (const napkin_array*)&c};
+    b.byte_offset = UINT64_MAX - 7;
+    CHECK_FAILS(napkin_call(program, arrays, 3, NULL, &error), NAPKIN_BAD_INPUT, "view-offset");
+    napkin_program_free(program);
 }
 
 static void calls_by_shape(void) {
@@ -289,6 +341,8 @@ int main(void) {
     errors_of_texts();
     plans();
     kernels();
+    empty_arrays();
+    sizes_past_all();
     calls_by_shape();
     return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -19,11 +19,11 @@ namespace {
 std::int64_t any_integer(DType type, std::mt19937_64& random) {
     const auto bits = static_cast<std::int64_t>(random());
     switch (random() % 5) {
-        case 0: return wrap(kind_of(type), bits);
-        case 1: return whole_identity(ReduceOp::max, kind_of(type)) + static_cast<std::int64_t>(random() % 3);
-        case 2: return whole_identity(ReduceOp::min, kind_of(type)) - static_cast<std::int64_t>(random() % 3);
-        case 3: return 16777216 + static_cast<std::int64_t>(random() % 4);
-        default: return static_cast<std::int64_t>(random() % 9) - 4;
+        case 0: return wrap(type, bits);
+        case 1: return wrap(type, facts(type).least + static_cast<std::int64_t>(random() % 3));
+        case 2: return wrap(type, facts(type).most - static_cast<std::int64_t>(random() % 3));
+        case 3: return wrap(type, 16777216 + static_cast<std::int64_t>(random() % 4));
+        default: return wrap(type, static_cast<std::int64_t>(random() % 9) - 4);
     }
 }
 
@@ -80,7 +80,7 @@ void expect_definition(const std::string& text, const CompileOptions& options = 
 }
 
 TEST(Integers, ArithmeticWrapsAtTheWidthOfItsType) {
-    for (const char* type : {"i32", "i64"}) {
+    for (const char* type : {"i32", "i64", "i8", "u8", "i16", "bool"}) {
         const std::string t = type;
         expect_definition(
             "f(X[i, j]: " + t + ", Y[i, j]: " + t + ") -> A[i, j]: " + t + ", B[i, j]: " + t + ", C[i, j]: " + t +
@@ -96,12 +96,21 @@ TEST(Integers, MixedWidthsMeetInTheWiderOne) {
 }
 
 TEST(Integers, ReductionsAreExact) {
-    for (const char* type : {"i32", "i64"}) {
+    for (const char* type : {"i32", "i64", "i8", "u8", "i16", "bool"}) {
         const std::string t = type;
         expect_definition("f(X[i, j]: " + t + ") -> S[i]: " + t + ", M[i]: " + t + ", N[i]: " + t + ", P[i]: " + t +
                           "\n    S[i] = sum(j) X[i, j]\n    M[i] = max(j) X[i, j]\n    N[i] = min(j) X[i, j]\n"
                           "    P[i] = prod(j) X[i, j]\nsizes i = 5, j = 67\n");
     }
+}
+
+TEST(Integers, NarrowOnesAndMasksMeetTheOthers) {
+    expect_definition(
+        "f(A[i]: i8, B[i]: u8, C[i]: i16, D[i]: i64, M[i]: bool) -> V[i]: i8, W[i]: u8, X[i]: i64, Y[i], Z[i]: bool\n"
+        "    V[i] = A[i] * B[i] + C[i]\n    W[i] = C[i] - D[i]\n    X[i] = A[i] * C[i] + D[i]\n"
+        "    Y[i] = where(M[i], A[i], B[i]) / 3\n    Z[i] = M[i] and A[i] < B[i] or not D[i]\nsizes i = 300\n");
+    expect_definition("f(X[i]) -> A[i]: i8, B[i]: u8, C[i]: bool\n    A[i] = i8(X[i] * 90) * 3\n"
+                      "    B[i] = u8(X[i] * 300)\n    C[i] = bool(floor(X[i]))\nsizes i = 300\n");
 }
 
 TEST(Integers, IdsAreComparedExactly) {

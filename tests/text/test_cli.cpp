@@ -74,7 +74,7 @@ TEST_F(Cli, a_mistyped_command_names_the_nearest) {
 TEST_F(Cli, mistakes_on_the_command_line_are_usage) {
     write("a.nk", matmul);
     for (const std::string arguments :
-         {"run", "run --bogus a.nk", "plan a.nk --set a", "plan a.nk --set a=0", "plan a.nk --set a=1.5",
+         {"run", "run --bogus a.nk", "plan a.nk --set a", "plan a.nk --set a=-1", "plan a.nk --set a=1.5",
           "plan a.nk --set a=3,a=4", "plan a.nk --threads 0", "derive a.nk --form sideways", "run a.nk --input A",
           "run a.nk --print-after lunch", "cache", "check a.nk --color sometimes"}) {
         const Outcome outcome = napkin(arguments);
@@ -503,6 +503,44 @@ TEST_F(Cli, run_refuses_inputs_that_do_not_fit) {
     EXPECT_EQ(napkin("run a.nk --output D=d.npy --set a=2,b=2,c=2").code, 1);
     write("v.npy", npy("6,", 6));
     EXPECT_THAT(napkin("run a.nk --input A=v.npy").err, HasSubstr("[input-rank]"));
+}
+
+/// Real numbers are not made integers, unless the text asks for it.
+TEST_F(Cli, run_refuses_real_numbers_for_integers) {
+    write("f.nk", "f(X[c]: i32) -> Y[c]: i32\n    Y[c] = X[c]\n");
+    const auto file = [](const std::vector<float>& values) {
+        std::string bytes = npy(std::to_string(values.size()) + ",", values.size());
+        std::memcpy(bytes.data() + bytes.size() - 4 * values.size(), values.data(), 4 * values.size());
+        return bytes;
+    };
+    write("x.npy", file({1, 2.5, 3e9}));
+    const Outcome outcome = napkin("run f.nk --input X=x.npy");
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("x.npy for X[1]: 2.5 is no i32"), HasSubstr("[npy-range]"),
+                                   HasSubstr("integers from -2147483648 to 2147483647"), HasSubstr("write i32(…)")));
+    write("g.nk", "f(X[c]) -> Y[c]: i32\n    Y[c] = i32(X[c])\n");
+    EXPECT_EQ(napkin("run g.nk --input X=x.npy --seconds 0 --no-baseline").code, 0);
+    write("x.npy", file({1, 2, -3}));
+    EXPECT_EQ(napkin("run f.nk --input X=x.npy --seconds 0 --no-baseline").code, 0);
+}
+
+/// Every command takes sizes of 0.
+TEST_F(Cli, sizes_of_0_are_sizes) {
+    write("a.nk",
+          "f(Q[q, k], K[x, k], V[x, d]) -> O[q, d]\n    P[q, x] = softmax(x) sum(k) Q[q, k] * K[x, k]\n"
+          "    O[q, d] = sum(x) P[q, x] * V[x, d]\nsizes q = 4, x = 5, k = 3, d = 2\n");
+    for (const char* axis : {"q", "x", "k", "d"})
+        for (const char* command :
+             {"check a.nk", "derive a.nk", "derive a.nk --validate", "derive a.nk --explain", "cost a.nk", "cost a.nk --machine h200",
+              "plan a.nk", "plan a.nk --machine h200", "emit a.nk", "emit a.nk --machine h200", "draw a.nk",
+              "run a.nk --seconds 0", "run a.nk --seconds 0 --json", "run a.nk --seconds 0 --cold"}) {
+            const std::string set = std::string(command) == "check a.nk" ? "" : fmt::format(" --set {}=0", axis);
+            const Outcome outcome = napkin(command + set);
+            EXPECT_EQ(outcome.code, 0) << command << set << "\n" << outcome.err;
+        }
+    EXPECT_THAT(napkin("derive a.nk --set x=0").out, HasSubstr("O[q, d] = 0"));
+    EXPECT_EQ(napkin("run a.nk --set q=0,d=0 --seconds 0 --output O=o.npy").code, 0);
+    EXPECT_THAT(read("o.npy"), HasSubstr("(0, 0)"));
 }
 
 TEST_F(Cli, run_refuses_indices_outside_of_their_array) {

@@ -195,7 +195,7 @@ TEST(BindSizes, UnknownAxes) {
 }
 
 TEST(BindSizes, BadSizes) {
-    EXPECT_EQ(errors(Windows().d, {{"n", 0}})[0].code, "bad-size");
+    EXPECT_EQ(errors(Windows().d, {{"n", -1}})[0].code, "bad-size");
     EXPECT_EQ(errors(Windows().d, {{"n", -3}})[0].code, "bad-size");
     EXPECT_EQ(errors(Windows(Size(0)).d)[0].code, "bad-size");
     const auto negative = errors(Windows().d, {{"w", 12}});

@@ -64,12 +64,21 @@ TEST(Npy, ReadsEveryType) {
     expect("<i8", raw<std::int64_t>({-2147483648LL, 5}), DType::i32, {-2147483648.0, 5}, DType::i32);
     expect("<i4", raw<std::int32_t>({-7, 5}), DType::i64, {-7, 5}, DType::i64);
     expect(">i8", raw<std::int64_t>({-2147483648LL, 5}, true), DType::i64, {-2147483648.0, 5});
-    expect("<i2", raw<std::int16_t>({-300, 300}), DType::i32, {-300, 300});
-    expect("|i1", raw<std::int8_t>({-3, 3}), DType::i32, {-3, 3});
-    expect("|u1", raw<std::uint8_t>({200, 3}), DType::i32, {200, 3});
+    expect("<i2", raw<std::int16_t>({-300, 300}), DType::i16, {-300, 300});
+    expect("<i2", raw<std::int16_t>({-300, 300}), DType::i32, {-300, 300}, DType::i32);
+    expect("<i2", raw<std::int16_t>({-3, 127}), DType::i8, {-3, 127}, DType::i8);
+    expect("|i1", raw<std::int8_t>({-3, 3}), DType::i8, {-3, 3});
+    expect("|u1", raw<std::uint8_t>({200, 3}), DType::u8, {200, 3});
+    expect("|u1", raw<std::uint8_t>({200, 3}), DType::i16, {200, 3}, DType::i16);
+    expect("<i8", raw<std::int64_t>({255, 0}), DType::u8, {255, 0}, DType::u8);
+    expect("|u1", raw<std::uint8_t>({1, 0}), DType::boolean, {1, 0}, DType::boolean);
+    expect("<f4", raw<float>({2, -3}), DType::i32, {2, -3}, DType::i32);
+    expect(">f8", raw<double>({1, 0}, true), DType::boolean, {1, 0}, DType::boolean);
+    expect("<V2", raw<std::uint16_t>({0x3f80, 0xc000}), DType::i64, {1, -2}, DType::i64);
     expect("<u2", raw<std::uint16_t>({60000, 3}), DType::i32, {60000, 3});
     expect("<u4", raw<std::uint32_t>({4000000000U, 3}), DType::i64, {4000000000, 3});
-    expect("|b1", raw<std::uint8_t>({1, 0}), DType::i32, {1, 0});
+    expect("|b1", raw<std::uint8_t>({2, 0}), DType::boolean, {1, 0});
+    expect("|b1", raw<std::uint8_t>({1, 0}), DType::i32, {1, 0}, DType::i32);
     expect("<V2", raw<std::uint16_t>({0x3f80, 0xc000}), DType::bf16, {1, -2});
     expect("|V2", raw<std::uint16_t>({0x3f80, 0xc000}), DType::bf16, {1, -2});
     expect("bfloat16", raw<std::uint16_t>({0x3f80, 0xc000}), DType::bf16, {1, -2});
@@ -124,6 +133,31 @@ TEST(Npy, SaysWhatIsWrong) {
     const auto short_data = parse(npy(header("<f4", "(2, 3)"), raw<float>({1, 2})));
     EXPECT_NE(short_data.errors()[0].message.find("x.npy"), std::string::npos);
     EXPECT_NE(short_data.errors()[0].expected.find("2×3"), std::string::npos);
+}
+
+/// What an integer array does not hold is named with its place and its value, and nothing is rounded.
+TEST(Npy, RefusesNumbersThatTheTypeHasNot) {
+    const auto refused = [](const std::string& descr, const std::string& data, DType wanted, bool fortran = false) {
+        const auto result = parse(npy(header(descr, "(2, 2)", fortran), data), wanted);
+        EXPECT_EQ(code(result), "npy-range") << descr;
+        return result.ok() ? "" : result.errors()[0].message + "; " + result.errors()[0].expected;
+    };
+    const double nan = std::nan(""), beyond = 9223372036854775808.0;
+    EXPECT_EQ(refused("<f8", raw<double>({1, 2.5, 0, 0}), DType::i32),
+              "x.npy[0, 1]: 2.5 is no i32; integers from -2147483648 to 2147483647");
+    EXPECT_EQ(refused("<f8", raw<double>({1, 2, 3e9, 0}), DType::i32),
+              "x.npy[1, 0]: 3000000000 is no i32; integers from -2147483648 to 2147483647");
+    EXPECT_EQ(refused("<f8", raw<double>({1, 3e9, 2, 0}), DType::i32, true),
+              "x.npy[1, 0]: 3000000000 is no i32; integers from -2147483648 to 2147483647");
+    EXPECT_EQ(refused("<f4", raw<float>({0, 0, 0, NAN}), DType::u8), "x.npy[1, 1]: nan is no u8; integers from 0 to 255");
+    EXPECT_EQ(refused("<f8", raw<double>({0, 0.5, nan, 0}), DType::boolean), "x.npy[0, 1]: 0.5 is no bool; 0 or 1");
+    EXPECT_EQ(refused("<f8", raw<double>({0, beyond, 0, 0}), DType::i64),
+              "x.npy[0, 1]: 9.223372036854776e+18 is no i64; integers from -9223372036854775808 to 9223372036854775807");
+    EXPECT_EQ(refused("<i2", raw<std::int16_t>({0, -129, 0, 0}), DType::i8),
+              "x.npy[0, 1]: -129 is no i8; integers from -128 to 127");
+    EXPECT_EQ(refused("|u1", raw<std::uint8_t>({0, 2, 0, 0}), DType::boolean), "x.npy[0, 1]: 2 is no bool; 0 or 1");
+    EXPECT_EQ(refused("<u8", raw<std::uint64_t>({0, ~0ULL, 0, 0}), DType::i64),
+              "x.npy[0, 1]: an integer past 64 bits is no i64; integers from -9223372036854775808 to 9223372036854775807");
 }
 
 TEST(Npy, WritesWhatItReads) {

@@ -53,6 +53,33 @@ TEST(Number, RealNumbersBecomeIntegersTowardZeroAndSaturate) {
     EXPECT_EQ(whole_of(Kind::i64, std::numeric_limits<double>::quiet_NaN()), 0);
 }
 
+TEST(Number, NarrowIntegersWrapAndSaturateAtTheirOwnRange) {
+    EXPECT_EQ(wrap(DType::i8, 128), -128);
+    EXPECT_EQ(wrap(DType::u8, -1), 255);
+    EXPECT_EQ(wrap(DType::i16, 98304 + 5), -32768 + 5);
+    EXPECT_EQ(wrap(DType::i32, 4294967296 + 7), 7);
+    EXPECT_EQ(wrap(DType::i64, least64), least64);
+    EXPECT_EQ(wrap(DType::boolean, 256), 1);
+    EXPECT_EQ(whole_of(DType::i8, -200.5), -128);
+    EXPECT_EQ(whole_of(DType::u8, 300), 255);
+    EXPECT_EQ(whole_of(DType::u8, -0.5), 0);
+    EXPECT_EQ(whole_of(DType::i16, -2.9), -2);
+    EXPECT_EQ(whole_of(DType::i8, std::numeric_limits<double>::quiet_NaN()), 0);
+    EXPECT_EQ(whole_of(DType::boolean, std::numeric_limits<double>::quiet_NaN()), 1);
+    EXPECT_EQ(whole_of(DType::boolean, -0.0), 0);
+    EXPECT_EQ(whole_of(DType::i64, 1e30), largest64);
+    // A real number is converted once, an integer wraps.
+    EXPECT_EQ(Number::real(1000).to(DType::i8).as_whole(Kind::i64), 127);
+    EXPECT_EQ(Number::whole(Kind::i32, 1000).to(DType::i8).as_whole(Kind::i64), -24);
+    EXPECT_EQ(Number::whole(Kind::i32, 1000).to(DType::i8).kind(), Kind::i32) << "arithmetic is done in i32";
+    for (const DType type : all_dtypes)
+        if (!is_float(type)) {
+            EXPECT_TRUE(is_in_range(type, facts(type).least) && is_in_range(type, facts(type).most)) << name(type);
+            EXPECT_EQ(wrap(type, facts(type).least), facts(type).least) << name(type);
+            EXPECT_EQ(wrap(type, facts(type).most), facts(type).most) << name(type);
+        }
+}
+
 TEST(Number, AConstantIsExactPastTheIntegersOfADouble) {
     const Expr large = whole_constant(9007199254740993);  // 2^53 + 1
     EXPECT_EQ(whole_of(*as<Constant>(large)), 9007199254740993);

@@ -41,11 +41,11 @@ std::map<std::string, std::int64_t> assignments(const std::vector<std::string>& 
             axes.pop_back();
             std::int64_t value = 0;
             const auto parsed = std::from_chars(number.data(), number.data() + number.size(), value);
-            const bool good = parsed.ec == std::errc() && parsed.ptr == number.data() + number.size() && value >= 1 &&
+            const bool good = parsed.ec == std::errc() && parsed.ptr == number.data() + number.size() && value >= 0 &&
                               !axes.empty() && !contains(axes, "");
             if (!good) {
                 throw UsageError(fmt::format(
-                    "{} {}: expected AXIS=SIZE with a whole size of at least 1, as in {} q=512", flag, item, flag));
+                    "{} {}: expected AXIS=SIZE with a whole size of at least 0, as in {} q=512", flag, item, flag));
             }
             for (const std::string& axis : axes)
                 if (!result.emplace(axis, value).second) throw UsageError(fmt::format("{} gives {} twice", flag, axis));

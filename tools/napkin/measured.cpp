@@ -30,7 +30,8 @@ Result<std::map<std::string, Tensor>> read_inputs(const Diagram& diagram, const 
     std::vector<Diagnostic> errors;
     for (const auto& [name, path] : files) {
         const auto id = diagram.find_array(name);
-        auto tensor = read_npy(path, id ? std::optional(diagram.array(*id).type) : std::nullopt);
+        auto tensor = read_npy(path, id ? std::optional(diagram.array(*id).type) : std::nullopt,
+                               fmt::format("{} for {}", path, name));
         if (tensor) {
             tensors.emplace(name, std::move(tensor).value());
         } else {

@@ -12,6 +12,7 @@ namespace {
 
 std::vector<KernelRefusal> refusals_of(const Plan& plan, const Machine& machine) {
     std::vector<KernelRefusal> out(plan.kernels.size());
+    if (out.empty()) return out;
     const cuda::CudaSource source = cuda::emit(plan.program());
     const auto cubin = compile_cuda(cuda::complete(source), machine.architecture);
     if (!cubin) return out;

@@ -45,7 +45,7 @@ Result<std::shared_ptr<const CallersKernel>> CallersKernel::load(const SizedProg
     const auto found = gpu::device();
     if (!found) return found.errors();
     const InPrimaryContext here;
-    auto cubin = compile_cuda(cuda::complete(source), found->architecture());
+    auto cubin = compiled(source, found->architecture());
     if (!cubin) return cubin.errors();
     auto launcher = Launcher::load(program, source, std::move(*cubin));
     if (!launcher) return launcher.errors();
@@ -71,10 +71,15 @@ std::vector<Diagnostic> CallersKernel::faults(std::span<const std::uint64_t> add
             workspace == 0 ? fmt::format("{} has no workspace of its own, and is given none", diagram.name)
                            : fmt::format("the workspace of {} begins at {:#x}", diagram.name, workspace),
             fmt::format("{} bytes on the GPU that begin at a multiple of {}", workspace_bytes_, workspace_alignment)));
+    const auto bytes = [&](std::size_t i) { return static_cast<std::uint64_t>(launcher_->bytes_of(given_[i])); };
     for (std::size_t i = 0; i < given_.size(); ++i) {
+        if (bytes(i) == 0) continue;
         if (addresses[i] == 0)
             out.push_back(
                 fault_of_arrays("view-null", fmt::format("{} points nowhere", name(i)), "a pointer to its numbers"));
+        else if (addresses[i] + bytes(i) < addresses[i])
+            out.push_back(fault_of_arrays("view-offset", fmt::format("{} begins at {:#x}", name(i), addresses[i]),
+                                          fmt::format("an address with {} bytes behind it", bytes(i))));
         else if (addresses[i] % array_alignment != 0)
             out.push_back(fault_of_arrays("view-alignment", fmt::format("{} begins at {:#x}", name(i), addresses[i]),
                                           fmt::format("a multiple of {} bytes", array_alignment)));
@@ -83,10 +88,8 @@ std::vector<Diagnostic> CallersKernel::faults(std::span<const std::uint64_t> add
     // What is written shares no memory with anything else.
     for (std::size_t i = diagram.inputs.size(); i < given_.size(); ++i)
         for (std::size_t j = 0; j < i; ++j) {
-            const auto end = [&](std::size_t a) {
-                return addresses[a] + static_cast<std::uint64_t>(launcher_->bytes_of(given_[a]));
-            };
-            if (addresses[i] < end(j) && addresses[j] < end(i))
+            const auto end = [&](std::size_t a) { return addresses[a] + bytes(a); };
+            if (bytes(i) > 0 && bytes(j) > 0 && addresses[i] < end(j) && addresses[j] < end(i))
                 out.push_back(fault_of_arrays("view-overlap", fmt::format("{} and {} overlap", name(j), name(i)),
                                               "memory of its own for every output"));
         }

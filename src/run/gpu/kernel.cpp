@@ -11,7 +11,7 @@ namespace napkin::gpu {
 Result<std::shared_ptr<GpuKernel>> GpuKernel::load(const SizedProgram& program, const cuda::CudaSource& source) {
     const auto found = gpu::device();
     if (!found) return found.errors();
-    auto cubin = compile_cuda(cuda::complete(source), found->architecture());
+    auto cubin = compiled(source, found->architecture());
     if (!cubin) return cubin.errors();
     return load(program, source, std::move(*cubin));
 }

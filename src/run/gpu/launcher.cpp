@@ -14,15 +14,22 @@ std::int64_t to_scratch_alignment(std::int64_t bytes) { return (bytes + 255) / 2
 
 }  // namespace
 
+Result<Cubin> compiled(const cuda::CudaSource& source, const std::string& architecture) {
+    if (source.entries.empty()) return Cubin{};
+    return compile_cuda(cuda::complete(source), architecture);
+}
+
 std::int64_t Launcher::bytes_of(ArrayId array) const { return array_bytes(program_.diagram, array, program_.extents); }
 
 Result<std::shared_ptr<const Launcher>> Launcher::load(const SizedProgram& program, const cuda::CudaSource& source,
                                                        Cubin cubin) {
     auto launcher = std::make_shared<Launcher>();
     launcher->program_ = program, launcher->entries_ = source.entries, launcher->cubin_ = std::move(cubin);
-    auto module = gpu::load(launcher->cubin_.code);
-    if (!module) return module.errors();
-    launcher->module_ = *module;
+    if (!launcher->entries_.empty()) {
+        auto module = gpu::load(launcher->cubin_.code);
+        if (!module) return module.errors();
+        launcher->module_ = *module;
+    }
     std::set<ArrayId> used(program.diagram.inputs.begin(), program.diagram.inputs.end());
     used.insert(program.diagram.outputs.begin(), program.diagram.outputs.end());
     const std::set<ArrayId> given = used;
@@ -31,12 +38,12 @@ Result<std::shared_ptr<const Launcher>> Launcher::load(const SizedProgram& progr
         used.insert(entry.inputs.begin(), entry.inputs.end());
         used.insert(entry.outputs.begin(), entry.outputs.end());
         if (!entry.keeps_scratch) shared = std::max(shared, to_scratch_alignment(entry.scratch_bytes));
-        auto found = function(**module, entry.name, entry.shared_bytes);
+        auto found = function(*launcher->module_, entry.name, entry.shared_bytes);
         if (!found) return found.errors();
         launcher->functions_.push_back(*found);
         launcher->before_.push_back(nullptr);
         if (!entry.before) continue;
-        auto before = function(**module, entry.before->name, 0);
+        auto before = function(*launcher->module_, entry.before->name, 0);
         if (!before) return before.errors();
         launcher->before_.back() = *before;
     }

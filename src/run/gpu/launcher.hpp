@@ -33,6 +33,9 @@ struct BoundLaunch {
 /// Launches both, in order, on the stream; returns before they have run. Errors: gpu-failed.
 [[nodiscard]] Status launch(const BoundLaunch& bound, Stream stream = nullptr);
 
+/// The source compiled, as far as there is any.
+Result<Cubin> compiled(const cuda::CudaSource& source, const std::string& architecture);
+
 /// Loaded code. It has no memory on the device: whoever launches says where everything lies.
 class Launcher {
 public:

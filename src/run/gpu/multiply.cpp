@@ -39,15 +39,8 @@ struct LtHeuristic {
 
 /// cudaDataType; nothing where the library has no such numbers.
 std::optional<int> lt_type(DType type) {
-    switch (type) {
-        case DType::f32: return 0;
-        case DType::f64: return 1;
-        case DType::f16: return 2;
-        case DType::bf16: return 14;
-        case DType::e4m3: return 28;
-        case DType::e5m2: return 29;
-        default: return std::nullopt;
-    }
+    const int code = facts(type).cuda_data_type;
+    return code < 0 ? std::nullopt : std::optional(code);
 }
 
 struct Lt {
