@@ -11,6 +11,7 @@
 
 #include "algebra/expr_walk.hpp"
 #include "algebra/power.hpp"
+#include "algebra/scalar_function.hpp"
 #include "support/limits.hpp"
 #include "support/result.hpp"
 
@@ -275,23 +276,7 @@ std::size_t count_nodes(const Expr& e) { return e->tree_size; }
 
 // ---- meaning ---------------------------------------------------------------------------------------------------------------
 
-double apply(UnaryOp op, double a) {
-    switch (op) {
-        case UnaryOp::neg: return -a;
-        case UnaryOp::exp: return std::exp(a);
-        case UnaryOp::log: return std::log(a);
-        case UnaryOp::tanh: return std::tanh(a);
-        case UnaryOp::erf: return std::erf(a);
-        case UnaryOp::sqrt: return std::sqrt(a);
-        case UnaryOp::rsqrt: return 1.0 / std::sqrt(a);
-        case UnaryOp::abs: return std::fabs(a);
-        case UnaryOp::logical_not: return a == 0 ? 1 : 0;
-        case UnaryOp::sin: return std::sin(a);
-        case UnaryOp::cos: return std::cos(a);
-        case UnaryOp::floor: return std::floor(a);
-    }
-    throw InternalError("unknown unary operator");
-}
+double apply(UnaryOp op, double a) { return scalar_function(op).value(a); }
 
 double apply(BinaryOp op, double a, double b) {
     switch (op) {
@@ -319,13 +304,9 @@ double apply(BinaryOp op, double a, double b) {
     throw InternalError("unknown binary operator");
 }
 
-// What operators are called, in their order.
-std::string_view name(UnaryOp op) {
-    static constexpr std::string_view names[] = {"-",     "exp", "log", "tanh", "erf", "sqrt",
-                                                 "rsqrt", "abs", "not", "sin",  "cos", "floor"};
-    return names[static_cast<std::size_t>(op)];
-}
+std::string_view name(UnaryOp op) { return scalar_function(op).name; }
 std::string_view name(BinaryOp op) {
+    // In the order of the operators.
     static constexpr std::string_view names[] = {"+", "-",  "*", "/",  "//", "%",  "^",   "min", "max",
                                                  "<", "<=", ">", ">=", "==", "!=", "and", "or"};
     return names[static_cast<std::size_t>(op)];

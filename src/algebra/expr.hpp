@@ -18,7 +18,32 @@
 
 namespace napkin {
 
-enum class UnaryOp : std::uint8_t { neg, exp, log, tanh, erf, sqrt, rsqrt, abs, logical_not, sin, cos, floor };
+/// What each is stands in one table (scalar_function.hpp), in this order.
+enum class UnaryOp : std::uint8_t {
+    neg,
+    exp,
+    log,
+    tanh,
+    erf,
+    sqrt,
+    rsqrt,
+    abs,
+    logical_not,
+    sin,
+    cos,
+    floor,
+    ceil,
+    round,
+    trunc,
+    exp2,
+    log2,
+    expm1,
+    log1p,
+    sinh,
+    cosh,
+    atan,
+    erfc,
+};
 enum class BinaryOp : std::uint8_t {
     add,
     sub,

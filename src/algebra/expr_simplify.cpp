@@ -6,6 +6,7 @@
 #include "algebra/expr.hpp"
 #include "algebra/expr_walk.hpp"
 #include "algebra/number.hpp"
+#include "algebra/scalar_function.hpp"
 
 namespace napkin {
 namespace {
@@ -28,7 +29,8 @@ bool is_boolean(const Expr& e) {
     if (const auto* n = as<Binary>(e)) {
         return is_comparison(n->op) || n->op == BinaryOp::logical_and || n->op == BinaryOp::logical_or;
     }
-    return as_unary(e, UnaryOp::logical_not) || is_constant(e, 0) || is_constant(e, 1);
+    if (const auto* n = as<Unary>(e)) return gives_truth(n->op);
+    return is_constant(e, 0) || is_constant(e, 1);
 }
 
 /// Finite at every point: what is made of coordinates and sizes alone.
@@ -55,23 +57,17 @@ bool is_made_of_coordinates(const Expr& e) { return !as<Constant>(e) && !is_sure
 
 Expr simplify_unary(const Expr& e, const Unary& n) {
     if (const auto* c = as<Constant>(n.a)) return as_constant(apply(n.op, number_of(*c)));
+    const auto* of = as<Unary>(n.a);
+    if (of && scalar_function(n.op).is.inverse == of->op) return of->a;
+    if (gives_whole(n.op) && ((of && gives_whole(of->op)) || is_boolean(n.a) || as<AxisIndex>(n.a) || as<AxisSize>(n.a)))
+        return n.a;
     switch (n.op) {
         case UnaryOp::neg:
-            if (const auto* inner = as_unary(n.a, UnaryOp::neg)) return inner->a;
             if (const auto* inner = as_binary(n.a, BinaryOp::sub)) return binary(BinaryOp::sub, inner->b, inner->a);
-            break;
-        case UnaryOp::exp:
-            if (const auto* inner = as_unary(n.a, UnaryOp::log)) return inner->a;
-            break;
-        case UnaryOp::log:
-            if (const auto* inner = as_unary(n.a, UnaryOp::exp)) return inner->a;
             break;
         case UnaryOp::abs:
             if (const auto* inner = as_unary(n.a, UnaryOp::neg)) return unary(UnaryOp::abs, inner->a);
             if (as_unary(n.a, UnaryOp::abs) || is_boolean(n.a)) return n.a;
-            break;
-        case UnaryOp::floor:
-            if (as_unary(n.a, UnaryOp::floor) || is_boolean(n.a) || as<AxisIndex>(n.a) || as<AxisSize>(n.a)) return n.a;
             break;
         case UnaryOp::logical_not:
             if (const auto* inner = as_unary(n.a, UnaryOp::logical_not); inner && is_boolean(inner->a)) return inner->a;
@@ -128,6 +124,7 @@ Expr simplify_quotient(const Expr& e, const Binary& n) {
 }
 
 Expr simplify_comparison(const Expr& e, const Binary& n) {
+    if (n.op == BinaryOp::ne && is_constant(n.b, 0) && is_boolean(n.a)) return n.a;
     // Only of coordinates: a NaN is not equal to itself.
     if (!is_coordinate(n.a) || !equal(n.a, n.b)) return e;
     return constant(apply(n.op, 0, 0));
@@ -205,17 +202,12 @@ constexpr Sign above{true, true};
 constexpr Sign at_least_zero{false, true};
 
 Sign sign_of_unary(const Unary& n, Sign a) {
-    switch (n.op) {
-        case UnaryOp::exp: return above;
-        case UnaryOp::abs: return {a.positive, true};
-        case UnaryOp::sqrt: return {a.positive, true};
-        case UnaryOp::rsqrt: return {a.positive, a.positive};
-        case UnaryOp::tanh:
-        case UnaryOp::erf: return a;
-        case UnaryOp::floor: return {false, a.not_negative};
-        case UnaryOp::logical_not: return at_least_zero;
-        default: return {};
-    }
+    const Image& image = scalar_function(n.op).is.image;
+    ValueClass out = image.of_positive;
+    if (!a.positive) out |= image.of_zero;
+    if (!a.not_negative) out |= image.of_negative;
+    const bool is_below = out.has(ValueClass::negative) || out.has(ValueClass::minus_infinite);
+    return {out == ValueClass(ValueClass::positive), !is_below};
 }
 
 Sign sign_of_binary(const Binary& n, Sign a, Sign b) {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "algebra/expr_walk.hpp"
+#include "algebra/scalar_function.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -51,13 +52,8 @@ Kind kind_of(DType type) {
 Kind join(Kind a, Kind b) { return std::max(a, b); }
 
 Kind kind_of(UnaryOp op, Kind a) {
-    switch (op) {
-        case UnaryOp::neg:
-        case UnaryOp::abs:
-        case UnaryOp::floor: return a;
-        case UnaryOp::logical_not: return Kind::whole;
-        default: return Kind::real;
-    }
+    const OfWhole of_whole = scalar_function(op).is.of_whole;
+    return of_whole == OfWhole::real ? Kind::real : of_whole == OfWhole::truth ? Kind::whole : a;
 }
 
 Kind kind_of(BinaryOp op, Kind a, Kind b, const Expr& exponent) {
@@ -112,13 +108,14 @@ std::optional<std::int64_t> whole_of(const Constant& c) {
 }
 
 std::int64_t apply_whole(UnaryOp op, Kind kind, std::int64_t a) {
-    switch (op) {
-        case UnaryOp::neg: return wrap(kind, difference(0, a));
-        case UnaryOp::abs: return a < 0 ? wrap(kind, difference(0, a)) : a;
-        case UnaryOp::floor: return a;
-        case UnaryOp::logical_not: return a == 0 ? 1 : 0;
-        default: throw InternalError("a function of integers that is real");
+    switch (scalar_function(op).is.of_whole) {
+        case OfWhole::itself: return a;
+        case OfWhole::negated: return wrap(kind, difference(0, a));
+        case OfWhole::size: return a < 0 ? wrap(kind, difference(0, a)) : a;
+        case OfWhole::truth: return a == 0 ? 1 : 0;
+        case OfWhole::real: break;
     }
+    throw InternalError("a function of integers that is real");
 }
 
 std::int64_t apply_whole(BinaryOp op, Kind kind, std::int64_t a, std::int64_t b) {
@@ -153,7 +150,7 @@ Number number_of(const Constant& c) {
 
 Number apply(UnaryOp op, const Number& a) {
     const Kind result = kind_of(op, a.kind());
-    if (op == UnaryOp::logical_not) return Number::whole(Kind::whole, a.truth() ? 0 : 1);
+    if (gives_truth(op)) return Number::whole(Kind::whole, a.truth() ? 0 : 1);
     if (result == Kind::real) return Number::real(apply(op, a.as_real()));
     return Number::whole(result, apply_whole(op, result, a.as_whole(result)));
 }

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "algebra/expr_walk.hpp"
+#include "algebra/scalar_function.hpp"
 
 namespace napkin {
 namespace {
@@ -23,19 +24,8 @@ constexpr ValueClass truth{ValueClass::zero | ValueClass::positive};
 
 /// Of a finite argument: -1, 0 and 1 stand for all numbers of their sign.
 ValueClass of_finite(UnaryOp op, double a) {
-    switch (op) {
-        case UnaryOp::exp: return ValueClass(ValueClass::positive);
-        case UnaryOp::log:
-            return a > 0 ? ValueClass::finite() : ValueClass(a == 0 ? ValueClass::minus_infinite : ValueClass::undefined);
-        case UnaryOp::rsqrt:
-            // The sign of a zero depends on how it came about.
-            if (a == 0) return ValueClass(ValueClass::infinite | ValueClass::minus_infinite);
-            return value_class(a > 0 ? 1 : std::numeric_limits<double>::quiet_NaN());
-        case UnaryOp::sin:
-        case UnaryOp::cos: return ValueClass::finite();
-        case UnaryOp::floor: return a > 0 ? truth : value_class(a);
-        default: return value_class(apply(op, a));
-    }
+    const Image& image = scalar_function(op).is.image;
+    return a < 0 ? image.of_negative : a > 0 ? image.of_positive : image.of_zero;
 }
 
 ValueClass of_finite(BinaryOp op, double a, double b) {
@@ -58,7 +48,7 @@ ValueClass of_finite(BinaryOp op, double a, double b) {
 bool is_truth(BinaryOp op) { return op >= BinaryOp::lt; }
 
 ValueClass of_unary(UnaryOp op, ValueClass a) {
-    if (op == UnaryOp::logical_not) return truth;
+    if (gives_truth(op)) return truth;
     ValueClass out;
     for_each_kind(a, [&](double x) { out |= std::isfinite(x) ? of_finite(op, x) : value_class(apply(op, x)); });
     return out;

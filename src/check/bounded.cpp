@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
 
 #include "algebra/number.hpp"
+#include "algebra/scalar_function.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -16,11 +16,8 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 /// Stands for a finite number that the reference itself cannot hold: of its size nothing is known but that it is larger than `least_beyond`.
 constexpr double beyond = 1e300, least_beyond = 1e290;
 
-/// Roundings of the functions in units of Rounding::step, from the errors that the prelude of the emitted code states (in units in the
-/// last place, one of which is at most one step).
-constexpr double function_steps = 2;
-constexpr double tanh_steps = 4;
-constexpr double power_steps = 8;  // a whole power by repeated squaring
+/// Of a whole power by repeated squaring, in units of Rounding::step. Those of functions stand in their table.
+constexpr double power_steps = 8;
 
 Bounded certain(double value) { return {value, 0, 0}; }
 
@@ -30,14 +27,17 @@ Bounded settle(double value, double error, const Rounding& r) {
     return {value, error, overflow(value, error, r)};
 }
 
+/// A result beyond a double, of a finite argument.
+Bounded beyond_double(double v) {
+    const bool positive = v > 0;
+    return {positive ? beyond : -beyond, beyond * 0.9, positive ? may_be_infinite : may_be_minus_infinite};
+}
+
 /// The result v = ±exp(log_size), to within a factor of exp(±exponent) and some roundings: an exponential, whose real value may be beyond a
 /// double.
 Bounded within_factor(double v, double log_size, double exponent, double steps, const Rounding& r) {
     if (log_size + exponent < log_of_nothing(r)) return {v, nothing(log_size + exponent), 0};
-    if (std::isinf(v) && exponent <= 1) {
-        const bool positive = v > 0;
-        return {positive ? beyond : -beyond, beyond * 0.9, positive ? may_be_infinite : may_be_minus_infinite};
-    }
+    if (std::isinf(v) && exponent <= 1) return beyond_double(v);
     return settle(v, std::abs(v) * (std::expm1(exponent) + steps * r.step) + steps * r.smallest, r);
 }
 
@@ -71,21 +71,24 @@ Bounded of_beyond(const Bounded& out) { return is_beyond(out) ? out : anything(o
 
 bool touches_zero(const Bounded& x) { return !(std::abs(x.value) > x.error); }
 
-Bounded exponential(const Bounded& a, const Rounding& r) {
-    // The argument may be split into a sum or scaled to another base, which rounds it.
-    return within_factor(std::exp(a.value), a.value, a.error + r.step * std::abs(a.value), function_steps, r);
+Bounded exponential(const ScalarFunction& f, const Bounded& a, const Rounding& r) {
+    const ErrorRule& rule = f.is.error;
+    const double log_size = rule.scale * a.value,
+                 exponent = rule.scale * (a.error + (rule.scales_argument ? r.step * std::abs(a.value) : 0));
+    return within_factor(f.value(a.value), log_size, exponent, rule.steps, r);
 }
 
-Bounded logarithm(const Bounded& a, const Rounding& r) {
-    if (is_beyond(a)) return anything(std::log(a.value));
-    if (a.value + a.error < 0) return certain(nan);
-    if (a.value == 0 && a.error == 0) return certain(-infinity);
-    if (a.value <= a.error) return anything(std::log(a.value));
-    const double v = std::log(a.value);
-    return settle(v, -std::log1p(-a.error / a.value) + function_steps * r.step * std::abs(v), r);
+Bounded logarithm(const ScalarFunction& f, const Bounded& a, const Rounding& r) {
+    const ErrorRule& rule = f.is.error;
+    if (is_beyond(a)) return anything(f.value(a.value));
+    if (a.value + a.error < rule.from) return certain(nan);
+    if (a.value == rule.from && a.error == 0) return certain(-infinity);
+    const double v = f.value(a.value), distance = a.value - rule.from;
+    if (distance <= a.error) return anything(v);
+    return settle(v, -rule.scale * std::log1p(-a.error / distance) + rounded(v, rule.steps, r), r);
 }
 
-Bounded square_root(const Bounded& a, const Rounding& r) {
+Bounded square_root(const Bounded& a, double steps, const Rounding& r) {
     if (is_beyond(a)) return anything(std::sqrt(a.value));
     if (a.value + a.error < 0) return certain(nan);
     if (a.value < 0) return anything(nan);
@@ -93,44 +96,60 @@ Bounded square_root(const Bounded& a, const Rounding& r) {
     const bool may_be_negative = a.value < a.error;
     const double down = may_be_negative ? v : a.error / std::max(v + std::sqrt(a.value - a.error), 1e-300);
     const double up = a.error / std::max(v + std::sqrt(a.value + a.error), 1e-300);
-    Bounded out = settle(v, a.error == 0 ? r.step * v : std::max(down, up) + r.step * v, r);
+    Bounded out = settle(v, (a.error == 0 ? 0 : std::max(down, up)) + steps * r.step * v, r);
     if (may_be_negative) out.may |= may_be_nan;
     return out;
 }
 
-Bounded reciprocal_root(const Bounded& a, const Rounding& r) {
+Bounded reciprocal_root(const Bounded& a, double steps, const Rounding& r) {
     if (a.value + a.error < 0) return certain(nan);
     if (a.value == 0 && a.error == 0) return {infinity, 0, may_be_infinite | may_be_minus_infinite};
     const double v = 1 / std::sqrt(a.value);
     if (a.value <= a.error) return anything(v);
-    return settle(v, v * (std::expm1(-0.5 * std::log1p(-a.error / a.value)) + function_steps * r.step), r);
+    return settle(v, v * (std::expm1(-0.5 * std::log1p(-a.error / a.value)) + steps * r.step), r);
+}
+
+/// The extremes lie at the ends, or at 0 for an even function. These are computed in double, which counts where that is what runs.
+Bounded between_ends(const ScalarFunction& f, const Bounded& a, const Rounding& r) {
+    const double v = f.value(a.value), own = rounded(v, f.is.error.steps, r);
+    double error = 0, nearest = std::abs(v);
+    const auto reach = [&](double x) {
+        const double end = f.value(x);
+        error = std::max(error, std::abs(end - v));
+        nearest = std::min(nearest, std::abs(end));
+    };
+    if (a.error > 0) {
+        reach(a.value - a.error), reach(a.value + a.error);
+        if (std::abs(a.value) < a.error) reach(0);
+        if (own > 0) error += 2 * epsilon(DType::f64) * std::abs(v);
+    }
+    if (std::isinf(v)) return nearest > beyond ? beyond_double(v) : anything(v);
+    return settle(v, std::min(2 * f.is.error.most, error + own), r);
 }
 
 Bounded finite_unary(UnaryOp op, const Bounded& a, const Rounding& r) {
-    const double v = apply(op, a.value);
-    switch (op) {
-        case UnaryOp::neg: return {v, a.error, 0};
-        case UnaryOp::abs: return {v, a.error, 0};
-        case UnaryOp::exp: return exponential(a, r);
-        case UnaryOp::log: return logarithm(a, r);
-        case UnaryOp::sqrt: return square_root(a, r);
-        case UnaryOp::rsqrt: return reciprocal_root(a, r);
-        case UnaryOp::tanh: {
-            const double least = std::max(0.0, std::abs(v) - a.error);  // the slope is at most 1
-            return {v, std::min(2.0, a.error * (1 - least * least) + rounded(v, tanh_steps, r)), 0};
+    const ScalarFunction& f = scalar_function(op);
+    const ErrorRule& rule = f.is.error;
+    switch (rule.kind) {
+        case ErrorRule::Kind::at_most_kept: {
+            const double v = f.value(a.value);
+            return {v, std::min(2 * rule.most, a.error + rounded(v, rule.steps, r)), 0};
         }
-        case UnaryOp::erf: {
-            const double least = std::max(0.0, std::abs(a.value) - a.error);
-            const double slope = 2 * std::numbers::inv_sqrtpi * std::exp(-least * least);
-            return {v, std::min(2.0, a.error * slope + rounded(v, function_steps, r)), 0};
-        }
-        case UnaryOp::sin:
-        case UnaryOp::cos: return {v, std::min(2.0, a.error + rounded(v, function_steps, r)), 0};
-        case UnaryOp::floor:
-            return {v, std::max(std::floor(a.value + a.error) - v, v - std::floor(a.value - a.error)), 0};
-        case UnaryOp::logical_not: return {v, a.error > 0 && touches_zero(a) ? 1.0 : 0.0, 0};
+        case ErrorRule::Kind::between_ends: return between_ends(f, a, r);
+        case ErrorRule::Kind::exponential: return exponential(f, a, r);
+        case ErrorRule::Kind::logarithm: return logarithm(f, a, r);
+        case ErrorRule::Kind::root: return square_root(a, rule.steps, r);
+        case ErrorRule::Kind::reciprocal_root: return reciprocal_root(a, rule.steps, r);
+        case ErrorRule::Kind::truth: return {f.value(a.value), a.error > 0 && touches_zero(a) ? 1.0 : 0.0, 0};
     }
-    throw InternalError("unknown unary operator");
+    throw InternalError("unknown rule of a function's error");
+}
+
+/// Of an infinity or NaN: limits are exact where they are whole numbers.
+Bounded of_special(UnaryOp op, double special, const Rounding& r) {
+    const double v = apply(op, special);
+    const bool is_rounded = std::isfinite(v) && v != std::trunc(v);
+    return {v, is_rounded ? rounded(v, scalar_function(op).is.error.steps, r) : 0, 0};
 }
 
 Bounded quotient(const Bounded& a, const Bounded& b, const Rounding& r) {
@@ -287,10 +306,12 @@ void admit(Bounded& x, double other) {
 }
 
 Bounded apply(UnaryOp op, const Bounded& a, const Rounding& r) {
-    if (op == UnaryOp::logical_not) return condition(apply(op, a.value), truth(a) != Truth::either);
+    if (gives_truth(op)) return condition(apply(op, a.value), truth(a) != Truth::either);
     if (is_unbounded(a)) return anything(apply(op, a.value));
-    Bounded out = std::isfinite(a.value) ? finite_unary(op, a, r) : certain(apply(op, a.value));
-    for_each_special(a.may, [&](double special) { admit(out, apply(op, special)); });
+    Bounded out = std::isfinite(a.value) ? finite_unary(op, a, r) : of_special(op, a.value, r);
+    for_each_special(a.may, [&](double special) {
+        for_each_corner(of_special(op, special, r), [&](double value) { admit(out, value); });
+    });
     return out;
 }
 

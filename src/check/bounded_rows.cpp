@@ -49,7 +49,7 @@ bool fill(double* value, double* error, std::int64_t n, double largest, F f) {
 /// Whether the operation gives whole numbers from whole operands (`all` of them are) or from any.
 bool whole_by_form(const Expr& e, bool all) {
     if (const auto* u = as<Unary>(e)) {
-        if (u->op == UnaryOp::logical_not || u->op == UnaryOp::floor) return true;
+        if (gives_truth(u->op) || gives_whole(u->op)) return true;
         return all && (u->op == UnaryOp::neg || u->op == UnaryOp::abs);
     }
     if (const auto* b = as<Binary>(e)) {
@@ -458,7 +458,12 @@ Bounded BoundedRows::apply_at(const Node& node, std::int64_t j) const {
         return from.row.at(from.uniform ? 0 : j);
     };
     if (const auto* u = as<Unary>(node.e)) return apply(u->op, operand(0), rounding_);
-    if (const auto* b = as<Binary>(node.e)) return apply(b->op, operand(0), operand(1), rounding_, node.whole);
+    if (const auto* b = as<Binary>(node.e)) {
+        Bounded x = operand(0), y = operand(1);
+        // Whatever a value is, it is the same on both sides.
+        if (is_comparison(b->op) && equal(b->a, b->b)) x.error = y.error = 0;
+        return apply(b->op, x, y, rounding_, node.whole);
+    }
     if (as<Select>(node.e)) return select(operand(0), operand(1), operand(2));
     const DType type = std::get<Cast>(node.e->v).type;
     return node.wraps ? wrapped(type, operand(0)) : cast(type, operand(0));

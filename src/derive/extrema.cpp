@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "algebra/polynomial.hpp"
+#include "algebra/scalar_function.hpp"
 #include "derive/law.hpp"
 #include "derive/separate.hpp"
 
@@ -34,9 +35,9 @@ public:
             }
         }
         if (const auto* u = as<Unary>(e)) {
-            const Monotone* m = monotone(u->op);
+            const std::optional<Order>& m = scalar_function(u->op).is.order;
             if (!m) return fail("it is not monotone in its part of the stream", e);
-            if (m->domain == Monotone::Domain::not_negative && !stream_.not_negative(u->a))
+            if (m->domain == Order::Domain::not_negative && !stream_.not_negative(u->a))
                 return fail("a function that is monotone where its argument is not negative needs a proof of that", u->a);
             return mapped(op, u->a, m->increasing, u->op == UnaryOp::neg,
                           [f = u->op](const Expr& acc) { return simplify(unary(f, acc)); });

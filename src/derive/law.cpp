@@ -56,16 +56,4 @@ const Law& law(ReduceOp plus, Action action) {
     return *row;
 }
 
-const Monotone* monotone(UnaryOp function) {
-    using Domain = Monotone::Domain;
-    static constexpr std::array table{
-        Monotone{UnaryOp::neg, false, Domain::all},          Monotone{UnaryOp::exp, true, Domain::all},
-        Monotone{UnaryOp::tanh, true, Domain::all},          Monotone{UnaryOp::erf, true, Domain::all},
-        Monotone{UnaryOp::floor, true, Domain::all},         Monotone{UnaryOp::log, true, Domain::not_negative},
-        Monotone{UnaryOp::sqrt, true, Domain::not_negative}, Monotone{UnaryOp::rsqrt, false, Domain::not_negative},
-        Monotone{UnaryOp::abs, true, Domain::not_negative}};
-    const auto row = find_if(table, [&](const Monotone& m) { return m.function == function; });
-    return row == table.end() ? nullptr : &*row;
-}
-
 }  // namespace napkin

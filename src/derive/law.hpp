@@ -43,13 +43,4 @@ const std::vector<Law>& laws();
 /// The row; an internal error where there is none.
 const Law& law(ReduceOp plus, Action action);
 
-/// A function of one argument that keeps or turns the order of its arguments, so that an extremum passes through it.
-struct Monotone {
-    UnaryOp function;
-    bool increasing;
-    enum class Domain { all, not_negative } domain;  ///< where it is defined and monotone
-};
-/// Null: not monotone.
-const Monotone* monotone(UnaryOp function);
-
 }  // namespace napkin

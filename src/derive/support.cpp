@@ -11,16 +11,19 @@ using Forms = std::vector<MaskForm>;
 /// What a body is compared with: the identity of the reduction.
 enum class Null { zero, one, minus_infinity, plus_infinity };
 
+double value_of(Null null) {
+    switch (null) {
+        case Null::zero: return 0;
+        case Null::one: return 1;
+        case Null::minus_infinity: return -infinity;
+        case Null::plus_infinity: return infinity;
+    }
+    return 0;
+}
+
 bool is_null(const Expr& e, Null null) {
     const auto* c = as<Constant>(e);
-    if (!c) return false;
-    switch (null) {
-        case Null::zero: return c->value == 0;
-        case Null::one: return c->value == 1;
-        case Null::minus_infinity: return std::isinf(c->value) && c->value < 0;
-        case Null::plus_infinity: return std::isinf(c->value) && c->value > 0;
-    }
-    return false;
+    return c && c->value == value_of(null);
 }
 
 Null opposite(Null null) {
@@ -94,21 +97,16 @@ private:
         }
     }
 
+    /// A function gives `null` where it has the argument of which it does.
     [[nodiscard]] Forms of_unary(const Unary& u, Null null) const {
-        switch (u.op) {
-            case UnaryOp::neg: return forms(u.a, opposite(null));
-            case UnaryOp::exp:
-                return null == Null::zero  ? forms(u.a, Null::minus_infinity)
-                       : null == Null::one ? forms(u.a, Null::zero)
-                                           : Forms{};
-            case UnaryOp::log: return null == Null::minus_infinity ? forms(u.a, Null::zero) : Forms{};
-            case UnaryOp::tanh:
-            case UnaryOp::erf:
-            case UnaryOp::sqrt:
-            case UnaryOp::abs:
-            case UnaryOp::sin: return null == Null::zero ? forms(u.a, null) : Forms{};
-            default: return {};
+        Forms out;
+        for (const Null of : {Null::zero, Null::one, Null::minus_infinity, Null::plus_infinity}) {
+            // The sign of a zero depends on how it came about.
+            const bool gives_it = apply(u.op, value_of(of)) == value_of(null) &&
+                                  (of != Null::zero || apply(u.op, -0.0) == value_of(null));
+            if (gives_it) out = united(out, forms(u.a, of));
         }
+        return out;
     }
 };
 

@@ -8,6 +8,7 @@
 
 #include "algebra/expr_walk.hpp"
 #include "algebra/power.hpp"
+#include "algebra/scalar_function.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -32,25 +33,6 @@ void map2(To* out, const From* a, std::size_t step_a, const From* b, std::size_t
     } else {
         for (std::int64_t j = 0; j < n; ++j) out[j] = f(a[j], b[j]);
     }
-}
-
-template <class T>
-void run_unary(UnaryOp op, T* out, const T* a, std::int64_t n) {
-    switch (op) {
-        case UnaryOp::neg: return map1(out, a, n, [](T x) { return -x; });
-        case UnaryOp::exp: return map1(out, a, n, [](T x) { return std::exp(x); });
-        case UnaryOp::log: return map1(out, a, n, [](T x) { return std::log(x); });
-        case UnaryOp::tanh: return map1(out, a, n, [](T x) { return std::tanh(x); });
-        case UnaryOp::erf: return map1(out, a, n, [](T x) { return std::erf(x); });
-        case UnaryOp::sqrt: return map1(out, a, n, [](T x) { return std::sqrt(x); });
-        case UnaryOp::rsqrt: return map1(out, a, n, [](T x) { return T(1) / std::sqrt(x); });
-        case UnaryOp::abs: return map1(out, a, n, [](T x) { return std::fabs(x); });
-        case UnaryOp::sin: return map1(out, a, n, [](T x) { return std::sin(x); });
-        case UnaryOp::cos: return map1(out, a, n, [](T x) { return std::cos(x); });
-        case UnaryOp::floor: return map1(out, a, n, [](T x) { return std::floor(x); });
-        case UnaryOp::logical_not: break;
-    }
-    throw InternalError("unknown unary operator");
 }
 
 template <class T>
@@ -205,7 +187,7 @@ std::size_t RowProgram<T>::compile(const Expr& node, Kinds& kinds, const Extents
         Instruction in{Code::unary};
         in.op = static_cast<std::uint8_t>(u->op);
         in.kind = kind;
-        in.a = u->op == UnaryOp::logical_not ? truth(reg(u->a)) : convert(reg(u->a), kind);
+        in.a = gives_truth(u->op) ? truth(reg(u->a)) : convert(reg(u->a), kind);
         return emit(in, kind, uniform(in.a));
     }
     if (const auto* b = as<Binary>(node)) return compile_binary(*b, kind, reg(b->a), reg(b->b));
@@ -325,7 +307,7 @@ void RowProgram<T>::execute(const Instruction& in, const std::vector<std::int64_
         case Code::unary: {
             const auto op = static_cast<UnaryOp>(in.op);
             const Register& a = registers_[in.a];
-            if (real) return run_unary(op, to, a.real, n);
+            if (real) return scalar_function(op).fill(to, a.real, n);
             return map1(whole, a.whole, n, [&](std::int64_t x) { return apply_whole(op, in.kind, x); });
         }
         case Code::binary: {

@@ -1,6 +1,7 @@
 // The part of BodyWriter that lowers integers which real numbers may not hold: scalar code on int64_t that wraps at the type's width.
 #include <fmt/format.h>
 
+#include "algebra/scalar_function.hpp"
 #include "emit/emit_body.hpp"
 #include "emit/operator_text.hpp"
 #include "support/result.hpp"
@@ -38,7 +39,7 @@ ValueId BodyWriter::lower_whole(const Expr& e, Kind kind) {
     if (const auto* index = as<AxisIndex>(e)) return axis_index(index->axis, true);
     if (const auto* u = as<Unary>(e)) {
         const ValueId a = as_whole(lower(u->a));
-        if (u->op == UnaryOp::floor) return a;
+        if (gives_whole(u->op)) return a;
         return whole(fmt::format("whole_{}<{}>({{0}})", u->op == UnaryOp::neg ? "neg" : "abs", bits), {a}, 4, {0});
     }
     if (const auto* b = as<Binary>(e)) return lower_whole_binary(*b, kind);

@@ -5,21 +5,9 @@
 namespace napkin {
 
 OperatorText operator_text(UnaryOp op) {
-    switch (op) {
-        case UnaryOp::neg: return {"-{0}", 3, {4, 0}};
-        case UnaryOp::logical_not: return {"!{0}", 3, {3, 0}};
-        case UnaryOp::exp: return {"exp({0})"};
-        case UnaryOp::log: return {"log({0})"};
-        case UnaryOp::tanh: return {"tanh({0})"};
-        case UnaryOp::erf: return {"erf({0})"};
-        case UnaryOp::sqrt: return {"sqrt({0})"};
-        case UnaryOp::rsqrt: return {"rsqrt({0})"};
-        case UnaryOp::abs: return {"abs({0})"};
-        case UnaryOp::sin: return {"sin({0})"};
-        case UnaryOp::cos: return {"cos({0})"};
-        case UnaryOp::floor: return {"floor({0})"};
-    }
-    throw InternalError("unknown unary operator");
+    if (op == UnaryOp::neg) return {"-{0}", 3, {4, 0}};
+    if (op == UnaryOp::logical_not) return {"!{0}", 3, {3, 0}};
+    return {std::string(name(op)) + "({0})"};
 }
 
 OperatorText operator_text(BinaryOp op) {

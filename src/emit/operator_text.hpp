@@ -2,7 +2,7 @@
 // How C++ writes the operations of expressions: for kernels, and for the loops that they are compared with. The functions are those of
 // the preludes, which have one name for each operation.
 #include <array>
-#include <string_view>
+#include <string>
 
 #include "algebra/expr.hpp"
 
@@ -10,7 +10,7 @@ namespace napkin {
 
 /// {0} and {1} stand for the operands.
 struct OperatorText {
-    std::string_view pattern;
+    std::string pattern;
     int precedence = 4;  ///< 4: an operand; 3: a sign; 2: a product; 1: a sum; 0: a comparison; -1: logic
     std::array<int, 2> operands = {0, 0};  ///< the least precedence with which each stands without brackets
 };

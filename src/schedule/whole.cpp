@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "algebra/expr_walk.hpp"
+#include "algebra/scalar_function.hpp"
 #include "support/ids.hpp"
 
 namespace napkin {
@@ -101,7 +102,7 @@ std::optional<bool> is_plainly_real(const ScheduledKernel& kernel, const Expr& e
     if (const auto* c = as<Constant>(e)) return std::abs(c->value) < held ? std::optional(false) : std::nullopt;
     if (const auto* u = as<Unary>(e)) {
         const auto of = is_plainly_real(kernel, u->a, nodes);
-        return u->op == UnaryOp::floor || !of || !*of ? std::nullopt : of;
+        return gives_whole(u->op) || !of || !*of ? std::nullopt : of;
     }
     if (const auto* s = as<Select>(e)) {
         const auto condition = is_plainly_real(kernel, s->condition, nodes), a = is_plainly_real(kernel, s->a, nodes),
@@ -172,9 +173,9 @@ WholeValues::Bounds WholeValues::bounds(const Expr& e) {
                 if (!whole_[at(r->array)]) b = known_[at(r->array)] ? variable_bounds_[at(r->array)] : Interval{0, 0};
             } else if (const auto* u = as<Unary>(node)) {
                 const Bounds a = bounds_[u->a.get()];
-                if (u->op == UnaryOp::logical_not) b = Interval{0, 1};
+                if (gives_truth(u->op)) b = Interval{0, 1};
                 if (a && u->op == UnaryOp::neg) b = Interval{-a->high, -a->low};
-                if (a && u->op == UnaryOp::floor) b = a;
+                if (a && gives_whole(u->op)) b = a;
                 if (a && u->op == UnaryOp::abs) b = Interval{0, std::max(std::abs(a->low), std::abs(a->high))};
             } else if (const auto* op = as<Binary>(node)) {
                 b = bounds_of_binary(*op);

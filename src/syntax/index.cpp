@@ -66,9 +66,10 @@ Expr Elaborator::lower_coordinate(const AstNode& node, const Frame& frame) {
     if (const auto* n = std::get_if<AstCall>(&node.v)) {
         if (n->name.text == "size") return lower_size(*n, node);
         const bool extremum = n->name.text == "min" || n->name.text == "max";
-        if (extremum && n->arguments.size() == 2) {
-            const Expr a = lower_coordinate(n->arguments[0], frame), b = lower_coordinate(n->arguments[1], frame);
-            return binary(n->name.text == "min" ? BinaryOp::min : BinaryOp::max, a, b);
+        if (extremum && takes_arguments(n->name.text, n->arguments.size())) {
+            std::vector<Expr> arguments;
+            for (const AstNode& argument : n->arguments) arguments.push_back(lower_coordinate(argument, frame));
+            return call_scalar_function(n->name.text, arguments);
         }
     }
     const auto* n = std::get_if<AstBinary>(&node.v);

@@ -46,6 +46,48 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
     return length;
 }
 
+/// Of one UTF-8 sequence.
+std::uint32_t code_point(std::string_view sequence) {
+    const auto first = static_cast<unsigned char>(sequence[0]);
+    std::uint32_t code = sequence.size() == 1 ? first : first & (0x7FU >> sequence.size());
+    for (const char c : sequence.substr(1)) code = code << 6 | (static_cast<unsigned char>(c) & 0x3FU);
+    return code;
+}
+
+/// Letters of other alphabets, and figures that stand in names: all but the blocks of signs, arrows, operators and pictures.
+bool is_letter_elsewhere(std::uint32_t code) {
+    struct Block {
+        std::uint32_t first, last;
+    };
+    static constexpr std::array<Block, 13> blocks{{{0xAA, 0xAA},
+                                                   {0xB5, 0xB5},
+                                                   {0xBA, 0xBA},
+                                                   {0xC0, 0xD6},
+                                                   {0xD8, 0xF6},
+                                                   {0xF8, 0x1FFF},
+                                                   {0x2070, 0x209C},
+                                                   {0x2102, 0x214E},
+                                                   {0x2C00, 0x2DFF},
+                                                   {0x3041, 0xD7FF},
+                                                   {0xF900, 0xFDFF},
+                                                   {0xFF10, 0xFFDC},
+                                                   {0x10000, 0x1DFFF}}};
+    return any_of(blocks, [&](const Block& b) { return code >= b.first && code <= b.last; }) ||
+           (code >= 0x20000 && code < 0x40000);
+}
+
+/// The name of a Greek letter in ASCII; empty where it is none.
+std::string_view spelled_greek(std::uint32_t code) {
+    static constexpr std::array<std::string_view, 25> names{
+        "alpha", "beta",   "gamma",   "delta", "epsilon", "zeta",    "eta",  "theta", "iota",
+        "kappa", "lambda", "mu",      "nu",    "xi",      "omicron", "pi",   "rho",   "sigma",
+        "sigma", "tau",    "upsilon", "phi",   "chi",     "psi",     "omega"};
+    constexpr std::uint32_t large = 0x391, small = 0x3B1;
+    if (code == 0xB5) return "mu";
+    if (code >= small && code < small + names.size()) return names[code - small];
+    return code >= large && code < large + names.size() ? names[code - large] : std::string_view();
+}
+
 bool is_operator(std::string_view s) {
     static constexpr std::array<std::string_view, 19> operators{
         "+", "-", "*", "/", "//", "%", "^", "<", ">", "<=", ">=", "==", "!=", "=", "->", ":", "and", "or", ","};
@@ -364,8 +406,6 @@ private:
             at_ += 2;
             push(out, TokenKind::symbol, begin);
             out.back().text = "^";
-            diagnostics_.error(Code::bad_character, range(begin, at_), "'**' has no meaning here", "",
-                               "a power is written ^");
             return;
         }
         if (std::string_view("()[],:=+-*/%^<>").find(rest[0]) != std::string_view::npos) {
@@ -385,6 +425,7 @@ private:
         for (const Lookalike& l : lookalikes) {
             if (rest.starts_with(l.text)) hint = fmt::format("write {}", l.use);
         }
+        if (hint.empty() && is_letter_elsewhere(code_point(rest.substr(0, length)))) return foreign_letter(length);
         if (rest[0] == '\'') hint = "names have letters, digits and _; strings stand in double quotes";
         if (rest[0] == '@') hint = "a product of matrices is written sum(k) A[i, k] * B[k, j]";
         if (rest[0] == '{' || rest[0] == '}') hint = "the equations of a definition are indented, without braces";
@@ -395,13 +436,27 @@ private:
         if (rest[0] == ';') hint = "one equation a line";
         diagnostics_.error(Code::bad_character, range(at_, at_ + length),
                            fmt::format("'{}' has no meaning here", rest.substr(0, length)), "", std::move(hint));
-        // One error for a run of them.
+        skip_run(length);
+    }
+
+    /// One error for a run of characters beyond ASCII.
+    void skip_run(std::size_t length) {
         at_ += length;
         while (at_ < text_.size() && static_cast<unsigned char>(text_[at_]) >= 0x80) {
             const std::size_t next = utf8_length(text_, at_);
             if (next == 0) break;
             at_ += next;
         }
+    }
+
+    void foreign_letter(std::size_t length) {
+        const std::string_view letter = text_.substr(at_, length);
+        const std::string_view spelled = spelled_greek(code_point(letter));
+        diagnostics_.error(Code::bad_character, range(at_, at_ + length),
+                           fmt::format("names are ASCII, and '{}' is not", letter),
+                           "names of the letters a to z and A to Z, digits and _",
+                           spelled.empty() ? "" : fmt::format("write {}", spelled));
+        skip_run(length);
     }
 
     std::shared_ptr<const Source> source_;

@@ -103,6 +103,7 @@ Expr Elaborator::lower_node(const AstName& n, const AstNode& node, const Frame& 
         const AxisId id = axis(n.name);
         return contains(frame.bound, id) ? axis_index(id) : axis_size(id);
     }
+    if (const auto value = find_constant(n.name); value) return constant(*value);
     if (is_builtin(n.name) || is_function(n.name)) {
         error(Code::function_as_value, node.range, fmt::format("{} is a function and stands without arguments", n.name),
               fmt::format("{}(…)", n.name));
@@ -274,7 +275,7 @@ Expr Elaborator::lower_builtin(const AstCall& n, const AstNode& node, const Fram
         return constant(0);
     }
     const std::size_t wanted = count_arguments(name);
-    if (n.arguments.size() != wanted) {
+    if (!takes_arguments(name, n.arguments.size())) {
         std::string hint;
         if (reduction) hint = fmt::format("the {} over an axis is written {}(k) X[k]", name, name);
         if (name == "where") hint = "where(condition, value, otherwise)";

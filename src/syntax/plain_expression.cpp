@@ -57,7 +57,7 @@ private:
         }
         if (!is_scalar_function(word))
             return fail(Code::unknown_function, node, fmt::format("there is no function {}", word), "");
-        if (n.arguments.size() != count_arguments(word))
+        if (!takes_arguments(word, n.arguments.size()))
             return fail(Code::argument_count, node, fmt::format("{} is given {} arguments", word, n.arguments.size()),
                         std::to_string(count_arguments(word)));
         std::vector<Expr> arguments;

@@ -6,6 +6,7 @@
 
 #include "algebra/expr_walk.hpp"
 #include "algebra/number.hpp"
+#include "algebra/scalar_function.hpp"
 #include "diagram/evaluate.hpp"
 #include "support/limits.hpp"
 #include "support/ranges.hpp"
@@ -44,9 +45,7 @@ Typed type_of(const Expr& e, const Diagram& d) {
         } else if (const auto* c = as<Cast>(node)) {
             t.type = c->type;
         } else if (const auto* u = as<Unary>(node)) {
-            const bool keeps = u->op == UnaryOp::neg || u->op == UnaryOp::abs || u->op == UnaryOp::logical_not ||
-                               u->op == UnaryOp::floor;
-            t = keeps ? of(u->a) : to_float(of(u->a));
+            t = scalar_function(u->op).is.of_whole == OfWhole::real ? to_float(of(u->a)) : of(u->a);
         } else if (const auto* b = as<Binary>(node)) {
             t = join(of(b->a), of(b->b));
             if (b->op == BinaryOp::div || b->op == BinaryOp::pow) t = to_float(t);

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "algebra/power.hpp"
+#include "algebra/scalar_function.hpp"
 #include "diagram/product.hpp"
 #include "support/ranges.hpp"
 #include "support/saturate.hpp"
@@ -13,24 +14,6 @@
 
 namespace napkin {
 namespace {
-
-OpKind kind_of(UnaryOp op) {
-    switch (op) {
-        case UnaryOp::exp: return OpKind::exp;
-        case UnaryOp::log: return OpKind::log;
-        case UnaryOp::tanh: return OpKind::tanh;
-        case UnaryOp::erf: return OpKind::erf;
-        case UnaryOp::sqrt:
-        case UnaryOp::rsqrt: return OpKind::sqrt;
-        case UnaryOp::sin:
-        case UnaryOp::cos: return OpKind::sin;
-        case UnaryOp::neg:
-        case UnaryOp::abs:
-        case UnaryOp::logical_not:
-        case UnaryOp::floor: return OpKind::simple;
-    }
-    return OpKind::simple;
-}
 
 OpKind kind_of(BinaryOp op) {
     if (op == BinaryOp::div || op == BinaryOp::floor_div || op == BinaryOp::mod) return OpKind::div;
@@ -65,7 +48,7 @@ public:
     }
 
     void add_operation(const Expr& e) {
-        if (const auto* u = as<Unary>(e)) add(kind_of(u->op), free_axes(e));
+        if (const auto* u = as<Unary>(e)) add(scalar_function(u->op).is.work, free_axes(e));
         if (const auto* s = as<Select>(e)) (void)s, add(OpKind::simple, free_axes(e));
         if (const auto* c = as<Cast>(e)) (void)c, add(OpKind::simple, free_axes(e));
         if (const auto* b = as<Binary>(e)) {
@@ -206,12 +189,6 @@ StatementWork work_of(const Diagram& diagram, const TileKernel& kernel, const Co
 }
 
 }  // namespace
-
-std::string_view name(OpKind kind) {
-    constexpr std::string_view names[num_op_kinds] = {"fma", "simple", "div", "sqrt", "exp",
-                                                      "log", "tanh",   "erf", "sin",  "pow"};
-    return names[at(kind)];
-}
 
 std::vector<StatementWork> statement_work(const Diagram& diagram, const TileKernel& kernel) {
     std::set<VariableId> loaded;

@@ -4,27 +4,12 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <vector>
 
+#include "algebra/op_kind.hpp"
 #include "tile/exact.hpp"
 
 namespace napkin {
-
-enum class OpKind : std::uint8_t {
-    fma,     ///< a multiplication and an addition in one
-    simple,  ///< +, -, ×, min, max, comparisons, selections, conversions
-    div,
-    sqrt,
-    exp,
-    log,
-    tanh,
-    erf,
-    sin,
-    pow,
-};
-inline constexpr std::size_t num_op_kinds = 10;
-std::string_view name(OpKind kind);
 
 struct OpCount {
     OpKind kind = OpKind::simple;

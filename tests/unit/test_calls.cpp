@@ -174,5 +174,43 @@ TEST(Calls, AnAxisIsBoundAnewInsideOfAnExpression) {
                 "    Y[i, j] = where(j > A[i], X[i, j], B)\n" + sizes);
 }
 
+TEST(Calls, OtherSpellings) {
+    const std::string sizes = "sizes i = 7\n";
+    expect_same("f(X[i], Z[i]) -> Y[i], W[i]\n"
+                "    Y[i] = max(X[i], Z[i], 0.25, i / 7) - min(1, X[i], Z[i])\n"
+                "    W[i] = X[i] ** 2 ** 2 - -X[i] ** 2 + 2 ** -1\n" +
+                    sizes,
+                "f(X[i], Z[i]) -> Y[i], W[i]\n"
+                "    Y[i] = max(max(max(X[i], Z[i]), 0.25), i / 7) - min(min(1, X[i]), Z[i])\n"
+                "    W[i] = X[i] ^ (2 ^ 2) + X[i] * X[i] + 0.5\n" +
+                    sizes);
+    expect_same("f(X[i]) -> Y[i]\n    Y[i] = sin(pi * X[i])\n" + sizes,
+                "f(X[i]) -> Y[i]\n    Y[i] = sin(3.141592653589793 * X[i])\n" + sizes);
+    // What the text calls pi is that.
+    expect_same("f(X[i], pi[i]) -> Y[i]\n    Y[i] = X[i] * pi[i]\n" + sizes,
+                "f(X[i], P[i]) -> Y[i]\n    Y[i] = X[i] * P[i]\n" + sizes);
+    expect_same("f(X[i]) -> Y[i]\n    pi = sum(i) X[i]\n    Y[i] = X[i] - pi\n" + sizes,
+                "f(X[i]) -> Y[i]\n    P = sum(i) X[i]\n    Y[i] = X[i] - P\n" + sizes);
+}
+
+TEST(Calls, Truth) {
+    const std::string sizes = "sizes i = 7, j = 5\n";
+    expect_same("f(X[i, j]) -> A[i]: i32, B[j]: i32, C: i32, D[i], E[i, j]\n"
+                "    A[i] = any(j) X[i, j] > 0.8\n"
+                "    B[j] = all(i) X[i, j] > -1 and X[i, j] < 1.5\n"
+                "    C = count(i, j) X[i, j] > 0\n"
+                "    D[i] = where(any(j) X[i, j] > 1, 1, 2) + count(j) X[i, j] < 0\n"
+                "    E[i, j] = where(isnan(log(X[i, j])), 1, where(isinf(X[i, j] / 0), sign(X[i, j]), 3)) + "
+                "isfinite(X[i, j])\n" +
+                    sizes,
+                "f(X[i, j]) -> A[i]: i32, B[j]: i32, C: i32, D[i], E[i, j]\n"
+                "    A[i] = max(j) i32(X[i, j] > 0.8)\n"
+                "    B[j] = min(i) i32(X[i, j] > -1 and X[i, j] < 1.5)\n"
+                "    C = sum(i, j) where(X[i, j] > 0, 1, 0)\n"
+                "    D[i] = where((max(j) X[i, j]) > 1, 1, 2) + sum(j) where(X[i, j] < 0, 1, 0)\n"
+                "    E[i, j] = where(X[i, j] < 0, 1, 1) + 1\n" +
+                    sizes);
+}
+
 }  // namespace
 }  // namespace napkin::test_calls

@@ -23,7 +23,8 @@ namespace napkin_cpu {
     extern "C" void name##_single_##T(const T* x, T* y, long n) { for (long i = 0; i < n; ++i) y[i] = name(x[i]); }
 #define OVER_BOTH(name) OVER(name, float) OVER(name, double)
 OVER_BOTH(exp) OVER_BOTH(exp2) OVER_BOTH(log) OVER_BOTH(tanh) OVER_BOTH(erf) OVER_BOTH(sin) OVER_BOTH(cos) OVER_BOTH(sqrt) OVER_BOTH(rsqrt)
-OVER_BOTH(floor) OVER_BOTH(abs) OVER_BOTH(exp_nonpositive)
+OVER_BOTH(floor) OVER_BOTH(abs) OVER_BOTH(exp_nonpositive) OVER_BOTH(ceil) OVER_BOTH(round) OVER_BOTH(trunc) OVER_BOTH(log2)
+OVER_BOTH(log1p) OVER_BOTH(expm1) OVER_BOTH(sinh) OVER_BOTH(cosh) OVER_BOTH(atan) OVER_BOTH(erfc)
 OVER_BOTH(round_f64) OVER_BOTH(round_f32) OVER_BOTH(round_f16) OVER_BOTH(round_bf16) OVER_BOTH(round_e4m3) OVER_BOTH(round_e5m2)
 #define OVER2(name, T) extern "C" void name##_##T(const T* x, const T* y, T* z, long n) { \
     for (long i = 0; i < n; i += lanes<T>) store(z + i, name(load(x + i), load(y + i))); }
@@ -192,7 +193,17 @@ const Accuracy accuracies[] = {{"exp", std::exp, 1.4},
                                {"sin", std::sin, 1.65},
                                {"cos", std::cos, 1.65},
                                {"sqrt", std::sqrt, 0.5},
+                               {"log2", std::log2, 1.9},
+                               {"log1p", std::log1p, 0.85},
+                               {"expm1", std::expm1, 2.4},
+                               {"sinh", std::sinh, 2.6},
+                               {"cosh", std::cosh, 1.6},
+                               {"atan", std::atan, 1.9},
+                               {"erfc", std::erfc, 4.9},
                                {"floor", std::floor, 0},
+                               {"ceil", std::ceil, 0},
+                               {"round", std::nearbyint, 0},
+                               {"trunc", std::trunc, 0},
                                {"abs", std::fabs, 0},
                                {"rsqrt", [](long double x) { return 1 / std::sqrt(x); }, 1.5}};
 
@@ -214,6 +225,16 @@ TEST_P(Prelude, FunctionsAreAsAccurateAsTheySay) {
         expect_accurate(x, apply(a.name, x), a);
         expect_accurate(wide, apply(a.name, wide), a);
     }
+}
+
+TEST_P(Prelude, FunctionsAreAsAccurateAsTheySayAtAllExponents) {
+    std::vector<float> x;
+    for (std::uint64_t b = 0; b < 1ULL << 32; b += 40009) {
+        const auto bits = static_cast<std::uint32_t>(b);
+        x.push_back(std::bit_cast<float>(bits));
+    }
+    x.resize(x.size() / 16 * 16);
+    for (const Accuracy& a : accuracies) expect_accurate(x, apply(a.name, x), a);
 }
 
 // Vectors all lanes of which have results in the normal range take another path than those with one that has not: to the same results, or they would

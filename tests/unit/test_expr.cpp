@@ -245,6 +245,10 @@ TEST(Simplify, Identities) {
     is(zero * x, zero * x);  // an infinite x would show
     is(unary(UnaryOp::exp, unary(UnaryOp::log, x)), x);
     is(unary(UnaryOp::log, unary(UnaryOp::exp, x)), x);
+    is(unary(UnaryOp::log1p, unary(UnaryOp::expm1, x)), x);
+    is(unary(UnaryOp::exp2, unary(UnaryOp::log2, x)), x);
+    is(unary(UnaryOp::round, unary(UnaryOp::trunc, x)), unary(UnaryOp::trunc, x));
+    is(unary(UnaryOp::ceil, axis_index(0)), axis_index(0));
     is(power(x, one), x);
     is(power(x, zero), one);
     is(power(one, x), one);
@@ -259,6 +263,8 @@ TEST(Simplify, Identities) {
     is(select(le, x, x), x);
     is(select(binary(BinaryOp::le, i, i), x, b), x);
     is(binary(BinaryOp::le, x, x), binary(BinaryOp::le, x, x));  // NaN is not
+    is(binary(BinaryOp::ne, le, zero), le);
+    is(binary(BinaryOp::ne, x, zero), binary(BinaryOp::ne, x, zero));
     is(binary(BinaryOp::logical_and, one, le), le);
     is(binary(BinaryOp::logical_and, le, zero), zero);
     is(binary(BinaryOp::logical_or, zero, le), le);
