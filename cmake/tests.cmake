@@ -24,6 +24,8 @@ endfunction()
 
 # Tests compile kernels: into a cache of the build's own, not the user's.
 set(test_environment "XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/cache" "NO_COLOR=1")
+# What is no kind of its own is on the machine on which the kinds are (tests/machines/machine_of_tests.cpp).
+set(other_environment ${test_environment} "NAPKIN_MACHINE=${PROJECT_SOURCE_DIR}/tests/machines/cpu-256.toml")
 
 # tests/support: what several kinds share (the examples, random diagrams and how failing ones are reduced).
 napkin_glob(support_sources tests/support/*.cpp)
@@ -46,7 +48,7 @@ function(napkin_test_kind kind seconds cost)
     if(NAPKIN_SANITIZE)
         math(EXPR seconds "${seconds} * 10")
     endif()
-    napkin_test_program(test_${kind} ${sources})
+    napkin_test_program(test_${kind} ${sources} tests/machines/machine_of_tests.cpp)
     target_compile_options(test_${kind} PRIVATE ${ARGN})
     target_link_libraries(test_${kind} PRIVATE napkin_test_support GTest::gmock GTest::gtest GTest::gtest_main)
     gtest_discover_tests(test_${kind} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
@@ -81,7 +83,7 @@ foreach(source IN LISTS fuzzers)
         set(corpus)
     endif()
     add_test(NAME fuzz.${name} COMMAND fuzz_${name} ${once} ${corpus})
-    set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 120 COST 2 ENVIRONMENT "${test_environment}")
+    set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 120 COST 2 ENVIRONMENT "${other_environment}")
 endforeach()
 
 # tests/c_api/: the C API, used by C programs. What runs on a GPU is run by a stand-in for the driver and the compiler, which says what it was
@@ -94,7 +96,7 @@ function(napkin_c_test name)
     target_compile_options(c_api_${name} PRIVATE -Wall -Wextra -Wpedantic $<$<BOOL:${NAPKIN_WERROR}>:-Werror>)
     target_link_libraries(c_api_${name} PRIVATE napkin)
     add_test(NAME c_api.${name} COMMAND c_api_${name})
-    set_tests_properties(c_api.${name} PROPERTIES LABELS c_api TIMEOUT 120 ENVIRONMENT "${test_environment};${ARGN}")
+    set_tests_properties(c_api.${name} PROPERTIES LABELS c_api TIMEOUT 120 ENVIRONMENT "${other_environment};${ARGN}")
 endfunction()
 napkin_c_test(processor)
 
@@ -111,5 +113,5 @@ find_package(Python3 COMPONENTS Interpreter)
 if(Python3_FOUND AND TARGET napkin-cli)
     add_test(NAME browser.report COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/browser/test_report.py"
         "$<TARGET_FILE:napkin-cli>" "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/browser")
-    set_tests_properties(browser.report PROPERTIES LABELS browser TIMEOUT 240 COST 3 SKIP_RETURN_CODE 77 ENVIRONMENT "${test_environment}")
+    set_tests_properties(browser.report PROPERTIES LABELS browser TIMEOUT 240 COST 3 SKIP_RETURN_CODE 77 ENVIRONMENT "${other_environment}")
 endif()

@@ -20,7 +20,7 @@ foreach(folder support algebra diagram syntax machine derive cost plan tile sche
 endforeach()
 # The machine at hand, files and whatever looks at what runs.
 list(FILTER wasm_sources EXCLUDE REGEX "/machine/(host|measured|load|processor)\\.cpp$")
-list(FILTER wasm_sources EXCLUDE REGEX "/support/(cache|files)\\.cpp$")
+list(FILTER wasm_sources EXCLUDE REGEX "/support/(cache|files|stack)\\.cpp$")
 list(FILTER wasm_sources EXCLUDE REGEX "/check/(first_use|verdict|validate)\\.cpp$")
 list(FILTER wasm_sources EXCLUDE REGEX "/plan/recall\\.cpp$")
 foreach(name svg svg_style svg_text shapes plot html figures overlap_chart configuration_chart roofline_chart tiles_chart transfers_chart

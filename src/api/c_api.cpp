@@ -17,6 +17,7 @@
 #include "run/pipeline.hpp"
 #include "support/files.hpp"
 #include "support/ids.hpp"
+#include "support/stack.hpp"
 #include "syntax/parse.hpp"
 
 struct napkin_error {
@@ -87,6 +88,12 @@ napkin_status guarded(napkin_error** error, const F& f) noexcept {
     }
 }
 
+/// The same for what reads texts, makes plans or compiles, which take more stack than a caller's thread may have.
+template <class F>
+napkin_status guarded_on_enough_stack(napkin_error** error, const F& f) noexcept {
+    return guarded(error, [&] { return on_enough_stack(f); });
+}
+
 struct Argument {
     const char* name;
     const void* value;
@@ -135,7 +142,7 @@ const TakenArray* array_at(const napkin_program* program, size_t array) {
 }  // namespace
 }  // namespace napkin
 
-using napkin::Done, napkin::given, napkin::guarded, napkin::Status;
+using napkin::Done, napkin::given, napkin::guarded, napkin::guarded_on_enough_stack, napkin::Status;
 
 const char* napkin_version(void) { return NAPKIN_VERSION; }
 
@@ -168,7 +175,7 @@ void napkin_error_free(napkin_error* error) {
 napkin_status napkin_parse(const char* text, size_t length, const char* diagram, napkin_program** program,
                            napkin_error** error) {
     if (program != nullptr) *program = nullptr;
-    return guarded(error, [&]() -> Status {
+    return guarded_on_enough_stack(error, [&]() -> Status {
         if (Status all = given({{"text", text}, {"program", program}}); !all) return all;
         return napkin::parse(std::make_shared<const napkin::Source>(napkin::Source{"<text>", std::string(text, length)}),
                              diagram, program);
@@ -177,7 +184,7 @@ napkin_status napkin_parse(const char* text, size_t length, const char* diagram,
 
 napkin_status napkin_load(const char* path, const char* diagram, napkin_program** program, napkin_error** error) {
     if (program != nullptr) *program = nullptr;
-    return guarded(error, [&]() -> Status {
+    return guarded_on_enough_stack(error, [&]() -> Status {
         if (Status all = given({{"path", path}, {"program", program}}); !all) return all;
         auto text = napkin::read_file(path);
         if (!text) {
@@ -185,6 +192,7 @@ napkin_status napkin_load(const char* path, const char* diagram, napkin_program*
             d.code = "unreadable-file";
             d.message = std::string(path) + " cannot be read";
             d.expected = "a file with the text of a diagram";
+            d.hint = napkin::why_unreadable(path);
             return d;
         }
         return napkin::parse(std::make_shared<const napkin::Source>(napkin::Source{path, std::move(*text)}), diagram,
@@ -224,7 +232,7 @@ void napkin_program_free(napkin_program* program) { delete program; }
 napkin_status napkin_plan_for(const napkin_program* program, const char* machine, const napkin_size* sizes,
                               size_t count, napkin_plan** plan, napkin_error** error) {
     if (plan != nullptr) *plan = nullptr;
-    return guarded(error, [&]() -> Status {
+    return guarded_on_enough_stack(error, [&]() -> Status {
         if (Status all = given(
                 {{"program", program}, {"plan", plan}, {"sizes", count > 0 ? sizes : static_cast<const void*>(&count)}});
             !all)
@@ -273,7 +281,7 @@ void napkin_plan_free(napkin_plan* plan) { delete plan; }
 
 napkin_status napkin_compile(const napkin_plan* plan, unsigned flags, napkin_kernel** kernel, napkin_error** error) {
     if (kernel != nullptr) *kernel = nullptr;
-    return guarded(error, [&]() -> Status {
+    return guarded_on_enough_stack(error, [&]() -> Status {
         if (Status all = given({{"plan", plan}, {"kernel", kernel}}); !all) return all;
         auto loaded = napkin::LoadedKernel::load(plan->compilation, flags);
         if (!loaded) return loaded.errors();

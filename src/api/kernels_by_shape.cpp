@@ -5,6 +5,9 @@
 #include <map>
 #include <string>
 
+#include "diagram/solve_sizes.hpp"
+#include "support/stack.hpp"
+
 namespace napkin {
 namespace {
 
@@ -15,7 +18,8 @@ std::uint64_t mixed(std::uint64_t hash, std::int64_t value) {
     return hash ^ (hash >> 32);
 }
 
-/// The sizes that the shapes say, by axis; without those that the text computes from others. Error: view-sizes, where two shapes disagree.
+/// The sizes that the shapes say, by axis, and those that they determine; without those that the text computes from others. Errors: view-sizes, where two
+/// shapes disagree; those of with_solved_sizes.
 Result<std::map<std::string, std::int64_t>> sizes_of_shapes(const Diagram& diagram, Arrays arrays) {
     std::map<std::string, std::int64_t> sizes;
     std::map<std::string, std::string> said_by;
@@ -26,7 +30,6 @@ Result<std::map<std::string, std::int64_t>> sizes_of_shapes(const Diagram& diagr
             const napkin_array& array = *arrays[i++];
             for (std::size_t d = 0; d < diagram.array(id).axes.size(); ++d) {
                 const Axis& axis = diagram.axis(diagram.array(id).axes[d]);
-                if (axis.size && !axis.size->as_constant()) continue;
                 const auto [known, added] = sizes.emplace(axis.name, array.shape[d]);
                 if (added) {
                     said_by[axis.name] = diagram.array(id).name;
@@ -39,7 +42,11 @@ Result<std::map<std::string, std::int64_t>> sizes_of_shapes(const Diagram& diagr
             }
         }
     if (!errors.empty()) return errors;
-    return sizes;
+    auto all = with_solved_sizes(diagram, sizes);
+    if (!all) return all;
+    for (const Axis& axis : diagram.axes)
+        if (axis.size && !axis.size->as_constant()) all->erase(axis.name);
+    return all;
 }
 
 }  // namespace
@@ -97,7 +104,7 @@ Result<std::shared_ptr<const LoadedKernel>> KernelsByShape::make(const Shapes& s
     if (!sizes) return sizes.errors();
     PipelineOptions options{.diagram = diagram_.name,
                             .sizes = std::move(*sizes),
-                            .machine = shapes.place == MachineKind::gpu ? "gpu" : "",
+                            .machine = shapes.place == MachineKind::gpu ? "gpu" : "host",
                             .until = Pass::emit,
                             .keep_plan = true};
     const auto planned = run_pipeline(source_, options);
@@ -119,7 +126,7 @@ Result<std::shared_ptr<const LoadedKernel>> KernelsByShape::of(Arrays arrays) {
     if (auto found = find(shapes)) return found;
     const std::lock_guard one_at_a_time(making_);
     if (auto found = find(shapes)) return found;
-    auto made = make(shapes);
+    auto made = on_enough_stack([&] { return make(shapes); });
     if (!made) return made;
     Key key;
     each_of(shapes, [&](std::int64_t value) { key.push_back(value); });

@@ -13,6 +13,7 @@
 #include "run/derivation.hpp"
 #include "run/index_inputs.hpp"
 #include "run/pipeline.hpp"
+#include "support/stack.hpp"
 #include "syntax/lexer.hpp"
 
 namespace napkin {
@@ -116,8 +117,11 @@ Expected<std::vector<OutputCheck>> Program::run_and_check(std::span<const ConstV
     std::vector<Tensor> in, out;
     for (const ConstView& view : inputs) in.push_back(tensor_of(view));
     for (const View& view : outputs) out.push_back(tensor_of(view));
+    const auto verdict = on_enough_stack(
+        [&]() -> Result<Verdict> { return check_outputs(impl_->compilation, in, out, {.seed = seed}); });
+    if (!verdict) return to_public(verdict.errors());
     std::vector<OutputCheck> checks;
-    for (const ArrayVerdict& v : check_outputs(impl_->compilation, in, out, {.seed = seed}).arrays) {
+    for (const ArrayVerdict& v : verdict->arrays) {
         checks.push_back({v.array, v.values, v.beyond, v.unbounded, v.place, v.value, v.reference, v.bound,
                           v.judgement == Judgement::bad ? describe(v) : std::string()});
     }
@@ -144,7 +148,11 @@ Expected<Program> compile(std::string_view text, const CompileOptions& options) 
     if (options.auxiliary) pipeline.schedule.emplace_back("form = auxiliary");
     pipeline.machine = options.machine;
     pipeline.keep_plan = true;
-    auto compilation = run_pipeline(std::make_shared<const Source>(Source{options.file_name, std::string(text)}), pipeline);
+    auto compilation = on_enough_stack([&] {
+        auto made = run_pipeline(std::make_shared<const Source>(Source{options.file_name, std::string(text)}), pipeline);
+        if (made && made->kernel && options.validate) validate_first_use(made->derived);
+        return made;
+    });
     if (!compilation) return to_public(compilation.errors());
     if (!compilation->kernel) {
         Diagnostic error;
@@ -155,7 +163,6 @@ Expected<Program> compile(std::string_view text, const CompileOptions& options) 
         error.exit_code = ExitCode::machine_lacks;
         return to_public(std::vector<Diagnostic>{error});
     }
-    if (options.validate) validate_first_use(compilation->derived);
     auto impl = std::make_shared<Program::Impl>(Program::Impl{std::move(compilation).value(), {}, {}});
     const Compilation& c = impl->compilation;
     for (const ArrayId id : c.diagram.inputs) impl->inputs.push_back(describe_array(c.diagram, id, c.extents));

@@ -9,6 +9,7 @@
 #include "diagram/blocks.hpp"
 #include "diagram/guards.hpp"
 #include "diagram/product.hpp"
+#include "diagram/solve_sizes.hpp"
 #include "diagram/symbol_names.hpp"
 #include "support/ids.hpp"
 #include "support/limits.hpp"
@@ -411,7 +412,9 @@ private:
 }  // namespace
 
 Result<Extents> bind_sizes(const Diagram& diagram, const std::map<std::string, std::int64_t>& overrides) {
-    return Binder(diagram, overrides).run();
+    const auto all = with_solved_sizes(diagram, overrides);
+    if (!all) return all.errors();
+    return Binder(diagram, *all).run();
 }
 
 std::int64_t count_values(const Diagram& diagram, ArrayId array, const Extents& extents) {

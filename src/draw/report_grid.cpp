@@ -1,11 +1,9 @@
 // The grid of a report: its setting, and those in which one thing is changed.
 #include <algorithm>
-#include <atomic>
-#include <future>
-#include <thread>
 
 #include "draw/report_page.hpp"
 #include "draw/setting_fragments.hpp"
+#include "support/share_out.hpp"
 
 namespace napkin::draw {
 namespace {
@@ -39,27 +37,18 @@ std::vector<GridSetting> grid_of(const FiguresRequest& request, const Figures& f
     std::vector<FiguresRequest> requests = neighbours_of(request, figures, machines);
     std::vector<GridSetting> out(requests.size() + 1);
     out[0] = {request, figures, "", with_answers ? answer_of(figures) : nullptr};
-    // Settings are shared out among threads; what one throws comes out of get().
-    std::atomic<std::size_t> next = 0;
-    const auto work = [&] {
-        for (std::size_t i = next++; i < requests.size(); i = next++) {
-            GridSetting& setting = out[i + 1];
-            setting.request = std::move(requests[i]);
-            auto made = figures_for(setting.request);
-            if (!made) {
-                setting.why_not = made.errors().front().message;
-                setting.answer["errors"].push_back(setting.why_not);
-                continue;
-            }
-            if (with_answers) setting.answer = answer_of(*made);
-            setting.figures = std::move(made).value();
+    share_out(requests.size(), [&](std::size_t i) {
+        GridSetting& setting = out[i + 1];
+        setting.request = std::move(requests[i]);
+        auto made = figures_for(setting.request);
+        if (!made) {
+            setting.why_not = made.errors().front().message;
+            setting.answer["errors"].push_back(setting.why_not);
+            return;
         }
-    };
-    std::vector<std::future<void>> others;
-    const std::size_t threads = std::min<std::size_t>(requests.size(), std::max(1U, std::thread::hardware_concurrency()));
-    for (std::size_t t = 1; t < threads; ++t) others.push_back(std::async(std::launch::async, work));
-    work();
-    for (std::future<void>& other : others) other.get();
+        if (with_answers) setting.answer = answer_of(*made);
+        setting.figures = std::move(made).value();
+    });
     return out;
 }
 

@@ -14,9 +14,9 @@
 namespace napkin {
 
 Result<Machine> load_machine(const std::string& name_or_path) {
+    if (name_or_path.empty()) return load_machine(default_machine());
     for (int bytes = 0; bytes <= native_vector_bytes(); bytes = std::max(16, 2 * bytes))
-        if (name_or_path == host_name(bytes) || (name_or_path.empty() && bytes == 0))
-            return measured_host(host_machine(bytes));
+        if (name_or_path == host_name(bytes)) return measured_host(host_machine(bytes));
     for (const EmbeddedText& text : builtin_machine_texts())
         if (text.name == name_or_path)
             return read_machine(

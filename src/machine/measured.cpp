@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "machine/processor.hpp"
 #include "support/cache.hpp"
 #include "support/files.hpp"
@@ -20,6 +22,11 @@ std::string key_of(const Machine& machine) {
 }  // namespace
 
 std::string host_name(int vector_bytes) { return vector_bytes > 0 ? fmt::format("host-{}", 8 * vector_bytes) : "host"; }
+
+std::string default_machine() {
+    const char* const named = std::getenv("NAPKIN_MACHINE");
+    return named != nullptr && *named != '\0' ? named : host_name(0);
+}
 
 Machine measured_host(Machine host) {
     const auto cache = Cache::open();

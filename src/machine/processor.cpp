@@ -2,11 +2,28 @@
 
 #include <sys/utsname.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <sstream>
 
 #include "support/files.hpp"
 
 namespace napkin {
+
+namespace {
+
+int processors_own_vector_bytes() {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    if (wide) return 64;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 32;
+#endif
+    return 16;
+}
+
+}  // namespace
 
 std::string processor_identity() {
     utsname system{};
@@ -25,14 +42,10 @@ std::string processor_identity() {
 }
 
 int native_vector_bytes() {
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-    if (wide) return 64;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 32;
-#endif
-    return 16;
+    const char* const most = std::getenv("NAPKIN_VECTOR_BYTES");
+    const int bytes = most == nullptr ? 0 : std::atoi(most);
+    if (bytes <= 0) return processors_own_vector_bytes();
+    return std::min(bytes < 32 ? 16 : bytes < 64 ? 32 : 64, processors_own_vector_bytes());
 }
 
 int vector_registers([[maybe_unused]] int vector_bytes) {
@@ -45,7 +58,8 @@ int vector_registers([[maybe_unused]] int vector_bytes) {
 
 std::vector<std::string> flags_for_vectors([[maybe_unused]] int vector_bytes) {
 #if defined(__x86_64__)
-    if (vector_bytes < native_vector_bytes()) return {vector_bytes == 32 ? "-march=x86-64-v3" : "-march=x86-64"};
+    const int bytes = std::min(vector_bytes, native_vector_bytes());
+    if (bytes < processors_own_vector_bytes()) return {bytes == 32 ? "-march=x86-64-v3" : "-march=x86-64"};
 #endif
     return {};
 }

@@ -4,13 +4,13 @@
 
 #include <deque>
 #include <functional>
-#include <future>
 #include <optional>
 #include <set>
 
 #include "support/ids.hpp"
 #include "support/numbers.hpp"
 #include "support/ranges.hpp"
+#include "support/share_out.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
@@ -111,12 +111,7 @@ private:
                     refused.push_back(candidate);
             if (refused.size() == before) break;
         }
-        std::vector<std::future<void>> others;
-        const auto ask = [this](RatedPlan& rated) { rated.refusals = refusals_(rated.plan); };
-        for (std::size_t i = 1; i < ahead_.size(); ++i)
-            others.push_back(std::async(std::launch::async, ask, std::ref(ahead_[i].rated)));
-        ask(ahead_.front().rated);
-        for (std::future<void>& other : others) other.get();
+        share_out(ahead_.size(), [this](std::size_t i) { ahead_[i].rated.refusals = refusals_(ahead_[i].rated.plan); });
         return std::nullopt;
     }
 

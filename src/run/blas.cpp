@@ -4,10 +4,12 @@
 #include <chrono>
 #include <cstdlib>
 #include <limits>
+#include <thread>
 #include <vector>
 
 #include "machine/processor.hpp"
 #include "run/library.hpp"
+#include "run/workers.hpp"
 
 namespace napkin {
 namespace {
@@ -116,6 +118,10 @@ std::unique_ptr<Blas::Impl> with_the_faster_kernels(std::unique_ptr<Blas::Impl> 
 Result<std::shared_ptr<const Blas>> open_once() {
     // An idle worker of OpenBLAS spins for 2^26 cycles by default and slows whatever runs next; it reads this when it is loaded.
     ::setenv("OPENBLAS_THREAD_TIMEOUT", "4", 0);
+    // It starts a thread for each processor as it is loaded, and ends the process where it gets none.
+    if (const Status threads = Workers(static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))).all_started();
+        !threads)
+        return threads.errors();
     auto impl = open_library();
     if (impl->library.is_open())
         return std::shared_ptr<const Blas>(std::make_shared<Blas>(with_the_faster_kernels(std::move(impl))));

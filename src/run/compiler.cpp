@@ -36,12 +36,40 @@ Diagnostic no_compiler(const std::string& message) {
     return Diagnostic{
         .code = "no-compiler",
         .message = message,
-        .expected = "g++ 12 or later, or clang++ 14 or later",
+        .expected = supported_compilers_text(),
         .hint = "Debian and Ubuntu: apt install g++; Fedora: dnf install gcc-c++; or set CXX to a compiler",
         .exit_code = ExitCode::machine_lacks};
 }
 
 }  // namespace
+
+std::string supported_compilers_text() {
+    std::string out;
+    for (const SupportedCompiler& one : supported_compilers)
+        out = fmt::format("{} {} or later{}{}", one.name, one.oldest, out.empty() ? "" : ", or ", out);
+    return out;
+}
+
+Status check_version(const Compiler& compiler) {
+    std::vector<std::string> command{compiler.path};
+    append(command, compiler.arguments);
+    append(command, std::vector<std::string>{"-dM", "-E", "-x", "c++", "/dev/null"});
+    const ProcessResult answer = run_process(command);
+    for (const SupportedCompiler& one : supported_compilers) {
+        const std::string before = fmt::format("#define {} ", one.version_macro);
+        const std::size_t at = answer.output.find(before);
+        if (at == std::string::npos) continue;
+        const int version = std::atoi(answer.output.c_str() + at + before.size());
+        if (version >= one.oldest) break;
+        return Diagnostic{.code = "compiler-too-old",
+                          .message = fmt::format("the compiler {} is {} {}, and does not compile the kernels",
+                                                 compiler.path, one.name, version),
+                          .expected = supported_compilers_text(),
+                          .hint = "set CXX to another compiler",
+                          .exit_code = ExitCode::machine_lacks};
+    }
+    return Done{};
+}
 
 Result<Compiler> find_compiler(const JitOptions& options) {
     std::string wanted = options.compiler;

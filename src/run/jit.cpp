@@ -2,10 +2,13 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
 
 #include "machine/processor.hpp"
@@ -13,6 +16,7 @@
 #include "support/cache.hpp"
 #include "support/files.hpp"
 #include "support/ranges.hpp"
+#include "support/threads.hpp"
 
 namespace napkin {
 namespace {
@@ -62,28 +66,61 @@ std::string first_lines(const std::string& text, int count) {
     return text.substr(0, end);
 }
 
-/// Compiles directory/kernel.cpp. A refusal is the machine's fault when the compiler refuses the least program too.
+/// Whether the compiler finds fault with the source: "…/kernel.cpp:3:5: error: …". A compiler that fails otherwise, for want of memory, stack,
+/// processes or parts of its own, says other things.
+bool finds_fault(const std::string& output) {
+    const std::string file = std::string(source_name) + ":";
+    for (std::size_t at = output.find(file); at != std::string::npos; at = output.find(file, at)) {
+        at += file.size();
+        int line = 0, column = 0, end = 0;
+        if (std::sscanf(output.c_str() + at, "%d:%d: error: %n", &line, &column, &end) == 2 && end > 0) return true;
+    }
+    return false;
+}
+
+/// "its stack is limited to 64 KiB (ulimit -s)", where that is little for a compiler.
+std::string small_stack() {
+    rlimit limit{};
+    constexpr rlim_t usual = rlim_t{8} << 20U;
+    if (::getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= usual) return "";
+    return fmt::format("its stack is limited to {} KiB (ulimit -s)", limit.rlim_cur >> 10U);
+}
+
+/// Compiles directory/kernel.cpp. A refusal is the machine's fault unless a supported compiler finds fault with the source.
 Status compile_in(const std::string& directory, const Compiler& compiler, const JitOptions& options) {
     const std::string object = directory + "/" + object_name;
     const ProcessResult outcome = run_process(compile_command(compiler, options, directory + "/" + source_name, object));
     if (outcome.ok() && ::access(object.c_str(), R_OK) == 0) return Done{};
 
     const std::string name = compiler.path;
-    if (!outcome.started) return machine_error("compiler-broken", "the compiler " + name + " cannot be started");
+    const std::string another = "set CXX to another compiler";
+    if (!outcome.started) {
+        const bool for_want = outcome.why_not == EAGAIN || outcome.why_not == ENOMEM || outcome.why_not == EMFILE ||
+                              outcome.why_not == ENFILE;
+        return no_resource(for_want ? "no-process" : "compiler-broken", "the compiler " + name + " cannot be started",
+                           outcome.why_not);
+    }
     if (outcome.output.find("No space left on device") != std::string::npos)
         return file_error(ENOSPC, "disk-full", "the compiler " + name + " failed");
     if (outcome.signal != 0) {
         return machine_error("compiler-broken", fmt::format("the compiler {} was ended by signal {}", name, outcome.signal),
-                             outcome.signal == 9 ? "signal 9 usually means that memory ran out" : "");
+                             outcome.signal == SIGKILL ? "signal 9 usually means that memory ran out" : small_stack());
+    }
+    if (!finds_fault(outcome.output)) {
+        const std::string words = outcome.output.empty() ? "it makes no object" : "\n" + first_lines(outcome.output, 20);
+        const std::string stack = small_stack();
+        return machine_error("compiler-broken", "the compiler " + name + " fails: " + words,
+                             stack.empty() ? another : stack);
     }
     const std::string least = directory + "/least.cpp";
     write_new_file(least, "extern \"C\" int least() { return 0; }\n");
     const ProcessResult trial = run_process(compile_command(compiler, options, least, directory + "/least.so"));
     if (!trial.ok() || ::access((directory + "/least.so").c_str(), R_OK) != 0) {
-        return machine_error("compiler-broken",
-                             "the compiler " + name + " fails even on the least program:\n" + first_lines(trial.output, 20),
-                             "set CXX to another compiler");
+        return machine_error(
+            "compiler-broken",
+            "the compiler " + name + " fails even on the least program:\n" + first_lines(trial.output, 20), another);
     }
+    if (Status version = check_version(compiler); !version) return version;
     throw InternalError("the compiler " + name + " refuses generated code:\n" + first_lines(outcome.output, 30));
 }
 

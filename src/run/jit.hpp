@@ -38,9 +38,9 @@ private:
     void* handle_ = nullptr;
 };
 
-/// Compiles and loads, or loads what an earlier call kept. Errors, all machine_lacks: no-compiler, compiler-broken (it fails on
-/// the least program too), disk-full, cache-not-private, cannot-load. Source that a working compiler refuses is an internal
-/// fault and throws with the compiler's words.
+/// Compiles and loads, or loads what an earlier call kept. Errors, all machine_lacks: no-compiler, compiler-broken (it fails without finding fault
+/// with the source, or on the least program too), compiler-too-old, no-process, disk-full, cache-not-private, cannot-load. Source with
+/// which a supported compiler finds fault is an internal fault and throws with the compiler's words.
 Result<std::shared_ptr<const JitModule>> jit_compile(const std::string& source, const JitOptions& options = {});
 
 /// The compiler that the options choose.
@@ -51,6 +51,19 @@ struct Compiler {
 };
 /// Error no-compiler (machine_lacks) says how to get one.
 Result<Compiler> find_compiler(const JitOptions& options = {});
+
+/// A kind of compiler, and the oldest version of it that kernels are written for and tested with.
+struct SupportedCompiler {
+    const char* name;           ///< "g++"
+    const char* version_macro;  ///< predefined as the number of its version
+    int oldest;
+};
+/// Every kind's macro is defined by no kind that comes before it.
+inline constexpr SupportedCompiler supported_compilers[] = {{"clang++", "__clang_major__", 14}, {"g++", "__GNUC__", 12}};
+/// "g++ 12 or later, or clang++ 14 or later"
+std::string supported_compilers_text();
+/// Error compiler-too-old (machine_lacks), where the compiler says that it is. Takes some 10 ms.
+Status check_version(const Compiler& compiler);
 
 /// First line of `--version`; "" when the compiler does not answer. Takes some 10 ms.
 std::string compiler_version(const Compiler& compiler);

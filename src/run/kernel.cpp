@@ -169,6 +169,7 @@ struct CpuKernel::Impl {
 
     Status prepare(int wanted) {
         if (!workers || workers->threads() != wanted) workers = std::make_unique<Workers>(wanted);
+        if (Status all = workers->all_started(); !all) return all;
         while (arenas.size() < static_cast<std::size_t>(wanted)) {
             Memory arena = allocate(arena_bytes());
             if (!arena) return no_memory_for(arena_bytes() * wanted, "the kernels' variables");

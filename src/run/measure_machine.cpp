@@ -473,6 +473,8 @@ Result<MeasuredMachine> measure_machine(const MeasureOptions& options) {
                     cpu::prelude_text(), kernels_text),
         jit);
     if (!module) return module.errors();
+    if (const Status all = Workers(std::max(1, static_cast<int>(host.cores.value))).all_started(); !all)
+        return all.errors();
     MeasuredMachine result = MachineMeasurement(host, **module, options.seconds).run();
     if (!result.disturbed()) return result;
     // A busy moment spoils the few figures that are measured in it, and others in the next measurement.

@@ -316,7 +316,11 @@ Result<Tensor> read_npy(const std::string& path, std::optional<DType> wanted, co
     if (::stat(path.c_str(), &info) == 0 && (S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode)))
         return npy_error("unreadable-file", path, "it is a device", "a .npy file");
     const std::optional<std::string> content = read_file(path, std::numeric_limits<std::size_t>::max(), magic);
-    if (!content) return npy_error("unreadable-file", path, "it cannot be read", "a .npy file that you may read");
+    if (!content) {
+        const std::string why = why_unreadable(path);
+        return npy_error("unreadable-file", path, why.empty() ? "it cannot be read" : why,
+                         "a .npy file that you may read");
+    }
     return parse_npy(std::as_bytes(std::span(content->data(), content->size())), name.empty() ? path : name, wanted);
 }
 

@@ -7,10 +7,12 @@
 
 #include "derive/verify.hpp"
 #include "diagram/empty_axes.hpp"
+#include "diagram/solve_sizes.hpp"
 #include "diagram/verifier.hpp"
 #include "emit/cpu/emit.hpp"
 #include "emit/cuda/emit.hpp"
 #include "machine/builtin.hpp"
+#include "machine/measured.hpp"
 #include "machine/processor.hpp"
 #include "plan/by_hand.hpp"
 #include "plan/choose.hpp"
@@ -106,14 +108,16 @@ JitOptions for_width(int vector_bytes) {
 /// derivations do without.
 Result<Diagram> with_sizes(Result<Diagram> parsed, const std::map<std::string, std::int64_t>& sizes) {
     if (!parsed) return parsed;
+    const auto all = with_solved_sizes(*parsed, sizes);
+    if (!all) return all.errors();
     Diagram diagram = *parsed;
     for (Axis& axis : diagram.axes) {
-        if (const auto size = sizes.find(axis.name); size != sizes.end()) axis.size = Size(size->second);
+        if (const auto size = all->find(axis.name); size != all->end()) axis.size = Size(size->second);
     }
     Diagram filled = without_empty_axes(diagram);
     if (sizes.empty() && filled == diagram) return parsed;
     // Of the whole text, with the names of all that is set.
-    if (const auto bound = bind_sizes(*parsed, sizes); !bound) {
+    if (const auto bound = bind_sizes(*parsed, *all); !bound) {
         std::vector<Diagnostic> errors = bound.errors();
         std::erase_if(errors, [](const Diagnostic& error) { return error.code == "missing-size"; });
         if (!errors.empty()) return errors;
@@ -243,8 +247,9 @@ KernelSource emitted(const Compilation& c) {
 }
 
 /// "gpu" is the built-in machine that describes the GPU at hand.
-Result<Machine> machine_named(const std::string& name) {
-    if (name != "gpu") return load_machine(name.empty() ? "host" : name);
+Result<Machine> machine_named(const std::string& asked) {
+    const std::string name = asked.empty() ? default_machine() : asked;
+    if (name != "gpu") return load_machine(name);
     const auto device = gpu::device();
     if (!device) return device.errors();
     const auto among = [&](const auto& is_read) {

@@ -12,7 +12,10 @@ namespace napkin {
 ProcessResult run_process(const std::vector<std::string>& command) {
     ProcessResult result;
     int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) return result;
+    if (::pipe2(ends, O_CLOEXEC) != 0) {
+        result.why_not = errno;
+        return result;
+    }
 
     std::vector<char*> arguments;
     for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -35,6 +38,7 @@ ProcessResult run_process(const std::vector<std::string>& command) {
     ::posix_spawn_file_actions_destroy(&actions);
     ::close(ends[1]);
     result.started = failure == 0;
+    result.why_not = failure;
     if (result.started) {
         char buffer[4096];
         for (;;) {

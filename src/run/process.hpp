@@ -7,6 +7,7 @@ namespace napkin {
 
 struct ProcessResult {
     bool started = false;
+    int why_not = 0;     ///< when it did not start: an error number
     int exit_code = -1;  ///< when it ended by itself
     int signal = 0;      ///< when a signal ended it
     std::string output;  ///< stdout and stderr, in the order written

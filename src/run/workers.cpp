@@ -1,12 +1,24 @@
 #include "run/workers.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 
 namespace napkin {
 
-Workers::Workers(int threads) {
-    for (int worker = 1; worker < threads; ++worker) threads_.emplace_back([this, worker] { serve(worker); });
+Workers::Workers(int threads) : wanted_(threads) {
+    for (int worker = 1; worker < threads; ++worker) {
+        why_fewer_ = threads_.emplace_back().start([this, worker] { serve(worker); });
+        if (why_fewer_ == 0) continue;
+        threads_.pop_back();
+        break;
+    }
+}
+
+Status Workers::all_started() const {
+    if (why_fewer_ == 0) return Done{};
+    return no_resource("no-thread", fmt::format("of {} threads only {} can be started", wanted_, threads()), why_fewer_);
 }
 
 Workers::~Workers() {
@@ -15,7 +27,7 @@ Workers::~Workers() {
         stop_ = true;
     }
     start_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
 }
 
 void Workers::run(const std::function<void(int)>& job) {

@@ -4,19 +4,24 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
-#include <thread>
 #include <vector>
+
+#include "support/result.hpp"
+#include "support/threads.hpp"
 
 namespace napkin {
 
 class Workers {
 public:
-    explicit Workers(int threads);  ///< at least 1
+    /// At least 1. Where the system gives no more, they are fewer.
+    explicit Workers(int threads);
     ~Workers();
     Workers(const Workers&) = delete;
     Workers& operator=(const Workers&) = delete;
 
     [[nodiscard]] int threads() const { return static_cast<int>(threads_.size()) + 1; }
+    /// Error no-thread (machine_lacks), where they are fewer than wanted.
+    [[nodiscard]] Status all_started() const;
     /// Calls job(worker) once on every thread, with worker from 0 to threads() - 1, and returns when all calls did. The job throws nothing.
     void run(const std::function<void(int)>& job);
     /// Cuts [0, count) into one run of neighbours for each thread and calls job(begin, end) for those that are not empty.
@@ -29,7 +34,9 @@ public:
 private:
     void serve(int worker);
 
-    std::vector<std::thread> threads_;
+    int wanted_;
+    int why_fewer_ = 0;  ///< an error number
+    std::vector<Thread> threads_;
     std::mutex mutex_;
     std::condition_variable start_, done_;
     const std::function<void(int)>* job_ = nullptr;

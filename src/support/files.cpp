@@ -5,13 +5,17 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <link.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 
 namespace napkin {
 namespace {
@@ -39,24 +43,46 @@ int write_all(int fd, std::string_view content) {
 
 }  // namespace
 
-std::optional<std::string> read_file(const std::string& path, std::size_t max_bytes, std::string_view prefix) {
-    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+std::optional<std::string> read_beginning(const std::string& path, std::size_t max_bytes, std::string_view prefix) {
+    // The opening of a pipe would wait for a writer, and nobody may ever come.
+    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     struct stat info{};
     if (file.fd < 0 || ::fstat(file.fd, &info) != 0 || S_ISDIR(info.st_mode)) return std::nullopt;
+    bool has_writer = !S_ISFIFO(info.st_mode);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(2);
     std::string content;
     if (S_ISREG(info.st_mode) && static_cast<std::size_t>(info.st_size) <= max_bytes)
         content.reserve(static_cast<std::size_t>(info.st_size));
     // Read to the end whatever fstat says: files under /proc have no size.
     char buffer[1 << 16];
-    for (;;) {
-        const ssize_t n = ::read(file.fd, buffer, sizeof buffer);
+    while (content.size() < max_bytes) {
+        const ssize_t n = ::read(file.fd, buffer, std::min(sizeof buffer, max_bytes - content.size()));
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return std::nullopt;
-        if (n == 0) return content;
-        if (content.size() + static_cast<std::size_t>(n) > max_bytes) return std::nullopt;
-        content.append(buffer, static_cast<std::size_t>(n));
-        if (!prefix.starts_with(std::string_view(content).substr(0, prefix.size()))) return content;
+        const bool is_waiting = n < 0 && errno == EAGAIN;
+        if (n < 0 && !is_waiting) return std::nullopt;
+        if (n == 0 && has_writer) break;
+        if (n > 0) content.append(buffer, static_cast<std::size_t>(n));
+        if (n > 0 && !prefix.starts_with(std::string_view(content).substr(0, prefix.size()))) break;
+        if (n != 0) has_writer = true;
+        if (n > 0) continue;
+        pollfd one{file.fd, POLLIN, 0};
+        ::poll(&one, 1, has_writer ? -1 : 20);
+        if ((one.revents & POLLHUP) != 0) has_writer = true;  // one was there, and has closed it
+        if (!has_writer && std::chrono::steady_clock::now() > deadline) return std::nullopt;
     }
+    return content;
+}
+
+std::optional<std::string> read_file(const std::string& path, std::size_t max_bytes, std::string_view prefix) {
+    const bool is_unlimited = max_bytes == std::numeric_limits<std::size_t>::max();
+    auto content = read_beginning(path, is_unlimited ? max_bytes : max_bytes + 1, prefix);
+    return content && content->size() > max_bytes ? std::nullopt : std::move(content);
+}
+
+std::string why_unreadable(const std::string& path) {
+    struct stat info{};
+    const bool is_pipe = ::stat(path.c_str(), &info) == 0 && S_ISFIFO(info.st_mode);
+    return is_pipe ? "it is a pipe, and nobody writes to it" : "";
 }
 
 int write_new_file(const std::string& path, std::string_view content, unsigned mode) {

@@ -9,10 +9,15 @@
 
 namespace napkin {
 
-/// The whole file, or nothing when it cannot be read or is larger than the limit. Of what does not begin with the prefix, only its
-/// beginning: that may be a device without an end.
+/// The file's first bytes, at most so many, or nothing when it cannot be read. A pipe to which nobody writes within two seconds cannot. Of what does not
+/// begin with the prefix, only the beginning: that may be a device without an end.
+std::optional<std::string> read_beginning(const std::string& path, std::size_t max_bytes, std::string_view prefix = {});
+/// The whole file, or nothing when it cannot be read or is larger than the limit; else as read_beginning.
 std::optional<std::string> read_file(const std::string& path, std::size_t max_bytes = std::size_t{1} << 30,
                                      std::string_view prefix = {});
+
+/// "it is a pipe, and nobody writes to it", or "" where the path does not say why it cannot be read.
+std::string why_unreadable(const std::string& path);
 
 /// Writes a file that must not exist yet. 0 or errno.
 int write_new_file(const std::string& path, std::string_view content, unsigned mode = 0600);

@@ -4,27 +4,38 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <future>
+#include <exception>
 #include <limits>
 #include <thread>
 #include <vector>
 
+#include "support/threads.hpp"
+
 namespace napkin {
 
-/// Calls work(i) for each i below `count`, each once and begun in their order, by as many threads as there are processors and at most so many. Returns when
-/// all is done; what one throws comes out.
+/// Calls work(i) for each i below `count`, each once and begun in their order, by as many threads as there are processors and at most so many; by fewer
+/// where the system gives no more. Returns when all is done; what one throws comes out.
 template <class Work>
 void share_out(std::size_t count, const Work& work, std::size_t most_threads = std::numeric_limits<std::size_t>::max()) {
     std::atomic<std::size_t> next = 0;
-    const auto take = [&] {
-        for (std::size_t i = next++; i < count; i = next++) work(i);
-    };
-    std::vector<std::future<void>> others;
     const std::size_t threads = std::min<std::size_t>(
         {count, most_threads, std::max(1U, std::thread::hardware_concurrency())});
-    for (std::size_t t = 1; t < threads; ++t) others.push_back(std::async(std::launch::async, take));
-    take();
-    for (std::future<void>& other : others) other.get();
+    std::vector<std::exception_ptr> thrown(std::max<std::size_t>(threads, 1));
+    const auto take = [&](std::size_t t) {
+        try {
+            for (std::size_t i = next++; i < count; i = next++) work(i);
+        } catch (...) {
+            thrown[t] = std::current_exception();
+        }
+    };
+    {
+        std::vector<Thread> others(thrown.size() - 1);
+        for (std::size_t t = 1; t < threads; ++t)
+            if (others[t - 1].start([&take, t] { take(t); }) != 0) break;
+        take(0);
+    }
+    for (const std::exception_ptr& one : thrown)
+        if (one) std::rethrow_exception(one);
 }
 
 /// Calls run(begin, end) for runs that are together [0, count), on as many threads as there are processors, of which each has `enough` of the `work` that

@@ -51,7 +51,8 @@ struct AstPrefix {
     AstWord name;
     std::vector<AstWord> axes;
     std::vector<AstNode> operands;
-    SourceRange head;  ///< from the name to the closing parenthesis of the axes
+    SourceRange head;       ///< from the name to the closing parenthesis of the axes
+    bool only_axes = true;  ///< false: something else stands among the axes, and is left out of them
 };
 struct AstUnary {
     UnaryOp op = UnaryOp::neg;     ///< neg or logical_not

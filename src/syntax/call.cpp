@@ -415,6 +415,12 @@ bool Elaborator::bind_call(const AstCall& call, const AstNode&, const Frame& fra
 
 bool Elaborator::bind_prefix(const AstPrefix& call, const AstNode&, const Frame& frame, Binding& b) {
     const std::size_t before = errors();
+    if (!call.only_axes) {
+        error(Code::missing_operator, call.operands[0].range,
+              fmt::format("an operator is missing after {}(…)", b.name.text), "an operator",
+              "before an operand only axes stand between the parentheses");
+        return false;
+    }
     std::vector<AxisId> own = signature_axes(b.callee->diagram);
     if (own.size() == 1 && call.axes.size() > 1 && call.axes.size() <= limits::max_axes_per_array) {
         if (auto wider = spread(*b.callee, own[0], call.axes.size())) {

@@ -26,7 +26,7 @@ namespace napkin {
     X(unknown_function) X(used_before_definition) X(never_defined) X(recursion) X(array_as_index) X(not_an_array)       \
     X(function_as_value) X(array_called)                                                                                \
     /* ranks, indices and types */                                                                                      \
-    X(rank_mismatch) X(target_mismatch) X(unbound_index) X(axis_bound_twice) X(reduction_without_axes)                  \
+    X(rank_mismatch) X(target_mismatch) X(unbound_index) X(axis_bound_twice) X(compared_with_nan) X(reduction_without_axes)                  \
     X(bad_reduction) X(unused_reduction_axis) X(index_not_affine) X(index_not_integer) X(index_too_large)               \
     X(ellipsis_misuse) X(size_mismatch) X(type_mismatch) X(type_conflict) X(not_a_condition)                            \
     X(coordinate_as_divisor) X(bad_divisor)                                                                                          \

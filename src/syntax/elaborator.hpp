@@ -106,6 +106,7 @@ private:
     Affine lower_affine(const AstNode& node, const Frame& frame);
     Expr lower_coordinate(const AstNode& node, const Frame& frame);
     void check_condition(const AstNode& node);
+    void check_nan(const AstBinary& comparison);
     void check_coordinates(const Expr& e, const SourceRange& range);
     void unknown_name(const std::string& name, const SourceRange& range, const Frame& frame);
     bool array_usable(const AstWord& name);
@@ -158,6 +159,8 @@ private:
     bool is_function(const std::string& name) const { return library_.defines(name); }
     AxisId axis(const std::string& name);
     AxisId fresh_axis(const std::string& wanted);
+    /// What to do about an axis that is bound already: the reduction or diagram over a name that the text does not have.
+    [[nodiscard]] std::string over_another_name(const std::string& function) const;
     std::string unique_name(const std::string& wanted);
     ArrayId add(const std::string& name, std::vector<AxisId> axes, std::optional<DType> type, ArrayRole role,
                 SourceRange range);

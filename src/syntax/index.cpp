@@ -134,7 +134,8 @@ Affine Elaborator::lower_affine(const AstNode& node, const Frame& frame) {
                 std::string bound = join(names_of(d_.axes, frame.bound), ", ");
                 error(Code::unbound_index, e.range, fmt::format("the index {} is bound by nothing", n->name),
                       bound.empty() ? "a reduction over it" : fmt::format("one of {}", bound),
-                      fmt::format("sum({}) … consumes it; among the indices on the left it stays", n->name));
+                      fmt::format(
+                          "sum({0}) … consumes it; among the indices on the left it stays; its size is size({0})", n->name));
             }
             return {{}, 0, false};
         }

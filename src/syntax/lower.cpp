@@ -182,6 +182,22 @@ void Elaborator::check_condition(const AstNode& node) {
     }
 }
 
+/// Who compares with NaN looks for it, and does not find it: it equals nothing, itself included.
+void Elaborator::check_nan(const AstBinary& comparison) {
+    for (std::size_t i = 0; i < 2; ++i) {
+        const auto* number = std::get_if<AstNumber>(&comparison.operands[i].v);
+        if (!number || !std::isnan(number->value)) continue;
+        const SourceRange& other = comparison.operands[1 - i].range;
+        const std::string text = other.source->text.substr(other.begin, other.end - other.begin);
+        error(Code::compared_with_nan, comparison.operands[i].range,
+              fmt::format("a comparison with nan {} holds", comparison.op == BinaryOp::ne ? "always" : "never"),
+              "a number, which nan is not",
+              fmt::format("{0} {1} {0} holds where it is {2}", text, comparison.op == BinaryOp::eq ? "!=" : "==",
+                          comparison.op == BinaryOp::eq ? "NaN, and nowhere else" : "no NaN"));
+        return;
+    }
+}
+
 Expr Elaborator::lower_node(const AstUnary& n, const AstNode&, const Frame& frame) {
     if (n.op == UnaryOp::logical_not) check_condition(n.operand[0]);
     return unary(n.op, lower(n.operand[0], frame));
@@ -191,6 +207,7 @@ Expr Elaborator::lower_node(const AstBinary& n, const AstNode&, const Frame& fra
     if (n.op == BinaryOp::logical_and || n.op == BinaryOp::logical_or) {
         for (const AstNode& operand : n.operands) check_condition(operand);
     }
+    if (is_comparison(n.op)) check_nan(n);
     Expr a = lower(n.operands[0], frame);
     Expr b = lower(n.operands[1], frame);
     Expr e = binary(n.op, std::move(a), std::move(b));

@@ -364,14 +364,19 @@ AstNode LineParser::call_or_prefix(const Token& name) {
     if (failed_) return nothing();
     if (!prefix_follows(name.text, call.arguments)) return make(std::move(call), name.begin);
 
-    AstPrefix prefix{call.name, {}, {}, range_from(name.begin)};
+    AstPrefix prefix{call.name, {}, {}, range_from(name.begin), true};
     const bool reduction = name.text == "sum" || name.text == "prod" || name.text == "argmax" || name.text == "argmin" ||
                            ((name.text == "max" || name.text == "min") && call.arguments.size() == 1);
     for (const AstNode& argument : call.arguments) {
-        if (!is_bare_name(argument) && !reduction) {
+        if (!is_bare_name(argument) && is_builtin(name.text) && !reduction) {
             fail(Code::missing_operator, range(peek()), fmt::format("an operator is missing before {}", what_stands_here()),
                  "an operator or the end of the line");
             return nothing();
+        }
+        if (!is_bare_name(argument) && !reduction) {
+            // Whether the name means anything is known later, and is said first.
+            prefix.only_axes = false;
+            continue;
         }
         if (!is_bare_name(argument)) {
             fail(Code::bad_reduction, argument.range,

@@ -252,7 +252,7 @@ ScheduledKernel varied(const ScheduledKernel& kernel, std::uint64_t seed) {
 const std::vector<Width>& widths() {
     static const std::vector<Width> all = [] {
         const int native = native_vector_bytes();
-        std::vector<Width> list{{"native", native, vector_registers(native), {}, true}};
+        std::vector<Width> list{{"native", native, vector_registers(native), flags_for_vectors(native), true}};
 #if defined(__x86_64__)
         list.push_back({"SSE2", 16, 16, {"-march=x86-64"}, true});
         list.push_back({"AVX2", 32, 16, {"-march=x86-64-v3"}, native >= 32});

@@ -22,7 +22,7 @@ struct Outcome {
 
 template <class Real>
 Outcome compare(const Diagram& diagram, const Extents& extents, const BaselineOptions& options, Precision precision) {
-    const auto baseline = Baseline::build(diagram, extents, load_machine("host").value(), options);
+    const auto baseline = Baseline::build(diagram, extents, load_machine("").value(), options);
     EXPECT_TRUE(baseline.ok()) << render(baseline.errors());
     Outcome outcome;
     if (!baseline) return outcome;
@@ -139,7 +139,7 @@ TEST(Baseline, whole_numbers_are_multiplied_by_no_library) {
         "sizes i = 33, k = 20, j = 40\n";
     const auto diagram = parse_diagram(std::make_shared<const Source>(Source{"<test>", text}));
     ASSERT_TRUE(diagram.ok()) << render(diagram.errors());
-    const auto baseline = Baseline::build(*diagram, bind_sizes(*diagram).value(), load_machine("host").value());
+    const auto baseline = Baseline::build(*diagram, bind_sizes(*diagram).value(), load_machine("").value());
     ASSERT_TRUE(baseline.ok()) << render(baseline.errors());
     EXPECT_EQ(baseline->multiplies, 1);
     const std::vector<float> a(33 * 20, 0.5F), b(20 * 40, 2);

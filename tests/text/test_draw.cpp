@@ -127,7 +127,7 @@ TEST_F(DrawCommand, StepsThatAreNotThere) {
     EXPECT_THAT(unknown.err, HasSubstr("there is no step `99`: expected 0 to 7, "));
     EXPECT_THAT(unknown.err, HasSubstr("two-level"));
     EXPECT_THAT(unknown.err, HasSubstr("divisors"));
-    const Outcome no_gpu = draw("attention.nk --machine host-256 --step divisors");
+    const Outcome no_gpu = draw("attention.nk --machine generic-cpu --step divisors");
     EXPECT_EQ(no_gpu.code, 1);
     EXPECT_THAT(no_gpu.err, HasSubstr("not-a-gpu"));
     EXPECT_EQ(draw("attention.nk --format gif").code, 2);

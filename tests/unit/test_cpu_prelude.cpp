@@ -1,4 +1,5 @@
-// The CPU prelude against the C library and against the library's own number formats, at every vector width that this processor runs.
+// The CPU prelude against the C library and against the library's own number formats, at every vector width that this processor runs, and by every
+// compiler that is installed.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -11,6 +12,7 @@
 #include "machine/processor.hpp"
 #include "run/jit.hpp"
 #include "run/tensor.hpp"
+#include "support/compilers.hpp"
 
 namespace napkin::test_cpu_prelude {
 namespace {
@@ -68,8 +70,10 @@ struct Target {
     std::vector<const char*> features;  ///< of the processor that it needs
 };
 
+constexpr std::size_t num_targets = 3;
+
 std::vector<Target> targets() {
-    return {{"native", native_vector_bytes(), {}, {}},
+    return {{"native", native_vector_bytes(), flags_for_vectors(native_vector_bytes()), {}},
             {"AVX2", 32, {"-march=x86-64-v3"}, {"avx2", "fma", "f16c"}},
             {"SSE2", 16, {"-march=x86-64"}, {}}};
 }
@@ -89,11 +93,16 @@ bool runs_here([[maybe_unused]] const Target& target) {
 class Prelude : public testing::TestWithParam<int> {
 protected:
     void SetUp() override {
-        const Target target = targets()[static_cast<std::size_t>(GetParam())];
+        const auto index = static_cast<std::size_t>(GetParam());
+        const Target target = targets()[index % num_targets];
         if (!runs_here(target)) GTEST_SKIP() << "this processor lacks " << target.name;
+        const std::string name = tested_compilers()[index / num_targets];
+        const auto compiler = installed_compiler(name);
+        if (!compiler) GTEST_SKIP() << name << " is not installed, or is the one that was tested before";
         const std::string source = "#define NAPKIN_VECTOR_BYTES " + std::to_string(target.vector_bytes) + "\n" +
                                    std::string(cpu::prelude_text()) + harness;
         JitOptions options;
+        options.compiler = compiler->path;
         options.optimization = "-O1";
         options.flags = target.flags;
         auto compiled = jit_compile(source, options);
@@ -501,7 +510,7 @@ TEST_P(Prelude, QuotientsByAReciprocalAreThoseOfADivision) {
     expect_quotients(function<void(const double*, const double*, double*, long)>("quotients_double"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, Prelude, testing::Range(0, 3));
+INSTANTIATE_TEST_SUITE_P(Targets, Prelude, testing::Range(0, static_cast<int>(num_targets* tested_compilers().size())));
 
 TEST(PreludeText, IncludesNothing) { EXPECT_EQ(cpu::prelude_text().find("#include"), std::string_view::npos); }
 

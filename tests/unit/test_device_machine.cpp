@@ -20,7 +20,7 @@ gpu::DeviceInfo device(const std::string& name, int major, int minor) {
 std::vector<Machine> built_in_machines() {
     std::vector<Machine> out;
     for (const std::string& name : machine_names())
-        if (name != "host") out.push_back(load_machine(name).value());
+        if (name != "host") out.push_back(load_machine(name).value());  // the same on any processor
     return out;
 }
 

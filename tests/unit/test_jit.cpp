@@ -1,5 +1,7 @@
 #include "run/jit.hpp"
 
+#include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -130,6 +132,49 @@ TEST_F(Jit, ABrokenCompilerIsTheMachinesFault) {
     ::chmod(home_.file("not-a-program").c_str(), 0755);
     EXPECT_EQ(code(jit_compile(adds(6), {.compiler = home_.file("not-a-program")})), "compiler-broken");
     EXPECT_EQ(Cache::open().value().stats().entries, 0);
+}
+
+// The driver lives on when its compiler is killed, and some sources fit where others do not.
+TEST_F(Jit, ACompilerThatFailsWithoutFindingFaultIsTheMachinesFault) {
+    const std::string works_on_the_least = "case \"$*\" in *least.cpp*) exec c++ \"$@\" ;; esac\n";
+    for (const char* words :
+         {"c++: fatal error: Killed signal terminated program cc1plus",
+          "$5/kernel.cpp:7:1: internal compiler error: Segmentation fault",
+          "cc1plus: out of memory allocating 65536 bytes", "virtual memory exhausted: Cannot allocate memory",
+          "c++: fatal error: cannot execute 'cc1plus': vfork: Resource temporarily unavailable"}) {
+        const auto result = jit_compile(
+            adds(16), {.compiler = script(works_on_the_least + "echo \"" + words + "\" >&2; exit 1\n")});
+        ASSERT_EQ(code(result), "compiler-broken") << words;
+        EXPECT_EQ(result.errors()[0].exit_code, ExitCode::machine_lacks);
+        EXPECT_NE(result.errors()[0].message.find(std::string(words).substr(8)), std::string::npos)
+            << result.errors()[0].message;
+    }
+}
+
+TEST_F(Jit, ACompilerThatIsTooOldIsTheMachinesFault) {
+    const std::string old =
+        "case \"$*\" in *-dM*) echo '#define __GNUC__ 9' ;; *least.cpp*) exec c++ \"$@\" ;;\n"
+        "*) echo \"x/kernel.cpp:1:2: error: 'concept' does not name a type\" >&2; exit 1 ;; esac\n";
+    const auto result = jit_compile(adds(17), {.compiler = script(old)});
+    ASSERT_EQ(code(result), "compiler-too-old");
+    EXPECT_EQ(result.errors()[0].exit_code, ExitCode::machine_lacks);
+    EXPECT_NE(result.errors()[0].message.find("g++ 9"), std::string::npos) << result.errors()[0].message;
+    EXPECT_EQ(result.errors()[0].expected, "g++ 12 or later, or clang++ 14 or later");
+    EXPECT_TRUE(check_version(find_compiler().value()).ok());
+}
+
+TEST_F(Jit, WithoutAnotherOpenFileNoCompilerStarts) {
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    // The cache opens one file at a time; a pipe takes two.
+    const int next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    const rlimit few{static_cast<rlim_t>(next) + 1, before.rlim_max};
+    ::close(next);
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    const auto result = jit_compile(adds(18));
+    ::setrlimit(RLIMIT_NOFILE, &before);
+    ASSERT_EQ(code(result), "no-process") << (result.ok() ? "" : render(result.errors()));
+    EXPECT_NE(result.errors()[0].hint.find("ulimit -n"), std::string::npos);
 }
 
 TEST_F(Jit, AnObjectThatCannotBeLoaded) {

@@ -319,7 +319,7 @@ TEST(Schedule, TheNearestNumberOfVectorsIsTaken) {
     const Derived d = derive(parsed("varprod(A[m, k], B[n, k]) -> V[m]\n    P[m, n] = sum(k) A[m, k] * B[n, k]\n"
                                     "    V[m] = var(n) P[m, n]\nsizes m = 149, n = 307, k = 43\n"))
                           .value();
-    const Machine machine = load_machine("host-512").value();
+    const Machine machine = load_machine(NAPKIN_SOURCE_DIR "/tests/machines/cpu-512.toml").value();
     const auto planned = [&](std::int64_t vectors) {
         return choose_plan(d, bind_sizes(d.diagram).value(), machine, {item("vectors", "", vectors)});
     };

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <iostream>
 
+#include "support/files.hpp"
 #include "support/limits.hpp"
 #include "syntax/lexer.hpp"
 
@@ -86,13 +87,11 @@ Result<std::shared_ptr<const Source>> read_source(const std::string& file) {
     auto source = std::make_shared<Source>();
     source->name = file == "-" ? "<stdin>" : file;
     // Reading one byte past the limit tells a text that is too large without reading all of it.
-    const auto read = [&](std::istream& in) {
-        source->text.resize(limits::max_file_bytes + 1);
-        in.read(source->text.data(), static_cast<std::streamsize>(source->text.size()));
-        source->text.resize(static_cast<std::size_t>(in.gcount()));
-    };
+    constexpr std::size_t most = limits::max_file_bytes + 1;
     if (file == "-") {
-        read(std::cin);
+        source->text.resize(most);
+        std::cin.read(source->text.data(), static_cast<std::streamsize>(most));
+        source->text.resize(static_cast<std::size_t>(std::cin.gcount()));
     } else {
         std::error_code error;
         const fs::file_status status = fs::status(file, error);
@@ -103,9 +102,9 @@ Result<std::shared_ptr<const Source>> read_source(const std::string& file) {
         }
         if (fs::is_directory(status))
             return unread_file("not-a-file", fmt::format("{} is a folder", file), "give one .nk file");
-        std::ifstream in(file, std::ios::binary);
-        if (!in) return unread_file("unreadable-file", fmt::format("{} cannot be read", file));
-        read(in);
+        auto text = read_beginning(file, most);
+        if (!text) return unread_file("unreadable-file", fmt::format("{} cannot be read", file), why_unreadable(file));
+        source->text = std::move(*text);
     }
     if (source->text.size() > limits::max_file_bytes) {
         return unread_file("file-too-large", fmt::format("{} has more than {} bytes", source->name, limits::max_file_bytes));

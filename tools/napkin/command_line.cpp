@@ -109,7 +109,8 @@ void Command::plan(Options& options) {
     number("--threads", options.threads, 1, 4096, "Threads (default: one a core)");
     text("--schedule", "FILE", options.schedule,
          "Schedules as napkin plan prints them, or parts of them: what is in it is fixed");
-    text("--machine", "NAME|FILE", options.machine, "A machine's name or .toml file (default: this computer)");
+    text("--machine", "NAME|FILE", options.machine,
+         "A machine's name or .toml file (default: NAPKIN_MACHINE's, else this computer)");
     vector_bytes(options.vector_bytes, "This computer with vectors of 16, 32 or 64 bytes, as host-128, -256, -512");
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "machine/measured.hpp"
 #include "study/report.hpp"
 #include "support/ranges.hpp"
 #include "support/text.hpp"
@@ -62,7 +63,7 @@ std::vector<std::string> machine_list(const std::string& machine) {
         if (name.empty()) throw UsageError(fmt::format("--machine {}: a name is missing between the commas", machine));
         if (!contains(out, name)) out.push_back(name);
     };
-    if (machine.empty()) return {"host"};
+    if (machine.empty()) return {default_machine()};
     for (std::size_t begin = 0; begin <= machine.size();) {
         const std::size_t end = std::min(machine.find(',', begin), machine.size());
         const std::string name = machine.substr(begin, end - begin);

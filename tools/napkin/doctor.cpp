@@ -31,6 +31,7 @@ Finding missing(const std::string& what, bool needed, const std::vector<Diagnost
 Finding compiler() {
     const auto found = find_compiler();
     if (!found) return missing("compiler", true, found.errors());
+    if (const Status version = check_version(*found); !version) return missing("compiler", true, version.errors());
     const std::string version = compiler_version(*found);
     return {"compiler", true, true, fmt::format("{}{}", found->path, version.empty() ? "" : " (" + version + ")"), ""};
 }

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "napkin/command.hpp"
+#include "support/stack.hpp"
 
 namespace {
 constexpr int internal_fault = 70;
@@ -30,13 +31,9 @@ void occupy_standard_streams() {
         if (::fcntl(number, F_GETFD) < 0) ::open("/dev/null", O_RDONLY);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
     using namespace napkin;
     using namespace napkin::cli;
-    std::ios::sync_with_stdio(false);
-    occupy_standard_streams();
     CLI::App app("Napkin: deep-learning diagrams, derived into fused kernels, costed, compiled and measured.",
                  "napkin");
     app.set_version_flag("--version", std::string("napkin ") + NAPKIN_VERSION);
@@ -87,4 +84,17 @@ int main(int argc, char** argv) {
             "\nThis is a fault of napkin, not of your input: please report it with the command that shows it.");
         return internal_fault;
     }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    std::ios::sync_with_stdio(false);
+    occupy_standard_streams();
+    napkin::give_all_threads_enough_stack();
+    int code = internal_fault;
+    const napkin::Status called = napkin::with_enough_stack([&] { code = run_command(argc, argv); });
+    if (called) return code;
+    napkin::cli::say(napkin::render(called.errors()));
+    return static_cast<int>(napkin::ExitCode::machine_lacks);
 }

@@ -3,7 +3,6 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <future>
 
 #include "draw/measured_chart.hpp"
 #include "draw/plan_content.hpp"
@@ -13,6 +12,7 @@
 #include "napkin/output_file.hpp"
 #include "support/files.hpp"
 #include "support/json.hpp"
+#include "support/share_out.hpp"
 
 namespace napkin::cli {
 
@@ -124,12 +124,15 @@ ExitCode report(const ReportCommand& c) {
     input.wasm = std::move(wasm).value();
     input.machines = machines_like(input.figures.machine);
     // The grid and the plan know nothing of each other.
-    auto grid = std::async(std::launch::async, [request = input.request, figures = input.figures,
-                                                machines = input.machines, with_answers = input.wasm.empty()] {
-        return draw::grid_of(request, figures, machines, with_answers);
+    std::vector<draw::GridSetting> grid;
+    share_out(2, [&, request = input.request, figures = input.figures, machines = input.machines,
+                  with_answers = input.wasm.empty()](std::size_t i) {
+        if (i == 0)
+            add_plan_and_source(c.common, input);
+        else
+            grid = draw::grid_of(request, figures, machines, with_answers);
     });
-    add_plan_and_source(c.common, input);
-    input.grid = grid.get();
+    input.grid = std::move(grid);
     return write_output(c.output, draw::report_page(input), c.common);
 }
 
