@@ -17,11 +17,13 @@ namespace {
 constexpr std::size_t largest_diagram = 64;
 constexpr const char* record_name = "validated.txt";
 
+/// Of what a check may take: who compiles at run time waits for it, too.
+constexpr double first_use_share = 0.25;
+
 ValidateOptions first_use_options(const Derived& derived) {
     ValidateOptions options;
     options.trials = static_cast<int>(options.probes.size());
-    options.max_points = 1e5;
-    options.budget_points = 3e6;
+    options.operations = first_use_share * check_operations;
     options.steps = derived.source.equations.size() <= largest_diagram;
     return options;
 }
@@ -51,6 +53,7 @@ FirstUse validate_first_use(const Derived& derived) {
         const auto validations = validate(derived, first_use_options(derived));
         for (const StepValidation& v : validations) {
             use.trials = std::max(use.trials, v.trials);
+            use.cut_trials = std::max(use.cut_trials, v.cut_trials);
             if (!v.wrong) continue;
             throw InternalError(fmt::format("the derivation of {} is wrong, by its {}: {}", derived.source.name, v.what,
                                             to_string(*v.wrong)));

@@ -8,6 +8,7 @@ namespace napkin {
 struct FirstUse {
     bool known = false;  ///< found good by an earlier call, and not tried again
     int trials = 0;
+    int cut_trials = 0;  ///< StepValidation::cut_trials
     double seconds = 0;
 };
 

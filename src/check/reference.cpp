@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "check/bounded_reduce.hpp"
+#include "check/eliminate.hpp"
 #include "check/reach.hpp"
 #include "diagram/equation_walk.hpp"
 #include "support/ranges.hpp"
@@ -153,6 +154,12 @@ std::vector<double> lost_below(const std::vector<double>& values, double smalles
     return mapped<double>(values, [&](double x) { return std::abs(x) < smallest ? std::abs(x) : 0; });
 }
 
+void put(BoundedValues& values, ArrayId id, Target target) {
+    values.value[id] = target.integers.empty() ? Column(std::move(target.value)) : Column(std::move(target.integers));
+    values.error[at(id)] = std::move(target.error);
+    values.may[at(id)] = std::move(target.may);
+}
+
 /// Drops errors and states that are 0 throughout, and notes whether the values are exact whole numbers.
 void tidy(BoundedValues& values, ArrayId array, const Rounding& rounding) {
     const auto is_zero = [](double x) { return x == 0; };
@@ -183,6 +190,71 @@ bool is_exact(const Diagram& diagram, const Equation& equation, const BoundedVal
     return exact;
 }
 
+/// A sum over a product of arrays as with_axes_eliminated takes it apart. Its terms are not looked at one by one: the bound is that of the sum of their
+/// magnitudes, in whatever order, and there is none where a factor is not finite or some partial product may leave the range of normal numbers.
+Target eliminated(const Diagram& parts, const Equation& equation, const Extents& extents, const BoundedValues& values,
+                  std::int64_t depth, double factor_unit, const Rounding& rounding) {
+    const ArrayId target = equation.target;
+    const std::vector<ArrayId> factors = read_arrays(equation.body);
+    double reach = 1, num_factors = 0, terms = 1;
+    bool exact = true;
+    visit(equation.body, [&](const Expr& e) {
+        if (const auto* c = as<Constant>(e)) reach *= std::max(1.0, std::abs(c->value));
+        num_factors += as<Read>(e) || as<Constant>(e);
+    });
+    for (const AxisId axis : equation.reduce_axes) terms *= static_cast<double>(extents[axis]);
+    Diagram diagram = parts;
+    diagram.inputs = factors;
+    for (const ArrayId id : factors) diagram.arrays[id].type = DType::f64;
+    // The values, their magnitudes, and those with their errors.
+    Values of_value(parts.arrays.size()), of_size = of_value, of_most = of_value;
+    for (const ArrayId id : factors) {
+        const std::size_t count = values.value[id].size();
+        std::vector<double> value(count), size(count), most(count);
+        double largest = 1;
+        for (std::size_t i = 0; i < count; ++i) {
+            const Bounded x = values.at(id, i);
+            value[i] = x.value, size[i] = std::abs(x.value), most[i] = size[i] + x.error;
+            exact = exact && x.error == 0;
+            largest = x.may != 0 || !std::isfinite(most[i]) ? infinity : std::max(largest, most[i]);
+        }
+        // An array may be several of the factors.
+        visit(equation.body, [&](const Expr& e) {
+            if (const auto* r = as<Read>(e); r && r->array == id) reach *= largest;
+        });
+        of_value[id] = std::move(value), of_size[id] = std::move(size), of_most[id] = std::move(most);
+    }
+    evaluate(diagram, extents, of_value, Precision::exact);
+    const auto with_magnitudes = [](Equation e) {
+        e.body = transform(e.body, [](const Expr& node) {
+            const auto* c = as<Constant>(node);
+            return c ? constant(std::abs(c->value)) : node;
+        });
+        return e;
+    };
+    for (Equation& e : diagram.equations) e = with_magnitudes(std::move(e));
+    evaluate(diagram, extents, of_most, Precision::exact);
+    if (!exact) evaluate(diagram, extents, of_size, Precision::exact);
+    const double of_reference = (terms / 8 + num_factors + 8) * epsilon(DType::f64) / 2,
+                 roundings = static_cast<double>(depth) * rounding.unit + factor_unit + of_reference +
+                             num_factors * rounding.step,
+                 gamma = roundings < 1 ? roundings / (1 - roundings) : infinity;
+    // Below this, what underflows is less than the smallest number's share of an ordinary one.
+    const bool is_tame = reach * terms <= std::min(rounding.largest, 1 / (rounding.unit * rounding.unit)) &&
+                         gamma < infinity;
+    const Column &value = of_value[target], &most = of_most[target], &size = exact ? most : of_size[target];
+    Target out{value.to_doubles(), std::vector<double>(value.size()), std::vector<double>(value.size())};
+    for (std::size_t i = 0; i < value.size(); ++i) {
+        Bounded x = anything(value[i]);
+        if (is_tame) {
+            const double lost = most[i] > 0 ? num_factors * rounding.smallest * reach * terms : 0;
+            x = {value[i], most[i] - size[i] + gamma * most[i] + lost, 0};
+        }
+        out.error[i] = x.error, out.may[i] = x.may;
+    }
+    return out;
+}
+
 }  // namespace
 
 BoundedValues evaluate_bounded(const Diagram& diagram, const Extents& extents, const Values& values,
@@ -205,6 +277,19 @@ BoundedValues evaluate_bounded(const Diagram& diagram, const Extents& extents, c
             Diagram alone = diagram;
             alone.equations = {equation};
             evaluate(alone, extents, result.value);
+        } else if (const auto parts = with_axes_eliminated(diagram, equation, extents)) {
+            Target target = eliminated(*parts, equation, extents, result, execution.depth[i], execution.factor_unit[i],
+                                       rounding);
+            const std::optional<DType> kept = at(id) < execution.kept.size() ? execution.kept[id] : std::nullopt;
+            for (std::size_t k = 0; k < target.value.size(); ++k) {
+                Bounded x{target.value[k], target.error[k], static_cast<std::uint8_t>(target.may[k])};
+                if (!is_float(diagram.array(id).type))
+                    x = cast(diagram.array(id).type, x);
+                else if (kept)
+                    x = stored(*kept, x);
+                target.value[k] = x.value, target.error[k] = x.error, target.may[k] = x.may;
+            }
+            put(result, id, std::move(target));
         } else {
             const auto count_of_target = static_cast<std::size_t>(count_values(diagram, id, extents));
             const bool is_whole = !is_float(diagram.array(id).type);
@@ -220,9 +305,7 @@ BoundedValues evaluate_bounded(const Diagram& diagram, const Extents& extents, c
             BoundedEquation run(diagram, extents, equation, kind, execution.depth[i], execution.factor_unit[i], kept,
                                 rounding, target);
             run.run(BoundedRows(equation.body, run.row_axis(), diagram, extents, result, rounding, kind));
-            result.value[id] = is_whole ? Column(std::move(target.integers)) : Column(std::move(target.value));
-            result.error[at(id)] = std::move(target.error);
-            result.may[at(id)] = std::move(target.may);
+            put(result, id, std::move(target));
             reach.widen(equation, result);
         }
         tidy(result, id, rounding);

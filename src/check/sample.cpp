@@ -5,6 +5,7 @@
 #include <set>
 
 #include "algebra/expr_walk.hpp"
+#include "check/work.hpp"
 #include "diagram/product.hpp"
 #include "run/contraction.hpp"
 
@@ -47,8 +48,9 @@ std::vector<bool> axes_to_thin(const Diagram& diagram) {
 }
 
 std::vector<std::int64_t> choose(std::int64_t size, std::int64_t count, std::mt19937_64& random) {
-    std::set<std::int64_t> kept = {0, size - 1};
     std::uniform_int_distribution<std::int64_t> any(0, size - 1);
+    if (count == 1) return {any(random)};
+    std::set<std::int64_t> kept = {0, size - 1};
     while (static_cast<std::int64_t>(kept.size()) < count) kept.insert(any(random));
     return {kept.begin(), kept.end()};
 }
@@ -60,22 +62,23 @@ double evaluation_points(const Diagram& diagram, const Extents& extents) {
                        [&](const Equation& equation) { return count_points(diagram, equation, extents); });
 }
 
-Sample sample_outputs(const Diagram& diagram, const Extents& extents, double max_points, std::uint64_t seed) {
+Sample sample_outputs(const Diagram& diagram, const Extents& extents, double operations, std::uint64_t seed) {
     Sample sample{diagram, extents, std::vector<std::vector<std::int64_t>>(extents.size()), {}};
     const std::vector<bool> free = axes_to_thin(diagram);
-    // Halve the axis that has most values left until little enough remains; two values of an axis are always kept.
-    while (evaluation_points(diagram, sample.extents) > max_points) {
-        std::int64_t most = 2;
-        AxisId widest;
-        for (const AxisId axis : extents.ids()) {
-            if (free[axis] && sample.extents[axis] > most) {
-                most = sample.extents[axis];
-                widest = axis;
+    // Halve the axis that has most values left until little enough remains. Single values are kept only where two of each axis are too many.
+    for (const std::int64_t fewest : {2, 1})
+        while (evaluation_operations(diagram, sample.extents) > operations) {
+            std::int64_t most = fewest;
+            AxisId widest;
+            for (const AxisId axis : extents.ids()) {
+                if (free[axis] && sample.extents[axis] > most) {
+                    most = sample.extents[axis];
+                    widest = axis;
+                }
             }
+            if (widest < 0) break;
+            sample.extents[widest] = std::max<std::int64_t>(fewest, (most + 1) / 2);
         }
-        if (widest < 0) break;
-        sample.extents[widest] = std::max<std::int64_t>(2, (most + 1) / 2);
-    }
 
     std::mt19937_64 random(seed);
     for (const AxisId axis : extents.ids()) {

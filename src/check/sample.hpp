@@ -21,9 +21,9 @@ struct Sample {
 /// Points of all equations together, reductions included.
 double evaluation_points(const Diagram& diagram, const Extents& extents);
 
-/// Keeps so few values of the axes that are never reduced nor shifted that at most about `max_points` points remain, where that can
-/// be; first and last value are always kept, those between by the seed.
-Sample sample_outputs(const Diagram& diagram, const Extents& extents, double max_points, std::uint64_t seed);
+/// Keeps so few values of the axes that are never reduced nor shifted that evaluating them takes at most about so many operations (work.hpp), where that
+/// can be. First and last value are kept as long as two of an axis may be, those between by the seed.
+Sample sample_outputs(const Diagram& diagram, const Extents& extents, double operations, std::uint64_t seed);
 
 /// Values of an array of the full diagram at the kept places, row-major over the sample's extents.
 Column take_sample(const Sample& sample, ArrayId array, const Extents& full, const Column& values);

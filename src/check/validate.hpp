@@ -9,6 +9,7 @@
 #include "check/agreement.hpp"
 #include "check/probe.hpp"
 #include "check/small_sizes.hpp"
+#include "check/work.hpp"
 #include "derive/derived.hpp"
 
 namespace napkin {
@@ -26,7 +27,8 @@ struct StepValidation {
     std::string what;  ///< the step's rule, or "derived form", "split and merge"
     double error = 0;  ///< the largest relative distance |a - b| / max(1, |b|) of finite outputs, over all trials
     int trials = 0;
-    std::optional<Counterexample> wrong;  ///< the first
+    int cut_trials = 0;  ///< at smaller sizes than were drawn first, for the operations that are allowed
+    std::optional<Counterexample> wrong = {};  ///< the first
     [[nodiscard]] bool good() const { return !wrong; }
 };
 
@@ -34,9 +36,9 @@ struct ValidateOptions {
     int trials = 24;  ///< sizes, each with one kind of input, in turn
     std::uint64_t seed = 0;
     std::vector<Probe> probes{std::begin(all_probes), std::end(all_probes)};
-    double max_points = 2e6;      ///< of one evaluation: larger sizes are not tried
-    double budget_points = 1e15;  ///< of all evaluations together: no trial begins after so many
-    bool steps = true;            ///< false: only what the derivation ends in
+    /// Of all evaluations together. A trial takes a quarter of what is left at most, so that there are some for every kind of input.
+    double operations = check_operations;
+    bool steps = true;  ///< false: only what the derivation ends in
 };
 
 /// One entry for each step, then the derived form under random group and stream sizes, then the same with every loop split in two and

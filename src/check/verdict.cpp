@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "check/eliminate.hpp"
 #include "check/sample.hpp"
 #include "diagram/array_sizes.hpp"
 #include "diagram/evaluate.hpp"
@@ -17,6 +18,10 @@ namespace napkin {
 namespace {
 /// With more values than this share without a bound, an output has not been checked.
 constexpr double most_unbounded = 0.1;
+/// Of the definition in a check: with its bounds, which takes as long as several without, and in the arrays' types.
+constexpr double evaluations = 5;
+/// Of the operations that a check may take, those for which a sample is drawn where it can be.
+constexpr double share_of_sample = 0.5;
 
 /// Half the distance of neighbouring numbers of the type at x.
 double rounding_at(DType type, double x) {
@@ -122,7 +127,24 @@ ArrayVerdict judge(const Diagram& diagram, ArrayId array, const Extents& extents
 Verdict check_outputs(const Compilation& c, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs,
                       const CheckOptions& options) {
     const Diagram& diagram = c.diagram;
-    const Sample sample = sample_outputs(diagram, c.extents, options.points, options.seed);
+    // Small samples show as much: what one is drawn for is a part of what may be spent where single values take long.
+    const Sample sample = sample_outputs(diagram, c.extents, share_of_sample * options.operations / evaluations,
+                                         options.seed);
+    Verdict verdict;
+    verdict.seed = options.seed;
+    if (const double operations = evaluations * evaluation_operations(sample.diagram, sample.extents);
+        operations > options.operations) {
+        for (const ArrayId id : diagram.outputs) {
+            const Array& array = diagram.array(id);
+            verdict.output_values += count_values(diagram, id, c.extents);
+            verdict.arrays.push_back({.array = array.name, .type = array.type, .judgement = Judgement::unbounded});
+        }
+        verdict.left_out = fmt::format(
+            "the fewest values that can be compared take {:.2g} operations in double precision, and a check may take "
+            "{:.2g}",
+            operations, options.operations);
+        return verdict;
+    }
     Values given(sample.diagram.arrays.size());
     for (std::size_t i = 0; i < diagram.inputs.size(); ++i)
         given[diagram.inputs[i]] = take_sample(sample, diagram.inputs[i], c.extents, inputs[i].to_column());
@@ -132,10 +154,8 @@ Verdict check_outputs(const Compilation& c, const std::vector<Tensor>& inputs, c
     const BoundedValues reference = evaluate_bounded(sample.diagram, sample.extents, given,
                                                      execution_of(diagram, c.extents, c.program, std::move(trees)));
     Values plain = std::move(given);
-    evaluate(sample.diagram, sample.extents, plain, Precision::stored);
+    evaluate(with_all_eliminated(sample.diagram, sample.extents), sample.extents, plain, Precision::stored);
 
-    Verdict verdict;
-    verdict.seed = options.seed;
     for (std::size_t i = 0; i < diagram.outputs.size(); ++i) {
         const ArrayId id = diagram.outputs[i];
         const Array& array = diagram.array(id);

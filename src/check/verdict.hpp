@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "check/reference.hpp"
+#include "check/work.hpp"
 #include "run/pipeline.hpp"
 #include "run/tensor.hpp"
 
@@ -47,16 +48,18 @@ ArrayVerdict judge(const Diagram& diagram, ArrayId array, const Extents& extents
 struct Verdict {
     std::vector<ArrayVerdict> arrays;  ///< in the order of the diagram's outputs
     std::int64_t checked_values = 0, output_values = 0;
+    std::string left_out = {};  ///< why no value was compared; empty: some were
     std::uint64_t seed = 0;
     [[nodiscard]] bool good() const;  ///< none is bad
 };
 
 struct CheckOptions {
-    std::uint64_t seed = 0;  ///< of the sample
-    double points = 3e7;     ///< that the reference evaluates, at most about
+    std::uint64_t seed = 0;                ///< of the sample
+    double operations = check_operations;  ///< that the evaluations of the definition take, at most about
 };
 
-/// Compares a run's outputs, or a sample of them where there are very many, with the definition.
+/// Compares a run's outputs, or a sample of them where there are very many, with the definition; nothing where a single value takes more operations than
+/// are allowed.
 Verdict check_outputs(const Compilation& compilation, const std::vector<Tensor>& inputs,
                       const std::vector<Tensor>& outputs, const CheckOptions& options);
 

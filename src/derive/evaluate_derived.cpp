@@ -5,27 +5,26 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 
+#include "derive/evaluate_tile.hpp"
 #include "derive/parts.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
 namespace {
-struct Tile {
-    std::vector<std::int64_t> begin, count;  ///< of every axis
-
-    void set(AxisId axis, std::int64_t from, std::int64_t size, std::int64_t end) {
-        begin[at(axis)] = from;
-        count[at(axis)] = std::min(size, end - from);
-    }
-};
-
 class KernelEvaluation {
 public:
     KernelEvaluation(const Derived& derived, const Extents& extents, const PartitionSizes& sizes, const Kernel& kernel,
                      double split, bool single)
-        : diagram_(derived.diagram), extents_(extents), sizes_(sizes), kernel_(kernel), split_(split), single_(single) {
+        : diagram_(derived.diagram),
+          extents_(extents),
+          sizes_(sizes),
+          kernel_(kernel),
+          split_(split),
+          single_(single),
+          tiles_(derived.diagram, extents) {
         for (const Stage& stage : kernel.stages) {
             if (const auto* block = std::get_if<Block>(&stage)) {
                 for (const Statement& s : block->statements) computed_.insert(s.target);
@@ -44,7 +43,7 @@ public:
     std::int64_t run(Values& values) {
         // The core sees memory, except for what the kernel computes itself.
         std::map<ArrayId, Column> hidden;
-        for (const ArrayId a : computed_) hidden[a] = std::move(values[a]);
+        for (const ArrayId a : computed_) hidden[a] = std::exchange(values[a], unset(a));
         core_ = std::move(values);
         for (const ArrayId a : kernel_.outputs) stored_[a] = unset(a);
         run_groups(0, {std::vector<std::int64_t>(extents_.size(), 0), extents_});
@@ -65,9 +64,15 @@ private:
     }
 
     [[nodiscard]] Column unset(ArrayId a) const { return Column::unset(diagram_.array(a).type, size_of(a)); }
-    void forget(ArrayId a) { core_[a] = unset(a); }
+    void forget(ArrayId a) {
+        std::vector<std::size_t>& written = written_[a];
+        if (written.empty()) return;
+        const Number nothing = Column::unset(diagram_.array(a).type, 1).at(0);
+        for (const std::size_t offset : written) core_[a].set(offset, nothing);
+        written.clear();
+    }
 
-    void run_groups(std::size_t depth, Tile tile) {
+    void run_groups(std::size_t depth, CoreTile tile) {
         if (depth == kernel_.group_axes.size()) return run_group(tile);
         const AxisId axis = kernel_.group_axes[depth];
         const std::int64_t g = axis == kernel_.parts.part ? 1 : size_or(sizes_.group, axis, extent(axis));
@@ -77,7 +82,7 @@ private:
         }
     }
 
-    void run_group(const Tile& tile) {
+    void run_group(const CoreTile& tile) {
         for (const ArrayId a : computed_) forget(a);
         finished_.clear();
         for (const Stage& stage : kernel_.stages) {
@@ -94,7 +99,7 @@ private:
         }
     }
 
-    void run_loop(const Loop& loop, const Tile& tile) {
+    void run_loop(const Loop& loop, const CoreTile& tile) {
         const std::vector<const Fold*> folds = folds_of(kernel_, loop);
         const std::int64_t n = extent(loop.axis);
         if (const StreamParts& parts = kernel_.parts; parts.cut(loop.axis)) {
@@ -107,14 +112,14 @@ private:
 
         const std::int64_t cut = std::clamp<std::int64_t>(std::llround(split_ * static_cast<double>(n)), 1, n - 1);
         run_part(loop, tile, 0, cut, folds);
-        const std::map<ArrayId, Column> first = states(folds);
+        const StateValues first = states(folds, tile);
         run_part(loop, tile, cut, n, folds);
-        const std::map<ArrayId, Column> second = states(folds);
+        const StateValues second = states(folds, tile);
         for (const auto& [state, value] : loop.init) forget(state);
         for (const Fold* fold : folds) {
             for (const FoldState& s : fold->states) merge(s, folds, first, second, tile);
             for (const auto& [result, e] : fold->finish) {
-                write(result, evaluate_tile(result, tile, e), tile);
+                write(result, tiles_.evaluate(core_, result, tile, {e, {}, {}, {}}), tile);
                 finished_.insert(result);
             }
             ++num_merges_;
@@ -123,16 +128,13 @@ private:
 
     /// `merged`: the folds that will be merged. What their states hold that the loop would know from its place in the whole stream is
     /// accumulated, for this part of the stream.
-    void run_part(const Loop& loop, Tile tile, std::int64_t begin, std::int64_t end,
+    void run_part(const Loop& loop, CoreTile tile, std::int64_t begin, std::int64_t end,
                   const std::vector<const Fold*>& merged = {}) {
         std::set<ArrayId> initialised;
-        std::map<ArrayId, Statement> accumulated;
+        const auto& accumulated = accumulated_of(loop, merged);
         for (const Fold* fold : merged)
             for (const FoldState& s : fold->states) {
-                if (is_initialised(loop, s.state)) continue;
-                const Expr own = read_self(diagram_, s.state);
-                accumulated[s.state] = {s.state, s.op, s.reduce_axes, s.body, own, {}};
-                accumulated[s.old] = {s.old, std::nullopt, {}, own, nullptr, {}};
+                if (!accumulated.contains(s.state)) continue;
                 write(s.state,
                       std::vector<Number>(num_points(diagram_.array(s.state).axes, tile), Number::real(s.init)), tile);
                 initialised.insert(s.state);
@@ -161,25 +163,39 @@ private:
         return any_of(loop.init, [&](const auto& state) { return state.first == id; });
     }
 
-    std::map<ArrayId, Column> states(const std::vector<const Fold*>& folds) const {
-        std::map<ArrayId, Column> result;
+    /// What stands in the place of statements where the folds' states are to be merged: those of states that the loop does not initialise, and of
+    /// their values before the step.
+    const std::map<ArrayId, Statement>& accumulated_of(const Loop& loop, const std::vector<const Fold*>& merged) {
+        const auto [found, is_new] = accumulated_.try_emplace({&loop, !merged.empty()});
+        if (!is_new) return found->second;
+        for (const Fold* fold : merged)
+            for (const FoldState& s : fold->states) {
+                if (is_initialised(loop, s.state)) continue;
+                const Expr own = read_self(diagram_, s.state);
+                found->second[s.state] = {s.state, s.op, s.reduce_axes, s.body, own, {}};
+                found->second[s.old] = {s.old, std::nullopt, {}, own, nullptr, {}};
+            }
+        return found->second;
+    }
+
+    using StateValues = std::map<ArrayId, std::vector<Number>>;
+    [[nodiscard]] StateValues states(const std::vector<const Fold*>& folds, const CoreTile& tile) const {
+        StateValues result;
         for (const Fold* fold : folds)
-            for (const FoldState& s : fold->states) result[s.state] = core_[s.state];
+            for (const FoldState& s : fold->states)
+                for_each_offset(s.state, tile,
+                                [&](std::size_t offset) { result[s.state].push_back(core_[s.state].at(offset)); });
         return result;
     }
 
-    void merge(const FoldState& s, const std::vector<const Fold*>& folds, const std::map<ArrayId, Column>& first,
-               const std::map<ArrayId, Column>& second, const Tile& tile) {
-        const auto carried = [&](const std::map<ArrayId, Column>& part) {
+    void merge(const FoldState& s, const std::vector<const Fold*>& folds, const StateValues& first,
+               const StateValues& second, const CoreTile& tile) {
+        const auto carried = [&](const StateValues& part) {
+            if (!s.carry) return part.at(s.state);
             for (const Fold* fold : folds)
                 for (const FoldState& other : fold->states)
-                    if (other.old >= 0) core_[other.old] = part.at(other.state);
-            if (s.carry) return evaluate_tile(s.state, tile, s.carry);
-            Column current = std::move(core_[s.state]);
-            core_[s.state] = part.at(s.state);
-            std::vector<Number> result = evaluate_tile(s.state, tile, read_self(diagram_, s.state));
-            core_[s.state] = std::move(current);
-            return result;
+                    if (other.old >= 0) forget(other.old), write(other.old, part.at(other.state), tile);
+            return tiles_.evaluate(core_, s.state, tile, {s.carry, {}, {}, {}});
         };
         std::vector<Number> merged = carried(first);
         const std::vector<Number> other = carried(second);
@@ -187,54 +203,25 @@ private:
         write(s.state, merged, tile);
     }
 
-    void run_statement(const Statement& s, const Tile& tile) {
+    void run_statement(const Statement& s, const CoreTile& tile) {
         // All of the target's points are computed before one is written: the statement reads the values from before it.
-        std::vector<Number> result = evaluate_tile(s.target, tile, s.body, s.reduce, s.reduce_axes, s.carry);
+        std::vector<Number> result = tiles_.evaluate(core_, s.target, tile, {s.body, s.reduce, s.reduce_axes, s.carry});
         if (single_)
             for (Number& x : result)
                 if (x.kind() == Kind::real) x = Number::real(round_to(DType::f32, x.as_real()));
         write(s.target, result, tile);
     }
 
-    static std::size_t num_points(const std::vector<AxisId>& axes, const Tile& tile) {
+    static std::size_t num_points(const std::vector<AxisId>& axes, const CoreTile& tile) {
         return product<std::size_t>(axes, [&](AxisId a) { return static_cast<std::size_t>(tile.count[at(a)]); });
-    }
-
-    /// Calls f with the point moved over the tile's box of the axes, the last axis fastest.
-    template <class F>
-    static void for_each(const std::vector<AxisId>& axes, std::size_t depth, const Tile& tile,
-                         std::vector<std::int64_t>& point, const F& f) {
-        if (depth == axes.size()) return f();
-        const std::size_t a = at(axes[depth]);
-        for (point[a] = tile.begin[a]; point[a] < tile.begin[a] + tile.count[a]; ++point[a])
-            for_each(axes, depth + 1, tile, point, f);
-    }
-
-    /// carry ⊕ (⊕ over reduce_axes of body) at every point of the tile of `target`.
-    std::vector<Number> evaluate_tile(ArrayId target, const Tile& tile, const Expr& body,
-                                      std::optional<ReduceOp> reduce = {}, const std::vector<AxisId>& reduce_axes = {},
-                                      const Expr& carry = nullptr) {
-        const auto value = [&](const Expr& e, const std::vector<std::int64_t>& point) {
-            return evaluate_at(e, kinds_, diagram_, extents_, core_, point);
-        };
-        std::vector<Number> result;
-        std::vector<std::int64_t> point = tile.begin;
-        for_each(diagram_.array(target).axes, 0, tile, point, [&] {
-            if (!reduce) return result.push_back(value(body, point));
-            Number total = identity(*reduce, accumulated_kind(kinds_(body), diagram_.array(target).type));
-            for_each(reduce_axes, 0, tile, point, [&] { total = apply(*reduce, total, value(body, point)); });
-            if (carry) total = apply(*reduce, value(carry, point), total);
-            result.push_back(total);
-        });
-        return result;
     }
 
     /// Calls f(offset in the whole array) for every point of the tile of an array.
     template <class F>
-    void for_each_offset(ArrayId a, const Tile& tile, const F& f) const {
+    void for_each_offset(ArrayId a, const CoreTile& tile, const F& f) const {
         const std::vector<AxisId>& axes = diagram_.array(a).axes;
         std::vector<std::int64_t> point = tile.begin;
-        for_each(axes, 0, tile, point, [&] {
+        for_each_point_of(axes, tile, point, [&] {
             std::size_t offset = 0;
             for (const AxisId axis : axes)
                 offset = offset * static_cast<std::size_t>(extent(axis)) + static_cast<std::size_t>(point[at(axis)]);
@@ -242,14 +229,18 @@ private:
         });
     }
 
-    void write(ArrayId a, const std::vector<Number>& tile_values, const Tile& tile) {
-        if (core_[a].empty()) forget(a);
+    void write(ArrayId a, const std::vector<Number>& tile_values, const CoreTile& tile) {
         std::size_t next = 0;
         const DType type = diagram_.array(a).type;
-        for_each_offset(a, tile, [&](std::size_t offset) { core_[a].set(offset, tile_values[next++].to(type)); });
+        Column& cells = core_[a];
+        std::vector<std::size_t>& written = written_[a];
+        for_each_offset(a, tile, [&](std::size_t offset) {
+            cells.set(offset, tile_values[next++].to(type));
+            written.push_back(offset);
+        });
     }
 
-    void store(ArrayId a, const Tile& tile) {
+    void store(ArrayId a, const CoreTile& tile) {
         const auto to = stored_.find(a);
         if (to == stored_.end()) return;
         for_each_offset(a, tile, [&](std::size_t offset) { to->second.set(offset, core_[a].at(offset)); });
@@ -263,7 +254,9 @@ private:
     bool single_;   ///< statements round to single precision
     std::set<ArrayId> computed_, finished_;
     Values core_;
-    Kinds kinds_ = kinds_of(diagram_);
+    TileEvaluator tiles_;
+    std::map<ArrayId, std::vector<std::size_t>> written_;  ///< the cells of a computed array that are set
+    std::map<std::pair<const Loop*, bool>, std::map<ArrayId, Statement>> accumulated_;  ///< of loops that are merged and that are not
     std::map<ArrayId, Column> stored_;
     std::int64_t num_merges_ = 0;
 };

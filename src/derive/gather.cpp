@@ -70,24 +70,32 @@ private:
 
     // --- rows of equations that one kernel computes ---------------------------------------------------------------------------
 
-    /// Equations that are linked through a computed array, in order.
+    /// All that is needed, in order, in parts that are linked.
     [[nodiscard]] std::vector<Targets> components() const {
+        Targets needed;
+        for (const auto& e : d_.equations)
+            if (builder_.is_needed(e.target)) needed.push_back(e.target);
+        return linked_parts(needed);
+    }
+
+    /// Equations in parts within each of which they are linked through computed arrays of the part.
+    [[nodiscard]] std::vector<Targets> linked_parts(const Targets& targets) const {
         std::vector<int> root(d_.arrays.size());
         iota(root, 0);
         const auto find = [&](int i) {
             while (root[at(i)] != i) i = root[at(i)] = root[at(root[at(i)])];
             return i;
         };
-        for (const auto& e : d_.equations)
-            for (const ArrayId r : read_arrays(e.body))
-                if (builder_.is_needed(e.target) && builder_.is_computed(r)) root[at(find(e.target))] = find(r);
+        const std::set<ArrayId> all(targets.begin(), targets.end());
+        for (const ArrayId t : targets)
+            for (const ArrayId r : read_arrays(builder_.definition(t).body))
+                if (all.contains(r)) root[at(find(t))] = find(r);
         std::vector<Targets> out;
         std::map<int, std::size_t> index;
-        for (const auto& e : d_.equations) {
-            if (!builder_.is_needed(e.target)) continue;
-            const auto [it, fresh] = index.emplace(find(e.target), out.size());
+        for (const ArrayId t : targets) {
+            const auto [it, fresh] = index.emplace(find(t), out.size());
             if (fresh) out.emplace_back();
-            out[it->second].push_back(e.target);
+            out[it->second].push_back(t);
         }
         return out;
     }
@@ -368,7 +376,13 @@ private:
                                             part.targets.begin() + static_cast<std::ptrdiff_t>(to)}));
                 from = to;
             }
+            // What a cut leaves without a link, as the norms of queries and of keys before their scores, may be as many kernels.
+            std::vector<Gathering> apart;
+            for (const Gathering& piece : pieces)
+                for (const Targets& linked : linked_parts(piece.targets)) apart.push_back(with_axis(linked));
+            const bool any_apart = apart.size() > pieces.size();
             out.push_back(std::move(pieces));
+            if (any_apart) out.push_back(std::move(apart));
         }
         return out;
     }

@@ -18,6 +18,12 @@ bool at_own_axes(const Read& r, const std::vector<AxisId>& axes) {
     return true;
 }
 
+/// Whether the wider type has every value of the other one.
+bool has_all_values_of(DType wide, DType narrow) {
+    const FormatRange w = format_range(wide), n = format_range(narrow);
+    return w.epsilon <= n.epsilon && w.largest >= n.largest && w.smallest_subnormal <= n.smallest_subnormal;
+}
+
 class ShiftedMaps {
 public:
     ShiftedMaps(Diagram& diagram, std::vector<DerivationStep>& steps) : d_(diagram), steps_(steps) {
@@ -63,8 +69,17 @@ private:
     std::map<ArrayId, int> reads_;  ///< places where each array is read
     std::map<ArrayId, Expr> maps_;  ///< temporary arrays that are maps
 
+    /// A temporary that is another array as it stands.
+    [[nodiscard]] bool is_other_name(ArrayId array, const Expr& body) const {
+        const auto* source = as<Read>(body);
+        const Array& copy = d_.array(array);
+        if (!source || d_.array(source->array).axes.size() != copy.axes.size() || !is_float(d_.array(source->array).type))
+            return false;
+        return at_own_axes(*source, copy.axes) && has_all_values_of(copy.type, d_.array(source->array).type);
+    }
+
     [[nodiscard]] bool worth(const Read& r, const Expr& body) const {
-        if (at_own_axes(r, d_.array(r.array).axes)) return false;
+        if (at_own_axes(r, d_.array(r.array).axes)) return is_other_name(r.array, body);
         return reads_.at(r.array) == 1 || (count_nodes(body) <= largest_copied && !is_expensive(body));
     }
 };

@@ -12,7 +12,7 @@
 
 namespace napkin {
 
-/// A row runs along the last axis of what the equation reduces, or of the target where it reduces nothing.
+/// A row runs along the longest axis of what the equation reduces, or along the last one of the target where it reduces nothing.
 class EquationWalk {
 public:
     EquationWalk(const Diagram& diagram, const Extents& extents, const Equation& equation)
@@ -21,8 +21,11 @@ public:
         points_ = static_cast<double>(product_of(outer_)) * static_cast<double>(num_reduced_);
         std::vector<AxisId>& rows = equation.reduce ? inner_ : outer_;
         if (!rows.empty()) {
-            row_axis_ = rows.back();
-            rows.pop_back();
+            // Of several longest axes, the last.
+            const auto longest = std::max_element(inner_.rbegin(), inner_.rend(),
+                                                  [&](AxisId a, AxisId b) { return extents_[a] < extents_[b]; });
+            row_axis_ = equation.reduce ? *longest : rows.back();
+            std::erase(rows, row_axis_);
         }
     }
 

@@ -19,6 +19,17 @@ double count_points(const Diagram& diagram, const Equation& equation, const Exte
     return points;
 }
 
+bool is_product_of_arrays(const Equation& equation) {
+    if (equation.reduce != ReduceOp::sum) return false;
+    int arrays = 0;
+    for (const Expr& factor : factors_of(equation.body)) {
+        const bool is_read = as<Read>(factor) != nullptr;
+        arrays += is_read;
+        if (!is_read && !(read_arrays(factor).empty() && free_axes(factor).empty())) return false;
+    }
+    return arrays >= 3;
+}
+
 std::optional<ProductAxes> product_axes(const std::vector<AxisId>& first, const std::vector<AxisId>& second,
                                         const std::vector<AxisId>& target, const std::vector<AxisId>& summed) {
     ProductAxes axes;

@@ -177,12 +177,7 @@ std::size_t RowProgram<T>::compile(const Expr& node, Kinds& kinds, const Extents
         in.a = static_cast<std::size_t>(index->axis);
         return emit(in, kind, index->axis != row_axis_);
     }
-    if (const auto* element = as<Read>(node)) {
-        Instruction in{Code::read};
-        in.a = reads_.size();
-        reads_.push_back(with_sizes(node, extents));
-        return emit(in, kind, !depends_on(element->indices, row_axis_));
-    }
+    if (as<Read>(node)) return compile_read(node, kinds, extents);
     if (const auto* u = as<Unary>(node)) {
         Instruction in{Code::unary};
         in.op = static_cast<std::uint8_t>(u->op);
@@ -213,6 +208,34 @@ std::size_t RowProgram<T>::compile(const Expr& node, Kinds& kinds, const Extents
     in.op = static_cast<std::uint8_t>(c.type);
     in.a = value;
     return emit(in, kind, uniform(value));
+}
+
+template <class T>
+std::size_t RowProgram<T>::compile_read(const Expr& node, Kinds& kinds, const Extents& extents) {
+    CompiledRead compiled{with_sizes(node, extents), {}};
+    const Read& element = *as<Read>(compiled.e);
+    for (const Index& index : element.indices)
+        compiled.coordinates.push_back(index.affine() ? 0 : compile_index(*index.expression(), kinds, extents));
+    Instruction in{Code::read};
+    in.a = reads_.size();
+    const bool uniform = !depends_on(element.indices, row_axis_);
+    reads_.push_back(std::move(compiled));
+    return emit(in, kinds(node), uniform);
+}
+
+template <class T>
+std::size_t RowProgram<T>::compile_index(const Expr& index, Kinds& kinds, const Extents& extents) {
+    Instruction in{Code::binary};
+    in.kind = Kind::i64;
+    const auto minus = as<Unary>(index);
+    const auto* b = as<Binary>(index);
+    if (minus == nullptr && b == nullptr) return convert(compile(index, kinds, extents, false, {}), Kind::i64);
+    // Sizes that an index divides leave no rest.
+    const BinaryOp op = minus ? BinaryOp::mul : b->op == BinaryOp::div ? BinaryOp::floor_div : b->op;
+    in.op = static_cast<std::uint8_t>(op);
+    in.a = minus ? add_constant(Number::whole(Kind::i64, -1)) : compile_index(b->a, kinds, extents);
+    in.b = compile_index(minus ? minus->a : b->b, kinds, extents);
+    return emit(in, Kind::i64, registers_[in.a].uniform && registers_[in.b].uniform);
 }
 
 template <class T>
@@ -251,13 +274,7 @@ typename RowProgram<T>::Located RowProgram<T>::located(const Read& read,
 template <class T>
 void RowProgram<T>::relocate(const std::function<Operand(const Read&)>& locate) {
     located_.clear();
-    in_indices_.clear();
-    for (const Expr& e : reads_) {
-        located_.push_back(located(*as<Read>(e), locate));
-        visit(e, [&](const Expr& node) {
-            if (const auto* inner = as<Read>(node); inner && node != e) in_indices_[inner] = located(*inner, locate);
-        });
-    }
+    for (const CompiledRead& read : reads_) located_.push_back(located(*as<Read>(read.e), locate));
 }
 
 // ---- running ---------------------------------------------------------------------------------------------------------------
@@ -376,43 +393,56 @@ Cell unset_cell() {
 
 }  // namespace
 
-/// One element, wherever its indices lie.
+namespace {
+std::int64_t value_of(const Affine& form, const std::vector<std::int64_t>& point) {
+    std::int64_t value = form.constant;
+    for (const auto& [axis, factor] : form.terms) value += factor * point[at(axis)];
+    return value;
+}
+
+}  // namespace
+
 template <class T>
-template <class Cell>
-Cell RowProgram<T>::element(const Located& read, const std::vector<std::int64_t>& point) const {
-    const auto inner = [&](const Read& r) { return element<std::int64_t>(in_indices_.at(&r), point); };
-    std::int64_t offset = 0;
+template <class Cell, class To>
+void RowProgram<T>::gather_cells(const Instruction& in, const Located& read, const std::vector<std::int64_t>& point,
+                                 std::int64_t n, To* to) {
+    constexpr std::int64_t outside = -1;
+    offsets_.assign(at(n), 0);
     for (std::size_t d = 0; d < read.operand.dimensions.size(); ++d) {
-        const auto& [origin, count, stride] = read.operand.dimensions[d];
-        const std::int64_t place = value_at(read.read->indices[d], point, inner);
-        if (place < origin || place >= origin + count) return unset_cell<Cell>();
-        offset += (place - origin) * stride;
+        const Operand::Dimension& dimension = read.operand.dimensions[d];
+        const auto add = [&](std::int64_t j, std::int64_t coordinate) {
+            std::int64_t& offset = offsets_[at(j)];
+            if (coordinate < dimension.origin || coordinate >= dimension.origin + dimension.count)
+                offset = outside;
+            else if (offset != outside)
+                offset += (coordinate - dimension.origin) * dimension.stride;
+        };
+        if (const Affine* form = read.read->indices[d].affine()) {
+            const std::int64_t first = value_of(*form, point), step = in.uniform ? 0 : read.row_steps[d];
+            for (std::int64_t j = 0; j < n; ++j) add(j, first + step * j);
+        } else {
+            const Register& coordinates = registers_[reads_[in.a].coordinates[d]];
+            for (std::int64_t j = 0; j < n; ++j) add(j, coordinates.whole[at(j) * coordinates.step()]);
+        }
     }
-    return cells_of<Cell>(read.operand)[offset];
+    const Cell* const cells = cells_of<Cell>(read.operand);
+    for (std::int64_t j = 0; j < n; ++j)
+        to[j] = static_cast<To>(offsets_[at(j)] == outside ? unset_cell<Cell>() : cells[offsets_[at(j)]]);
 }
 
 template <class T>
 template <class Cell, class To>
 const To* RowProgram<T>::load_cells(const Instruction& in, const Located& read, const std::vector<std::int64_t>& point,
-                                    std::int64_t n, To* to) const {
+                                    std::int64_t n, To* to) {
     if (!read.is_affine) {
-        std::vector<std::int64_t> here = point;
-        for (std::int64_t j = 0; j < n; ++j) {
-            to[j] = static_cast<To>(element<Cell>(read, here));
-            if (row_axis_ >= 0) ++here[at(row_axis_)];
-        }
+        gather_cells<Cell>(in, read, point, n, to);
         return to;
     }
     // The points of the row whose indices all lie in the box are neighbours.
-    const auto at_point = [&](const Affine& form) {
-        std::int64_t value = form.constant;
-        for (const auto& [axis, factor] : form.terms) value += factor * point[at(axis)];
-        return value;
-    };
     std::int64_t first = 0, last = n - 1;
     for (std::size_t d = 0; d < read.operand.dimensions.size() && first <= last; ++d) {
         const std::int64_t step = in.uniform ? 0 : read.row_steps[d],
-                           low = at_point(*read.read->indices[d].affine()) - read.operand.dimensions[d].origin,
+                           low = value_of(*read.read->indices[d].affine(), point) - read.operand.dimensions[d].origin,
                            room = read.operand.dimensions[d].count - 1;
         if (low >= 0 && low <= room && low + step * last >= 0 && low + step * last <= room) continue;
         if (step == 0) last = -1;
@@ -421,7 +451,7 @@ const To* RowProgram<T>::load_cells(const Instruction& in, const Located& read, 
         if (step < 0)
             first = std::max(first, -floor_div(room - low, -step)), last = std::min(last, floor_div(low, -step));
     }
-    const Cell* from = cells_of<Cell>(read.operand) + (first <= last ? at_point(read.offset) : 0);
+    const Cell* from = cells_of<Cell>(read.operand) + (first <= last ? value_of(read.offset, point) : 0);
     if constexpr (std::is_same_v<Cell, To>) {
         if (first == 0 && last == n - 1 && (read.row_stride == 1 || in.uniform)) return from;
     }

@@ -87,9 +87,14 @@ private:
         std::int64_t row_stride = 0;          ///< of the offset
         std::vector<std::int64_t> row_steps;  ///< of each index, along the row
     };
-    std::vector<Expr> reads_;                    ///< with numbers in place of sizes
-    std::vector<Located> located_;               ///< of each read
-    std::map<const Read*, Located> in_indices_;  ///< of the reads inside of indices
+    /// With numbers in place of sizes, and with the registers that hold the coordinates of indices that are not affine.
+    struct CompiledRead {
+        Expr e;
+        std::vector<std::size_t> coordinates;
+    };
+    std::vector<CompiledRead> reads_;
+    std::vector<Located> located_;       ///< of each read
+    std::vector<std::int64_t> offsets_;  ///< of a row's cells, below 0 outside of the box
     std::map<std::pair<std::size_t, Kind>, std::size_t> converted_;
     std::int64_t row_length_ = max_row;  ///< points that a register holds
     AxisId row_axis_;
@@ -103,6 +108,9 @@ private:
     std::size_t compile(const Expr& node, Kinds& kinds, const Extents& extents, bool round_casts,
                         const std::function<std::size_t(const Expr&)>& reg);
     std::size_t compile_binary(const Binary& b, Kind result, std::size_t x, std::size_t y);
+    std::size_t compile_read(const Expr& node, Kinds& kinds, const Extents& extents);
+    /// A register with the value of an index, in 64-bit integers.
+    std::size_t compile_index(const Expr& index, Kinds& kinds, const Extents& extents);
 
     T* real_out(std::size_t r) { return reals_.data() + registers_[r].slot * static_cast<std::size_t>(row_length_); }
     std::int64_t* whole_out(std::size_t r) {
@@ -111,12 +119,14 @@ private:
     void run_code(const std::vector<std::int64_t>& point, std::int64_t n);
     void execute(const Instruction& in, const std::vector<std::int64_t>& point, std::int64_t n);
     void load(const Instruction& in, const std::vector<std::int64_t>& point, std::int64_t n);
-    template <class Cell>
-    [[nodiscard]] Cell element(const Located& read, const std::vector<std::int64_t>& point) const;
     /// The cells of a row of the read into `to`, or their address where they lie beside each other as they are wanted.
     template <class Cell, class To>
     const To* load_cells(const Instruction& in, const Located& read, const std::vector<std::int64_t>& point,
-                         std::int64_t n, To* to) const;
+                         std::int64_t n, To* to);
+    /// The same where some index is not affine.
+    template <class Cell, class To>
+    void gather_cells(const Instruction& in, const Located& read, const std::vector<std::int64_t>& point,
+                      std::int64_t n, To* to);
     Located located(const Read& read, const std::function<Operand(const Read&)>& locate) const;
 };
 

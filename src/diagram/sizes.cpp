@@ -277,22 +277,11 @@ private:
         for (const Array& array : d_.arrays)
             check_product(array.axes, array.range, fmt::format("the array {}", array.name));
         for (const Equation& equation : d_.equations) {
-            if (equation.reduce_axes.empty() || is_long_product(equation)) continue;
+            if (equation.reduce_axes.empty() || is_product_of_arrays(equation)) continue;
             std::vector<AxisId> axes = d_.array(equation.target).axes;
             append(axes, equation.reduce_axes);
             check_product(axes, equation.range, fmt::format("the equation of {}", d_.array(equation.target).name));
         }
-    }
-
-    /// A sum over a product of three arrays or more is taken apart, and never runs over all of its points.
-    static bool is_long_product(const Equation& equation) {
-        if (equation.reduce != ReduceOp::sum) return false;
-        int operands = 0;
-        for (const Expr& factor : factors_of(equation.body)) {
-            operands += as<Read>(factor) != nullptr;
-            if (!as<Read>(factor) && !(read_arrays(factor).empty() && free_axes(factor).empty())) return false;
-        }
-        return operands >= 3;
     }
 
     /// Reads may leave their arrays where a condition keeps them from being taken; those that data decide on are looked at when data

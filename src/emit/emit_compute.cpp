@@ -5,6 +5,7 @@
 #include "algebra/number.hpp"
 #include "emit/emit_body.hpp"
 #include "emit/emit_write.hpp"
+#include "schedule/unrolled_loops.hpp"
 #include "support/ranges.hpp"
 
 namespace napkin::writers {
@@ -74,6 +75,8 @@ public:
             add_loop(atom_.vector_axis);
         for (std::size_t l = 0; l < loops_.size(); ++l)
             if (atom_.cut_axis >= 0 && loops_[l] == atom_.cut_axis) cut_level_ = static_cast<int>(l) + 1;
+        if (frame.in_blocks())
+            first_unrolled_ = static_cast<int>(first_unrolled(frame, step, {loops_.begin() + target_level_, loops_.end()}));
     }
 
     /// `before`: a statement of the group before, which runs at every point before this one does.
@@ -268,6 +271,7 @@ private:
                                   whole ? end : fmt::format("min_index({}, {})", end, frame_.count(axis, scope_))));
         } else {
             const std::int64_t by = frame_.block_size(atom_, axis);
+            if (level > target_level_ && level - target_level_ - 1 < first_unrolled_) out_("NAPKIN_UNROLL_BY(1)");
             if (atom_.shared && axis == atom_.vector_axis)
                 out_.open(fmt::format("for (Index {0} = warp_of_thread() * {2}; {0} < {1}; {0} += num_warps() * {2})",
                                       name, frame_.count(axis, scope_), by));
@@ -485,7 +489,8 @@ private:
     Names names_;
     std::vector<AxisId> loops_;
     int target_level_ = 0;
-    int cut_level_ = 0;  ///< whose loop is cut into parts; 0: none
+    int cut_level_ = 0;       ///< whose loop is cut into parts; 0: none
+    int first_unrolled_ = 0;  ///< of the reduction's loops: those around it keep their turns
     BodyWriter* body_ = nullptr;
     std::unique_ptr<BodyWriter> own_body_;  ///< of what is of the group before
     ValueId root_ = -1;                     ///< and its value

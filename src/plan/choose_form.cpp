@@ -1,5 +1,6 @@
 #include "plan/choose_form.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <limits>
@@ -27,6 +28,12 @@ constexpr double least_gain_of_form = 0.02;
 /// By how much the whole fold's time of a quick search may exceed that of the form that is the fastest by such searches, and be the lesser one of whole searches:
 /// the one of one new token against a cache (examples/decode.nk) finds 8.3 ms where the whole search finds 6.3 (two cores of an Intel server, 2026-11-27).
 constexpr double near_the_least = 1.25;
+
+/// What a form may take by the model of forms, as a multiple of the least, for a plan to decide: products that are computed on the way to others run on no
+/// matrix unit, which that model does not see.
+constexpr double worth_planning = 2;
+/// Forms that are planned beside the one that the model finds and the calculus' own first choice.
+constexpr std::size_t most_near_forms = 2;
 
 /// The lines by hand, read for the kernels of one form.
 class LinesOfForm {
@@ -106,19 +113,49 @@ bool rounds_a_factor(const TileProgram& program) {
     return any_of(program.kernels, [](const TileKernel& kernel) { return rounds_a_factor(kernel, kernel.body); });
 }
 
-/// Of two forms, by a plan of each.
-Derived faster_planned(const Derived& first, Derived second, const Extents& extents, const Machine& machine,
-                       const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
-    const auto one = choose_plan(first, extents, machine, by_hand, options),
-               other = choose_plan(second, extents, machine, by_hand, options);
-    return one && (!other || one->seconds() < other->seconds()) ? first : second;
+/// Of some forms, by a plan of each; the earlier one where they are alike.
+Derived fastest_planned(std::vector<Derived> forms, const Extents& extents, const Machine& machine,
+                        const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
+    std::size_t best = 0;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < forms.size(); ++i)
+        if (const auto plan = choose_plan(forms[i], extents, machine, by_hand, options); plan && plan->seconds() < least)
+            best = i, least = plan->seconds();
+    return std::move(forms[best]);
 }
 
-}  // namespace
+bool are_alike(const Derived& a, const Derived& b) {
+    return a.kernels.size() == b.kernels.size() && names_of(a.kernels) == names_of(b.kernels) &&
+           std::equal(a.kernels.begin(), a.kernels.end(), b.kernels.begin(),
+                      [](const Kernel& x, const Kernel& y) { return x.equations == y.equations; });
+}
 
-Derived choose_form(const Derived& derived, const Extents& extents, const Machine& machine,
-                    const std::vector<ScheduleItem>& by_hand, const std::shared_ptr<Ratings>& ratings) {
-    KernelTimes known(by_hand.empty() ? ratings : nullptr);
+/// The forms with another alternative in one region that take little longer by the model of forms, the fastest first.
+std::vector<Derived> near_forms(const Derived& least, const std::function<double(const Derived&, double)>& seconds) {
+    const double enough = worth_planning * seconds(least, std::numeric_limits<double>::infinity());
+    std::vector<std::pair<double, Derived>> found;
+    std::vector<std::size_t> chosen = mapped<std::size_t>(least.regions,
+                                                          [](const Region& region) { return region.chosen; });
+    for (std::size_t r = 0; r < chosen.size(); ++r) {
+        const std::size_t kept = chosen[r];
+        for (std::size_t a = 0; a < least.regions[r].alternatives.size(); ++a) {
+            if (a == kept) continue;
+            chosen[r] = a;
+            Derived form = rederive(least, chosen);
+            if (const double time = seconds(form, enough); time < enough) found.emplace_back(time, std::move(form));
+        }
+        chosen[r] = kept;
+    }
+    std::stable_sort(found.begin(), found.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+    if (found.size() > most_near_forms) found.resize(most_near_forms);
+    std::vector<Derived> forms;
+    for (auto& [time, form] : found) forms.push_back(std::move(form));
+    return forms;
+}
+
+/// choose_form, with what is known of kernels' times.
+Derived least_form(const Derived& derived, const Extents& extents, const Machine& machine,
+                   const std::vector<ScheduleItem>& by_hand, KernelTimes& known) {
     const auto quick = [&](const Derived& form, double enough) {
         if (by_hand.empty()) return quick_seconds(form, extents, machine, known, enough);
         return quick_seconds(form, extents, machine, known, enough, LinesOfForm(form, extents, by_hand).of_all_kernels());
@@ -131,18 +168,40 @@ Derived choose_form(const Derived& derived, const Extents& extents, const Machin
     // A quick search finds less of a long fold's schedules than of its parts'.
     constexpr double no_limit = std::numeric_limits<double>::infinity();
     if (quick(derived, no_limit) > near_the_least * quick(least, no_limit)) return least;
-    return faster_planned(derived, std::move(least), extents, machine, by_hand, {.ratings = known.ratings()});
+    return fastest_planned({std::move(least), derived}, extents, machine, by_hand, {.ratings = known.ratings()});
+}
+
+}  // namespace
+
+Derived choose_form(const Derived& derived, const Extents& extents, const Machine& machine,
+                    const std::vector<ScheduleItem>& by_hand, const std::shared_ptr<Ratings>& ratings) {
+    KernelTimes known(by_hand.empty() ? ratings : nullptr);
+    return least_form(derived, extents, machine, by_hand, known);
 }
 
 Derived choose_form_by_plans(const Derived& derived, const Extents& extents, const Machine& machine,
                              const std::vector<ScheduleItem>& by_hand, const std::shared_ptr<Ratings>& ratings) {
-    Derived least = choose_form(derived, extents, machine, by_hand, ratings);
+    KernelTimes known(by_hand.empty() ? ratings : nullptr);
+    Derived least = least_form(derived, extents, machine, by_hand, known);
+    if (machine.kind != MachineKind::gpu) return least;
     // The model of forms takes each product in the widest type of what it reads, where a kernel on a matrix unit rounds what it computes.
-    if (machine.kind != MachineKind::gpu || names_of(least.kernels) == names_of(derived.kernels) ||
-        !rounds_a_factor(expand(derived)))
-        return least;
-    return faster_planned(derived, std::move(least), extents, machine, by_hand,
-                          {.quick = true, .completion = Completion::for_rating});
+    if (!rounds_a_factor(expand(derived))) return least;
+    std::vector<Derived> forms{least};
+    const auto add = [&](Derived form) {
+        if (none_of(forms, [&](const Derived& other) { return are_alike(form, other); }))
+            forms.push_back(std::move(form));
+    };
+    add(derived);
+    if (by_hand.empty()) {
+        for (Derived& form : near_forms(least, [&](const Derived& f, double enough) {
+                 return quick_seconds(f, extents, machine, known, enough);
+             }))
+            add(std::move(form));
+    }
+    if (forms.size() == 1) return least;
+    return fastest_planned(
+        std::move(forms), extents, machine, by_hand,
+        {.quick = true, .completion = Completion::for_rating, .ratings = by_hand.empty() ? ratings : nullptr});
 }
 
 }  // namespace napkin

@@ -19,7 +19,7 @@ namespace napkin {
 Derived choose_form(const Derived& derived, const Extents& extents, const Machine& machine,
                     const std::vector<ScheduleItem>& by_hand = {}, const std::shared_ptr<Ratings>& ratings = {});
 /// The same for one plan, which has time for it: where the matrix unit of a GPU may round what the model of forms multiplies as it is, the whole fold
-/// is planned beside the form that the model finds, and the faster one is taken.
+/// is planned beside the form that the model finds and those that it finds little slower, and the fastest one is taken.
 Derived choose_form_by_plans(const Derived& derived, const Extents& extents, const Machine& machine,
                              const std::vector<ScheduleItem>& by_hand = {}, const std::shared_ptr<Ratings>& ratings = {});
 

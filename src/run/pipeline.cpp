@@ -149,10 +149,8 @@ Result<Diagram> with_types(Result<Diagram> parsed, const std::optional<DType>& t
 Result<Plan> plan_for(Compilation& c, const PipelineOptions& options, const std::shared_ptr<Ratings>& ratings) {
     PlanOptions plan;
     plan.file = options.schedule_file;
-    if (c.machine.kind != MachineKind::gpu) {
-        plan.ratings = ratings;
-        return choose_plan(c.derived, c.extents, c.machine, {}, plan);
-    }
+    plan.ratings = ratings;
+    if (c.machine.kind != MachineKind::gpu) return choose_plan(c.derived, c.extents, c.machine, {}, plan);
     auto accepted = gpu::assembled_plan(c.derived, c.extents, c.machine, plan);
     if (!accepted) return accepted.errors();
     append(c.notes, accepted->notes);

@@ -159,8 +159,6 @@ private:
     bool is_function(const std::string& name) const { return library_.defines(name); }
     AxisId axis(const std::string& name);
     AxisId fresh_axis(const std::string& wanted);
-    /// What to do about an axis that is bound already: the reduction or diagram over a name that the text does not have.
-    [[nodiscard]] std::string over_another_name(const std::string& function) const;
     std::string unique_name(const std::string& wanted);
     ArrayId add(const std::string& name, std::vector<AxisId> axes, std::optional<DType> type, ArrayRole role,
                 SourceRange range);

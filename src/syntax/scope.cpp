@@ -95,13 +95,6 @@ std::string Elaborator::unique_name(const std::string& wanted) {
     return name;
 }
 
-std::string Elaborator::over_another_name(const std::string& function) const {
-    constexpr std::string_view usual = "jkilmnpqrstuvwxyz";
-    const auto letter = find_if(usual, [&](char c) { return !taken_.contains(std::string(1, c)); });
-    const std::string name = letter == usual.end() ? "axis" : std::string(1, *letter);
-    return fmt::format("another name runs over the same dimension: {}({}) X[{}]", function, name, name);
-}
-
 AxisId Elaborator::fresh_axis(const std::string& wanted) { return axis(unique_name(wanted)); }
 
 ArrayId Elaborator::add(const std::string& name, std::vector<AxisId> axes, std::optional<DType> type, ArrayRole role,

@@ -115,6 +115,17 @@ TEST(CompiledVerdict, a_sum_rounds_as_often_as_its_reduction_tree_says) {
     expect_chain_as_the_tree_says(64, 5000, false);
 }
 
+TEST(CompiledVerdict, what_takes_too_long_is_left_out_and_says_so) {
+    const Compilation c = compiled("f(A[i, j]) -> B\n    B = sum(i, j) A[i, j]\nsizes i = j = 100\n");
+    const std::vector<Tensor> inputs = all_inputs(c.diagram, c.extents, {}, 1).value();
+    const Verdict left_out = check_outputs(c, inputs, run(c, inputs), {.operations = 1000});
+    EXPECT_NE(left_out.left_out, "");
+    ASSERT_EQ(left_out.arrays.size(), 1U);
+    EXPECT_EQ(left_out.arrays[0].values, 0);
+    EXPECT_EQ(left_out.arrays[0].judgement, Judgement::unbounded) << "not good";
+    EXPECT_EQ(check_outputs(c, inputs, run(c, inputs), {}).left_out, "");
+}
+
 TEST(CompiledVerdict, a_wrong_row_beside_one_that_overflows_is_bad) {
     const Compilation c = compiled("f(X[a, t]) -> Y[a]\n    Y[a] = sum(t) exp(X[a, t])\nsizes a = 8, t = 100\n");
     std::vector<Tensor> inputs = all_inputs(c.diagram, c.extents, {}, 1).value();

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "check/validate.hpp"
+#include "support/many_axes.hpp"
 #include "support/parsed.hpp"
 
 namespace napkin {
@@ -33,12 +34,54 @@ Statement& carried(Derived& derived, ReduceOp op) {
     throw std::runtime_error("no state");
 }
 
+template <class F>
+void change_bodies(Derived& derived, const F& f) {
+    for (Kernel& kernel : derived.kernels)
+        for (Stage& stage : kernel.stages)
+            for (Statement& s : statements_of(stage)) s.body = transform(s.body, f);
+}
+
+/// Where a coordinate is a sum of two axes and more, one less than it is.
+void shift_reads(Derived& derived) {
+    change_bodies(derived, [](const Expr& node) {
+        const auto* r = as<Read>(node);
+        if (!r) return node;
+        std::vector<Index> indices;
+        for (const Index& index : r->indices) {
+            const Affine* form = index.affine();
+            indices.push_back(form && form->terms.size() > 1 ? Index(*form - Affine{{}, 1}) : index);
+        }
+        return read(r->array, std::move(indices));
+    });
+}
+
+void change_numbers_in_indices(Derived& derived, double from, double to) {
+    change_bodies(derived, [&](const Expr& node) {
+        const auto* r = as<Read>(node);
+        if (!r) return node;
+        std::vector<Index> indices;
+        for (const Index& index : r->indices)
+            indices.push_back(Index::of(transform(index.value(), [&](const Expr& part) {
+                const auto* c = as<Constant>(part);
+                return c && c->value == from ? constant(to) : part;
+            })));
+        return read(r->array, std::move(indices));
+    });
+}
+
+void change_numbers_in_masks(Derived& derived, double from, double to) {
+    change_bodies(derived, [&](const Expr& node) {
+        const auto* c = as<Constant>(node);
+        return c && c->value == from ? constant(to) : node;
+    });
+}
+
 /// What validation says of the whole: whether the derived form is wrong, and whether its merged halves are.
 struct Said {
     bool form = false, merge = false;
 };
 Said said_of(const Derived& derived) {
-    const auto validations = validate(derived);
+    const auto validations = validate(derived, {.operations = 5e7, .steps = false});
     return {!validations[validations.size() - 2].good(), !validations.back().good()};
 }
 
@@ -71,6 +114,18 @@ const Fault faults[] = {
          first_loop(d).support.push_back(late);
      },
      true},
+    {"a state of rolled windows begins at 1", many_axes::shifted_windows,
+     [](Derived& d) {
+         for (auto& [state, value] : first_loop(d).init)
+             if (value == 0) value = 1;
+     },
+     true},
+    {"rolled windows are rolled by one less", many_axes::shifted_windows,
+     [](Derived& d) { change_numbers_in_indices(d, 2, 1); }, true},
+    {"a padded window is read one place off", many_axes::padded_convolution, [](Derived& d) { shift_reads(d); }, true},
+    {"a strided window is read one place off", many_axes::strided_convolution, [](Derived& d) { shift_reads(d); }, true},
+    {"a patch is read one place off", many_axes::patches, [](Derived& d) { shift_reads(d); }, true},
+    {"blocks of a mask are of 65", many_axes::masked_blocks, [](Derived& d) { change_numbers_in_masks(d, 64, 65); }, true},
     {"a merge does not correct", attention,
      [](Derived& d) {
          for (Kernel& kernel : d.kernels)

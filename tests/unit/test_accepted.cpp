@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <mutex>
+#include <set>
 
 #include "derive/derive.hpp"
 #include "plan/accepted.hpp"
@@ -44,19 +45,19 @@ struct Planned {
           machine(load_machine("h200").value()),
           by_hand(std::move(items)) {}
 
-    Result<Plan> plan(const std::vector<KernelCandidate>& refused = {}) const {
+    Result<Plan> plan(const std::vector<RefusedCandidate>& refused = {}) const {
         PlanOptions options;
         options.refused = refused;
         return choose_plan(derived, extents, machine, by_hand, options);
     }
     AcceptedPlan accepted(const std::function<bool(const KernelPlan&)>& is_refused, bool may_last = false,
-                          std::size_t at_a_time = 1) {
+                          std::size_t at_a_time = 1, bool spills = false) {
         auto made = accepted_plan([&](const auto& refused) { return plan(refused); },
                                   [&](const Plan& plan) {
                                       std::vector<KernelRefusal> why(plan.kernels.size());
                                       for (std::size_t k = 0; k < why.size(); ++k)
                                           if (is_refused(plan.kernels[k]))
-                                              why[k] = {{"it spills", "it waits"}, may_last};
+                                              why[k] = {{"it spills", "it waits"}, may_last, spills};
                                       const std::lock_guard lock(mutex);
                                       seen.push_back(plan);
                                       return why;
@@ -113,6 +114,19 @@ TEST(AcceptedPlan, IsTheFirstOneWhereAllAreRefused) {
     EXPECT_EQ(to_string(accepted.plan), to_string(*p.plan()));
     ASSERT_THAT(accepted.notes, SizeIs(most_plans + 1));
     EXPECT_THAT(accepted.notes.back(), HasSubstr("is taken all the same: 7 other candidates of it are no better"));
+}
+
+TEST(AcceptedPlan, HasMoreRegistersBesideItsTilesAfterEachThatSpills) {
+    for (const std::size_t at_a_time : {1U, 3U}) {
+        Planned p(rows_of_sums, {item("split", "j", 1)});
+        const AcceptedPlan accepted = p.accepted([](const KernelPlan&) { return true; }, false, at_a_time, true);
+        ASSERT_GT(p.seen.size(), 1U);
+        EXPECT_LT(p.seen.size(), static_cast<std::size_t>(most_plans)) << "there are few numbers of registers";
+        std::set<std::int64_t> registers;
+        for (const Plan& plan : p.seen) registers.insert(candidate_of(plan.kernels[0].scheduled).registers_beside);
+        EXPECT_THAT(registers, SizeIs(p.seen.size()));
+        EXPECT_EQ(to_string(accepted.plan), to_string(*p.plan()));
+    }
 }
 
 TEST(AcceptedPlan, IsTheFirstOneAfterTwoThatAreRefusedForWhatTheyCompute) {
@@ -198,7 +212,7 @@ TEST(AcceptedPlan, IsTheSameWithRatingsOfEarlierTurns) {
             const auto plan = choose_plan(p.derived, p.extents, p.machine, {}, knowing);
             ASSERT_TRUE(plan.ok());
             EXPECT_EQ(to_string(*plan), to_string(*p.plan(knowing.refused))) << text << turn;
-            for (const KernelPlan& kernel : plan->kernels) knowing.refused.push_back(candidate_of(kernel.scheduled));
+            for (const KernelPlan& kernel : plan->kernels) knowing.refused.push_back({candidate_of(kernel.scheduled)});
         }
     }
 }

@@ -226,5 +226,33 @@ TEST(KernelTimes, AreFoundOutOnceWhoeverAsks) {
     EXPECT_EQ(times.size(), 2);
 }
 
+constexpr const char* normed_attention =
+    "f(Q[h, q, k]: f16, K[h, x, k]: f16, V[h, x, d]: f16, gq[k]: f16, gk[k]: f16) -> O[h, q, d]: f16\n"
+    "    Qn[h, q, k]: f16 = rmsnorm(k)(f32(Q[h, q, k]), f32(gq[k]))\n"
+    "    Kn[h, x, k]: f16 = rmsnorm(k)(f32(K[h, x, k]), f32(gk[k]))\n"
+    "    S[h, q, x]: f32 = k^-0.5 * sum(k) f32(Qn[h, q, k]) * f32(Kn[h, x, k])\n"
+    "    O[h, q, d] = sum(x) (softmax(x) S[h, q, x]) * f32(V[h, x, d])\n"
+    "sizes h = 8, q = x = 4096, k = d = 64\n";
+
+TEST(ChooseForm, NormsThatAreNotLinkedMayBeKernelsOfTheirOwn) {
+    const Derived derived = derived_from(normed_attention);
+    const auto is_apart = [](const Alternative& a) {
+        return a.kernels.size() == 3 && a.kernels[0].targets.size() < 4 && a.kernels[1].targets.size() < 4;
+    };
+    int apart = 0;
+    for (const Region& region : derived.regions) apart += static_cast<int>(count_if(region.alternatives, is_apart));
+    EXPECT_GE(apart, 1);
+}
+
+TEST(ChooseForm, NormsBeforeAttentionHaveGroupsForAllCoresOfAGpu) {
+    const Derived derived = derived_from(normed_attention);
+    const Extents extents = bind_sizes(derived.source).value();
+    const Machine h200 = load_machine("h200").value();
+    const Derived form = choose_form_by_plans(derived, extents, h200);
+    const Plan plan = choose_plan(form, extents, h200).value();
+    for (const KernelPlan& kernel : plan.kernels) EXPECT_GE(kernel.time.groups, 64) << to_string(plan);
+    EXPECT_LT(plan.seconds(), 1e-4) << to_string(plan);
+}
+
 }  // namespace
 }  // namespace napkin::test_choose_form

@@ -150,13 +150,17 @@ PipelineOptions pipeline_options(const Options& options, Pass until) {
     return result;
 }
 
-std::string pass_times(const Compilation& compilation) {
+std::string pass_times(const Compilation& compilation, const std::vector<std::pair<std::string, double>>& checks) {
     std::string text;
     double total = 0;
     for (const PassTime& time : compilation.times) {
         const bool is_kept = time.pass == Pass::plan && compilation.plan_from_cache;
         text += fmt::format("{:8} {:9.3f} ms{}\n", name(time.pass), time.seconds * 1e3, is_kept ? "  from the cache" : "");
         total += time.seconds;
+    }
+    for (const auto& [check, seconds] : checks) {
+        text += fmt::format("{:8} {:9.3f} ms\n", check, seconds * 1e3);
+        total += seconds;
     }
     return text + fmt::format("{:8} {:9.3f} ms\n", "all", total * 1e3);
 }

@@ -101,7 +101,7 @@ Result<Compilation> compile(const Options& options, Pass until);
 /// Says, beside the output, what the user should know of the choices made.
 void say_notes(const Compilation& compilation);
 /// How long each pass took, one a line.
-std::string pass_times(const Compilation& compilation);
+std::string pass_times(const Compilation& compilation, const std::vector<std::pair<std::string, double>>& checks = {});
 PipelineOptions pipeline_options(const Options& options, Pass until);
 /// The file of --schedule, if any. Errors: those of read_source.
 Status read_schedule(const Options& options, PipelineOptions& pipeline);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <chrono>
 #include <iostream>
 
 #include "run/npy.hpp"
@@ -90,14 +91,12 @@ Result<Measured> compile_and_measure(const Options& options, const Files& input_
         progress.clear();
         say_notes(*compilation);
     }
-    if (options.time_passes) {
-        progress.clear();
-        say(pass_times(*compilation));
-    }
+    std::vector<std::pair<std::string, double>> times;
     std::optional<FirstUse> first_use;
     if (checks.derivation) {
         progress.show("validating");
         first_use = validate_first_use(compilation->derived);
+        times.emplace_back("validate", first_use->seconds);
     }
     auto inputs = all_inputs(compilation->diagram, compilation->extents, given, run.seed);
     if (!inputs) return inputs.errors();
@@ -110,9 +109,13 @@ Result<Measured> compile_and_measure(const Options& options, const Files& input_
     std::optional<Verdict> verdict;
     if (checks.numbers) {
         progress.show("evaluating in double precision");
-        verdict = check_outputs(*compilation, *inputs, outputs, {.seed = run.seed});
+        const auto start = std::chrono::steady_clock::now();
+        verdict = check_outputs(*compilation, *inputs, outputs,
+                                {.seed = run.seed, .operations = checks.seconds * check_operations_per_s});
+        times.emplace_back("check", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
         progress.clear();
     }
+    if (options.time_passes) say(pass_times(*compilation, times));
     Files written;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
         const std::string& name = compilation->diagram.array(compilation->diagram.outputs[i]).name;
@@ -161,7 +164,8 @@ Json verdict_json(const Verdict& verdict) {
     }
     document["checked_values"] = verdict.checked_values;
     document["output_values"] = verdict.output_values;
-    document["good"] = verdict.good();
+    if (!verdict.left_out.empty()) document["left_out"] = verdict.left_out;
+    document["good"] = verdict.good() && verdict.left_out.empty();
     return document;
 }
 

@@ -25,8 +25,9 @@ struct Measured {
 
 /// What is asked besides the measurement.
 struct Checks {
-    bool derivation = false;  ///< validated at first use
-    bool numbers = false;     ///< compared with the definition
+    bool derivation = false;         ///< validated at first use
+    bool numbers = false;            ///< compared with the definition
+    double seconds = check_seconds;  ///< that each of both may take, about
 };
 
 /// Compiles the file for the sizes that --set, the inputs' files and the text give, checks what is asked for, runs it, reports, and

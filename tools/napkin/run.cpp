@@ -21,7 +21,7 @@ struct RunCommand {
     Options common;
     std::vector<std::string> inputs, outputs;
     std::int64_t seed = 0;
-    double seconds = 2;
+    double seconds = 2, check_seconds = napkin::check_seconds;
     bool no_baseline = false, no_check = false, no_validate = false, cold = false;
 };
 
@@ -149,8 +149,11 @@ std::string transfers_text(const Measured& m, bool color) {
 /// Said once, when the derivation is new here.
 std::string validated_text(const Measured& m) {
     if (!m.first_use || m.first_use->known) return "";
-    return fmt::format("new here: the same as the definition on {} small sizes, tried in {}\n", m.first_use->trials,
-                       seconds_text(m.first_use->seconds));
+    const std::string cut = m.first_use->cut_trials == 0
+                                ? ""
+                                : fmt::format(" ({} of them cut to what a check may take)", m.first_use->cut_trials);
+    return fmt::format("new here: the same as the definition on {} small sizes{}, tried in {}\n", m.first_use->trials,
+                       cut, seconds_text(m.first_use->seconds));
 }
 
 double bytes_in_and_out(const Measured& m) {
@@ -211,6 +214,8 @@ std::string lost_text(const ArrayVerdict& v) {
 }
 
 std::string checked_text(const Verdict& verdict, bool color) {
+    if (!verdict.left_out.empty())
+        return red("not compared", color) + ": " + verdict.left_out + dim("; --check-seconds allows more", color) + "\n";
     std::vector<std::vector<std::string>> rows;
     for (const ArrayVerdict& v : verdict.arrays) {
         const std::string judgement(name(v.judgement));
@@ -280,8 +285,9 @@ ExitCode run(const RunCommand& c) {
                        .baseline = !c.no_baseline,
                        .cold = c.cold,
                        .seconds = c.seconds};
-    const auto measured = compile_and_measure(c.common, input_files, output_files, options,
-                                              {.derivation = !c.no_validate, .numbers = !c.no_check});
+    const auto measured = compile_and_measure(
+        c.common, input_files, output_files, options,
+        {.derivation = !c.no_validate, .numbers = !c.no_check, .seconds = c.check_seconds});
     if (!measured) return fail(measured.errors(), c.common);
     if (c.common.json) {
         Json document = json_document("run");
@@ -312,6 +318,7 @@ void add_run(CLI::App& app, Main& main) {
     command.flag("--cold", c->cold,
                  "Read other data before each run, so that it finds its arrays in memory, as on a GPU it always does");
     command.flag("--no-baseline", c->no_baseline, "Do not measure equation by equation");
+    command.seconds("--check-seconds", c->check_seconds, "About how long to compare with double precision (default: 2)");
     command.flag("--no-check", c->no_check, "Do not compare with double precision");
     command.flag("--no-validate", c->no_validate, "Do not try a new derivation on small sizes first");
     command.pipeline(c->common);
