@@ -115,3 +115,14 @@ if(Python3_FOUND AND TARGET napkin-cli)
         "$<TARGET_FILE:napkin-cli>" "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/browser")
     set_tests_properties(browser.report PROPERTIES LABELS browser TIMEOUT 240 COST 3 SKIP_RETURN_CODE 77 ENVIRONMENT "${other_environment}")
 endif()
+
+# tests/reference: a second evaluator in NumPy, beside the kernels and the definition.
+napkin_test_program(run_texts tests/reference/run_texts.cpp)
+target_link_libraries(run_texts PRIVATE napkin_test_support)
+if(Python3_FOUND)
+    foreach(shard 0 1)
+        add_test(NAME reference.numpy_${shard} COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/reference/test_reference.py"
+            "$<TARGET_FILE:run_texts>" "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/reference" --shard ${shard}/2)
+        set_tests_properties(reference.numpy_${shard} PROPERTIES LABELS reference TIMEOUT 240 COST 2 ENVIRONMENT "${test_environment}")
+    endforeach()
+endif()

@@ -12,7 +12,7 @@ set -eu
 
 run='g++ cmake ninja-build ccache libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libhwloc-dev
 libmimalloc-dev libopenblas0-pthread'
-test="$run libgtest-dev libgmock-dev libbenchmark-dev libopenblas-dev clang-format-19 python3"
+test="$run libgtest-dev libgmock-dev libbenchmark-dev libopenblas-dev clang-format-19 python3 python3-numpy"
 all="$test clang-14 clang-19 libclang-rt-19-dev llvm-19 clang-tidy-19 libc++-14-dev"
 pages="$run python3 chromium"
 browser="$pages emscripten"

@@ -243,7 +243,7 @@ Target eliminated(const Diagram& parts, const Equation& equation, const Extents&
     const bool is_tame = reach * terms <= std::min(rounding.largest, 1 / (rounding.unit * rounding.unit)) &&
                          gamma < infinity;
     const Column &value = of_value[target], &most = of_most[target], &size = exact ? most : of_size[target];
-    Target out{value.to_doubles(), std::vector<double>(value.size()), std::vector<double>(value.size())};
+    Target out{value.to_doubles(), {}, std::vector<double>(value.size()), std::vector<double>(value.size())};
     for (std::size_t i = 0; i < value.size(); ++i) {
         Bounded x = anything(value[i]);
         if (is_tame) {
@@ -277,16 +277,14 @@ BoundedValues evaluate_bounded(const Diagram& diagram, const Extents& extents, c
             Diagram alone = diagram;
             alone.equations = {equation};
             evaluate(alone, extents, result.value);
-        } else if (const auto parts = with_axes_eliminated(diagram, equation, extents)) {
+        } else if (const auto parts = is_float(diagram.array(id).type) ? with_axes_eliminated(diagram, equation, extents)
+                                                                   : std::nullopt) {
             Target target = eliminated(*parts, equation, extents, result, execution.depth[i], execution.factor_unit[i],
                                        rounding);
             const std::optional<DType> kept = at(id) < execution.kept.size() ? execution.kept[id] : std::nullopt;
             for (std::size_t k = 0; k < target.value.size(); ++k) {
                 Bounded x{target.value[k], target.error[k], static_cast<std::uint8_t>(target.may[k])};
-                if (!is_float(diagram.array(id).type))
-                    x = cast(diagram.array(id).type, x);
-                else if (kept)
-                    x = stored(*kept, x);
+                if (kept) x = stored(*kept, x);
                 target.value[k] = x.value, target.error[k] = x.error, target.may[k] = x.may;
             }
             put(result, id, std::move(target));

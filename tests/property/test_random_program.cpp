@@ -42,7 +42,7 @@ TEST(RandomProgram, TheSameSeedGivesTheSameText) {
 }
 
 TEST(RandomProgram, OptionsLeaveThingsOut) {
-    const ProgramOptions plain{.extremes = false, .integers = false};
+    const ProgramOptions plain{.features = Features::none};
     for (std::uint64_t seed = 0; seed < 300; ++seed)
         EXPECT_EQ(random_program(seed, plain).find("i32"), std::string::npos);
 }

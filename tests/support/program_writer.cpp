@@ -20,6 +20,18 @@ Phrase infix(const char* op, const Phrase& a, const Phrase& b, double bound) {
             together(a.arrays, b.arrays)};
 }
 
+/// The same where integers stay integers.
+Phrase arithmetic(const char* op, const Phrase& a, const Phrase& b, double bound) {
+    Phrase result = infix(op, a, b, bound);
+    result.whole = result.exact = a.whole && b.whole;
+    return result;
+}
+
+bool is_whole_type(const std::string& type) {
+    const auto known = dtype_from_name(type);
+    return known && !is_float(*known);
+}
+
 constexpr double largest_extent = 9;
 
 }  // namespace
@@ -29,9 +41,16 @@ Phrase number(double value) {
     return {value < 0 ? "(" + text + ")" : text, {}, std::abs(value), true};
 }
 
-Phrase operator+(const Phrase& a, const Phrase& b) { return infix("+", a, b, a.bound + b.bound); }
-Phrase operator-(const Phrase& a, const Phrase& b) { return infix("-", a, b, a.bound + b.bound); }
-Phrase operator*(const Phrase& a, const Phrase& b) { return infix("*", a, b, a.bound * b.bound); }
+Phrase whole_number(std::int64_t value) {
+    Phrase result = number(static_cast<double>(value));
+    result.text = value < 0 ? fmt::format("({})", value) : fmt::format("{}", value);
+    result.whole = true;
+    return result;
+}
+
+Phrase operator+(const Phrase& a, const Phrase& b) { return arithmetic("+", a, b, a.bound + b.bound); }
+Phrase operator-(const Phrase& a, const Phrase& b) { return arithmetic("-", a, b, a.bound + b.bound); }
+Phrase operator*(const Phrase& a, const Phrase& b) { return arithmetic("*", a, b, a.bound * b.bound); }
 Phrase operator/(const Phrase& a, const Phrase& b) { return infix("/", a, b, a.bound); }
 
 Phrase call(const std::string& function, const Phrase& a, double bound) {
@@ -44,11 +63,34 @@ Phrase call(const std::string& function, const Phrase& a, const Phrase& b, doubl
             together(a.arrays, b.arrays)};
 }
 
+Phrase composed(const std::string& text, const std::vector<Phrase>& parts, double bound) {
+    Phrase result{"", {}, bound};
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        if (text[at] != '{') {
+            result.text += text[at];
+            continue;
+        }
+        result.text += parts[static_cast<std::size_t>(text[at + 1] - '0')].text;
+        at += 2;
+    }
+    for (const Phrase& part : parts) {
+        result.axes = together(result.axes, part.axes);
+        result.arrays = together(result.arrays, part.arrays);
+    }
+    return result;
+}
+
+Phrase composed_whole(const std::string& text, const std::vector<Phrase>& parts, double bound) {
+    Phrase result = composed(text, parts, bound);
+    result.exact = result.whole = true;
+    return result;
+}
+
 Phrase choose(const Phrase& condition, const Phrase& a, const Phrase& b) {
     const double bound = std::isinf(b.bound) ? a.bound : std::max(a.bound, b.bound);
     return {fmt::format("where({}, {}, {})", condition.text, a.text, b.text),
             together(condition.axes, together(a.axes, b.axes)), bound, a.exact && b.exact,
-            together(condition.arrays, together(a.arrays, b.arrays))};
+            together(condition.arrays, together(a.arrays, b.arrays)), a.whole && b.whole};
 }
 
 Phrase limited(const Phrase& a, double bound) {
@@ -109,13 +151,40 @@ std::string ProgramWriter::indexed(const Array& array) const {
 
 Phrase ProgramWriter::read(int id) const {
     const Array& a = arrays_[static_cast<std::size_t>(id)];
-    return {indexed(a), {a.axes.begin(), a.axes.end()}, a.bound, a.exact, {id}};
+    return {indexed(a), {a.axes.begin(), a.axes.end()}, a.bound, a.exact, {id}, a.is_integer};
+}
+
+std::vector<int> ProgramWriter::arrays(bool whole) const {
+    std::vector<int> found;
+    for (std::size_t i = 0; i < arrays_.size(); ++i)
+        if (arrays_[i].is_integer == whole) found.push_back(static_cast<int>(i));
+    return found;
+}
+
+Phrase ProgramWriter::read_at(int id, const std::vector<Phrase>& places) const {
+    Phrase result = read(id);
+    if (places.empty()) return result;
+    result.axes.clear();
+    std::string indices;
+    for (const Phrase& place : places) {
+        indices += (indices.empty() ? "" : ", ") + place.text;
+        result.axes = together(result.axes, place.axes);
+        result.arrays = together(result.arrays, place.arrays);
+    }
+    result.text = arrays_[static_cast<std::size_t>(id)].name + "[" + indices + "]";
+    return result;
 }
 
 Phrase ProgramWriter::input(const std::set<int>& chosen, std::string type) {
-    if (type.empty() && small_types_ && chance(10)) type = one_of<std::string>({"f64", "f16", "bf16"});
+    if (type.empty() && !types_.empty() && chance(10)) type = one_of(types_);
     const std::string wanted = one_of<std::string>({"X", "Q", "K", "V", "W", "A", "B", "G"});
-    arrays_.push_back({fresh(wanted), type, shuffled(chosen), type == "i32" ? 4.0 : 6.0, true, true, type == "i32"});
+    const bool whole = is_whole_type(type);
+    arrays_.push_back({fresh(wanted), type, shuffled(chosen), whole ? 4.0 : 6.0, true, true, whole});
+    return read(static_cast<int>(arrays_.size()) - 1);
+}
+
+Phrase ProgramWriter::constant_input(const std::string& value) {
+    arrays_.push_back({fresh("scale"), "", {}, 2, false, true, false, value});
     return read(static_cast<int>(arrays_.size()) - 1);
 }
 
@@ -152,43 +221,61 @@ Phrase ProgramWriter::at(const Phrase& term, int replaced, const std::string& in
 }
 
 Phrase ProgramWriter::define(const std::string& wanted, const std::string& before, const Phrase& body,
-                             const std::set<int>& left, double bound, bool exact) {
-    arrays_.push_back({fresh(wanted), "", shuffled(left), bound, exact, false, false});
+                             const std::set<int>& left, double bound, bool exact, const std::string& type) {
+    // An output without a type is f32, so that of integers is said.
+    const bool whole = type.empty() ? body.whole : is_whole_type(type);
+    arrays_.push_back({fresh(wanted), type.empty() && whole ? "i64" : type, shuffled(left), bound, exact, false, whole});
     const int target = static_cast<int>(arrays_.size()) - 1;
     equations_.push_back({target, before + body.text});
     read_.insert(body.arrays.begin(), body.arrays.end());
     return read(target);
 }
 
-Phrase ProgramWriter::map(const std::string& wanted, const Phrase& body) {
-    return define(wanted, "", body, body.axes, body.bound, body.exact);
+Phrase ProgramWriter::map(const std::string& wanted, const Phrase& body, const std::string& type) {
+    return define(wanted, "", body, body.axes, body.bound, body.exact && (type.empty() || is_whole_type(type)), type);
 }
 
 Phrase ProgramWriter::reduce(const std::string& wanted, const std::string& op, const std::set<int>& over,
-                             const Phrase& body) {
+                             const Phrase& body, const std::string& type) {
     std::set<int> left, reduced;
     std::set_difference(body.axes.begin(), body.axes.end(), over.begin(), over.end(), std::inserter(left, left.end()));
     std::set_intersection(body.axes.begin(), body.axes.end(), over.begin(), over.end(),
                           std::inserter(reduced, reduced.end()));
-    if (reduced.empty()) return map(wanted, body);
+    if (reduced.empty()) return map(wanted, body, type);
     const double points = std::pow(largest_extent, static_cast<double>(reduced.size()));
     const double bound = op == "sum" ? body.bound * points : body.bound;
-    return define(wanted, op + list(reduced) + " ", body, left, bound, body.exact && (op == "max" || op == "min"));
+    const bool exact = body.exact && (body.whole || ((op == "max" || op == "min") && type.empty()));
+    return define(wanted, op + list(reduced) + " ", body, left, bound, exact, type);
 }
 
 std::string ProgramWriter::text() {
     std::string inputs, outputs, body, sizes;
+    std::set<int> are_outputs;
+    const auto typed = [&](const Array& a) { return indexed(a) + (a.type.empty() ? "" : ": " + a.type); };
     const auto join = [](std::string& out, const std::string& more) { out += (out.empty() ? "" : ", ") + more; };
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
         const Array& a = arrays_[i];
         const bool used = read_.contains(static_cast<int>(i));
-        if (a.is_input && used) join(inputs, indexed(a) + (a.type.empty() ? "" : ": " + a.type));
-        if (!a.is_input && (!used || chance(12))) join(outputs, indexed(a) + (a.type.empty() ? "" : ": " + a.type));
+        if (a.is_input && used)
+            join(inputs, typed(a) + (a.value.empty() ? "" : " = " + a.value));
+        if (a.is_input || (used && !chance(12))) continue;
+        join(outputs, typed(a));
+        are_outputs.insert(static_cast<int>(i));
     }
-    for (const Equation& e : equations_)
-        body += "    " + indexed(arrays_[static_cast<std::size_t>(e.target)]) + " = " + e.right + "\n";
+    for (const Equation& e : equations_) {
+        const Array& a = arrays_[static_cast<std::size_t>(e.target)];
+        body += "    " + (are_outputs.contains(e.target) ? indexed(a) : typed(a)) + " = " + e.right + "\n";
+    }
+    // A recipe may have wanted an axis and not used it.
+    const auto occurs = [&](const std::string& name) {
+        const auto in_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+        const std::string all = "(" + inputs + ")" + body;
+        for (std::size_t at = all.find(name); at != std::string::npos; at = all.find(name, at + 1))
+            if (!in_word(all[at - 1]) && !in_word(all[at + name.size()])) return true;
+        return false;
+    };
     for (const Axis& a : axes_)
-        if (!a.size.empty()) join(sizes, a.name + " = " + a.size);
+        if (!a.size.empty() && occurs(a.name)) join(sizes, a.name + " = " + a.size);
     return fmt::format("random({}) -> {}\n{}{}", inputs, outputs, body, sizes.empty() ? "" : "sizes " + sizes + "\n");
 }
 

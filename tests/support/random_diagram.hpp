@@ -27,7 +27,7 @@ struct RandomDiagramOptions {
 /// An array that is -inf where it is masked may be an output now and then.
 Diagram random_diagram(std::uint64_t seed, const RandomDiagramOptions& options = {});
 
-/// Small ragged extents: 1 to 9 for every axis without a size of its own; bind_sizes gives the others.
+/// Small ragged extents: 1 to 11 for every axis without a size of its own; bind_sizes gives the others.
 Extents random_extents(const Diagram& diagram, std::uint64_t seed);
 
 /// Well-formed diagrams that are smaller than this one, those that drop most first.
