@@ -51,15 +51,12 @@ bool is_taken(const napkin_array* array, const TakenArray& taken, MachineKind pl
     return array != nullptr && place_of(*array) == place && offset_fits(*array) &&
            is_same(array->dtype, taken.dlpack) && array->ndim == static_cast<std::int32_t>(taken.sizes.size()) &&
            (array->ndim == 0 || array->shape != nullptr) && std::ranges::equal(shape_of(*array), taken.sizes) &&
-           (array->data != nullptr || is_empty(*array)) &&
-           (place == MachineKind::cpu || has_no_gaps(*array));
+           (array->data != nullptr || is_empty(*array)) && (place == MachineKind::cpu || has_no_gaps(*array));
 }
 
 }  // namespace
 
-napkin_type dlpack_type(DType type) {
-    return {facts(type).dlpack_code, static_cast<std::uint8_t>(8 * bytes(type)), 1};
-}
+napkin_type dlpack_type(DType type) { return {facts(type).dlpack_code, static_cast<std::uint8_t>(8 * bytes(type)), 1}; }
 
 std::vector<TakenArray> taken_arrays(const Diagram& diagram, const Extents& extents) {
     std::vector<TakenArray> out;

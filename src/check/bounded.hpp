@@ -33,8 +33,8 @@ struct Rounding {
     double unit = 0;          ///< largest relative error of one rounding in a sum, u
     double step = 0;  ///< of one operation: 2u, as what runs may apply it in two steps (a division as a product with a reciprocal)
     double smallest = 0;  ///< normal number: absolute error of a result or an input below it, as kernels flush such numbers to 0
-    double largest = 0;   ///< finite; what passes it may have overflowed
-    double whole = 0;     ///< whole numbers up to here are held exactly
+    double largest = 0;  ///< finite; what passes it may have overflowed
+    double whole = 0;    ///< whole numbers up to here are held exactly
 };
 Rounding rounding_of(DType working);
 

@@ -140,9 +140,9 @@ BoundedRows::BoundedRows(const Expr& root, AxisId row_axis, const Diagram& diagr
             node.whole = c->value == std::floor(c->value) && std::abs(c->value) <= rounding_.whole;
             // What runs has the nearest number of its type. A function of a huge argument tells the two apart.
             const double size = std::abs(c->value);
-            const double off = !std::isfinite(size)         ? 0
+            const double off = !std::isfinite(size)        ? 0
                                : size < rounding_.smallest ? size
-                                                            : std::abs(round_to(rounding_.type, c->value) - c->value);
+                                                           : std::abs(round_to(rounding_.type, c->value) - c->value);
             if (off > 0 && std::isfinite(off)) node.error.assign(1, off);
         } else {
             node.whole = true;

@@ -21,7 +21,8 @@ std::int64_t largest_of(Kind kind) { return whole_of(kind, infinity); }
 
 /// The value with the interval that it lies in before anything wraps.
 BoundedWhole settled(Kind kind, std::int64_t value, const WideInterval& x) {
-    const std::int64_t low = wrap(kind, static_cast<std::int64_t>(x.low)), high = wrap(kind, static_cast<std::int64_t>(x.high));
+    const std::int64_t low = wrap(kind, static_cast<std::int64_t>(x.low)),
+                       high = wrap(kind, static_cast<std::int64_t>(x.high));
     // Both ends wrap as often as each other, and nothing between them does otherwise.
     if (static_cast<Wide>(high) - low != x.high - x.low) return any_whole(kind, value);
     return {value, low, high};
@@ -39,7 +40,9 @@ WideInterval product_of(const BoundedWhole& a, const BoundedWhole& b) {
 }
 
 /// The largest size of a number of the interval.
-Wide size_of(const BoundedWhole& a) { return std::max(a.low < 0 ? -Wide{a.low} : Wide{a.low}, a.high < 0 ? -Wide{a.high} : Wide{a.high}); }
+Wide size_of(const BoundedWhole& a) {
+    return std::max(a.low < 0 ? -Wide{a.low} : Wide{a.low}, a.high < 0 ? -Wide{a.high} : Wide{a.high});
+}
 
 Wide floored(Wide a, Wide b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
 
@@ -53,7 +56,9 @@ WideInterval quotient_of(const BoundedWhole& a, const BoundedWhole& b) {
 WideInterval rest_of(const BoundedWhole& a, const BoundedWhole& b) {
     if (b.is_exact() && b.low != 0) {
         const Wide low = floored(a.low, b.low), high = floored(a.high, b.low);
-        if (low == high) return {std::min(a.low - low * b.low, a.high - low * b.low), std::max(a.low - low * b.low, a.high - low * b.low)};
+        if (low == high)
+            return {std::min(a.low - low * b.low, a.high - low * b.low),
+                    std::max(a.low - low * b.low, a.high - low * b.low)};
     }
     // It has the divisor's sign and is smaller.
     return {b.low < 0 ? Wide{b.low} + 1 : 0, b.high > 0 ? Wide{b.high} - 1 : 0};
@@ -78,7 +83,7 @@ BoundedWhole compared(BinaryOp op, std::int64_t value, const BoundedWhole& a, co
     const auto decided = [&](bool always, bool never) {
         return always || never ? BoundedWhole::exactly(value) : BoundedWhole{value, 0, 1};
     };
-    const bool less = a.high < b.low, not_less = a.low >= b.high, greater = a.low > b.high, not_greater = a.high <= b.low;
+    const bool less = a.high<b.low, not_less = a.low >= b.high, greater = a.low> b.high, not_greater = a.high <= b.low;
     switch (op) {
         case BinaryOp::lt: return decided(less, not_less);
         case BinaryOp::ge: return decided(not_less, less);

@@ -278,7 +278,7 @@ BoundedValues evaluate_bounded(const Diagram& diagram, const Extents& extents, c
             alone.equations = {equation};
             evaluate(alone, extents, result.value);
         } else if (const auto parts = is_float(diagram.array(id).type) ? with_axes_eliminated(diagram, equation, extents)
-                                                                   : std::nullopt) {
+                                                                       : std::nullopt) {
             Target target = eliminated(*parts, equation, extents, result, execution.depth[i], execution.factor_unit[i],
                                        rounding);
             const std::optional<DType> kept = at(id) < execution.kept.size() ? execution.kept[id] : std::nullopt;

@@ -12,9 +12,9 @@
 namespace napkin {
 
 enum class Judgement : std::uint8_t {
-    good,  ///< every value is within its bound
+    good,       ///< every value is within its bound
     unbounded,  ///< so is every one that has a bound, but too many have none: the definition divides by what may be 0, or rounding made NaN of them
-    bad,  ///< a value is outside
+    bad,        ///< a value is outside
 };
 std::string_view name(Judgement judgement);  ///< "good", "no bound", "BAD"
 
@@ -26,7 +26,7 @@ struct ArrayVerdict {
     std::int64_t values = 0;     ///< compared
     std::int64_t beyond = 0;     ///< outside of their bounds
     std::int64_t unbounded = 0;  ///< without a bound: anything is right there
-    std::int64_t lost = 0;       ///< those among them that are infinite or NaN, by rounding, where the definition has a number
+    std::int64_t lost = 0;  ///< those among them that are infinite or NaN, by rounding, where the definition has a number
     // The value that is farthest out, as a share of its bound: the first of those outside, if any.
     double share = 0;                      ///< |value - reference| / bound; infinite where no number makes it
     std::vector<std::int64_t> place = {};  ///< its coordinates

@@ -80,10 +80,10 @@ Diagram with_conversions(const Diagram& diagram) {
             continue;
         }
         // What is accumulated keeps the kind of the body, and is converted once.
-        const DType accumulated = body == Kind::real                                            ? real
-                                  : order_matters ? (body == Kind::i64 ? DType::i64 : DType::i32)
-                                  : is_narrow     ? DType::i32
-                                                  : DType::i64;
+        const DType accumulated = body == Kind::real ? real
+                                  : order_matters    ? (body == Kind::i64 ? DType::i64 : DType::i32)
+                                  : is_narrow        ? DType::i32
+                                                     : DType::i64;
         const Array& array = out.array(e.target);
         const ArrayId total = add_array(out, array.name + "_" + std::string(name(*e.reduce)), array.axes, accumulated,
                                         ArrayRole::temporary);

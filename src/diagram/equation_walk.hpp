@@ -79,7 +79,7 @@ private:
     std::vector<AxisId> outer_, inner_;  ///< without the row's
     AxisId row_axis_ = -1;
     std::int64_t num_reduced_ = 1;  ///< points for each of the target's
-    double points_ = 0;  ///< of the target times what is reduced for each
+    double points_ = 0;             ///< of the target times what is reduced for each
 };
 
 }  // namespace napkin

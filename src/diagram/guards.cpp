@@ -200,7 +200,8 @@ Expr with_guarded_reads(const Diagram& diagram, const Expr& e, const Expr& condi
         Expr out = node;
         if (as<Read>(node)) {
             // The elements in its indices are read where it is.
-            if (const Expr guard = guard_of_reads(diagram, node, condition, may_leave)) out = select(guard, node, constant(0));
+            if (const Expr guard = guard_of_reads(diagram, node, condition, may_leave))
+                out = select(guard, node, constant(0));
         } else {
             out = with_children(node, mapped<Expr>(children(node), guarded));
         }

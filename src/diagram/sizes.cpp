@@ -317,8 +317,7 @@ private:
                     if (r.indices[i].is_gathered() && extent > 0) continue;
                     // No index lies in an empty array: any of them tells whether the guards let one through.
                     const Index index = extent > 0 ? with_sizes(r.indices[i], extents_) : Index(Affine{});
-                    if (!by_data && !is_kept_inside(index, extent, guards, extents_))
-                        report_once(r, i, index);
+                    if (!by_data && !is_kept_inside(index, extent, guards, extents_)) report_once(r, i, index);
                 }
             });
         }

@@ -204,8 +204,8 @@ Diagnostic not_of_type(const std::string& name, const std::string& position, con
         "npy-range", name + position, fmt::format("{} is no {}", number_text(number), row.name),
         row.kind == DTypeKind::truth ? "0 or 1" : fmt::format("integers from {} to {}", row.least, row.most));
     if (is_real)
-        error.hint = fmt::format("to have real numbers converted, declare the input with their type and write {}(…) where it is read",
-                                 row.name);
+        error.hint = fmt::format(
+            "to have real numbers converted, declare the input with their type and write {}(…) where it is read", row.name);
     return error;
 }
 

@@ -17,7 +17,8 @@ Result<Tensor> parse_npy(std::span<const std::byte> file, const std::string& nam
                          std::optional<DType> wanted = std::nullopt);
 
 /// The same from a file, which errors call `name` where that is given. Errors besides: no-such-file, unreadable-file.
-Result<Tensor> read_npy(const std::string& path, std::optional<DType> wanted = std::nullopt, const std::string& name = "");
+Result<Tensor> read_npy(const std::string& path, std::optional<DType> wanted = std::nullopt,
+                        const std::string& name = "");
 
 /// The file's bytes: format 1.0, C order, this machine's byte order. bf16 is written as V2, e4m3 and e5m2 as V1 (raw bits).
 std::string npy_bytes(const Tensor& tensor);

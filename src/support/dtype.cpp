@@ -26,7 +26,8 @@ constexpr DTypeFacts integers(std::string_view type_name, std::string_view memor
             .dlpack_code = is_signed ? std::uint8_t{0} : std::uint8_t{1}};
 }
 constexpr DTypeFacts reals(std::string_view type_name, int bytes, int mantissa_bits, int min_exponent, double largest,
-                           double overflow, std::string_view memory_text, char npy_kind, std::uint8_t dlpack_code, int cuda_data_type) {
+                           double overflow, std::string_view memory_text, char npy_kind, std::uint8_t dlpack_code,
+                           int cuda_data_type) {
     return {.name = type_name,
             .bytes = bytes,
             .mantissa_bits = mantissa_bits,
@@ -52,7 +53,14 @@ constexpr DTypeFacts all_facts[] = {
     integers<std::int8_t>("i8", "int8_t"),
     integers<std::uint8_t>("u8", "uint8_t"),
     integers<std::int16_t>("i16", "int16_t"),
-    {.name = "bool", .kind = DTypeKind::truth, .bytes = 1, .least = 0, .most = 1, .memory_text = "uint8_t", .npy_kind = 'b', .dlpack_code = 6},
+    {.name = "bool",
+     .kind = DTypeKind::truth,
+     .bytes = 1,
+     .least = 0,
+     .most = 1,
+     .memory_text = "uint8_t",
+     .npy_kind = 'b',
+     .dlpack_code = 6},
 };
 static_assert(std::size(all_facts) == std::size(all_dtypes));
 

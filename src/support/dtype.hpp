@@ -31,9 +31,9 @@ struct DTypeFacts {
     double largest = 0, overflow = 0, epsilon = 0;
     std::int64_t least = 0, most = 0;  ///< the range of integers
     std::string_view memory_text;      ///< the type of a value in memory, in emitted C++ and CUDA
-    char npy_kind = 'f';               ///< the letter of NumPy's array protocol; 'V': raw bytes, where NumPy has no name
-    std::uint8_t dlpack_code = 0;      ///< DLDataTypeCode of DLPack 1.1
-    int cuda_data_type = -1;           ///< cudaDataType, in which CUDA's libraries multiply; -1: in none
+    char npy_kind = 'f';           ///< the letter of NumPy's array protocol; 'V': raw bytes, where NumPy has no name
+    std::uint8_t dlpack_code = 0;  ///< DLDataTypeCode of DLPack 1.1
+    int cuda_data_type = -1;       ///< cudaDataType, in which CUDA's libraries multiply; -1: in none
 };
 const DTypeFacts& facts(DType type);
 

@@ -518,7 +518,8 @@ Frame Frame::inside(const std::vector<AxisId>& axes) const {
     if (!anew) return out;
     out.condition = nullptr;
     for (const Expr& part : conditions_in(condition))
-        if (none_of(axes, [&](AxisId a) { return depends_on_axis(part, a); })) out.condition = both_hold(out.condition, part);
+        if (none_of(axes, [&](AxisId a) { return depends_on_axis(part, a); }))
+            out.condition = both_hold(out.condition, part);
     return out;
 }
 

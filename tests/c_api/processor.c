@@ -73,7 +73,8 @@ static void programs(void) {
     napkin_program_free(program);
 
     const char* types =
-        "f(a[i]: f64, b[i]: f16, c[i]: bf16, d[i]: e4m3, e[i]: e5m2, f[i]: i32, g[i]: i64, h[i]: i8, j[i]: u8, k[i]: i16, "
+        "f(a[i]: f64, b[i]: f16, c[i]: bf16, d[i]: e4m3, e[i]: e5m2, f[i]: i32, g[i]: i64, h[i]: i8, j[i]: u8, k[i]: "
+        "i16, "
         "l[i]: bool) -> y[i]\n    y[i] = a[i]\n";
     const napkin_type wanted[] = {{2, 64, 1}, {2, 16, 1}, {4, 16, 1}, {10, 8, 1}, {12, 8, 1}, {0, 32, 1},
                                   {0, 64, 1}, {0, 8, 1},  {1, 8, 1},  {0, 16, 1}, {6, 8, 1}};

@@ -48,7 +48,8 @@ Probe probe_of(std::uint64_t seed) {
 std::string sizes_text(const Diagram& diagram, const Extents& extents) {
     std::string text;
     for (const AxisId a : extents.ids())
-        if (!diagram.axis(a).size) text += fmt::format("{}{}={}", text.empty() ? "" : ",", diagram.axis(a).name, extents[a]);
+        if (!diagram.axis(a).size)
+            text += fmt::format("{}{}={}", text.empty() ? "" : ",", diagram.axis(a).name, extents[a]);
     return text;
 }
 
@@ -57,9 +58,8 @@ template <class Fails>
 std::string made_small(const Diagram& diagram, int seconds, const Fails& failure_of) {
     if (seconds <= 0) return "";
     const auto end = Clock::now() + std::chrono::seconds(seconds);
-    const Diagram small = reduce_failure(diagram, [&](const Diagram& d) {
-        return Clock::now() < end && !failure_of(d).empty();
-    });
+    const Diagram small = reduce_failure(
+        diagram, [&](const Diagram& d) { return Clock::now() < end && !failure_of(d).empty(); });
     return fmt::format("reduced to\n{}{}\n", print(small), failure_of(small));
 }
 
@@ -97,7 +97,8 @@ const cpu_case::Width& width_of(int bits) {
 }
 
 cpu_case::Case compiled_case(const Diagram& diagram, std::uint64_t seed, const cpu_case::Width& width) {
-    auto c = cpu_case::make_case(diagram, seed % 3 == 0 ? cpu_case::some_extents(diagram, seed) : random_extents(diagram, seed),
+    auto c = cpu_case::make_case(diagram,
+                                 seed % 3 == 0 ? cpu_case::some_extents(diagram, seed) : random_extents(diagram, seed),
                                  seed, fmt::format("k{}", seed), {}, width);
     c.probes = {probe_of(seed)};
     return c;
@@ -265,8 +266,8 @@ int summed_up(const char* what, const Options& o, const std::function<void(std::
     spread.jobs = o.jobs;
     spread.seconds_a_seed = 120 + 2 * o.seconds_to_shrink;
     const Outcome outcome = run(spread, work);
-    fmt::print("{}: {} programs, {} kernels, seeds {}: {} failed{}{}\n", what, outcome.programs, outcome.kernels, o.seeds,
-               outcome.failed.size(), outcome.failed.empty() ? "" : ": ", fmt::join(outcome.failed, " "));
+    fmt::print("{}: {} programs, {} kernels, seeds {}: {} failed{}{}\n", what, outcome.programs, outcome.kernels,
+               o.seeds, outcome.failed.size(), outcome.failed.empty() ? "" : ": ", fmt::join(outcome.failed, " "));
     return outcome.failed.empty() ? 0 : 1;
 }
 
@@ -277,14 +278,16 @@ int main(int argc, char** argv) {
     const auto with_seeds = [&](CLI::App* command) {
         command->add_option("seeds", o.seeds, "FROM:TO")->required();
         command->add_option("--jobs", o.jobs, "Processes at a time");
-        command->add_option("--piece", o.piece, "Seeds a process takes, which are one module where they are compiled together");
+        command->add_option("--piece", o.piece,
+                            "Seeds a process takes, which are one module where they are compiled together");
         command->add_option("--recipes", o.recipes, "Only these, by name")->delimiter(',');
         command->add_option("--without", o.without, "Features that are left out, by name")->delimiter(',');
         command->add_flag("--usual", o.usual, "Only the kinds of the tests of every day");
         command->add_option("--shrink", o.seconds_to_shrink, "Seconds for making a failing program small; 0: none");
         return command;
     };
-    CLI::App* interpreted = with_seeds(app.add_subcommand("interpret", "Definition, derivation steps, tile interpreter"));
+    CLI::App* interpreted = with_seeds(
+        app.add_subcommand("interpret", "Definition, derivation steps, tile interpreter"));
     CLI::App* compiled = with_seeds(app.add_subcommand("compile", "Kernels of many programs in one module"));
     compiled->add_option("--compiler", o.compiler, "g++, clang++-19, …");
     compiled->add_option("--width", o.width, "Bits of a vector: 128, 256, 512");
@@ -306,7 +309,8 @@ int main(int argc, char** argv) {
     };
     if (*interpreted) code = summed_up("interpreted", o, bound(interpret), 200);
     if (*compiled) {
-        const std::string what = fmt::format("compiled by {} for {} bits{}", o.compiler.empty() ? "the compiler" : o.compiler, o.width,
+        const std::string what = fmt::format("compiled by {} for {} bits{}",
+                                             o.compiler.empty() ? "the compiler" : o.compiler, o.width,
                                              width_of(o.width).runs_here ? "" : ", not run");
         code = summed_up(what.c_str(), o, bound(compile), 60);
     }

@@ -80,9 +80,11 @@ Outcome run(const Spread& spread, const std::function<void(std::uint64_t, std::u
         } else {
             return;
         }
-        slot.said = static_cast<Said*>(mmap(nullptr, sizeof(Said), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+        slot.said = static_cast<Said*>(
+            mmap(nullptr, sizeof(Said), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
         slot.failures = std::tmpfile();
-        if (slot.said == MAP_FAILED || !slot.failures) throw std::runtime_error("no memory or no room for temporary files");
+        if (slot.said == MAP_FAILED || !slot.failures)
+            throw std::runtime_error("no memory or no room for temporary files");
         *slot.said = {slot.first, 0, 0};
         slot.seen = slot.first;
         slot.since = Clock::now();
@@ -120,8 +122,9 @@ Outcome run(const Spread& spread, const std::function<void(std::uint64_t, std::u
             int status = 0;
             if (waitpid(slot.process, &status, WNOHANG) == slot.process) {
                 finish(slot, WIFEXITED(status) && WEXITSTATUS(status) == 0 ? ""
-                             : WIFSIGNALED(status) ? fmt::format("its process died of signal {}", WTERMSIG(status))
-                                                   : fmt::format("its process ended with exit code {}", WEXITSTATUS(status)));
+                             : WIFSIGNALED(status)
+                                 ? fmt::format("its process died of signal {}", WTERMSIG(status))
+                                 : fmt::format("its process ended with exit code {}", WEXITSTATUS(status)));
                 continue;
             }
             if (slot.said->seed != slot.seen) slot.seen = slot.said->seed, slot.since = Clock::now();

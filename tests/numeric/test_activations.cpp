@@ -46,7 +46,8 @@ const std::vector<Activation>& activations() {
 std::vector<double> arguments(DType type) {
     std::vector<double> x;
     const auto add = [&](const void* bits) {
-        if (const double value = decode(type, static_cast<const std::uint8_t*>(bits)); std::isfinite(value)) x.push_back(value);
+        if (const double value = decode(type, static_cast<const std::uint8_t*>(bits)); std::isfinite(value))
+            x.push_back(value);
     };
     if (bytes(type) == 2)
         for (std::uint32_t b = 0; b < 1U << 16; ++b) {
@@ -102,12 +103,14 @@ void check(DType type, ElementType element) {
             const Wide exact = a.exact(x[i]);
             const double got = decode(type, &out[k][i * width]);
             // Below the normal range results are flushed, and those that are multiplied by x afterwards are nothing then.
-            const Wide flushed = 4 * format_range(working).smallest_normal * std::max<Wide>(1, std::min<Wide>(std::fabs(x[i]), 1000));
+            const Wide flushed = 4 * format_range(working).smallest_normal *
+                                 std::max<Wide>(1, std::min<Wide>(std::fabs(x[i]), 1000));
             const Wide error = (8 + 2 * std::fabs(a.exponent(x[i]))) * last_place(working, exact) +
                                (type == working ? 0 : last_place(type, exact)) + flushed;
             const bool overflows = std::isinf(got) && std::fabs(exact) > format_range(type).largest * (1 - 1e-6);
             ASSERT_TRUE(std::fabs(got - exact) <= error || overflows)
-                << a.name << "(" << x[i] << ") of " << name(type) << " is " << got << ", not " << static_cast<double>(exact);
+                << a.name << "(" << x[i] << ") of " << name(type) << " is " << got << ", not "
+                << static_cast<double>(exact);
         }
     }
 }

@@ -154,10 +154,13 @@ const HandPlanned subjects[] = {
      {"group i=32 vector i vectors 2", "group i=7"}},
     {"more scalar functions",
      "f(X[r, i], W[r, i]: f64) -> Y[r, i], Z[r, i], V[r, i]: f64, A[r]: i32\n"
-     "    Y[r, i] = exp2(X[r, i]) - log2(abs(X[r, i])) * log1p(X[r, i]^2) + expm1(X[r, i]) / cosh(X[r, i]) + erfc(X[r, i])\n"
-     "    Z[r, i] = where(isnan(X[r, i]) or isinf(X[r, i]), 5, round(4 * X[r, i]) + ceil(X[r, i]) * trunc(3 * X[r, i]) + "
+     "    Y[r, i] = exp2(X[r, i]) - log2(abs(X[r, i])) * log1p(X[r, i]^2) + expm1(X[r, i]) / cosh(X[r, i]) + erfc(X[r, "
+     "i])\n"
+     "    Z[r, i] = where(isnan(X[r, i]) or isinf(X[r, i]), 5, round(4 * X[r, i]) + ceil(X[r, i]) * trunc(3 * X[r, i]) "
+     "+ "
      "sinh(X[r, i]) * atan(X[r, i]))\n"
-     "    V[r, i] = exp2(W[r, i]) - log2(abs(W[r, i])) * log1p(W[r, i]^2) + expm1(W[r, i]) / cosh(W[r, i]) + erfc(W[r, i]) + "
+     "    V[r, i] = exp2(W[r, i]) - log2(abs(W[r, i])) * log1p(W[r, i]^2) + expm1(W[r, i]) / cosh(W[r, i]) + erfc(W[r, "
+     "i]) + "
      "round(4 * W[r, i]) + ceil(W[r, i]) * trunc(3 * W[r, i]) + sinh(W[r, i]) * atan(W[r, i])\n"
      "    A[r] = (count(i) X[r, i] > 0) + 100 * (any(i) X[r, i] > 2) + 1000 * (all(i) X[r, i] > -2)\n"
      "sizes r = 9, i = 101\n",

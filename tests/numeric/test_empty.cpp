@@ -57,8 +57,7 @@ TEST(Empty, NothingIsComputedOfEmptyOutputs) {
                     ->run(std::vector<ConstView>{{Q.data(), ElementType::f32, {3, 2}, {}},
                                                  {K.data(), ElementType::f32, {4, 2}, {}},
                                                  {nullptr, ElementType::f32, {4, 0}, {}}},
-                          std::vector<View>{{nullptr, ElementType::f32, {3, 0}, {}},
-                                            {L.data(), ElementType::f32, {3}, {}}})
+                          std::vector<View>{{nullptr, ElementType::f32, {3, 0}, {}}, {L.data(), ElementType::f32, {3}, {}}})
                     .empty());
     for (const float l : L) EXPECT_NEAR(l, std::log(4), 1e-6);
 }
@@ -99,11 +98,11 @@ TEST(Empty, ReadsOfNothingAreRefusedOrGuarded) {
     ASSERT_TRUE(guarded) << guarded.error_text();
     const std::vector<std::int32_t> I{0, 1, 2};
     std::vector<float> Y(3, 7);
-    EXPECT_TRUE(guarded
-                    ->run(std::vector<ConstView>{{nullptr, ElementType::f32, {0}, {}},
-                                                 {I.data(), ElementType::i32, {3}, {}}},
-                          std::vector<View>{{Y.data(), ElementType::f32, {3}, {}}})
-                    .empty());
+    EXPECT_TRUE(
+        guarded
+            ->run(std::vector<ConstView>{{nullptr, ElementType::f32, {0}, {}}, {I.data(), ElementType::i32, {3}, {}}},
+                  std::vector<View>{{Y.data(), ElementType::f32, {3}, {}}})
+            .empty());
     EXPECT_EQ(Y, std::vector<float>(3, -1));
 }
 

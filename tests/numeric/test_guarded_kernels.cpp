@@ -28,7 +28,8 @@ const std::vector<Program>& programs() {
          "    R[a] = sum(b) where(b >= 1, T[b - 1, a], 0)\n",
          {"a = 9, b = 6, c = 5", "a = 35, b = 17, c = 3", "a = 4, b = 1, c = 2"}},
         // attention to the last keys
-        {"f(Q[q, k], K[x, k], V[x, d]) -> O[q, d]\n    S[q, w] = where(q - w >= 0, sum(k) Q[q, k] * K[q - w, k], -inf)\n"
+        {"f(Q[q, k], K[x, k], V[x, d]) -> O[q, d]\n    S[q, w] = where(q - w >= 0, sum(k) Q[q, k] * K[q - w, k], "
+         "-inf)\n"
          "    O[q, d] = sum(w) (softmax(w) S[q, w]) * where(q - w >= 0, V[q - w, d], 0)\n",
          {"q = x = 11, w = 3, k = 8, d = 5", "q = x = 34, w = 9, k = 16, d = 32", "q = x = 3, w = 5, k = 4, d = 4"}},
         {"f(X[n, m], W[m, k]) -> Y[n]\n    Y[n] = where(n < 2, -1, logsumexp(m) X[n - 2, m]\n"
@@ -59,8 +60,8 @@ TEST(GuardedKernels, ComputeTheirDefinitionForEveryWidth) {
             for (const char* sizes : program.sizes) {
                 const Diagram diagram = parsed(fmt::format("{}sizes {}\n", program.text, sizes));
                 const std::uint64_t seed = cases.size();
-                cases.push_back(
-                    cpu_case::make_case(diagram, bind_sizes(diagram).value(), seed, fmt::format("g{}_", seed), {}, width));
+                cases.push_back(cpu_case::make_case(diagram, bind_sizes(diagram).value(), seed,
+                                                    fmt::format("g{}_", seed), {}, width));
             }
         const auto failures = cpu_case::failures(cases, width);
         for (std::size_t k = 0; k < cases.size(); ++k)

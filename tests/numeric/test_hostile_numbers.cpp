@@ -96,21 +96,23 @@ TEST(HostileNumbers, RealNumbersByZeroAreInfiniteOrNaN) {
 TEST(HostileNumbers, IntegersAreComparedAtTheEdgeOfWhatARealNumberHolds) {
     std::vector<std::string> texts;
     for (const char* compare : {"==", "!=", "<=", ">=", "<", ">"}) {
-        texts.push_back(fmt::format(
-            "f(X[i]: i32) -> A[i], B[i], C[i]: i32\n    A[i] = where(X[i] + 16777216 {0} 16777216, 1, 0)\n"
-            "    B[i] = where(X[i] - 16777216 {0} -16777216, 1, 0)\n    C[i] = X[i] + 16777215 {0} 16777216\nsizes i = 67\n",
-            compare));
-        texts.push_back(fmt::format(
-            "f(X[i]: i64, Y[i]: f64) -> A[i]: f64\n"
-            "    A[i] = where(X[i] + 9007199254740992 {0} 9007199254740992, Y[i], 0)\nsizes i = 67\n",
-            compare));
+        texts.push_back(
+            fmt::format("f(X[i]: i32) -> A[i], B[i], C[i]: i32\n    A[i] = where(X[i] + 16777216 {0} 16777216, 1, 0)\n"
+                        "    B[i] = where(X[i] - 16777216 {0} -16777216, 1, 0)\n    C[i] = X[i] + 16777215 {0} "
+                        "16777216\nsizes i = 67\n",
+                        compare));
+        texts.push_back(
+            fmt::format("f(X[i]: i64, Y[i]: f64) -> A[i]: f64\n"
+                        "    A[i] = where(X[i] + 9007199254740992 {0} 9007199254740992, Y[i], 0)\nsizes i = 67\n",
+                        compare));
     }
     expect_definition_everywhere(texts);
 }
 
 TEST(HostileNumbers, PowersOfInfinitiesAreRoots) {
     expect_definition_everywhere({
-        "f(X[i], Y[i]) -> A[i], B[i], C[i], D[i], E[i]\n    A[i] = X[i]^0.5\n    B[i] = X[i]^-0.5\n    C[i] = X[i]^1.5\n"
+        "f(X[i], Y[i]) -> A[i], B[i], C[i], D[i], E[i]\n    A[i] = X[i]^0.5\n    B[i] = X[i]^-0.5\n    C[i] = "
+        "X[i]^1.5\n"
         "    D[i] = X[i]^Y[i]\n    E[i] = X[i]^2.5\nsizes i = 37\n",
         "f(X[i]: f64, Y[i]: f64) -> A[i]: f64, D[i]: f64\n    A[i] = X[i]^0.5\n    D[i] = X[i]^Y[i]\nsizes i = 37\n",
     });
@@ -135,7 +137,8 @@ std::vector<std::string> casting(const std::string& type) {
         fmt::format("f(X[i]) -> Y[i]\n    T[i]: {0} = {0}(X[i])\n    Y[i] = T[i] - X[i]\nsizes i = 37\n", type),
         fmt::format("f(X[i]) -> Y[i], T[i]: {0}\n    T[i] = {0}(X[i])\n    Y[i] = T[i] - X[i]\nsizes i = 37\n", type),
         fmt::format("f(X[i]) -> Y[i]\n    T[i]: {0} = {0}(X[i])\n    M = max(i) T[i]\n"
-                    "    Y[i] = (T[i] - X[i]) + where(M > 1e30, 1, 0)\nsizes i = 37\n", type),
+                    "    Y[i] = (T[i] - X[i]) + where(M > 1e30, 1, 0)\nsizes i = 37\n",
+                    type),
         fmt::format("f(X[i]) -> Y[i]\n    Y[i] = sum(j) where(j == i, {0}(X[j]) - X[j], 0)\nsizes i = j = 37\n", type),
     };
 }
@@ -163,7 +166,8 @@ TEST(HostileNumbers, ACastAlwaysRounds) {
             for (std::size_t i = 0; i < count; ++i) x.set(static_cast<std::int64_t>(i), number_at(i));
             const std::vector<ConstView> inputs{{x.data(), ElementType::f32, x.sizes(), {}}};
             std::vector<View> outputs{{y.data(), ElementType::f32, y.sizes(), {}}};
-            if (program->outputs().size() == 2) outputs.push_back({t.data(), static_cast<ElementType>(type), t.sizes(), {}});
+            if (program->outputs().size() == 2)
+                outputs.push_back({t.data(), static_cast<ElementType>(type), t.sizes(), {}});
             const auto errors = program->run(inputs, outputs);
             ASSERT_TRUE(errors.empty()) << errors[0].rendered;
             expect_rounded(text, type, y);

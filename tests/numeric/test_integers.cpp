@@ -109,8 +109,9 @@ TEST(Integers, NarrowOnesAndMasksMeetTheOthers) {
         "f(A[i]: i8, B[i]: u8, C[i]: i16, D[i]: i64, M[i]: bool) -> V[i]: i8, W[i]: u8, X[i]: i64, Y[i], Z[i]: bool\n"
         "    V[i] = A[i] * B[i] + C[i]\n    W[i] = C[i] - D[i]\n    X[i] = A[i] * C[i] + D[i]\n"
         "    Y[i] = where(M[i], A[i], B[i]) / 3\n    Z[i] = M[i] and A[i] < B[i] or not D[i]\nsizes i = 300\n");
-    expect_definition("f(X[i]) -> A[i]: i8, B[i]: u8, C[i]: bool\n    A[i] = i8(X[i] * 90) * 3\n"
-                      "    B[i] = u8(X[i] * 300)\n    C[i] = bool(floor(X[i]))\nsizes i = 300\n");
+    expect_definition(
+        "f(X[i]) -> A[i]: i8, B[i]: u8, C[i]: bool\n    A[i] = i8(X[i] * 90) * 3\n"
+        "    B[i] = u8(X[i] * 300)\n    C[i] = bool(floor(X[i]))\nsizes i = 300\n");
 }
 
 TEST(Integers, IdsAreComparedExactly) {

@@ -84,7 +84,8 @@ std::vector<std::int64_t> sizes_of(const Compilation& c, ArrayId a) {
 
 void write(const Job& job, ArrayId a, const char* of, const Tensor& tensor) {
     const std::string& array = job.compilation.diagram.array(a).name;
-    if (const Status done = write_npy(fmt::format("{}.{}.npy", job.what["results"][array].get<std::string>(), of), tensor); !done)
+    if (const Status done = write_npy(fmt::format("{}.{}.npy", job.what["results"][array].get<std::string>(), of), tensor);
+        !done)
         throw std::runtime_error(render(done.errors()));
 }
 
@@ -151,7 +152,8 @@ int print_random(const std::string& seeds) {
     const std::size_t colon = seeds.find(':');
     Json list = Json::array();
     for (std::uint64_t seed = std::stoull(seeds); seed < std::stoull(seeds.substr(colon + 1)); ++seed)
-        list.push_back(random_program(seed, {.features = seed % 2 == 0 ? ProgramOptions{}.features : Features::all - Features::rebound}));
+        list.push_back(random_program(
+            seed, {.features = seed % 2 == 0 ? ProgramOptions{}.features : Features::all - Features::rebound}));
     std::cout << list.dump() << "\n";
     return 0;
 }

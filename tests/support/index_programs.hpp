@@ -38,7 +38,8 @@ inline const std::vector<std::string>& index_programs() {
         "f(X[c, b], Z[a]) -> R[a]\n    T[b, a] = tanh(sum(c) X[c, b]) * Z[a]\n"
         "    R[a] = sum(b) where(b >= 1, T[b - 1, a], 0)\n",
         "f(X[b, d], Z[d]) -> R[d], P[d]\n    S[b] = sum(d) X[b, d]\n    T[b, d] = exp(S[b]) * Z[d]\n"
-        "    R[d] = sum(b) where(b >= 1 and d < 5, T[b - 1, d], -1)\n    P[d] = max(b) where(b + 2 < size(b), T[b + 2, d], 0)\n",
+        "    R[d] = sum(b) where(b >= 1 and d < 5, T[b - 1, d], -1)\n    P[d] = max(b) where(b + 2 < size(b), T[b + 2, "
+        "d], 0)\n",
         "f(Q[q, k], K[q, k], V[q, d]) -> O[q, d]\n    S[q, w] = where(q - w >= 0, sum(k) Q[q, k] * K[q - w, k], -inf)\n"
         "    O[q, d] = sum(w) (softmax(w) S[q, w]) * where(q - w >= 0, V[q - w, d], 0)\nsizes w = 3\n",
         "f(X[n, m], W[m, k]) -> Y[n]\n    Y[n] = where(n < 2 or size(m) < 1, -1, logsumexp(m) X[n - 2, m]\n"
@@ -48,7 +49,8 @@ inline const std::vector<std::string>& index_programs() {
         // an axis bound anew
         "f(X[i, j]) -> Y[i, j]\n    Y[i, j] = X[i, j] / (1 + abs(sum(j) X[i, j])) - logsumexp(j) X[i, j]\n",
         // reads that a stream moves although their own axes are other ones, and those that it leaves alone
-        "f(S[h, x], V[g, x]) -> O[h]\n    Z[h] = max(x) S[h, x]\n    O[h] = sum(x) Z[h] * V[h // 2, x]\nsizes h = 2 * g\n",
+        "f(S[h, x], V[g, x]) -> O[h]\n    Z[h] = max(x) S[h, x]\n    O[h] = sum(x) Z[h] * V[h // 2, x]\nsizes h = 2 * "
+        "g\n",
         "f(P[h, x], V[g, x]) -> O[h]\n    W[h, x] = softmax(x) P[h, x]\n    O[h] = sum(x) W[h, x] * V[h // 2, x]\n"
         "sizes h = 2 * g\n",
         "f(P[b, x], V[s, x, d], n[b]: i32) -> O[b, d]\n    W[b, x] = softmax(x) P[b, x]\n"

@@ -109,7 +109,10 @@ void Grammar::guarded_window() {
     const Phrase x = limited(over(one | channel, one | channel, 1), 40);
     Phrase z = x;
     switch (channel.empty() ? 2 : w_.pick(4)) {
-        case 0: z = w_.define("N", "rmsnorm" + w_.list(channel), composed("({0}, {1})", {x, w_.input(channel)}, 10), x.axes | channel, 10); break;
+        case 0:
+            z = w_.define("N", "rmsnorm" + w_.list(channel), composed("({0}, {1})", {x, w_.input(channel)}, 10),
+                          x.axes | channel, 10);
+            break;
         case 1: z = w_.define("N", "softmax" + w_.list(channel) + " ", x, x.axes | channel, 1); break;
         case 2: z = w_.map("N", unary(x)); break;
         default: z = w_.reduce("N", "sum", channel, x); break;
@@ -199,9 +202,7 @@ void Grammar::whole_reduction() {
 /// Quantised factors about a zero point, their exact product, and its scale.
 void Grammar::quantised() {
     const Axes k = w_.some_axes(1), m = w_.some_axes(1, k);
-    const auto levels = [&](const Axes& axes) {
-        return w_.map("L", w_.input(axes) * number(16), "i32");
-    };
+    const auto levels = [&](const Axes& axes) { return w_.map("L", w_.input(axes) * number(16), "i32"); };
     const Phrase zero = w_.chance(50) ? whole_number(3) : composed_whole("i32({0})", {w_.input({})}, 6);
     const Phrase a = levels(m | k), b = levels(k);
     const Phrase c = w_.reduce("C", "sum", k, (a - zero) * b, w_.one_of<std::string>({"i32", "i32", "i64"}));
@@ -216,9 +217,13 @@ void Grammar::rounded_sums() {
         case 0:
             if (!x.exact || x.whole) return rounded_sums_of(w_.input(r.all), r.stream);
             return rounded_sums_of(x, r.stream);
-        case 1: w_.map("R", composed_whole("i32({0})", {w_.input(r.all)}, 6) + whole_number(w_.pick(5) - 2), "i32"); break;
+        case 1:
+            w_.map("R", composed_whole("i32({0})", {w_.input(r.all)}, 6) + whole_number(w_.pick(5) - 2), "i32");
+            break;
         case 2: w_.reduce("R", "sum", r.stream, call(w_.one_of(real_types_), limited(x, 100), x.bound)); break;
-        default: w_.map("R", call(w_.one_of(real_types_), limited(w_.reduce("T", "sum", r.stream, x), 100), 100)); break;
+        default:
+            w_.map("R", call(w_.one_of(real_types_), limited(w_.reduce("T", "sum", r.stream, x), 100), 100));
+            break;
     }
 }
 

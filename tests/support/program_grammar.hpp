@@ -34,8 +34,8 @@ public:
         Phrase index, guard = {};
     };
     using Recipe = Production<void (Grammar::*)()>;
-    using TermRow = Production<Phrase (Grammar::*)(const Axes&, int)>;        ///< over axes that are bound, to a depth
-    using PlaceRow = Production<Place (Grammar::*)(const Axes&, int)>;        ///< in the dimension of an axis
+    using TermRow = Production<Phrase (Grammar::*)(const Axes&, int)>;  ///< over axes that are bound, to a depth
+    using PlaceRow = Production<Place (Grammar::*)(const Axes&, int)>;  ///< in the dimension of an axis
     static std::span<const Recipe> recipes();
     static std::span<const TermRow> terms();
     static std::span<const TermRow> wholes();

@@ -170,8 +170,7 @@ Phrase Grammar::affine(const Axes& axes) {
     for (int i = 0; i < terms; ++i) {
         const int axis = any(axes), factor = w_.one_of<int>({1, 1, 1, 2, 3, -1});
         if (sum.axes.contains(axis)) continue;
-        const std::string name = factor == 1 || factor == -1 ? w_.axis(axis)
-                                                             : fmt::format("{}*{}", factor, w_.axis(axis));
+        const std::string name = factor == 1 || factor == -1 ? w_.axis(axis) : fmt::format("{}*{}", factor, w_.axis(axis));
         sum.text += sum.text.empty() ? (factor < 0 ? "-" : "") + name : (factor < 0 ? " - " : " + ") + name;
         sum.axes.insert(axis);
     }
@@ -223,8 +222,8 @@ Grammar::Place Grammar::shifted_by(int axis, int dimension, const Axes& others) 
     const Phrase n = coordinate(axis), end = size(dimension);
     Phrase by = whole_number(1 + w_.pick(2));
     if (!others.empty() && w_.chance(60)) by = coordinate(any(others));
-    const std::string guards[] = {"({0} - {1} >= 0)", "({0} + {1} < {2})", "({0} + {1} - 1 >= 0 and {0} + {1} - 1 < {2})",
-                                  "({0} >= {1})"};
+    const std::string guards[] = {"({0} - {1} >= 0)", "({0} + {1} < {2})",
+                                  "({0} + {1} - 1 >= 0 and {0} + {1} - 1 < {2})", "({0} >= {1})"};
     const std::string at[] = {"{0} - {1}", "{0} + {1}", "{0} + {1} - 1", "{0} - {1}"};
     const int form = w_.one_of<int>({0, 0, 1, 2, 3});
     return {composed_whole(at[form], {n, by, end}, 18), composed(guards[form], {n, by, end}, 1)};

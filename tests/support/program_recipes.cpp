@@ -63,8 +63,7 @@ void Grammar::reduction() {
     const std::string op = w_.one_of<std::string>({"sum", "sum", "sum", "max", "min", "prod"});
     Phrase body = over(r.all, r.stream, 1 + w_.pick(3));
     if (op == "prod") body = number(1) + number(0.1) * squashed(body);
-    if (w_.chance(25))
-        body = choose(mask(r.all), body, op == "sum" ? number(0) : op == "prod" ? number(1) : filler());
+    if (w_.chance(25)) body = choose(mask(r.all), body, op == "sum" ? number(0) : op == "prod" ? number(1) : filler());
     w_.reduce("R", op, r.stream, op == "sum" ? limited(body, 1e4) : body);
 }
 
@@ -106,11 +105,9 @@ void Grammar::exponential_folds() {
             }
             case 5: results.push_back(w_.reduce("E", "sum", r.stream, weight * s)); break;
             case 6:
-                results.push_back(
-                    w_.reduce("C", "sum", r.stream, choose(compare("==", s, reference), value, number(0))));
+                results.push_back(w_.reduce("C", "sum", r.stream, choose(compare("==", s, reference), value, number(0))));
                 break;
-            default:
-                results.push_back(w_.reduce("T", w_.chance(50) ? "max" : "min", r.stream, weight / total + value));
+            default: results.push_back(w_.reduce("T", w_.chance(50) ? "max" : "min", r.stream, weight / total + value));
         }
     }
     if (w_.chance(40)) w_.map("Y", results.back() / above_zero(total));
@@ -121,8 +118,8 @@ void Grammar::library_rows() {
     const Rows r = rows_and_stream();
     const Phrase s = score(r);
     const std::string name = w_.one_of<std::string>({"softmax", "softmax", "log_softmax", "softmin", "standardize",
-                                                     "normalize", "logsumexp", "var", "std", "mean", "rms",
-                                                     "l2norm", "absmax", "softmax_entropy"});
+                                                     "normalize", "logsumexp", "var", "std", "mean", "rms", "l2norm",
+                                                     "absmax", "softmax_entropy"});
     const bool keeps = name == "softmax" || name == "log_softmax" || name == "softmin" || name == "standardize" ||
                        name == "normalize";
     const Axes left = keeps ? s.axes : s.axes - r.stream;

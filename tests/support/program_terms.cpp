@@ -42,7 +42,6 @@ Phrase Grammar::compare(const std::string& op, const Phrase& a, const Phrase& b)
     return result;
 }
 
-
 Phrase Grammar::index_mask(const Axes& axes) {
     const int x = any(axes), q = any(axes);
     const Phrase a = coordinate(x), b = coordinate(q);
@@ -135,8 +134,7 @@ Phrase Grammar::unary(const Phrase& a) {
         case 11: return call("f32", a, a.bound);
         case 12: return powered(above_zero(a), w_.one_of<std::string>({"^0.5", "^-1", "^-0.5", "^1.5"}));
         default:
-            return call(activation, limited(a, 1e4),
-                        activation == "square" ? std::min(a.bound, 1e4) * a.bound : a.bound);
+            return call(activation, limited(a, 1e4), activation == "square" ? std::min(a.bound, 1e4) * a.bound : a.bound);
     }
 }
 

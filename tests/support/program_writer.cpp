@@ -89,8 +89,11 @@ Phrase composed_whole(const std::string& text, const std::vector<Phrase>& parts,
 Phrase choose(const Phrase& condition, const Phrase& a, const Phrase& b) {
     const double bound = std::isinf(b.bound) ? a.bound : std::max(a.bound, b.bound);
     return {fmt::format("where({}, {}, {})", condition.text, a.text, b.text),
-            together(condition.axes, together(a.axes, b.axes)), bound, a.exact && b.exact,
-            together(condition.arrays, together(a.arrays, b.arrays)), a.whole && b.whole};
+            together(condition.axes, together(a.axes, b.axes)),
+            bound,
+            a.exact && b.exact,
+            together(condition.arrays, together(a.arrays, b.arrays)),
+            a.whole && b.whole};
 }
 
 Phrase limited(const Phrase& a, double bound) {
@@ -256,8 +259,7 @@ std::string ProgramWriter::text() {
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
         const Array& a = arrays_[i];
         const bool used = read_.contains(static_cast<int>(i));
-        if (a.is_input && used)
-            join(inputs, typed(a) + (a.value.empty() ? "" : " = " + a.value));
+        if (a.is_input && used) join(inputs, typed(a) + (a.value.empty() ? "" : " = " + a.value));
         if (a.is_input || (used && !chance(12))) continue;
         join(outputs, typed(a));
         are_outputs.insert(static_cast<int>(i));

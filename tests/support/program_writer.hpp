@@ -75,7 +75,9 @@ public:
     Phrase constant_input(const std::string& value);
     /// The arrays that hold integers, or those that hold real numbers.
     [[nodiscard]] std::vector<int> arrays(bool whole) const;
-    [[nodiscard]] const std::vector<int>& axes_of(int array) const { return arrays_[static_cast<std::size_t>(array)].axes; }
+    [[nodiscard]] const std::vector<int>& axes_of(int array) const {
+        return arrays_[static_cast<std::size_t>(array)].axes;
+    }
     [[nodiscard]] Phrase read(int array) const;
     /// The array at places, one for each of its axes.
     [[nodiscard]] Phrase read_at(int array, const std::vector<Phrase>& places) const;

@@ -14,23 +14,29 @@ namespace napkin {
 /// What a production of the grammar may need; those that need what is not wanted are left out.
 enum class Features : unsigned {
     none = 0,
-    extremes = 1 << 0,   ///< constants such as 1e38, -1e30, 1e-30 and infinities outside of masks
-    integers = 1 << 1,   ///< integer inputs, compared and counted
-    types = 1 << 2,      ///< inputs, temporaries and results of every type
-    places = 1 << 3,     ///< reads at sums, quotients and remainders of axes
-    guards = 1 << 4,     ///< conditions that keep a read, a reduction or a call inside of an array
-    gathers = 1 << 5,    ///< reads at places that integer arrays hold
-    arithmetic = 1 << 6, ///< of integers and, by // and %, of real numbers; integers next to 2^24 and 2^53
-    casts = 1 << 7,      ///< conversions in both directions, and what is made of them
-    inner = 1 << 8,      ///< reductions and calls inside of expressions
-    scalars = 1 << 9,    ///< arguments without axes
-    rebound = 1 << 10,   ///< reductions that bind a woven axis anew
+    extremes = 1 << 0,    ///< constants such as 1e38, -1e30, 1e-30 and infinities outside of masks
+    integers = 1 << 1,    ///< integer inputs, compared and counted
+    types = 1 << 2,       ///< inputs, temporaries and results of every type
+    places = 1 << 3,      ///< reads at sums, quotients and remainders of axes
+    guards = 1 << 4,      ///< conditions that keep a read, a reduction or a call inside of an array
+    gathers = 1 << 5,     ///< reads at places that integer arrays hold
+    arithmetic = 1 << 6,  ///< of integers and, by // and %, of real numbers; integers next to 2^24 and 2^53
+    casts = 1 << 7,       ///< conversions in both directions, and what is made of them
+    inner = 1 << 8,       ///< reductions and calls inside of expressions
+    scalars = 1 << 9,     ///< arguments without axes
+    rebound = 1 << 10,    ///< reductions that bind a woven axis anew
     all = (1 << 11) - 1,
 };
-constexpr Features operator|(Features a, Features b) { return static_cast<Features>(static_cast<unsigned>(a) | static_cast<unsigned>(b)); }
-constexpr Features operator&(Features a, Features b) { return static_cast<Features>(static_cast<unsigned>(a) & static_cast<unsigned>(b)); }
+constexpr Features operator|(Features a, Features b) {
+    return static_cast<Features>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+constexpr Features operator&(Features a, Features b) {
+    return static_cast<Features>(static_cast<unsigned>(a) & static_cast<unsigned>(b));
+}
 /// What of `a` is not in `b`.
-constexpr Features operator-(Features a, Features b) { return static_cast<Features>(static_cast<unsigned>(a) & ~static_cast<unsigned>(b)); }
+constexpr Features operator-(Features a, Features b) {
+    return static_cast<Features>(static_cast<unsigned>(a) & ~static_cast<unsigned>(b));
+}
 
 /// What the names say, as in "guards,gathers"; throws std::invalid_argument with the names that there are.
 Features features_named(const std::vector<std::string>& names);

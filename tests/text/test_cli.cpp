@@ -531,10 +531,10 @@ TEST_F(Cli, sizes_of_0_are_sizes) {
           "f(Q[q, k], K[x, k], V[x, d]) -> O[q, d]\n    P[q, x] = softmax(x) sum(k) Q[q, k] * K[x, k]\n"
           "    O[q, d] = sum(x) P[q, x] * V[x, d]\nsizes q = 4, x = 5, k = 3, d = 2\n");
     for (const char* axis : {"q", "x", "k", "d"})
-        for (const char* command :
-             {"check a.nk", "derive a.nk", "derive a.nk --validate", "derive a.nk --explain", "cost a.nk", "cost a.nk --machine h200",
-              "plan a.nk", "plan a.nk --machine h200", "emit a.nk", "emit a.nk --machine h200", "draw a.nk",
-              "run a.nk --seconds 0", "run a.nk --seconds 0 --json", "run a.nk --seconds 0 --cold"}) {
+        for (const char* command : {"check a.nk", "derive a.nk", "derive a.nk --validate", "derive a.nk --explain",
+                                    "cost a.nk", "cost a.nk --machine h200", "plan a.nk", "plan a.nk --machine h200",
+                                    "emit a.nk", "emit a.nk --machine h200", "draw a.nk", "run a.nk --seconds 0",
+                                    "run a.nk --seconds 0 --json", "run a.nk --seconds 0 --cold"}) {
             const std::string set = std::string(command) == "check a.nk" ? "" : fmt::format(" --set {}=0", axis);
             const Outcome outcome = napkin(command + set);
             EXPECT_EQ(outcome.code, 0) << command << set << "\n" << outcome.err;

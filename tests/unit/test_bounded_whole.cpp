@@ -32,7 +32,8 @@ public:
         const bool near = random_() % 2 == 0;
         const auto reach = [&](std::int64_t other) {
             if (!near) return other;
-            const std::int64_t moved = wrap(kind, static_cast<std::int64_t>(static_cast<std::uint64_t>(value) + random_() % 5 - 2));
+            const std::int64_t moved = wrap(
+                kind, static_cast<std::int64_t>(static_cast<std::uint64_t>(value) + random_() % 5 - 2));
             return std::abs(static_cast<double>(moved) - static_cast<double>(value)) < 1e6 ? moved : value;
         };
         const std::int64_t x = reach(a), y = reach(b);
@@ -63,23 +64,26 @@ void expect_inside(const BoundedWhole& bound, std::int64_t made, const std::stri
 }
 
 TEST(BoundedWhole, OperationsStayInsideOfTheirIntervals) {
-    constexpr BinaryOp ops[] = {BinaryOp::add, BinaryOp::sub, BinaryOp::mul, BinaryOp::floor_div,   BinaryOp::mod,
-                                BinaryOp::min, BinaryOp::max, BinaryOp::lt,  BinaryOp::le,          BinaryOp::gt,
-                                BinaryOp::ge,  BinaryOp::eq,  BinaryOp::ne,  BinaryOp::logical_and, BinaryOp::logical_or};
+    constexpr BinaryOp ops[] = {BinaryOp::add, BinaryOp::sub,         BinaryOp::mul,       BinaryOp::floor_div,
+                                BinaryOp::mod, BinaryOp::min,         BinaryOp::max,       BinaryOp::lt,
+                                BinaryOp::le,  BinaryOp::gt,          BinaryOp::ge,        BinaryOp::eq,
+                                BinaryOp::ne,  BinaryOp::logical_and, BinaryOp::logical_or};
     constexpr UnaryOp unary_ops[] = {UnaryOp::neg, UnaryOp::abs, UnaryOp::floor, UnaryOp::logical_not};
     Draw draw(1);
     for (int trial = 0; trial < 300000; ++trial) {
         const Kind kind = kinds[draw.next() % 2];
         const BoundedWhole a = draw.interval(kind), b = draw.interval(kind);
         const std::int64_t x = draw.inside(a), y = draw.inside(b);
-        const std::string of = std::to_string(x) + " in [" + std::to_string(a.low) + ", " + std::to_string(a.high) + "], " +
-                               std::to_string(y) + " in [" + std::to_string(b.low) + ", " + std::to_string(b.high) + "]";
+        const std::string of = std::to_string(x) + " in [" + std::to_string(a.low) + ", " + std::to_string(a.high) +
+                               "], " + std::to_string(y) + " in [" + std::to_string(b.low) + ", " +
+                               std::to_string(b.high) + "]";
         const BinaryOp op = ops[draw.next() % std::size(ops)];
         expect_inside(apply_whole(op, kind, a, b), apply_whole(op, kind, x, y), std::string(name(op)) + " of " + of);
         const UnaryOp one = unary_ops[draw.next() % std::size(unary_ops)];
         expect_inside(apply_whole(one, kind, a), apply_whole(one, kind, x), std::string(name(one)) + " of " + of);
         const BoundedWhole n = BoundedWhole::exactly(static_cast<std::int64_t>(draw.next() % 5));
-        expect_inside(apply_whole(BinaryOp::pow, kind, a, n), apply_whole(BinaryOp::pow, kind, x, n.value), "power of " + of);
+        expect_inside(apply_whole(BinaryOp::pow, kind, a, n), apply_whole(BinaryOp::pow, kind, x, n.value),
+                      "power of " + of);
         expect_inside(wrapped(Kind::i32, a), wrap(Kind::i32, x), "i32 of " + of);
         if (::testing::Test::HasFatalFailure()) return;
     }
@@ -98,7 +102,7 @@ TEST(BoundedWhole, ExactOperandsGiveExactResultsAtEverySize) {
 
 TEST(BoundedWhole, AnIntervalThatDoesNotWrapOrWrapsAsAWholeStaysNarrow) {
     const BoundedWhole near{100, 99, 101}, end{2147483647, 2147483646, 2147483647}, one = BoundedWhole::exactly(1),
-        three = BoundedWhole::exactly(3);
+                                                                                    three = BoundedWhole::exactly(3);
     EXPECT_EQ(apply_whole(BinaryOp::add, Kind::i32, near, three), (BoundedWhole{103, 102, 104}));
     EXPECT_EQ(apply_whole(BinaryOp::add, Kind::i32, end, three), (BoundedWhole{-2147483646, -2147483647, -2147483646}));
     EXPECT_EQ(apply_whole(BinaryOp::add, Kind::i32, end, one), any_whole(Kind::i32, -2147483648LL));

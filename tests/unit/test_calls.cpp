@@ -149,18 +149,22 @@ TEST(Calls, AConditionAroundACallOrAReductionKeepsItsReadsInside) {
     const std::string sizes = "sizes n = 7, m = 5, k = 3, w = 4\n";
     expect_same("f(Q[n, k], K[n, k]) -> S[n, w]\n    S[n, w] = where(n - w >= 0, sum(k) Q[n, k] * K[n - w, k], -1)\n" + sizes,
                 "f(Q[n, k], K[n, k]) -> S[n, w]\n    P[n, w] = sum(k) Q[n, k] * where(n - w >= 0, K[n - w, k], 0)\n"
-                "    S[n, w] = where(n - w >= 0, P[n, w], -1)\n" + sizes);
+                "    S[n, w] = where(n - w >= 0, P[n, w], -1)\n" +
+                    sizes);
     expect_same("f(X[n, m]) -> Y[n]\n    Y[n] = where(n >= 2, logsumexp(m) X[n - 2, m], 0)\n" + sizes,
                 "f(X[n, m]) -> Y[n]\n    L[n] = logsumexp(m) X[n, m]\n    Y[n] = where(n >= 2, L[n - 2], 0)\n" + sizes);
     expect_same("f(X[n, m]) -> Y[n]\n    Y[n] = where(n < 2, 0, l2norm(X[n - 2, ..]))\n" + sizes,
                 "f(X[n, m]) -> Y[n]\n    L[n] = l2norm(m) X[n, m]\n    Y[n] = where(n >= 2, L[n - 2], 0)\n" + sizes);
     // A condition on another axis, or on the reduction's own, is none on its reads.
-    const Diagram plain = evaluated("f(Q[n, k], K[m, k]) -> S[n, m]\n    S[n, m] = where(m <= n, sum(k) Q[n, k] * K[m, k], -inf)\n" +
-                                    sizes).diagram;
+    const Diagram plain =
+        evaluated("f(Q[n, k], K[m, k]) -> S[n, m]\n    S[n, m] = where(m <= n, sum(k) Q[n, k] * K[m, k], -inf)\n" + sizes)
+            .diagram;
     EXPECT_EQ(to_string(plain, plain.equations[0]), "S_sum[n, m] = sum(k) Q[n, k] * K[m, k]");
-    EXPECT_FALSE(bind_sizes(*parse_diagram(std::make_shared<const Source>(
-                     Source{"<text>", "f(X[n, m]) -> Y[n, m]\n    Y[n, m] = where(m >= 1, (softmax(m) X[n, m - 1]), 0)\n" + sizes})))
-                     .ok());
+    EXPECT_FALSE(
+        bind_sizes(
+            *parse_diagram(std::make_shared<const Source>(Source{
+                "<text>", "f(X[n, m]) -> Y[n, m]\n    Y[n, m] = where(m >= 1, (softmax(m) X[n, m - 1]), 0)\n" + sizes})))
+            .ok());
 }
 
 TEST(Calls, AnAxisIsBoundAnewInsideOfAnExpression) {
@@ -169,21 +173,24 @@ TEST(Calls, AnAxisIsBoundAnewInsideOfAnExpression) {
                 "f(X[i, j]) -> Y[i, j]\n    Z[i] = sum(k) X[i, k]^2\n    Y[i, j] = X[i, j] / Z[i]\n" + sizes);
     expect_same("f(X[i, j]) -> Y[i, j]\n    Y[i, j] = X[i, j] - logsumexp(j) (X[i, j] + j)\n" + sizes,
                 "f(X[i, j]) -> Y[i, j]\n    Z[i] = logsumexp(k) (X[i, k] + k)\n    Y[i, j] = X[i, j] - Z[i]\n" + sizes);
-    expect_same("f(X[i, j]) -> Y[i, j]\n    Y[i, j] = where(j > argmax(j) X[i, j], X[i, j], max(i, j) X[i, j] * (j + 1))\n" + sizes,
-                "f(X[i, j]) -> Y[i, j]\n    A[i] = argmax(k) X[i, k]\n    B = max(h, k) X[h, k] * (k + 1)\n"
-                "    Y[i, j] = where(j > A[i], X[i, j], B)\n" + sizes);
+    expect_same(
+        "f(X[i, j]) -> Y[i, j]\n    Y[i, j] = where(j > argmax(j) X[i, j], X[i, j], max(i, j) X[i, j] * (j + 1))\n" + sizes,
+        "f(X[i, j]) -> Y[i, j]\n    A[i] = argmax(k) X[i, k]\n    B = max(h, k) X[h, k] * (k + 1)\n"
+        "    Y[i, j] = where(j > A[i], X[i, j], B)\n" +
+            sizes);
 }
 
 TEST(Calls, OtherSpellings) {
     const std::string sizes = "sizes i = 7\n";
-    expect_same("f(X[i], Z[i]) -> Y[i], W[i]\n"
-                "    Y[i] = max(X[i], Z[i], 0.25, i / 7) - min(1, X[i], Z[i])\n"
-                "    W[i] = X[i] ** 2 ** 2 - -X[i] ** 2 + 2 ** -1\n" +
-                    sizes,
-                "f(X[i], Z[i]) -> Y[i], W[i]\n"
-                "    Y[i] = max(max(max(X[i], Z[i]), 0.25), i / 7) - min(min(1, X[i]), Z[i])\n"
-                "    W[i] = X[i] ^ (2 ^ 2) + X[i] * X[i] + 0.5\n" +
-                    sizes);
+    expect_same(
+        "f(X[i], Z[i]) -> Y[i], W[i]\n"
+        "    Y[i] = max(X[i], Z[i], 0.25, i / 7) - min(1, X[i], Z[i])\n"
+        "    W[i] = X[i] ** 2 ** 2 - -X[i] ** 2 + 2 ** -1\n" +
+            sizes,
+        "f(X[i], Z[i]) -> Y[i], W[i]\n"
+        "    Y[i] = max(max(max(X[i], Z[i]), 0.25), i / 7) - min(min(1, X[i]), Z[i])\n"
+        "    W[i] = X[i] ^ (2 ^ 2) + X[i] * X[i] + 0.5\n" +
+            sizes);
     expect_same("f(X[i]) -> Y[i]\n    Y[i] = sin(pi * X[i])\n" + sizes,
                 "f(X[i]) -> Y[i]\n    Y[i] = sin(3.141592653589793 * X[i])\n" + sizes);
     // What the text calls pi is that.
@@ -195,21 +202,22 @@ TEST(Calls, OtherSpellings) {
 
 TEST(Calls, Truth) {
     const std::string sizes = "sizes i = 7, j = 5\n";
-    expect_same("f(X[i, j]) -> A[i]: i32, B[j]: i32, C: i32, D[i], E[i, j]\n"
-                "    A[i] = any(j) X[i, j] > 0.8\n"
-                "    B[j] = all(i) X[i, j] > -1 and X[i, j] < 1.5\n"
-                "    C = count(i, j) X[i, j] > 0\n"
-                "    D[i] = where(any(j) X[i, j] > 1, 1, 2) + count(j) X[i, j] < 0\n"
-                "    E[i, j] = where(isnan(log(X[i, j])), 1, where(isinf(X[i, j] / 0), sign(X[i, j]), 3)) + "
-                "isfinite(X[i, j])\n" +
-                    sizes,
-                "f(X[i, j]) -> A[i]: i32, B[j]: i32, C: i32, D[i], E[i, j]\n"
-                "    A[i] = max(j) i32(X[i, j] > 0.8)\n"
-                "    B[j] = min(i) i32(X[i, j] > -1 and X[i, j] < 1.5)\n"
-                "    C = sum(i, j) where(X[i, j] > 0, 1, 0)\n"
-                "    D[i] = where((max(j) X[i, j]) > 1, 1, 2) + sum(j) where(X[i, j] < 0, 1, 0)\n"
-                "    E[i, j] = where(X[i, j] < 0, 1, 1) + 1\n" +
-                    sizes);
+    expect_same(
+        "f(X[i, j]) -> A[i]: i32, B[j]: i32, C: i32, D[i], E[i, j]\n"
+        "    A[i] = any(j) X[i, j] > 0.8\n"
+        "    B[j] = all(i) X[i, j] > -1 and X[i, j] < 1.5\n"
+        "    C = count(i, j) X[i, j] > 0\n"
+        "    D[i] = where(any(j) X[i, j] > 1, 1, 2) + count(j) X[i, j] < 0\n"
+        "    E[i, j] = where(isnan(log(X[i, j])), 1, where(isinf(X[i, j] / 0), sign(X[i, j]), 3)) + "
+        "isfinite(X[i, j])\n" +
+            sizes,
+        "f(X[i, j]) -> A[i]: i32, B[j]: i32, C: i32, D[i], E[i, j]\n"
+        "    A[i] = max(j) i32(X[i, j] > 0.8)\n"
+        "    B[j] = min(i) i32(X[i, j] > -1 and X[i, j] < 1.5)\n"
+        "    C = sum(i, j) where(X[i, j] > 0, 1, 0)\n"
+        "    D[i] = where((max(j) X[i, j]) > 1, 1, 2) + sum(j) where(X[i, j] < 0, 1, 0)\n"
+        "    E[i, j] = where(X[i, j] < 0, 1, 1) + 1\n" +
+            sizes);
 }
 
 }  // namespace

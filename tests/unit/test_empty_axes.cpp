@@ -40,8 +40,9 @@ TEST(EmptyAxes, ReductionsOfNothingAreTheirIdentity) {
 }
 
 TEST(EmptyAxes, NoKernelComputesAnEmptyArray) {
-    const Diagram d = without_empty_axes(parsed("f(X[i, j], Y[k]) -> A[i, j], B[k]\n    A[i, j] = exp(X[i, j])\n"
-                                                "    B[k] = Y[k] * 2\nsizes i = 0\n"));
+    const Diagram d = without_empty_axes(
+        parsed("f(X[i, j], Y[k]) -> A[i, j], B[k]\n    A[i, j] = exp(X[i, j])\n"
+               "    B[k] = Y[k] * 2\nsizes i = 0\n"));
     const auto derived = derive(d);
     ASSERT_TRUE(derived.ok());
     EXPECT_EQ(verify(*derived), std::vector<std::string>{});
@@ -50,8 +51,9 @@ TEST(EmptyAxes, NoKernelComputesAnEmptyArray) {
 }
 
 TEST(EmptyAxes, SizesThatAreMadeOfThemAreEmptyToo) {
-    const Diagram d = without_empty_axes(parsed("f(X[n]) -> Y[m], Z[k]\n    Y[m] = X[m + 0]\n    Z[k] = sum(n) X[n] + k\n"
-                                                "sizes n = 0, m = 2 * n, k = n + 3\n"));
+    const Diagram d = without_empty_axes(
+        parsed("f(X[n]) -> Y[m], Z[k]\n    Y[m] = X[m + 0]\n    Z[k] = sum(n) X[n] + k\n"
+               "sizes n = 0, m = 2 * n, k = n + 3\n"));
     EXPECT_TRUE(is_empty(d, *d.find_array("Y")));
     EXPECT_FALSE(is_empty(d, *d.find_array("Z")));
     EXPECT_EQ(bind_sizes(d).value(), (Extents{0, 0, 3}));
@@ -63,8 +65,9 @@ TEST(EmptyAxes, WithoutThemNothingChanges) {
 }
 
 TEST(EmptyAxes, ChoicesOfOtherKernelsAreLeftOut) {
-    const Diagram d = without_empty_axes(parsed("f(X[i, j]) -> A[i]\n    A[i] = sum(j) X[i, j]\nsizes i = 3, j = 0\n"
-                                                "schedule\n    stream j = 2\n    threads 1\n"));
+    const Diagram d = without_empty_axes(
+        parsed("f(X[i, j]) -> A[i]\n    A[i] = sum(j) X[i, j]\nsizes i = 3, j = 0\n"
+               "schedule\n    stream j = 2\n    threads 1\n"));
     ASSERT_EQ(d.schedule.size(), 1U);
     EXPECT_TRUE(derive(d).ok());
 }
@@ -90,7 +93,8 @@ TEST(EmptyAxes, TheMeaningStays) {
                 EXPECT_EQ(verify(rest), std::vector<std::string>{});
                 evaluate(rest, bind_sizes(rest).value(), left);
                 for (const ArrayId id : d.outputs)
-                    EXPECT_EQ(left[id], as_written[id]) << d.array(id).name << ", i = " << i << ", j = " << j << "\n" << text;
+                    EXPECT_EQ(left[id], as_written[id]) << d.array(id).name << ", i = " << i << ", j = " << j << "\n"
+                                                        << text;
             }
 }
 

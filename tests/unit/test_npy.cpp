@@ -149,15 +149,18 @@ TEST(Npy, RefusesNumbersThatTheTypeHasNot) {
               "x.npy[1, 0]: 3000000000 is no i32; integers from -2147483648 to 2147483647");
     EXPECT_EQ(refused("<f8", raw<double>({1, 3e9, 2, 0}), DType::i32, true),
               "x.npy[1, 0]: 3000000000 is no i32; integers from -2147483648 to 2147483647");
-    EXPECT_EQ(refused("<f4", raw<float>({0, 0, 0, NAN}), DType::u8), "x.npy[1, 1]: nan is no u8; integers from 0 to 255");
+    EXPECT_EQ(refused("<f4", raw<float>({0, 0, 0, NAN}), DType::u8),
+              "x.npy[1, 1]: nan is no u8; integers from 0 to 255");
     EXPECT_EQ(refused("<f8", raw<double>({0, 0.5, nan, 0}), DType::boolean), "x.npy[0, 1]: 0.5 is no bool; 0 or 1");
-    EXPECT_EQ(refused("<f8", raw<double>({0, beyond, 0, 0}), DType::i64),
-              "x.npy[0, 1]: 9.223372036854776e+18 is no i64; integers from -9223372036854775808 to 9223372036854775807");
+    EXPECT_EQ(
+        refused("<f8", raw<double>({0, beyond, 0, 0}), DType::i64),
+        "x.npy[0, 1]: 9.223372036854776e+18 is no i64; integers from -9223372036854775808 to 9223372036854775807");
     EXPECT_EQ(refused("<i2", raw<std::int16_t>({0, -129, 0, 0}), DType::i8),
               "x.npy[0, 1]: -129 is no i8; integers from -128 to 127");
     EXPECT_EQ(refused("|u1", raw<std::uint8_t>({0, 2, 0, 0}), DType::boolean), "x.npy[0, 1]: 2 is no bool; 0 or 1");
-    EXPECT_EQ(refused("<u8", raw<std::uint64_t>({0, ~0ULL, 0, 0}), DType::i64),
-              "x.npy[0, 1]: an integer past 64 bits is no i64; integers from -9223372036854775808 to 9223372036854775807");
+    EXPECT_EQ(
+        refused("<u8", raw<std::uint64_t>({0, ~0ULL, 0, 0}), DType::i64),
+        "x.npy[0, 1]: an integer past 64 bits is no i64; integers from -9223372036854775808 to 9223372036854775807");
 }
 
 TEST(Npy, WritesWhatItReads) {

@@ -33,7 +33,9 @@ TEST(ScalarFunction, ImagesHoldTheirValues) {
     for (const ScalarFunction& f : scalar_functions())
         for (const double x : arguments()) {
             if (std::abs(x) > 25) continue;  // what vanishes there is not 0
-            const ValueClass image = x < 0 ? f.is.image.of_negative : x > 0 ? f.is.image.of_positive : f.is.image.of_zero;
+            const ValueClass image = x < 0   ? f.is.image.of_negative
+                                     : x > 0 ? f.is.image.of_positive
+                                             : f.is.image.of_zero;
             const ValueClass is = value_class(f.value(x));
             EXPECT_EQ(image | is, image) << f.name << "(" << x << ") = " << f.value(x);
         }

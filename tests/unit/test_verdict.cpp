@@ -92,8 +92,10 @@ TEST(Verdict, a_nan_of_rounding_is_not_called_good) {
 }
 
 TEST(Verdict, what_is_below_the_normal_range_may_be_flushed) {
-    const Evaluated e("f(A[c], B[c]) -> Y[c], Z[c], S\n    Y[c] = A[c] + 0\n    Z[c] = A[c] - B[c]\n    S = sum(c) A[c]\nsizes c = 3\n",
-                      {{1e-40F, 3e-38F, 1e-40F}, {0, 2.5e-38F, 0}});
+    const Evaluated e(
+        "f(A[c], B[c]) -> Y[c], Z[c], S\n    Y[c] = A[c] + 0\n    Z[c] = A[c] - B[c]\n    S = sum(c) A[c]\nsizes c = "
+        "3\n",
+        {{1e-40F, 3e-38F, 1e-40F}, {0, 2.5e-38F, 0}});
     EXPECT_EQ(e.judge({0, 3e-38F, 1e-40F}).judgement, Judgement::good);
     EXPECT_EQ(e.judge({0, 0, 1e-40F}).judgement, Judgement::bad);
     EXPECT_EQ(e.judge({0, 0, 0}, 1).judgement, Judgement::good);
@@ -102,8 +104,9 @@ TEST(Verdict, what_is_below_the_normal_range_may_be_flushed) {
 }
 
 TEST(Verdict, integers_made_of_real_numbers_saturate_once_and_wrap) {
-    const Evaluated e("f(A[c]) -> R[c]: i32, S[c]: i64\n    R[c] = i32(A[c]) + 1\n    S[c] = i32(A[c] * 2) + 1\nsizes c = 3\n",
-                      {{1e30, nan, -3.5}});
+    const Evaluated e(
+        "f(A[c]) -> R[c]: i32, S[c]: i64\n    R[c] = i32(A[c]) + 1\n    S[c] = i32(A[c] * 2) + 1\nsizes c = 3\n",
+        {{1e30, nan, -3.5}});
     const auto judged = [&](std::vector<std::int64_t> made, std::size_t output) {
         return judge(e.diagram, e.diagram.outputs[output], e.extents, e.bounds, Column(std::move(made))).judgement;
     };

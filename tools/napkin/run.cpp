@@ -210,7 +210,8 @@ std::string measured_text(const Measured& m, bool color) {
 
 /// Which of the values without a bound are no numbers, though the definition's are.
 std::string lost_text(const ArrayVerdict& v) {
-    return v.lost == 0 ? "" : fmt::format(" ({} are NaN or infinite by rounding)", count_text(static_cast<double>(v.lost)));
+    return v.lost == 0 ? ""
+                       : fmt::format(" ({} are NaN or infinite by rounding)", count_text(static_cast<double>(v.lost)));
 }
 
 std::string checked_text(const Verdict& verdict, bool color) {
@@ -221,10 +222,11 @@ std::string checked_text(const Verdict& verdict, bool color) {
         const std::string judgement(name(v.judgement));
         const std::string what = v.judgement == Judgement::bad
                                      ? fmt::format("{} outside of their bounds", count_text(static_cast<double>(v.beyond)))
-                                 : v.unbounded > 0 ? fmt::format("error {}; {} have no bound{}", error_text(v.error),
-                                                                 count_text(static_cast<double>(v.unbounded)), lost_text(v))
-                                                   : fmt::format("error {}, at most {:.2g}% of the bound",
-                                                                 error_text(v.error), 100 * v.share);
+                                 : v.unbounded > 0
+                                     ? fmt::format("error {}; {} have no bound{}", error_text(v.error),
+                                                   count_text(static_cast<double>(v.unbounded)), lost_text(v))
+                                     : fmt::format("error {}, at most {:.2g}% of the bound", error_text(v.error),
+                                                   100 * v.share);
         rows.push_back({v.array, std::string(name(v.type)), what,
                         v.judgement == Judgement::good ? green(judgement, color) : red(judgement, color),
                         fmt::format("{} 2 × {} + {}", v.within_plain() ? "≤" : ">", error_text(v.plain_error),
