@@ -11,7 +11,9 @@ namespace napkin {
 namespace {
 
 /// An axis that is cut into tiles of the size; 0: not cut.
+/// An axis without values stands in no tile of the kernel.
 Span span_of(std::int64_t size, std::int64_t extent) {
+    if (extent == 0) return {0, 0, false, false};
     const std::int64_t tile = size > 0 ? std::min(size, extent) : extent;
     return {tile, tile, tile < extent, extent % tile != 0};
 }
