@@ -12,6 +12,7 @@
 #include "plan/kernel_times.hpp"
 #include "schedule/rules.hpp"
 #include "support/ids.hpp"
+#include "support/parsed.hpp"
 #include "support/schedules.hpp"
 #include "support/text.hpp"
 #include "syntax/print.hpp"
