@@ -71,7 +71,7 @@ Values probe_inputs(const Diagram& diagram, const Extents& extents, Probe probe,
     Values values = random_inputs(diagram, extents, seed);
     for (std::size_t i = 0; i < diagram.inputs.size(); ++i) {
         const Array& array = diagram.array(diagram.inputs[i]);
-        if (!is_float(array.type)) continue;
+        if (!is_float(array.type) || values[diagram.inputs[i]].empty()) continue;
         const std::vector<std::int64_t> sizes = array_sizes(diagram, diagram.inputs[i], extents);
         Filling filling(probe, array.type, sizes, seed * 0x9E3779B97F4A7C15ULL + i);
         std::vector<double>& data = values[diagram.inputs[i]].reals();

@@ -67,9 +67,10 @@ Diagram with_conversions(const Diagram& diagram) {
         e.body = with_casts(e.body, kinds, real);
         const Kind body = kinds(e.body), target = kind_of(wanted);
         const bool order_matters = e.reduce == ReduceOp::max || e.reduce == ReduceOp::min;
-        const bool is_narrow = is_narrow_integer(wanted);
-        // What is summed up or multiplied needs more room than its terms.
-        const bool has_room = !is_narrow || ((!e.reduce || order_matters) && stays_in(e.body, wanted, out));
+        const bool is_narrow = is_narrow_integer(wanted), is_truth = facts(wanted).kind == DTypeKind::truth;
+        const bool stays = is_narrow && is_integer(body) && stays_in(e.body, wanted, out);
+        // What is summed up or multiplied needs more room than its terms, and an extremum of truths begins at none of them.
+        const bool has_room = !is_narrow || (stays && (!e.reduce || (order_matters && !is_truth)));
         if (has_room && (body == target || body == Kind::whole)) {
             out.equations.push_back(std::move(e));
             continue;
@@ -80,10 +81,11 @@ Diagram with_conversions(const Diagram& diagram) {
             continue;
         }
         // What is accumulated keeps the kind of the body, and is converted once.
-        const DType accumulated = body == Kind::real ? real
-                                  : order_matters    ? (body == Kind::i64 ? DType::i64 : DType::i32)
-                                  : is_narrow        ? DType::i32
-                                                     : DType::i64;
+        const DType accumulated = body == Kind::real                   ? real
+                                  : is_truth && order_matters && stays ? DType::u8
+                                  : order_matters                      ? (body == Kind::i64 ? DType::i64 : DType::i32)
+                                  : is_narrow                          ? DType::i32
+                                                                       : DType::i64;
         const Array& array = out.array(e.target);
         const ArrayId total = add_array(out, array.name + "_" + std::string(name(*e.reduce)), array.axes, accumulated,
                                         ArrayRole::temporary);

@@ -84,6 +84,19 @@ TEST(Empty, ReductionsOfNothing) {
     EXPECT_EQ(real, (std::vector<float>{0, 0, 1, 1, -inf, -inf, inf, inf}));
     EXPECT_EQ(whole, (std::vector<std::int32_t>{-2147483647 - 1, -2147483647 - 1, 2147483647, 2147483647}));
     EXPECT_EQ(narrow, (std::vector<std::int8_t>{-128, -128, 127, 127}));
+
+    const auto truths = compile(
+        "f(M[i, j]: bool) -> A[i]: bool, B[i]: bool\n    A[i] = max(j) M[i, j]\n    B[i] = min(j) M[i, j]\n"
+        "sizes i = 2, j = 0\n");
+    ASSERT_TRUE(truths) << truths.error_text();
+    std::vector<std::uint8_t> some(2, 7), all(2, 7);
+    EXPECT_TRUE(truths
+                    ->run(std::vector<ConstView>{{nullptr, ElementType::boolean, {2, 0}, {}}},
+                          std::vector<View>{{some.data(), ElementType::boolean, {2}, {}},
+                                            {all.data(), ElementType::boolean, {2}, {}}})
+                    .empty());
+    EXPECT_EQ(some, (std::vector<std::uint8_t>{0, 0}));
+    EXPECT_EQ(all, (std::vector<std::uint8_t>{1, 1}));
 }
 
 TEST(Empty, ReadsOfNothingAreRefusedOrGuarded) {
