@@ -292,7 +292,7 @@ int main(int argc, char** argv) {
     compiled->add_option("--compiler", o.compiler, "g++, clang++-19, …");
     compiled->add_option("--width", o.width, "Bits of a vector: 128, 256, 512");
     CLI::App* each = with_seeds(app.add_subcommand("run", "Planned and run one by one, as napkin run does"));
-    each->add_option("--machine", o.machine, "gpu, host-256, …");
+    each->add_option("--machine", o.machine, "gpu, host-256, …");  // on any processor
     each->add_option("--compiler", o.compiler, "g++, clang++-19, …");
     CLI::App* written = with_seeds(app.add_subcommand("write", "Texts, inputs and the commands that run them"));
     written->add_option("--folder", o.folder, "Where to")->required();
