@@ -63,7 +63,7 @@ Diagnostic machine_error(const std::string& code, const std::string& message, co
 std::string first_lines(const std::string& text, int count) {
     std::size_t end = 0;
     for (int i = 0; i < count && end < text.size(); ++i) end = std::min(text.find('\n', end), text.size() - 1) + 1;
-    return text.substr(0, end);
+    return text.substr(0, end > 0 && text[end - 1] == '\n' ? end - 1 : end);
 }
 
 /// Whether the compiler finds fault with the source: "…/kernel.cpp:3:5: error: …". A compiler that fails otherwise, for want of memory, stack,
@@ -78,8 +78,16 @@ bool finds_fault(const std::string& output) {
     return false;
 }
 
-/// "its stack is limited to 64 KiB (ulimit -s)", where that is little for a compiler.
-std::string small_stack() {
+/// What a compiler that fails so may be short of, by its words and the limits that it inherits; "" where nothing points to it.
+std::string shortage(const std::string& output) {
+    constexpr const char* memory = "memory may have run out, or be limited (ulimit -v)";
+    constexpr std::pair<const char*, const char*> words[] = {
+        {"Resource temporarily unavailable", "the number of processes may be limited (ulimit -u)"},
+        {"Cannot allocate memory", memory},
+        {"out of memory", memory},
+        {"Killed", memory}};
+    for (const auto& [word, what] : words)
+        if (output.find(word) != std::string::npos) return what;
     rlimit limit{};
     constexpr rlim_t usual = rlim_t{8} << 20U;
     if (::getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= usual) return "";
@@ -103,14 +111,14 @@ Status compile_in(const std::string& directory, const Compiler& compiler, const 
     if (outcome.output.find("No space left on device") != std::string::npos)
         return file_error(ENOSPC, "disk-full", "the compiler " + name + " failed");
     if (outcome.signal != 0) {
-        return machine_error("compiler-broken", fmt::format("the compiler {} was ended by signal {}", name, outcome.signal),
-                             outcome.signal == SIGKILL ? "signal 9 usually means that memory ran out" : small_stack());
+        return machine_error(
+            "compiler-broken", fmt::format("the compiler {} was ended by signal {}", name, outcome.signal),
+            outcome.signal == SIGKILL ? "signal 9 usually means that memory ran out" : shortage(outcome.output));
     }
     if (!finds_fault(outcome.output)) {
         const std::string words = outcome.output.empty() ? "it makes no object" : "\n" + first_lines(outcome.output, 20);
-        const std::string stack = small_stack();
-        return machine_error("compiler-broken", "the compiler " + name + " fails: " + words,
-                             stack.empty() ? another : stack);
+        const std::string hint = shortage(outcome.output);
+        return machine_error("compiler-broken", "the compiler " + name + " fails: " + words, hint.empty() ? another : hint);
     }
     const std::string least = directory + "/least.cpp";
     write_new_file(least, "extern \"C\" int least() { return 0; }\n");

@@ -16,9 +16,9 @@ std::optional<Compiler> installed_compiler(const std::string& name) {
     std::vector<std::string> before;
     for (const std::string& one : tested_compilers()) {
         const auto found = find_compiler({.compiler = one});
-        const std::string version = found ? compiler_version(*found) : "";
-        if (one == name) return found && !contains(before, version) ? std::optional(*found) : std::nullopt;
-        before.push_back(version);
+        const std::string file = found ? found->identity : "";
+        if (one == name) return found && !contains(before, file) ? std::optional(*found) : std::nullopt;
+        before.push_back(file);
     }
     return std::nullopt;
 }

@@ -146,6 +146,7 @@ TEST_F(Jit, ACompilerThatFailsWithoutFindingFaultIsTheMachinesFault) {
             adds(16), {.compiler = script(works_on_the_least + "echo \"" + words + "\" >&2; exit 1\n")});
         ASSERT_EQ(code(result), "compiler-broken") << words;
         EXPECT_EQ(result.errors()[0].exit_code, ExitCode::machine_lacks);
+        EXPECT_FALSE(result.errors()[0].hint.empty());
         EXPECT_NE(result.errors()[0].message.find(std::string(words).substr(8)), std::string::npos)
             << result.errors()[0].message;
     }
