@@ -10,13 +10,13 @@
 namespace napkin {
 namespace {
 
-struct Program {
+struct GuardedProgram {
     const char* text;
     std::vector<const char*> sizes;
 };
 
-const std::vector<Program>& programs() {
-    static const std::vector<Program> all{
+const std::vector<GuardedProgram>& programs() {
+    static const std::vector<GuardedProgram> all{
         // a causal convolution of what is normalised
         {"f(X[n, c], W[w, c], G[c]) -> Y[n, c]\n    Z[n, c] = rmsnorm(c)(X[n, c], G[c])\n"
          "    Y[n, c] = sum(w) where(n - w >= 0, Z[n - w, c], 0) * W[w, c]\n",
@@ -56,7 +56,7 @@ const std::vector<Program>& programs() {
 TEST(GuardedKernels, ComputeTheirDefinitionForEveryWidth) {
     for (const cpu_case::Width& width : cpu_case::widths()) {
         std::vector<cpu_case::Case> cases;
-        for (const Program& program : programs())
+        for (const GuardedProgram& program : programs())
             for (const char* sizes : program.sizes) {
                 const Diagram diagram = parsed(fmt::format("{}sizes {}\n", program.text, sizes));
                 const std::uint64_t seed = cases.size();
@@ -71,7 +71,7 @@ TEST(GuardedKernels, ComputeTheirDefinitionForEveryWidth) {
 
 TEST(GuardedKernels, ComputeTheirDefinitionOnAGpu) {
     std::vector<cpu_case::Planned> all;
-    for (const Program& program : programs())
+    for (const GuardedProgram& program : programs())
         for (const char* sizes : program.sizes)
             all.push_back(cpu_case::planned_on_hopper(fmt::format("{}sizes {}\n", program.text, sizes), "",
                                                       fmt::format("g{}_", all.size())));
