@@ -71,7 +71,8 @@ private:
     Coordinates coordinates(std::size_t p) {
         const std::int64_t extent = frame_.extent(v_.limits[p]);
         const AxisId axis = v_.dims[p].single_axis();
-        if (axis >= 0 && !is_cut(frame_, v_, p)) {
+        const bool is_cut = napkin::is_cut(frame_, v_, p);
+        if (axis >= 0 && !is_cut) {
             const Span& span = frame_.span(axis, scope_);
             const std::string begin = span.begins ? frame_.axis(axis).begin : "0";
             return {begin, begin, frame_.count(axis, scope_)};
@@ -84,14 +85,15 @@ private:
             for (const Span& span : frame_.scope(scope_)) tile.push_back(span.tile);
             const Interval all = range_of(v_.dims[p], std::vector<std::int64_t>(tile.size(), 0), tile),
                            there = napkin::inside(all, extent);
-            return {begin, std::to_string(there.low), std::to_string(there.size()), there == all ? "" : "true"};
+            return {begin, std::to_string(there.low), std::to_string(there.size()), is_cut && there != all ? "true" : ""};
         }
         const BoundsText declared{declare(p, "low", bounds.low), declare(p, "high", bounds.high)};
         const InsideText there = inside_text(frame_, declared, extent);
         const std::string first = declare(p, "first", {there.first, {0, extent}}).text,
                           count = declare(p, "count", {fmt::format("{} - {}", there.end, first), {-extent, extent}}).text;
+        // What lies outside of an array that no index leaves is padding of the tile.
         return {begin == bounds.low.text ? declared.low.text : begin, first, count,
-                fmt::format("{} < 0 || {} >= {}", declared.low.text, declared.high.text, extent)};
+                is_cut ? fmt::format("{} < 0 || {} >= {}", declared.low.text, declared.high.text, extent) : ""};
     }
     WholeText declare(std::size_t p, const char* what, const WholeText& value) {
         std::string name = fmt::format("{}{}_", place(p), what);

@@ -58,8 +58,8 @@ bool fits_index(const Frame& frame, const Interval& range) {
 }
 
 Interval coordinates_of(const Frame& frame, AxisId axis, ScopeId scope) {
-    // Blocks begin inside of the axis' tile, and the vectors of one reach no further than its padding.
-    return {0, frame.extent(axis) + 2 * frame.span(axis, scope).padded};
+    const Span& span = frame.span(axis, scope);
+    return {0, (span.begins ? frame.extent(axis) - 1 : 0) + span.padded};
 }
 
 WholeText whole_number(std::int64_t value) { return {std::to_string(value), {value, value}}; }
