@@ -11,9 +11,9 @@
 namespace napkin {
 namespace {
 
-class Replacement {
+class ScalarsForConstants {
 public:
-    explicit Replacement(const Diagram& diagram)
+    explicit ScalarsForConstants(const Diagram& diagram)
         : out_(diagram), extents_(bind_sizes(diagram).value()), given_(diagram), kinds_(kinds_of(given_)) {}
 
     WithScalarArguments run() {
@@ -58,6 +58,6 @@ private:
 
 }  // namespace
 
-WithScalarArguments with_scalar_arguments(const Diagram& diagram) { return Replacement(diagram).run(); }
+WithScalarArguments with_scalar_arguments(const Diagram& diagram) { return ScalarsForConstants(diagram).run(); }
 
 }  // namespace napkin
