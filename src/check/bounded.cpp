@@ -318,7 +318,9 @@ Bounded apply(UnaryOp op, const Bounded& a, const Rounding& r) {
 Bounded apply(BinaryOp op, const Bounded& a, const Bounded& b, const Rounding& r, bool whole) {
     if (is_comparison(op)) return comparison(op, a, b);
     if (op == BinaryOp::logical_and || op == BinaryOp::logical_or) return logic(op, a, b);
-    if (is_unbounded(a) || is_unbounded(b)) return anything(apply(op, a.value, b.value));
+    // Among exponents there may be whole ones, by which alone -inf has a power.
+    const bool by_any = op == BinaryOp::pow && b.error > 0 && (a.value == -infinity || (a.may & may_be_minus_infinite) != 0);
+    if (is_unbounded(a) || is_unbounded(b) || by_any) return anything(apply(op, a.value, b.value));
     Bounded out;
     if (std::isfinite(a.value) && std::isfinite(b.value)) {
         out = finite_binary(op, a, b, r, whole);

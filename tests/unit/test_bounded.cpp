@@ -7,6 +7,7 @@
 #include <random>
 
 #include "algebra/scalar_function.hpp"
+#include "algebra/power.hpp"
 #include "check/bounded_reduce.hpp"
 
 namespace napkin::test_bounded {
@@ -101,7 +102,7 @@ TEST(Bounded, binary_operations_stay_inside_of_their_bounds) {
                            : op == BinaryOp::sub ? x - y
                            : op == BinaryOp::mul ? x * y
                            : op == BinaryOp::div ? x / y
-                           : op == BinaryOp::pow ? std::pow(x, y)
+                           : op == BinaryOp::pow ? real_power(x, y)
                                                  : static_cast<float>(apply(op, double{x}, double{y}));
         const Bounded bound = apply(op, a, b, single);
         ASSERT_TRUE(holds(bound, made)) << x << " " << name(op) << " " << y << " in " << a.value << " ± " << a.error
