@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "algebra/number.hpp"
 #include "algebra/scalar_function.hpp"
 #include "support/result.hpp"
 
@@ -319,7 +318,8 @@ Bounded apply(BinaryOp op, const Bounded& a, const Bounded& b, const Rounding& r
     if (is_comparison(op)) return comparison(op, a, b);
     if (op == BinaryOp::logical_and || op == BinaryOp::logical_or) return logic(op, a, b);
     // Among exponents there may be whole ones, by which alone -inf has a power.
-    const bool by_any = op == BinaryOp::pow && b.error > 0 && (a.value == -infinity || (a.may & may_be_minus_infinite) != 0);
+    const bool by_any = op == BinaryOp::pow && b.error > 0 &&
+                        (a.value == -infinity || (a.may & may_be_minus_infinite) != 0);
     if (is_unbounded(a) || is_unbounded(b) || by_any) return anything(apply(op, a.value, b.value));
     Bounded out;
     if (std::isfinite(a.value) && std::isfinite(b.value)) {
@@ -368,16 +368,6 @@ Bounded cast(DType type, const Bounded& a) {
         out.error += std::max(std::abs(out.value) * range.epsilon, range.smallest_subnormal) / 2;
     }
     for_each_special(a.may, [&](double special) { admit(out, round_to(type, special)); });
-    return out;
-}
-
-Bounded wrapped(DType type, const Bounded& a) {
-    const double least = static_cast<double>(facts(type).least), most = static_cast<double>(facts(type).most);
-    const bool stays = a.value - a.error >= least && a.value + a.error <= most;
-    if (stays || facts(type).kind == DTypeKind::truth) return cast(type, a);
-    if (is_unbounded(a) || std::abs(a.value) >= 0x1p53) return {most, most - least, 0};
-    Bounded out = certain(static_cast<double>(wrap(type, static_cast<std::int64_t>(a.value))));
-    if (a.error > 0) admit(out, least), admit(out, most);
     return out;
 }
 

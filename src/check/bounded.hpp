@@ -58,8 +58,6 @@ Bounded select(const Bounded& condition, const Bounded& a, const Bounded& b);
 /// The value as the float type holds it: rounding is part of the definition here, so the interval is that of the rounded values; and once more the
 /// rounding, with which a cast commutes with a factor.
 Bounded cast(DType type, const Bounded& a);
-/// The integer modulo 2^bits of an integer type.
-Bounded wrapped(DType type, const Bounded& a);
 /// The value whether or not it was rounded to the type on its way: what runs may keep it or read it back from memory.
 Bounded stored(DType type, const Bounded& a);
 

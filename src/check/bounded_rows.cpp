@@ -77,7 +77,7 @@ bool whole_by_form(const Expr& e, bool all) {
 bool is_whole_operator(const Expr& e, Kinds& kinds) {
     const Kind kind = kinds(e);
     if (!is_integer(kind)) return false;
-    if (const auto* u = as<Unary>(e)) return u->op != UnaryOp::logical_not;
+    if (const auto* u = as<Unary>(e)) return !gives_truth(u->op);
     const auto* b = as<Binary>(e);
     if (!b) return true;
     if (is_comparison(b->op)) return is_integer(kinds(b->a)) && is_integer(kinds(b->b));
@@ -180,7 +180,6 @@ BoundedRows::BoundedRows(const Expr& root, AxisId row_axis, const Diagram& diagr
                 first = false;
             });
             node.whole = whole_by_form(e, whole);
-            node.wraps = c && is_narrow_integer(c->type) && is_integer(kinds(c->a));
             node.value.resize(max_row);
             node.error.resize(max_row);
             node.is_whole_arithmetic = is_whole_operator(e, kinds);
@@ -401,7 +400,7 @@ void BoundedRows::read_integers(Node& node, const std::vector<std::int64_t>& poi
     const bool exact = node.leaf >= 0 && leaves_[at(node.leaf)].error.empty();
     for (std::int64_t j = 0; j < n; ++j) {
         BoundedWhole& out = node.integers[at(j)];
-        out = exact ? BoundedWhole::exactly(value[j]) : truncated(node.kind, node.row.at(j));
+        out = exact ? BoundedWhole::exactly(value[j]) : truncated(DType::i64, node.row.at(j));
         if (value && !exact) out = {value[j], std::min(out.low, value[j]), std::max(out.high, value[j])};
     }
 }
@@ -434,7 +433,8 @@ BoundedWhole BoundedRows::apply_whole_at(const Node& node, std::int64_t j) const
         return apply_whole(b->op, kind, whole(0, kind), whole(1, kind));
     }
     if (as<Select>(node.e)) return select_whole(whole_truth(real(0)), whole(1, node.kind), whole(2, node.kind));
-    return is_integer(nodes_[node.operands[0]].kind) ? whole(0, node.kind) : truncated(node.kind, real(0));
+    const DType type = std::get<Cast>(node.e->v).type;
+    return is_integer(nodes_[node.operands[0]].kind) ? wrapped(type, whole(0, Kind::i64)) : truncated(type, real(0));
 }
 
 void BoundedRows::compute_each(Node& node, std::int64_t n) {
@@ -465,8 +465,7 @@ Bounded BoundedRows::apply_at(const Node& node, std::int64_t j) const {
         return apply(b->op, x, y, rounding_, node.whole);
     }
     if (as<Select>(node.e)) return select(operand(0), operand(1), operand(2));
-    const DType type = std::get<Cast>(node.e->v).type;
-    return node.wraps ? wrapped(type, operand(0)) : cast(type, operand(0));
+    return cast(std::get<Cast>(node.e->v).type, operand(0));
 }
 
 }  // namespace napkin

@@ -74,7 +74,6 @@ private:
         Kind kind = Kind::real;
         bool is_whole_arithmetic = false;  ///< an operator that gives integers and has integers or a cast number
         bool wants_integers = false;       ///< its row is needed as integers, too
-        bool wraps = false;                ///< a cast of an integer to a type with fewer bits
         std::ptrdiff_t leaf = -1;
         std::vector<double> value, error, may;  ///< of the row, where it is computed here
         std::vector<BoundedWhole> integers;     ///< likewise, where they are wanted

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "algebra/scalar_function.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
@@ -16,15 +17,13 @@ struct WideInterval {
 
 WideInterval ends_of(const BoundedWhole& a) { return {a.low, a.high}; }
 
-std::int64_t least_of(Kind kind) { return whole_of(kind, -infinity); }
-std::int64_t largest_of(Kind kind) { return whole_of(kind, infinity); }
-
-/// The value with the interval that it lies in before anything wraps.
-BoundedWhole settled(Kind kind, std::int64_t value, const WideInterval& x) {
-    const std::int64_t low = wrap(kind, static_cast<std::int64_t>(x.low)),
-                       high = wrap(kind, static_cast<std::int64_t>(x.high));
+/// The value with the interval that it lies in before anything wraps, in a kind or in a type.
+template <class T>
+BoundedWhole settled(T type, std::int64_t value, const WideInterval& x) {
+    const std::int64_t low = wrap(type, static_cast<std::int64_t>(x.low)),
+                       high = wrap(type, static_cast<std::int64_t>(x.high));
     // Both ends wrap as often as each other, and nothing between them does otherwise.
-    if (static_cast<Wide>(high) - low != x.high - x.low) return any_whole(kind, value);
+    if (static_cast<Wide>(high) - low != x.high - x.low) return any_whole(type, value);
     return {value, low, high};
 }
 
@@ -83,7 +82,7 @@ BoundedWhole compared(BinaryOp op, std::int64_t value, const BoundedWhole& a, co
     const auto decided = [&](bool always, bool never) {
         return always || never ? BoundedWhole::exactly(value) : BoundedWhole{value, 0, 1};
     };
-    const bool less = a.high<b.low, not_less = a.low >= b.high, greater = a.low> b.high, not_greater = a.high <= b.low;
+    const bool less = b.low > a.high, not_less = b.high <= a.low, greater = a.low > b.high, not_greater = a.high <= b.low;
     switch (op) {
         case BinaryOp::lt: return decided(less, not_less);
         case BinaryOp::ge: return decided(not_less, less);
@@ -107,17 +106,26 @@ BoundedWhole decided_by(BinaryOp op, std::int64_t value, const BoundedWhole& a, 
 
 }  // namespace
 
-BoundedWhole any_whole(Kind kind, std::int64_t value) { return {value, least_of(kind), largest_of(kind)}; }
+BoundedWhole any_whole(Kind kind, std::int64_t value) {
+    return {value, whole_of(kind, -infinity), whole_of(kind, infinity)};
+}
+BoundedWhole any_whole(DType type, std::int64_t value) { return {value, facts(type).least, facts(type).most}; }
 
 BoundedWhole wrapped(Kind kind, const BoundedWhole& a) { return settled(kind, wrap(kind, a.value), ends_of(a)); }
+BoundedWhole wrapped(DType type, const BoundedWhole& a) {
+    const std::int64_t value = wrap(type, a.value);
+    if (facts(type).kind != DTypeKind::truth) return settled(type, value, ends_of(a));
+    return truth_of(a) == Sides::either ? BoundedWhole{value, 0, 1} : BoundedWhole::exactly(value);
+}
 
-BoundedWhole truncated(Kind kind, const Bounded& a) {
-    const std::int64_t value = whole_of(kind, a.value);
-    if (is_unbounded(a)) return any_whole(kind, value);
+BoundedWhole truncated(DType type, const Bounded& a) {
+    if (facts(type).kind == DTypeKind::truth) return whole_truth(a);
+    const std::int64_t value = whole_of(type, a.value);
+    if (is_unbounded(a)) return any_whole(type, value);
     BoundedWhole out = BoundedWhole::exactly(value);
     const auto hold = [&](double x) {
-        out.low = std::min(out.low, whole_of(kind, x));
-        out.high = std::max(out.high, whole_of(kind, x));
+        out.low = std::min(out.low, whole_of(type, x));
+        out.high = std::max(out.high, whole_of(type, x));
     };
     if (a.error > 0) hold(a.value - a.error), hold(a.value + a.error);
     if (a.may & may_be_infinite) hold(infinity);
@@ -132,16 +140,20 @@ BoundedWhole whole_truth(const Bounded& a) {
     return either ? BoundedWhole{value, 0, 1} : BoundedWhole::exactly(value);
 }
 
-Bounded distance_of(Kind kind, const BoundedWhole& a) {
+namespace {
+Bounded distance_within(const BoundedWhole& all, const BoundedWhole& a) {
     const auto value = static_cast<double>(a.value);
-    if (a.low == least_of(kind) && a.high == largest_of(kind)) return anything(value);
+    if (a.low == all.low && a.high == all.high) return anything(value);
     const Wide distance = std::max(Wide{a.high} - a.value, Wide{a.value} - a.low);
     // As a double it is rounded itself.
     return {value, static_cast<double>(distance) * (distance > Wide{1} << 53 ? 1 + epsilon(DType::f64) : 1), 0};
 }
+}  // namespace
+
+Bounded distance_of(DType type, const BoundedWhole& a) { return distance_within(any_whole(type, a.value), a); }
 
 Bounded as_real(Kind kind, const BoundedWhole& a, const Rounding& rounding) {
-    Bounded out = distance_of(kind, a);
+    Bounded out = distance_within(any_whole(kind, a.value), a);
     const double size = std::abs(out.value) + out.error;
     if (size > rounding.whole && !is_unbounded(out)) out.error += rounding.step * size;
     return out;
@@ -149,15 +161,16 @@ Bounded as_real(Kind kind, const BoundedWhole& a, const Rounding& rounding) {
 
 BoundedWhole apply_whole(UnaryOp op, Kind kind, const BoundedWhole& a) {
     const std::int64_t value = apply_whole(op, kind, a.value);
-    switch (op) {
-        case UnaryOp::neg: return settled(kind, value, {-Wide{a.high}, -Wide{a.low}});
-        case UnaryOp::abs:
+    switch (scalar_function(op).is.of_whole) {
+        case OfWhole::itself: return a;
+        case OfWhole::negated: return settled(kind, value, {-Wide{a.high}, -Wide{a.low}});
+        case OfWhole::size:
             return settled(kind, value, {a.low > 0 ? Wide{a.low} : a.high < 0 ? -Wide{a.high} : 0, size_of(a)});
-        case UnaryOp::floor: return a;
-        default: break;
+        case OfWhole::truth:
+            return truth_of(a) == Sides::either ? BoundedWhole{value, 0, 1} : BoundedWhole::exactly(value);
+        case OfWhole::real: break;
     }
-    const Sides truth = truth_of(a);
-    return truth == Sides::either ? BoundedWhole{value, 0, 1} : BoundedWhole::exactly(value);
+    throw InternalError("a function of integers that is real");
 }
 
 BoundedWhole apply_whole(BinaryOp op, Kind kind, const BoundedWhole& a, const BoundedWhole& b) {

@@ -18,17 +18,19 @@ struct BoundedWhole {
     friend bool operator==(const BoundedWhole&, const BoundedWhole&) = default;
 };
 
-/// Any integer of the kind.
+/// Any integer of the kind or of the type.
 BoundedWhole any_whole(Kind kind, std::int64_t value);
+BoundedWhole any_whole(DType type, std::int64_t value);
 
-/// In another kind, where it wraps.
+/// In another kind or type, where it wraps; in that of truths, whether it is not 0.
 BoundedWhole wrapped(Kind kind, const BoundedWhole& a);
-/// A real number that is cast: truncated toward zero into the range of the kind, once.
-BoundedWhole truncated(Kind kind, const Bounded& a);
+BoundedWhole wrapped(DType type, const BoundedWhole& a);
+/// A real number that is cast: truncated toward zero into the range of the type, once.
+BoundedWhole truncated(DType type, const Bounded& a);
 /// Whether a number is not 0, as 0 or 1, or either.
 BoundedWhole whole_truth(const Bounded& a);
-/// How far what runs may be from the value, which stands in `value` only as the nearest double; unbounded where it may be any of its kind.
-Bounded distance_of(Kind kind, const BoundedWhole& a);
+/// How far what runs may be from the value, which stands in `value` only as the nearest double; unbounded where it may be any of its type.
+Bounded distance_of(DType type, const BoundedWhole& a);
 /// As a real number of the arithmetic that runs, which rounds a large one.
 Bounded as_real(Kind kind, const BoundedWhole& a, const Rounding& rounding);
 

@@ -109,7 +109,7 @@ private:
     }
 
     void write(std::int64_t place, Bounded x) const {
-        if (!is_float(type_)) return keep(place, truncated(kind_of(type_), x));
+        if (!is_float(type_)) return keep(place, truncated(type_, x));
         if (!as_computed()) x = stored(*kept_, x);
         const auto k = static_cast<std::size_t>(place);
         target_.value[k] = x.value;
@@ -119,13 +119,13 @@ private:
 
     void write(std::int64_t place, const BoundedWhole& x) const {
         if (is_float(type_)) return write(place, as_real(kind_, x, rounding_));
-        keep(place, wrapped(kind_of(type_), x));
+        keep(place, wrapped(type_, x));
     }
 
     /// An integer of the target's type.
     void keep(std::int64_t place, const BoundedWhole& x) const {
         const auto k = static_cast<std::size_t>(place);
-        const Bounded distance = distance_of(kind_of(type_), x);
+        const Bounded distance = distance_of(type_, x);
         target_.integers[k] = x.value;
         target_.error[k] = distance.error;
         target_.may[k] = distance.may;

@@ -6,8 +6,8 @@
 #include <limits>
 #include <random>
 
-#include "algebra/scalar_function.hpp"
 #include "algebra/power.hpp"
+#include "algebra/scalar_function.hpp"
 #include "check/bounded_reduce.hpp"
 
 namespace napkin::test_bounded {

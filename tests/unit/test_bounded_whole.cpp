@@ -113,14 +113,20 @@ TEST(BoundedWhole, AnIntervalThatDoesNotWrapOrWrapsAsAWholeStaysNarrow) {
 
 TEST(BoundedWhole, ACastSaturatesOnce) {
     const double nan = std::numeric_limits<double>::quiet_NaN();
-    EXPECT_EQ(truncated(Kind::i32, {1e30, 1e20, 0}), BoundedWhole::exactly(2147483647));
-    EXPECT_EQ(truncated(Kind::i64, {-infinity, 0, 0}), BoundedWhole::exactly(std::numeric_limits<std::int64_t>::min()));
-    EXPECT_EQ(truncated(Kind::i32, {nan, 0, 0}), BoundedWhole::exactly(0));
-    EXPECT_EQ(truncated(Kind::i32, {2.5, 1, 0}), (BoundedWhole{2, 1, 3}));
-    EXPECT_EQ(truncated(Kind::i32, {5, 0, may_be_nan}), (BoundedWhole{5, 0, 5}));
-    EXPECT_EQ(truncated(Kind::i32, {5, 0, may_be_infinite}), (BoundedWhole{5, 5, 2147483647}));
-    EXPECT_EQ(truncated(Kind::i32, anything(5)), any_whole(Kind::i32, 5));
-    EXPECT_TRUE(is_unbounded(distance_of(Kind::i32, any_whole(Kind::i32, 5))));
+    EXPECT_EQ(truncated(DType::i32, {1e30, 1e20, 0}), BoundedWhole::exactly(2147483647));
+    EXPECT_EQ(truncated(DType::i64, {-infinity, 0, 0}), BoundedWhole::exactly(std::numeric_limits<std::int64_t>::min()));
+    EXPECT_EQ(truncated(DType::i32, {nan, 0, 0}), BoundedWhole::exactly(0));
+    EXPECT_EQ(truncated(DType::i32, {2.5, 1, 0}), (BoundedWhole{2, 1, 3}));
+    EXPECT_EQ(truncated(DType::i32, {5, 0, may_be_nan}), (BoundedWhole{5, 0, 5}));
+    EXPECT_EQ(truncated(DType::i32, {5, 0, may_be_infinite}), (BoundedWhole{5, 5, 2147483647}));
+    EXPECT_EQ(truncated(DType::i32, anything(5)), any_whole(Kind::i32, 5));
+    EXPECT_TRUE(is_unbounded(distance_of(DType::i32, any_whole(Kind::i32, 5))));
+    EXPECT_EQ(truncated(DType::i8, {300, 100, 0}), BoundedWhole::exactly(127));
+    EXPECT_EQ(truncated(DType::u8, {-3, 1, 0}), BoundedWhole::exactly(0));
+    EXPECT_EQ(wrapped(DType::i8, {300, 299, 301}), (BoundedWhole{44, 43, 45}));
+    EXPECT_EQ(wrapped(DType::u8, {255, 255, 256}), any_whole(DType::u8, 255));
+    EXPECT_EQ(wrapped(DType::boolean, {3, 1, 5}), BoundedWhole::exactly(1));
+    EXPECT_EQ(wrapped(DType::boolean, {3, -1, 5}), (BoundedWhole{1, 0, 1}));
 }
 
 }  // namespace
