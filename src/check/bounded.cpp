@@ -218,8 +218,9 @@ Bounded finite_binary(BinaryOp op, const Bounded& a, const Bounded& b, const Rou
         case BinaryOp::floor_div: return apply(UnaryOp::floor, quotient(a, b, r), r);
         case BinaryOp::mod: {
             const Bounded whole_part = apply(UnaryOp::floor, quotient(a, b, r), r);
-            if (is_unbounded(whole_part)) return whole_part;
-            const double v = apply(op, a.value, b.value), carried = a.error + std::abs(whole_part.value) * b.error;
+            const double v = apply(op, a.value, b.value);
+            if (is_unbounded(whole_part)) return anything(v);
+            const double carried = a.error + std::abs(whole_part.value) * b.error;
             const double jump = whole_part.error * (std::abs(b.value) + b.error);
             return settle(v, carried + jump + r.step * std::abs(a.value), r);
         }
