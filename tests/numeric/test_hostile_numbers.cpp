@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "napkin/napkin.hpp"
 #include "numeric/cpu_kernel_case.hpp"
 #include "numeric/planned_on_cpu.hpp"
@@ -184,6 +186,19 @@ TEST(HostileNumbers, ACastAlwaysRounds) {
             expect_rounded(texts[k] + planned[k].source.text, type, made->front());
         }
     }
+}
+
+// Its difference from a running maximum is rounded as a whole: nothing of that can wait until the maximum is known.
+TEST(HostileNumbers, ACastOfADifferenceFromAMaximumRounds) {
+    constexpr std::int64_t count = 37;
+    const auto program = compile("f(X[i]) -> Y\n    M = max(i) X[i]\n    Y = sum(i) exp(f16(X[i] - M))\nsizes i = 37\n", {});
+    ASSERT_TRUE(program) << program.error_text();
+    Tensor x = Tensor::make(DType::f32, {count}).value(), y = Tensor::make(DType::f32, {}).value();
+    for (std::int64_t i = 0; i < count; ++i) x.set(i, i == 20 ? 0 : -1 - 0x1p-12);
+    const auto errors = program->run(std::vector<ConstView>{{x.data(), ElementType::f32, x.sizes(), {}}},
+                                     std::vector<View>{{y.data(), ElementType::f32, y.sizes(), {}}});
+    ASSERT_TRUE(errors.empty()) << errors[0].rendered;
+    EXPECT_NEAR(y.at(0), 1 + 36 * std::exp(-1.0), 1e-5);
 }
 
 }  // namespace
