@@ -21,7 +21,7 @@ struct InOneSize {
 };
 
 bool is_whole_size(long double value) {
-    return std::fabs(value - std::round(value)) < 1e-6L && std::round(value) >= 1 &&
+    return std::fabs(value - std::round(value)) < 1e-6L && std::round(value) >= 0 &&
            value <= static_cast<long double>(limits::max_size_product);
 }
 
@@ -29,7 +29,7 @@ class SizeSolver {
 public:
     SizeSolver(const Diagram& diagram, const std::map<std::string, std::int64_t>& given) : d_(diagram), sizes_(given) {
         for (const AxisId a : d_.axes.ids())
-            if (const auto size = given.find(d_.axis(a).name); size != given.end() && size->second >= 1) {
+            if (const auto size = given.find(d_.axis(a).name); size != given.end() && size->second >= 0) {
                 known_[a] = static_cast<long double>(size->second);
                 if (d_.axis(a).size && !d_.axis(a).size->as_constant()) equations_.push_back(a);
             }
@@ -114,16 +114,15 @@ private:
         const std::string& unknown = d_.axis(side.unknown).name;
         std::vector<std::string> near;
         for (const long double whole : {std::floor(value), std::ceil(value)}) {
-            const long double given = side.slope * std::max(1.0L, whole) + side.rest;
+            const long double given = side.slope * std::max(0.0L, whole) + side.rest;
             const std::string text = fmt::format("{:.0f}", static_cast<double>(given));
             if (is_whole_size(given) && !contains(near, text)) near.push_back(text);
         }
-        return wrong(
-            a,
-            fmt::format("the size {} is given as {:.0f}, and no whole number of at least 1 for {} gives that{}",
-                        equation_text(a), static_cast<double>(known_.at(a)), unknown, known_in(a)),
-            near.empty() ? fmt::format("a size for {}", unknown)
-                         : fmt::format("{} = {}, say", d_.axis(a).name, join(near, " or ")));
+        return wrong(a,
+                     fmt::format("the size {} is given as {:.0f}, and no whole number for {} gives that{}",
+                                 equation_text(a), static_cast<double>(known_.at(a)), unknown, known_in(a)),
+                     near.empty() ? fmt::format("a size for {}", unknown)
+                                  : fmt::format("{} = {}, say", d_.axis(a).name, join(near, " or ")));
     }
 
     [[nodiscard]] Diagnostic contradiction(AxisId a, AxisId solved, long double wanted) const {
