@@ -5,11 +5,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <thread>
 
+#include "run/process.hpp"
 #include "run_test_support.hpp"
 #include "support/cache.hpp"
+#include "support/threads.hpp"
 
 namespace napkin::test_jit {
 namespace {
@@ -164,18 +167,23 @@ TEST_F(Jit, ACompilerThatIsTooOldIsTheMachinesFault) {
     EXPECT_TRUE(check_version(find_compiler().value()).ok());
 }
 
-TEST_F(Jit, WithoutAnotherOpenFileNoCompilerStarts) {
+TEST(Process, SaysWhyItDoesNotStart) {
+    EXPECT_TRUE(run_process({"/bin/true"}).ok());
+    EXPECT_EQ(run_process({"/nowhere/true"}).why_not, ENOENT);
     rlimit before{};
     ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
-    // The cache opens one file at a time; a pipe takes two.
+    // A pipe takes two, and one is left.
     const int next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     const rlimit few{static_cast<rlim_t>(next) + 1, before.rlim_max};
     ::close(next);
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
-    const auto result = jit_compile(adds(18));
+    const ProcessResult without_files = run_process({"/bin/true"});
     ::setrlimit(RLIMIT_NOFILE, &before);
-    ASSERT_EQ(code(result), "no-process") << (result.ok() ? "" : render(result.errors()));
-    EXPECT_NE(result.errors()[0].hint.find("ulimit -n"), std::string::npos);
+    EXPECT_FALSE(without_files.started);
+    EXPECT_EQ(without_files.why_not, EMFILE);
+    const Diagnostic error = no_resource("no-process", "it cannot be started", without_files.why_not);
+    EXPECT_NE(error.hint.find("ulimit -n"), std::string::npos);
+    EXPECT_EQ(error.exit_code, ExitCode::machine_lacks);
 }
 
 TEST_F(Jit, AnObjectThatCannotBeLoaded) {
