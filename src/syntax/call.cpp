@@ -199,7 +199,7 @@ bool Elaborator::array_operand(const AstNode& node, std::size_t rank, const std:
         } else {
             const Index lowered = lower_index(index, frame);
             const AxisId plain = lowered.single_axis();
-            if (plain >= 0 && plain != array.axes[dimension])
+            if (std::holds_alternative<AstName>(index.v) && plain >= 0 && plain != array.axes[dimension])
                 plain_indices_.push_back({plain, array.axes[dimension], index.range, known.id});
             out.indices[dimension++] = lowered;
         }

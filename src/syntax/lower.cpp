@@ -155,6 +155,8 @@ Expr Elaborator::lower_node(const AstIndexed& n, const AstNode& node, const Fram
         return constant(0);
     }
     for (std::size_t i = 0; i < indices.size(); ++i) {
+        // With an offset of 0 the index means a part of the dimension.
+        if (!std::holds_alternative<AstName>(n.indices[i].v)) continue;
         const AxisId plain = indices[i].single_axis();
         if (plain >= 0 && plain != array.axes[i])
             plain_indices_.push_back({plain, array.axes[i], n.indices[i].range, known.id});

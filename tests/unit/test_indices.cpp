@@ -95,6 +95,16 @@ TEST(Index, PrintsAndReadsBack) {
     EXPECT_EQ(canonical(*again), canonical(d)) << print(d);
 }
 
+TEST(Index, AnOffsetOfZeroReadsAPartOfADimension) {
+    const Diagram d = parsed(
+        "f(X[n], Z[m, n]) -> Y[j], W[j]\n    Y[j] = X[j + 0]\n    W[j] = sum(m) Z[m, j + 0] * X[0 + j]\n"
+        "sizes n = 5, j = 2\n");
+    EXPECT_EQ(parsed(print(d)), d);
+    EXPECT_EQ(*bind_sizes(d, {{"m", 3}}), *bind_sizes(d, {{"m", 3}, {"n", 5}, {"j", 2}}));
+    // Without a size of its own the axis does not take that of the dimension.
+    EXPECT_FALSE(bind_sizes(parsed("f(X[n]) -> Y[j]\n    Y[j] = X[j + 0]\n"), {{"n", 5}}).ok());
+}
+
 TEST(Box, GatheredDimensionsRunOverWhatTheIndexIsMadeOf) {
     const auto shown = [](const std::string& text, const std::string& array) {
         const Diagram d = parsed(text);
