@@ -3,6 +3,7 @@
 Every value knows on which axes it depends: a label an axis, one dimension a label. The mode "exact" rounds where a cast says so and nowhere else;
 "plain" evaluates in the precision that the types ask for, and "unrounded" without casts, to tell how far rounding takes a result.
 """
+import functools
 import itertools
 import math
 from dataclasses import dataclass
@@ -10,12 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from language import LanguageError, parse
-from numbers_of_types import EXACT, INTEGERS, REALS, greatest, least, promoted, rounded, truncated, wrapped
+from numbers_of_types import EXACT, INTEGERS, REALS, promoted, rounded, truncated, wrapped
 
 FUNCTIONS = {
-    "exp": np.exp, "log": np.log, "tanh": np.tanh, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "sin": np.sin, "cos": np.cos,
-    "floor": np.floor, "erf": lambda x: np.vectorize(math.erf, otypes=[EXACT])(x.astype(float)),
+    "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log2": np.log2, "log1p": np.log1p, "sqrt": np.sqrt,
+    "rsqrt": lambda x: 1 / np.sqrt(x), "sin": np.sin, "cos": np.cos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh,
+    "erf": lambda x: np.vectorize(math.erf, otypes=[EXACT])(x.astype(float)),
+    "erfc": lambda x: np.vectorize(math.erfc, otypes=[EXACT])(x.astype(float)),
 }
+ROUNDINGS = {"floor": np.floor, "ceil": np.ceil, "round": np.rint, "trunc": np.trunc}
 COMPARISONS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal, "!=": np.not_equal}
 REDUCERS = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min}
 TYPES = [*REALS, *INTEGERS]
@@ -49,7 +53,10 @@ def united(*values):
 
 def where_outside(labels, *values):
     masks = [v.outside_over(labels) for v in values if v.outside is not None]
-    return np.broadcast_to(np.logical_or.reduce(masks), np.broadcast_shapes(*[m.shape for m in masks])) if masks else None
+    if not masks:
+        return None
+    shape = np.broadcast_shapes(*[v.over(labels).shape for v in values])
+    return np.broadcast_to(functools.reduce(np.logical_or, masks), shape)
 
 
 @dataclass
@@ -72,9 +79,9 @@ class Evaluation:
         self.extents, self.fresh = {}, itertools.count()
 
     # ---- a definition
-    def run(self, definition, arguments, sizes):
+    def run(self, definition, arguments, sizes, is_callee=False):
         """The results, given the arguments in order, None for a default, and sizes by name that are known."""
-        frame = Frame(self, definition, dict(sizes))
+        frame = Frame(self, definition, dict(sizes), is_callee)
         for array, given in zip(definition.arguments, list(arguments) + [None] * len(definition.arguments)):
             if given is None:
                 if array.default is None:
@@ -98,8 +105,9 @@ class Evaluation:
 class Frame:
     """The arrays and sizes of one definition under evaluation."""
 
-    def __init__(self, evaluation, definition, sizes):
+    def __init__(self, evaluation, definition, sizes, is_callee=False):
         self.e, self.definition, self.sizes, self.arrays = evaluation, definition, sizes, {}
+        self.is_callee = is_callee
         self.in_whole = False  # in an index or a size, where a quotient leaves no rest
 
     def bind(self, array, stored):
@@ -149,12 +157,16 @@ class Frame:
             elif body[0] == "call" and body[1] in self.e.definitions:
                 values = self.scalar_call(body, scope)
             else:
-                values = [self.eval(body, scope, True)]
+                # What a sum of integers is modulo 2^64, its target wraps or rounds.
+                values = [self.eval_reduce(body, scope) if body[0] == "reduce" else self.eval(body, scope)]
             results = []
             for target, value in zip(equation.targets, values, strict=True):
                 labels = tuple(scope[axis] for axis in target.axes)
                 results.append(self.stored(value, labels))
         for target, stored in zip(equation.targets, results, strict=True):
+            # Of a callee nothing remains but its equations, so that a condition around the call counts for them.
+            if not self.is_callee and stored.value.outside is not None and np.any(stored.value.outside):
+                raise LanguageError("an array is read outside of its extents")
             self.arrays[target.name] = self.typed(target, stored)
 
     def stored(self, value, own):
@@ -163,10 +175,9 @@ class Frame:
         woven = tuple(extra)
         labels = woven + own
         shape = [self.e.extents[label] for label in labels]
-        if value.outside is not None and np.any(value.outside):
-            raise LanguageError("an array is read outside of its extents")
         data = np.broadcast_to(value.over(labels), shape).copy()
-        return Stored(woven, Value((), data, value.kind, value.type), len(own))
+        outside = None if value.outside is None else np.broadcast_to(value.outside_over(labels), shape)
+        return Stored(woven, Value((), data, value.kind, value.type, outside), len(own))
 
     def typed(self, target, stored):
         declared = next((r.type for r in self.definition.results if r.name == target.name and r.type), target.type)
@@ -211,10 +222,9 @@ class Frame:
             raise LanguageError("an index or a size is not a whole number")
         return value
 
-    def eval(self, tree, scope, wide=False):
-        """`wide` leaves the sum of integers as it is modulo 2^64: its target's type wraps it."""
+    def eval(self, tree, scope):
         value = getattr(self, "eval_" + tree[0])(tree, scope)
-        return value if wide else self.settled(value) if value.kind != "real" else value
+        return self.settled(value) if value.kind != "real" else value
 
     def eval_number(self, tree, scope):
         exact = float(tree[1])
@@ -228,7 +238,7 @@ class Frame:
             return Value((scope[name],), np.arange(self.e.extents[scope[name]], dtype=np.int64), "i64")
         if name in self.arrays:
             return self.eval_read(("read", name, []), scope)
-        if name in ("inf", "nan", "pi"):
+        if name in ("inf", "nan") or name == "pi" and not self.has_size("pi"):
             return Value((), np.array({"inf": np.inf, "nan": np.nan, "pi": np.pi}[name], EXACT), "real")
         return Value((), np.array(self.size(name), np.int64), "i64")
 
@@ -247,9 +257,14 @@ class Frame:
             place = value.over(labels)
             outside.append((place < 0) | (place >= extent))
             at.append(np.clip(place, 0, max(extent - 1, 0)))
-        data = stored.value.data[tuple(at)]
-        mask = np.broadcast_to(np.logical_or.reduce(np.broadcast_arrays(*outside)), data.shape) if outside else None
-        return Value(labels, data, stored.value.kind, stored.value.type, mask if mask is not None and np.any(mask) else None)
+        if 0 in stored.extents:
+            data = np.zeros(np.broadcast_shapes(*[np.shape(a) for a in at], ()), stored.value.data.dtype)
+        else:
+            data = stored.value.data[tuple(at)]
+        if stored.value.outside is not None:
+            outside.append(stored.value.outside[tuple(at)])
+        mask = np.broadcast_to(functools.reduce(np.logical_or, outside), data.shape) if outside else None
+        return Value(labels, data, computed_kind(stored.value.kind), stored.value.type, mask if mask is not None and np.any(mask) else None)
 
     def eval_unary(self, tree, scope):
         a = self.eval(tree[2], scope)
@@ -296,7 +311,7 @@ class Frame:
         if op in COMPARISONS:
             return Value(labels, COMPARISONS[op](x, y), "whole", "", outside)
         type = self.real_type(a, b)
-        data = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "^": np.power, "max": np.maximum, "min": np.minimum,
+        data = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "^": power, "max": np.maximum, "min": np.minimum,
                 "//": lambda p, q: np.floor(p / q), "%": lambda p, q: p - q * np.floor(p / q)}[op](x, y)
         return Value(labels, self.e.real(data, type), "real", type, outside)
 
@@ -331,7 +346,7 @@ class Frame:
         rest = tuple(label for label in value.labels if label not in own)
         labels = rest + tuple(own)
         shape = [self.e.extents[label] for label in labels]
-        data = np.broadcast_to(value.over(labels), shape).reshape(shape[:len(rest)] + [-1])
+        data = np.broadcast_to(value.over(labels), shape).reshape(shape[:len(rest)] + [math.prod(shape[len(rest):])])
         outside = value.outside
         if outside is not None:
             outside = np.broadcast_to(spread(value.labels, outside, labels), shape).reshape(data.shape).any(axis=-1)
@@ -346,7 +361,9 @@ class Frame:
     def eval_call(self, tree, scope):
         _, name, arguments = tree
         if name in TYPES:
-            return self.converted(self.eval(arguments[0], scope), name)
+            value = self.converted(self.eval(arguments[0], scope), name)
+            value.kind = computed_kind(value.kind)
+            return value
         if name == "size":
             return Value((), np.array(self.size(arguments[0][1]), np.int64), "i64")
         if name in self.e.definitions:
@@ -363,6 +380,8 @@ class Frame:
         (a,) = values
         if name == "abs":
             return Value(a.labels, np.abs(a.data) if a.kind == "real" else np.abs(a.data.astype(np.int64)), a.kind, a.type, a.outside)
+        if name in ROUNDINGS:
+            return a if a.kind != "real" else Value(a.labels, ROUNDINGS[name](a.data), "real", a.type, a.outside)
         if name not in FUNCTIONS:
             raise LanguageError(f"{name} is not a function")
         type = a.type if a.kind == "real" else "f32"
@@ -373,17 +392,14 @@ class Frame:
         _, name, arguments = tree
         callee = self.e.definitions[name]
         given = [self.woven(self.eval(a, scope)) for a in arguments]
-        return [self.unwoven(result, ()) for result in self.e.run(callee, given, {})]
+        return [self.unwoven(result, ()) for result in self.e.run(callee, given, {}, True)]
 
     def woven(self, value, own=()):
-        if value.outside is not None and np.any(value.outside):
-            raise LanguageError("an array is read outside of its extents")
-        labels = tuple(label for label in value.labels if label not in own)
-        return self.stored(value, tuple(own)) if own else Stored(labels, Value((), value.data, value.kind, value.type), 0)
+        return self.stored(value, tuple(own))
 
     @staticmethod
     def unwoven(stored, own):
-        return Value(stored.woven + tuple(own), stored.value.data, stored.value.kind, stored.value.type)
+        return Value(stored.woven + tuple(own), stored.value.data, stored.value.kind, stored.value.type, stored.value.outside)
 
     @staticmethod
     def axes_of(callee):
@@ -413,15 +429,15 @@ class Frame:
             stored = self.woven(self.eval(argument, inner), dims)
             if flat and array.axes:
                 data = stored.value.data
-                stored = Stored(stored.woven, Value((), data.reshape(data.shape[:len(stored.woven)] + (-1,)), stored.value.kind, stored.value.type), 1)
+                stored = reshaped(stored, data.shape[:len(stored.woven)] + (-1,), 1)
             given.append(stored)
         results = []
-        for array, stored in zip(callee.results, self.e.run(callee, given, {})):
+        for array, stored in zip(callee.results, self.e.run(callee, given, {}, True)):
             names = list(axes) if flat and array.axes else [axes[own.index(axis)] for axis in array.axes]
             if flat and array.axes:
                 data = stored.value.data
                 shape = data.shape[:len(stored.woven)] + tuple(self.e.extents[label] for label in labels)
-                stored = Stored(stored.woven, Value((), data.reshape(shape), stored.value.kind, stored.value.type), len(labels))
+                stored = reshaped(stored, shape, len(labels))
             missing = [axis for axis in names if axis not in scope]
             if missing:
                 raise LanguageError(f"{missing[0]} is bound by nothing")
@@ -480,9 +496,9 @@ class Frame:
             if names is not None and any(n[0] != "name" for n in names):
                 raise LanguageError("own axes are named by names")
             value = self.eval(("read", source, outer + trees), inner)
-            stored.append(self.stored_over(value, own))
+            stored.append(self.woven(value, own))
         results = []
-        for target, result in zip(equation.targets, self.e.run(callee, stored, {}), strict=True):
+        for target, result in zip(equation.targets, self.e.run(callee, stored, {}, True), strict=True):
             own = [axis for axis in target.axes if axis not in woven]
             if len(own) != result.own:
                 raise LanguageError(f"{target.name} has {len(own)} axes of {name}'s, not {result.own}")
@@ -495,9 +511,6 @@ class Frame:
             value = self.unwoven(result, [places[axis] for axis in own])
             results.append(self.stored(value, tuple(places[axis] for axis in target.axes)))
         return results
-
-    def stored_over(self, value, own):
-        return self.woven(value, own)
 
     def pasted(self, name, arguments):
         """einsum("qk,xk->qx", Q, K), rearrange("b h d -> h b d", X), reduce("r c -> r", "max", X)."""
@@ -527,6 +540,12 @@ class Frame:
         return self.stored(product, tuple(labels[letter] for letter in out))
 
 
+def reshaped(stored, shape, own):
+    value = stored.value
+    outside = None if value.outside is None else value.outside.reshape(shape)
+    return Stored(stored.woven, Value((), value.data.reshape(shape), value.kind, value.type, outside), own)
+
+
 def names_in(tree):
     if not isinstance(tree, tuple):
         return set()
@@ -537,6 +556,16 @@ def names_in(tree):
         for one in part if isinstance(part, list) else [part]:
             found |= names_in(one)
     return found
+
+
+def computed_kind(kind):
+    """In what elements of a type are computed with: the narrow integers in i32."""
+    return "i32" if kind in INTEGERS and kind != "i64" else kind
+
+
+def power(x, y):
+    """Of a number below zero it is NaN but by a whole exponent, of -inf too."""
+    return np.where((x < 0) & (y != np.rint(y)), EXACT(np.nan), np.power(x, y))
 
 
 def divided(x, y):

@@ -6,10 +6,10 @@ A tree is a tuple: ("number", text), ("name", n), ("read", array, indices), ("un
 import re
 from dataclasses import dataclass, field
 
-REDUCTIONS = ("sum", "prod", "max", "min", "argmax", "argmin", "any", "all", "count")
+REDUCTIONS = ("sum", "prod", "max", "min", "argmax", "argmin")
 WORDS = ("and", "or", "not")
-TOKEN = re.compile(r'\s*(?:(\d+\.\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|\d+(?:[eE][+-]?\d+)?)|([^\W\d]\w*)|("[^"]*")|(\.\.|->|//|<=|>=|==|!=|[-+*/%^<>=()\[\],:]))')
-CONTINUES = ("+", "-", "*", "/", "//", "%", "^", "<", "<=", ">", ">=", "==", "!=", "and", "or", "=", "->")
+TOKEN = re.compile(r'\s*(?:(\d+\.\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|\d+(?:[eE][+-]?\d+)?)|([^\W\d]\w*)|("[^"]*")|(\.\.|->|//|\*\*|<=|>=|==|!=|[-+*/%^<>=()\[\],:]))')
+CONTINUES = ("+", "-", "*", "/", "//", "%", "^", "**", "<", "<=", ">", ">=", "==", "!=", "and", "or", "=", "->")
 
 
 class LanguageError(Exception):
@@ -207,7 +207,7 @@ class Parser:
 
     def power(self):
         base = self.operand()
-        return ("binary", "^", base, self.signed()) if self.accept("^") else base
+        return ("binary", "^", base, self.signed()) if self.accept("^", "**") else base
 
     def operand(self):
         token = self.take()

@@ -9,31 +9,25 @@ REALS = {  # digits of the significand with the leading one, least exponent of a
     "e4m3": (4, -6, 448.0, False),
     "e5m2": (3, -14, 57344.0, True),
 }
-INTEGERS = {"i64": 64, "i32": 32}
+INTEGERS = {"i64": (-(1 << 63), (1 << 63) - 1), "i32": (-(1 << 31), (1 << 31) - 1), "i16": (-(1 << 15), (1 << 15) - 1),
+            "i8": (-128, 127), "u8": (0, 255), "bool": (0, 1)}  # least and greatest
 EXACT = np.longdouble
-
-
-def least(type):
-    return -(1 << (INTEGERS[type] - 1))
-
-
-def greatest(type):
-    return (1 << (INTEGERS[type] - 1)) - 1
 
 
 def wrapped(data, type):
     """Whole numbers modulo 2^64 into the range of the type."""
-    if INTEGERS[type] == 64:
-        return data
-    bits = INTEGERS[type]
-    return ((data + (1 << (bits - 1))) & ((1 << bits) - 1)) - (1 << (bits - 1))
+    least, greatest = INTEGERS[type]
+    if type == "bool":
+        return (data != 0).astype(np.int64)
+    return data if type == "i64" else ((data - least) & (greatest - least)) + least
 
 
 def truncated(data, type):
     """Real numbers toward zero, into the range of the type; NaN is 0."""
+    if type == "bool":
+        return (data != 0).astype(np.int64)
     whole = np.trunc(np.nan_to_num(data, nan=0, posinf=np.inf, neginf=-np.inf))
-    inside = np.clip(whole, EXACT(least(type)), EXACT(greatest(type)))
-    return inside.astype(np.int64)
+    return np.clip(whole, *map(EXACT, INTEGERS[type])).astype(np.int64)
 
 
 def rounded(data, type):

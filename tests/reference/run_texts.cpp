@@ -105,7 +105,7 @@ void write_definition(const Job& job) {
 
 void run_kernels(Job& job, const std::shared_ptr<const JitModule>& module) {
     const Diagram& diagram = job.compilation.diagram;
-    const auto kernel = CpuKernel::bind(job.compilation.program, job.source, 1, module);
+    const auto kernel = CpuKernel::bind(diagram, job.compilation.program, job.source, 1, module);
     std::vector<const void*> inputs;
     std::vector<void*> outputs;
     std::vector<Tensor> results;

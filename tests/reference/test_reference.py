@@ -21,11 +21,12 @@ except ImportError:  # another Python than Debian's, for which scripts/setup.sh 
         os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
     raise
 
-from evaluate import Evaluation, Stored, Value
+from evaluate import Evaluation, Stored, Value, names_in
 from language import LanguageError, parse
 from numbers_of_types import EXACT, INTEGERS, REALS, rounded
 
 MOST_POINTS = 60_000  # of an equation, so that a text takes milliseconds
+STORED = {"i64": np.int64, "i32": np.int32, "i16": np.int16, "i8": np.int8, "u8": np.uint8, "bool": np.bool_}
 LEAST = {"f64": 2.0**-1022, "f32": 2.0**-126, "f16": 2.0**-24, "bf16": 2.0**-126, "e4m3": 2.0**-9, "e5m2": 2.0**-16}
 
 
@@ -35,7 +36,9 @@ class Case:
     def __init__(self, name, text, definitions, outer, diagram, library, seed):
         self.name, self.text, self.diagram = name, text, diagram
         self.definition = definitions[diagram]
-        self.definition.sizes = self.definition.sizes + [s for s in outer if s[0] not in {n for n, _ in self.definition.sizes}]
+        for array in self.definition.arguments + self.definition.results:
+            array.type = array.type or "f32"  # in the main diagram
+        self.definition.sizes = relevant(self.definition, self.definition.sizes + outer)
         self.definitions, self.library = definitions, library
         self.random = random.Random(f"{name} {diagram} {seed}")
         self.error = None
@@ -63,10 +66,11 @@ class Case:
             for axis in array.axes:
                 if axis not in made and axis not in self.sizes:
                     self.sizes[axis] = self.extent()
+        callees = {*self.definitions, *self.library, "einsum", "rearrange", "reduce"}
         for name in sorted(axes_in(definition) - made - set(self.sizes)):
             # An axis that indexes a dimension gets that one's size, others are free.
-            if attempt % 2 == 1 or name in {a for r in definition.results for a in r.axes if not indexes(definition, a)}:
-                if not indexes(definition, name):
+            if attempt % 2 == 1 or name in {a for r in definition.results for a in r.axes if not indexes(definition, a, callees)}:
+                if not indexes(definition, name, callees):
                     self.sizes[name] = self.extent()
         largest = attempt % 3  # integers may be indices
         self.inputs = {}
@@ -112,7 +116,7 @@ class Case:
         draw = np.random.default_rng(self.random.getrandbits(32))
         if type in INTEGERS:
             bound = {0: 40, 1: max(min(sizes.values(), default=1), 1), 2: 1}[largest]
-            return draw.integers(-bound if largest == 0 else 0, bound, shape)
+            return np.clip(draw.integers(-bound if largest == 0 else 0, bound, shape), *INTEGERS[type])
         if self.random.random() < 0.5:
             return rounded(draw.integers(-24, 25, shape) / 8.0, type).astype(float)
         return rounded(draw.standard_normal(shape), type).astype(float)
@@ -128,7 +132,7 @@ class Case:
         files = {}
         for name, (type, data) in self.inputs.items():
             files[name] = str(folder / f"{name}.npy")
-            np.save(files[name], np.asarray(data, np.int64 if type == "i64" else np.int32) if type in INTEGERS else bits(type, data))
+            np.save(files[name], np.asarray(data, STORED[type]) if type in INTEGERS else bits(type, data))
         return {"name": self.name, "text": self.text, "diagram": self.diagram, "sizes": self.sizes, "inputs": files,
                 "results": {name: str(folder / f"{name}.out") for name in self.results}}
 
@@ -176,7 +180,7 @@ class Case:
             largest = np.max(np.abs(exact[np.isfinite(exact)]), initial=0)
             unit = EXACT(2.0) ** (1 - REALS[type][0])
             single = EXACT(2.0) ** -20 if type != "f64" else EXACT(2.0) ** -44
-            result = 2 * unit * np.abs(wanted) + 24 * noise + single * largest + 2 * LEAST[type]
+            result = 2 * unit * np.abs(wanted) + 64 * noise + single * largest + 2 * LEAST[type]
             return np.where(open_, np.nan, result)
 
 
@@ -211,6 +215,22 @@ def numbers(type, stored):
     return np.where(code & 128, -value, value)
 
 
+def relevant(definition, sizes):
+    """Of the sizes of a text those that the definition has an axis for, or that these are made of."""
+    names = {axis for array in definition.arguments + definition.results for axis in array.axes}
+    names |= {t for e in definition.equations for target in e.targets for t in target.axes}
+    for equation in definition.equations:
+        names |= names_in(equation.body) | axes_in(definition)
+    names -= {array.name for array in definition.arguments}
+    kept = {}
+    for _ in sizes:
+        for name, tree in sizes:
+            if name in names:
+                kept.setdefault(name, tree)
+                names = names | names_in(tree)
+    return list(kept.items())
+
+
 def axes_in(definition):
     """Names of axes: on the left, under reductions and calls, in index expressions."""
     names = {axis for r in definition.results for axis in r.axes}
@@ -230,16 +250,19 @@ def axes_in(definition):
     return names
 
 
-def indexes(definition, axis):
-    """Whether some array is read at the axis itself, so that the axis has that dimension's size."""
+def indexes(definition, axis, callees):
+    """Whether some array is read with the axis itself in another axis' place, so that the axis has that dimension's size."""
+    axes = {array.name: array.axes for array in definition.arguments}
+    axes.update({t.name: t.axes for e in definition.equations for t in e.targets})
+
     def visit(tree):
         if not isinstance(tree, tuple):
             return False
-        if tree[0] == "read" and ("name", axis) in tree[2]:
+        if tree[0] == "read" and any(index == ("name", axis) and own != axis for index, own in zip(tree[2], axes.get(tree[1], []))):
             return True
         return any(visit(one) for part in tree[1:] for one in (part if isinstance(part, list) else [part]))
     return any(visit(e.body) for e in definition.equations) or any(
-        e.body[0] == "call" and axis in t.axes for e in definition.equations for t in e.targets)
+        e.body[0] == "call" and e.body[1] in callees and axis in t.axes for e in definition.equations for t in e.targets)
 
 
 def texts(source, runner, seeds):
@@ -299,7 +322,7 @@ def main():
         return 1
     agreed = 0
     for case, job, line in zip(cases, jobs, ran.stdout.splitlines(), strict=True):
-        error = json.loads(line)["error"]
+        error = json.loads(line)["error"].split("\n")[0]
         difference = error or case.difference(job, "definition") or case.difference(job, "kernel")
         if difference:
             failures.append(f"{case.name}: {case.diagram} with {case.sizes}: {difference}")
