@@ -126,3 +126,11 @@ if(Python3_FOUND)
         set_tests_properties(reference.numpy_${shard} PROPERTIES LABELS reference TIMEOUT 240 COST 2 ENVIRONMENT "${test_environment}")
     endforeach()
 endif()
+
+# tests/campaign: random programs in any number over several processes. It runs where nothing is installed but a compiler: scripts/carry.sh puts the
+# libraries that it needs into its folder.
+napkin_test_program(campaign tests/campaign/campaign.cpp
+    tests/property/pipeline_case.cpp tests/numeric/cpu_kernel_case.cpp tests/numeric/group_order.cpp)
+target_compile_options(campaign PRIVATE ${napkin_optimized})
+target_link_libraries(campaign PRIVATE napkin_test_support CLI11::CLI11)
+set_target_properties(campaign PROPERTIES BUILD_RPATH "$ORIGIN")

@@ -9,12 +9,12 @@
 #include <fstream>
 #include <optional>
 
-#include "campaign/pieces.hpp"
 #include "check/verdict.hpp"
 #include "numeric/cpu_kernel_case.hpp"
 #include "property/pipeline_case.hpp"
 #include "run/npy.hpp"
 #include "run/pipeline.hpp"
+#include "support/pieces.hpp"
 #include "support/random_diagram.hpp"
 #include "support/random_program.hpp"
 #include "support/ranges.hpp"

@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <map>
+#include <regex>
+#include <stdexcept>
 
 #include "diagram/evaluate.hpp"
 #include "diagram/verifier.hpp"
@@ -13,7 +15,7 @@
 namespace napkin {
 namespace {
 
-constexpr std::uint64_t num_programs = 1500;
+constexpr std::uint64_t num_programs = 1500, num_of_all_features = 600;
 
 TEST(RandomProgram, ParsesBindsAndReadsBack) {
     int finite = 0;
@@ -34,6 +36,31 @@ TEST(RandomProgram, ParsesBindsAndReadsBack) {
     // Masked rows and overflow belong to it, but a program that is NaN everywhere tests little.
     EXPECT_GT(finite, static_cast<int>(num_programs) * 3 / 4);
     EXPECT_LT(finite, static_cast<int>(num_programs));
+}
+
+TEST(RandomProgram, OfAllFeaturesParsesBindsAndReadsBack) {
+    int finite = 0;
+    for (std::uint64_t seed = 0; seed < num_of_all_features; ++seed) {
+        const std::string text = random_program(seed, {.features = Features::all});
+        const Diagram d = parsed_program(text);
+        ASSERT_EQ(verify(d), std::vector<std::string>{}) << "seed " << seed << "\n" << text;
+        ASSERT_EQ(parsed_program(print(d)), d) << "seed " << seed << "\n" << text;
+        const Extents extents = random_extents(d, seed);
+        Values values = random_inputs(d, extents, seed);
+        evaluate(d, extents, values);
+        bool all = true;
+        for (const ArrayId id : d.outputs)
+            for (const double x : values[id]) all = all && std::isfinite(x);
+        finite += all ? 1 : 0;
+    }
+    EXPECT_GT(finite, static_cast<int>(num_of_all_features) * 2 / 3);
+}
+
+TEST(RandomProgram, EveryRecipeWritesPrograms) {
+    for (const std::string& recipe : recipe_names())
+        for (std::uint64_t seed = 0; seed < 20; ++seed)
+            ASSERT_NO_THROW(parsed_program(random_program(seed, {.features = Features::all, .recipes = {recipe}})))
+                << recipe << seed;
 }
 
 TEST(RandomProgram, TheSameSeedGivesTheSameText) {
@@ -59,6 +86,62 @@ TEST(RandomProgram, HoldsWhatPeopleWrite) {
         for (const char* word : wanted) seen[word] += text.find(word) != std::string::npos ? 1 : 0;
     }
     for (const char* word : wanted) EXPECT_GT(seen[word], 4) << word;
+}
+
+/// How many programs of all features hold each pattern.
+std::map<std::string, int> programs_with(const std::vector<std::string>& patterns) {
+    std::map<std::string, int> seen;
+    std::vector<std::regex> compiled(patterns.begin(), patterns.end());
+    for (std::uint64_t seed = 0; seed < num_of_all_features; ++seed) {
+        const std::string text = random_program(seed, {.features = Features::all});
+        for (std::size_t i = 0; i < patterns.size(); ++i)
+            seen[patterns[i]] += std::regex_search(text, compiled[i]) ? 1 : 0;
+    }
+    return seen;
+}
+
+TEST(RandomProgram, HoldsReadsElsewhereGuardsAndGathers) {
+    const std::vector<std::string> patterns = {
+        R"(\[\w+\[)",                    // looked up
+        R"(\[\w+\[\w+\[)",               // by what is looked up
+        R"(\[\w+\[[^\]]*\], \w+\[)",     // two in one read
+        R"(\[\w+\[size\(\w+\) - 1 - )",  // in reverse
+        R"(\[\w+\[[^\]]*[%+])",          // shifted
+        R"(size\(\w+\) - 1 - \w+)",
+        R"(\w+ // [234]\])",                                     // reversed, a block
+        R"(where\(\(\w+ - \w+ >= 0\), )",                        // behind a guard: a read,
+        R"(where\(\([^,]*\), \((sum|max|mean)\(\w+\) )",         // a reduction,
+        R"(where\(\([^,]*\), (silu|gelu|tanh|exp|softplus)\()",  // a call
+        R"(\(sum\(\w+\) .*\w+\[.* % size)",                      // a fold that reads elsewhere
+    };
+    for (const auto& [pattern, count] : programs_with(patterns)) EXPECT_GT(count, 1) << pattern;
+}
+
+TEST(RandomProgram, HoldsIntegersCastsAndEveryType) {
+    std::vector<std::string> patterns = {R"(\w // \w+\))",
+                                         R"(\w % \w+\))",
+                                         R"( // -?\(?-?[1237])",
+                                         R"(i32\(\w+\[[^+]*\) [+*-])",
+                                         R"(sum\(\w+\) .*i(32|64)\()",
+                                         R"((==|<=|>|!=|<|>=) \(?-?16777216)",
+                                         R"((==|<=|>|!=|<|>=) \(?-?9007199254740992)",
+                                         R"(argm(ax|in)\()",
+                                         R"(scale = )",
+                                         R"(\^2\))",
+                                         R"([(, ]\w+(: \w+)?[,)].* -> )"};
+    for (const DType type : all_dtypes)
+        if (type != DType::f32) patterns.push_back(": " + std::string(name(type)));
+    for (const auto& [pattern, count] : programs_with(patterns)) EXPECT_GT(count, 1) << pattern;
+}
+
+TEST(RandomProgram, LeavesOutWhatIsNotWanted) {
+    for (std::uint64_t seed = 0; seed < 300; ++seed) {
+        const std::string text = random_program(seed,
+                                                {.features = Features::all - features_named({"gathers", "scalars"})});
+        EXPECT_FALSE(std::regex_search(text, std::regex(R"(\[\w+\[)"))) << text;
+        EXPECT_EQ(text.find("scale"), std::string::npos) << text;
+    }
+    EXPECT_THROW(features_named({"no such"}), std::invalid_argument);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ void Grammar::indexed() {
         result.axes.insert(t);
         return result;
     };
-    switch (w_.pick(6)) {
+    switch (w_.pick(wants(Features::gathers) ? 6 : 5)) {
         case 0: {
             const std::string block = fmt::format("{} // {}", name, 2 + w_.pick(3));
             w_.reduce("Y", "sum", w_.chance(50) ? one : channel, x * w_.at(w_.array(one, one), t, block, one));

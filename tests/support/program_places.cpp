@@ -256,7 +256,7 @@ Grammar::Place Grammar::looked_up_as_it_is(const Axes& axes, int) {
     const Phrase table = w_.input(own, w_.chance(70) ? "i32" : "i64");
     std::vector<Phrase> at;
     for (const int axis : own) {
-        const Place place = (this->*chosen(places()).make)(axes, axis);
+        const Place place = w_.chance(15) ? reversed(axes, axis) : (this->*chosen(places()).make)(axes, axis);
         at.push_back(place.guard.text.empty() ? place.index : at_a_coordinate(axes, axis).index);
     }
     return {w_.read_at(*table.arrays.begin(), at)};

@@ -90,7 +90,7 @@ Phrase Grammar::filler() {
 }
 
 Phrase Grammar::constant() {
-    if (wants(Features::extremes) && w_.chance(8)) return number(w_.one_of<double>({1e38, -1e9, 1e-30, -1e30, 1e20}));
+    if (wants(Features::extremes) && w_.chance(12)) return number(w_.one_of<double>({1e38, -1e9, 1e-30, -1e30, 1e20}));
     return number(w_.one_of<double>({0.5, 2, -1, 1, 0, 3, 0.125, -2, 1.5, 0.1}));
 }
 

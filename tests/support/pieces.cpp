@@ -1,4 +1,4 @@
-#include "campaign/pieces.hpp"
+#include "support/pieces.hpp"
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <new>
 #include <stdexcept>
 #include <thread>
+#include <tuple>
 
 namespace napkin::campaign {
 namespace {
