@@ -106,13 +106,21 @@ void take_apart(const Expr& condition, bool holds, std::vector<Expr>& parts) {
     parts.push_back(holds ? condition : unary(UnaryOp::logical_not, condition));
 }
 
+/// A rest of the dimension's own size lies inside, whatever it is the rest of.
+bool wraps_around(const Index& index, AxisId dimension) {
+    const auto* rest = index.expression() ? as<Binary>(*index.expression()) : nullptr;
+    const auto* size = rest && rest->op == BinaryOp::mod ? as<AxisSize>(rest->b) : nullptr;
+    return size && size->axis == dimension;
+}
+
 /// Adds the axes of the indices that may leave, those of elements in indices included; false: no index may.
 bool add_leaving_axes(const Diagram& diagram, const Expr& e, const MayLeave& may_leave, std::set<AxisId>& axes) {
     bool leaves = false;
     visit(e, [&](const Expr& node) {
         const auto* r = as<Read>(node);
         for (std::size_t d = 0; r && d < r->indices.size(); ++d) {
-            if (!may_leave(r->indices[d], diagram.array(r->array).axes[d])) continue;
+            const AxisId dimension = diagram.array(r->array).axes[d];
+            if (wraps_around(r->indices[d], dimension) || !may_leave(r->indices[d], dimension)) continue;
             leaves = true;
             for (const AxisId axis : r->indices[d].axes()) axes.insert(axis);
         }

@@ -531,9 +531,12 @@ Frame Frame::where(const Expr& taken) const {
     return out;
 }
 
-/// A plain index has the size of its dimension.
 Expr Elaborator::guarded(const Expr& e, const Frame& frame) const {
-    return with_guarded_reads(d_, e, frame.condition, [](const Index& i, AxisId) { return i.single_axis() < 0; });
+    return with_guarded_reads(d_, e, frame.condition, [&](const Index& index, AxisId dimension) {
+        // A plain index has the size of its dimension.
+        const auto is_plain = [&](const PlainIndex& p) { return index.is_axis(p.axis) && p.dimension == dimension; };
+        return !index.is_axis(dimension) && none_of(plain_indices_, is_plain);
+    });
 }
 
 }  // namespace napkin

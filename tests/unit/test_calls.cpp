@@ -167,6 +167,18 @@ TEST(Calls, AConditionAroundACallOrAReductionKeepsItsReadsInside) {
             .ok());
 }
 
+TEST(Calls, AnOffsetReadsAPartOfADimension) {
+    const std::string sizes = "sizes a = 7, j = 3, k = 9\n";
+    const Evaluated part = evaluated("f(X[a]) -> Y[j]\n    Y[j] = X[j + 0]\n" + sizes);
+    const auto& x = part.values[part.diagram.inputs[0]];
+    const auto& y = part.values[part.diagram.outputs[0]];
+    ASSERT_EQ(y.size(), 3);
+    for (std::size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], x[i]);
+    expect_same(
+        "f(X[a, j]) -> Y[k]\n    Y[k] = where(k < a, sum(j) X[k + 0, j], 0)\n" + sizes,
+        "f(X[a, j]) -> Y[k]\n    S[a] = sum(j) X[a, j]\n    Y[k] = where(k < size(a), S[min(k, size(a) - 1)], 0)\n" + sizes);
+}
+
 TEST(Calls, AnAxisIsBoundAnewInsideOfAnExpression) {
     const std::string sizes = "sizes i = 4, j = 6\n";
     expect_same("f(X[i, j]) -> Y[i, j]\n    Y[i, j] = X[i, j] / sum(j) X[i, j]^2\n" + sizes,
