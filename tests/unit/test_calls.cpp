@@ -146,34 +146,45 @@ TEST(Calls, ElementwiseCalleesAreExpressions) {
 }
 
 TEST(Calls, AConditionAroundACallOrAReductionKeepsItsReadsInside) {
-    const std::string sizes = "sizes n = 7, m = 5, k = 3, w = 4\n";
-    expect_same("f(Q[n, k], K[n, k]) -> S[n, w]\n    S[n, w] = where(n - w >= 0, sum(k) Q[n, k] * K[n - w, k], -1)\n" + sizes,
+    const std::string keys = "sizes n = 7, k = 3, w = 4\n", sizes = "sizes n = 7, m = 5\n";
+    expect_same("f(Q[n, k], K[n, k]) -> S[n, w]\n    S[n, w] = where(n - w >= 0, sum(k) Q[n, k] * K[n - w, k], -1)\n" + keys,
                 "f(Q[n, k], K[n, k]) -> S[n, w]\n    P[n, w] = sum(k) Q[n, k] * where(n - w >= 0, K[n - w, k], 0)\n"
                 "    S[n, w] = where(n - w >= 0, P[n, w], -1)\n" +
-                    sizes);
+                    keys);
     expect_same("f(X[n, m]) -> Y[n]\n    Y[n] = where(n >= 2, logsumexp(m) X[n - 2, m], 0)\n" + sizes,
                 "f(X[n, m]) -> Y[n]\n    L[n] = logsumexp(m) X[n, m]\n    Y[n] = where(n >= 2, L[n - 2], 0)\n" + sizes);
     expect_same("f(X[n, m]) -> Y[n]\n    Y[n] = where(n < 2, 0, l2norm(X[n - 2, ..]))\n" + sizes,
                 "f(X[n, m]) -> Y[n]\n    L[n] = l2norm(m) X[n, m]\n    Y[n] = where(n >= 2, L[n - 2], 0)\n" + sizes);
-    // A condition on another axis, or on the reduction's own, is none on its reads.
-    const Diagram plain =
-        evaluated("f(Q[n, k], K[m, k]) -> S[n, m]\n    S[n, m] = where(m <= n, sum(k) Q[n, k] * K[m, k], -inf)\n" + sizes)
+}
+
+/// A condition on another axis, or on one that the reduction binds, keeps no read inside.
+TEST(Calls, AConditionStaysWhereItSaysNothingOfTheReads) {
+    const std::string sizes = "sizes n = 7, m = 5\n";
+    const Diagram masked =
+        evaluated(
+            "f(Q[n, k], K[m, k]) -> S[n, m]\n    S[n, m] = where(m <= n, sum(k) Q[n, k] * K[m, k], -inf)\n"
+            "sizes n = 7, m = 5, k = 3\n")
             .diagram;
-    EXPECT_EQ(to_string(plain, plain.equations[0]), "S_sum[n, m] = sum(k) Q[n, k] * K[m, k]");
-    EXPECT_FALSE(
-        bind_sizes(
-            *parse_diagram(std::make_shared<const Source>(Source{
-                "<text>", "f(X[n, m]) -> Y[n, m]\n    Y[n, m] = where(m >= 1, (softmax(m) X[n, m - 1]), 0)\n" + sizes})))
-            .ok());
+    ASSERT_FALSE(masked.equations.empty());
+    EXPECT_EQ(to_string(masked, masked.equations[0]), "S_sum[n, m] = sum(k) Q[n, k] * K[m, k]");
+    const Diagram turned =
+        evaluated("f(X[n, m]) -> Y[n]\n    Y[n] = where(n > 2, sum(m) X[(n + 2) % size(n), m], 0)\n" + sizes).diagram;
+    ASSERT_FALSE(turned.equations.empty());
+    EXPECT_EQ(to_string(turned, turned.equations[0]), "Y_sum[n] = sum(m) X[(n + 2) % size(n), m]");
+    const auto outside = parse_diagram(std::make_shared<const Source>(
+        Source{"<text>", "f(X[n, m]) -> Y[n, m]\n    Y[n, m] = where(m >= 1, (softmax(m) X[n, m - 1]), 0)\n" + sizes}));
+    ASSERT_TRUE(outside.ok());
+    EXPECT_FALSE(bind_sizes(*outside).ok());
 }
 
 TEST(Calls, AnOffsetReadsAPartOfADimension) {
-    const std::string sizes = "sizes a = 7, j = 3, k = 9\n";
-    const Evaluated part = evaluated("f(X[a]) -> Y[j]\n    Y[j] = X[j + 0]\n" + sizes);
+    const Evaluated part = evaluated("f(X[a]) -> Y[j]\n    Y[j] = X[j + 0]\nsizes a = 7, j = 3\n");
+    ASSERT_FALSE(part.diagram.outputs.empty());
     const auto& x = part.values[part.diagram.inputs[0]];
     const auto& y = part.values[part.diagram.outputs[0]];
     ASSERT_EQ(y.size(), 3);
     for (std::size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], x[i]);
+    const std::string sizes = "sizes a = 7, j = 3, k = 9\n";
     expect_same(
         "f(X[a, j]) -> Y[k]\n    Y[k] = where(k < a, sum(j) X[k + 0, j], 0)\n" + sizes,
         "f(X[a, j]) -> Y[k]\n    S[a] = sum(j) X[a, j]\n    Y[k] = where(k < size(a), S[min(k, size(a) - 1)], 0)\n" + sizes);
