@@ -36,7 +36,7 @@ Bounded beyond_double(double v) {
 /// double.
 Bounded within_factor(double v, double log_size, double exponent, double steps, const Rounding& r) {
     if (log_size + exponent < log_of_nothing(r)) return {v, nothing(log_size + exponent), 0};
-    if (std::isinf(v) && exponent <= 1) return beyond_double(v);
+    if (std::isinf(v) && log_size - exponent > std::log(beyond)) return beyond_double(v);
     return settle(v, std::abs(v) * (std::expm1(exponent) + steps * r.step) + steps * r.smallest, r);
 }
 

@@ -128,6 +128,26 @@ TEST(Bounded, an_exponential_that_vanishes_is_bounded_whatever_its_argument_s_er
     EXPECT_TRUE(is_unbounded(apply(UnaryOp::exp, {-1e30, 2e30, 0}, single)));
 }
 
+TEST(Bounded, what_divides_by_an_exponential_beyond_all_numbers_is_bounded) {
+    for (const double x : {90.0, 800.0, 1e7, 1e10, 1e38}) {
+        const Bounded sum = apply(BinaryOp::add, {1, 0, 0}, apply(UnaryOp::exp, {x, 0, 0}, single), single);
+        const Bounded quotient = apply(BinaryOp::div, {1, 0, 0}, sum, single);
+        EXPECT_TRUE(holds(sum, infinity)) << x;
+        ASSERT_FALSE(is_unbounded(quotient)) << x;
+        EXPECT_TRUE(holds(quotient, 0)) << x;
+        EXPECT_LT(quotient.error, 1e-37) << x;
+        EXPECT_EQ(quotient.may, 0) << x;
+    }
+    // One that may be any number stays without a bound.
+    EXPECT_TRUE(is_unbounded(apply(UnaryOp::exp, {800, 790, 0}, single)));
+}
+
+TEST(Bounded, functions_of_infinities_are_rounded_where_their_limits_are) {
+    EXPECT_TRUE(holds(apply(UnaryOp::atan, {infinity, 0, 0}, single), static_cast<float>(std::atan(infinity))));
+    EXPECT_TRUE(holds(apply(UnaryOp::atan, {1e30, 0, may_be_infinite}, single), static_cast<float>(std::atan(infinity))));
+    EXPECT_EQ(apply(UnaryOp::tanh, {infinity, 0, 0}, single), (Bounded{1, 0, 0}));
+}
+
 TEST(Bounded, a_condition_within_its_error_takes_both_sides) {
     const Bounded condition = apply(BinaryOp::lt, {1, 0.1, 0}, {1.05, 0, 0}, single);
     EXPECT_EQ(condition.error, 1);
