@@ -117,18 +117,21 @@ Phrase Grammar::above_zero(const Phrase& a) {
 }
 
 Phrase Grammar::unary(const Phrase& a) {
-    const std::string activation = w_.one_of<std::string>(
-        {"relu", "gelu", "silu", "softplus", "sigmoid", "gelu_tanh", "softsign", "square"});
+    const std::string activation = w_.one_of<std::string>({"relu", "gelu", "silu", "softplus", "sigmoid", "gelu_tanh",
+                                                           "softsign", "square", "mish", "elu", "log_sigmoid"});
+    const auto one_of = [&](const std::vector<std::string>& functions) { return w_.one_of<std::string>(functions); };
     switch (w_.pick(14)) {
-        case 0: return call("exp", limited(a, 8), std::exp(std::min(a.bound, 8.0)));
+        case 0:
+            return call(one_of({"exp", "exp", "exp2", "expm1", "sinh", "cosh"}), limited(a, 8),
+                        std::exp(std::min(a.bound, 8.0)));
         case 1: return squashed(a);
         case 2: return call("abs", a, a.bound);
         case 3: return w_.chance(50) ? call("sin", a, 1) : call("cos", a, 1);
         case 4: return {"(-" + a.text + ")", a.axes, a.bound, a.exact, a.arrays};
         case 5: return call("sqrt", above_zero(a), a.bound + 1);
         case 6: return call("rsqrt", above_zero(a), 2);
-        case 7: return call("log", above_zero(a), 10);
-        case 8: return call("erf", a, 1);
+        case 7: return call(one_of({"log", "log2", "log1p"}), above_zero(a), 15);
+        case 8: return call(one_of({"erf", "erfc", "atan"}), a, 2);
         case 9: return powered(limited(a, 50), "^" + w_.one_of<std::string>({"2", "3", "2"}));
         case 10: return {"(2^" + limited(a, 8).text + ")", a.axes, 256, false, a.arrays};
         case 11: return call("f32", a, a.bound);
