@@ -536,7 +536,7 @@ TEST_F(Cli, sizes_of_0_are_sizes) {
                                     "cost a.nk", "cost a.nk --machine h200", "plan a.nk", "plan a.nk --machine h200",
                                     "emit a.nk", "emit a.nk --machine h200", "draw a.nk", "run a.nk --seconds 0",
                                     "run a.nk --seconds 0 --json", "run a.nk --seconds 0 --cold"}) {
-            const std::string set = std::string(command) == "check a.nk" ? "" : fmt::format(" --set {}=0", axis);
+            const std::string set = std::string(command) == "check a.nk" ? "" : " --set " + std::string(axis) + "=0";
             const Outcome outcome = napkin(command + set);
             EXPECT_EQ(outcome.code, 0) << command << set << "\n" << outcome.err;
         }
