@@ -9,7 +9,7 @@ namespace napkin {
 /// What a check may take, in seconds: whoever waits for a first result waits no longer than for the compiler.
 constexpr double check_seconds = 2;
 /// Operations of an evaluator in a second, of those that are counted here. Measured on one core of a Xeon Platinum 8481C (docs/measurements.md).
-constexpr double check_operations_per_s = 1e8;
+constexpr double check_operations_per_s = 2e8;
 constexpr double check_operations = check_seconds * check_operations_per_s;
 
 /// One for each node of a body and each point at which it is evaluated, and those that it takes to begin a row of points and to compile an equation.
