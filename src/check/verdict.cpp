@@ -22,6 +22,8 @@ constexpr double most_unbounded = 0.1;
 constexpr double evaluations = 5;
 /// Of the operations that a check may take, those for which a sample is drawn where it can be.
 constexpr double share_of_sample = 0.5;
+/// So many times what a check may take, the fewest values that can be compared may take: numbers that nobody has looked at are worse than a longer wait.
+constexpr double most_over_budget = 8;
 
 /// Half the distance of neighbouring numbers of the type at x.
 double rounding_at(DType type, double x) {
@@ -132,17 +134,18 @@ Verdict check_outputs(const Compilation& c, const std::vector<Tensor>& inputs, c
                                          options.seed);
     Verdict verdict;
     verdict.seed = options.seed;
-    if (const double operations = evaluations * evaluation_operations(sample.diagram, sample.extents);
-        operations > options.operations) {
+    const double operations = evaluations * evaluation_operations(sample.diagram, sample.extents),
+                 most = most_over_budget * options.operations;
+    if (operations > most) {
         for (const ArrayId id : diagram.outputs) {
             const Array& array = diagram.array(id);
             verdict.output_values += count_values(diagram, id, c.extents);
             verdict.arrays.push_back({.array = array.name, .type = array.type, .judgement = Judgement::unbounded});
         }
         verdict.left_out = fmt::format(
-            "the fewest values that can be compared take {:.2g} operations in double precision, and a check may take "
-            "{:.2g}",
-            operations, options.operations);
+            "the fewest values that can be compared take {:.2g} operations in double precision, and a check takes "
+            "{:.2g} at most",
+            operations, most);
         return verdict;
     }
     Values given(sample.diagram.arrays.size());
