@@ -32,6 +32,8 @@ constexpr double near_the_least = 1.25;
 /// What a form may take by the model of forms, as a multiple of the least, for a plan to decide: products that are computed on the way to others run on no
 /// matrix unit, which that model does not see.
 constexpr double worth_planning = 2;
+/// A plan's time is so many times what that model says of its form, or more.
+constexpr double plan_over_model = 1.25;
 /// Forms that are planned beside the one that the model finds and the calculus' own first choice.
 constexpr std::size_t most_near_forms = 2;
 
@@ -113,15 +115,22 @@ bool rounds_a_factor(const TileProgram& program) {
     return any_of(program.kernels, [](const TileKernel& kernel) { return rounds_a_factor(kernel, kernel.body); });
 }
 
-/// Of some forms, by a plan of each; the earlier one where they are alike.
-Derived fastest_planned(std::vector<Derived> forms, const Extents& extents, const Machine& machine,
+struct FormToPlan {
+    Derived form;
+    double seconds = 0;  ///< by the model of forms; 0: it is planned whatever that says
+};
+
+/// Of some forms, by a plan of each that may be the fastest; the earlier one where they are alike.
+Derived fastest_planned(std::vector<FormToPlan> forms, const Extents& extents, const Machine& machine,
                         const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
     std::size_t best = 0;
     double least = std::numeric_limits<double>::infinity();
-    for (std::size_t i = 0; i < forms.size(); ++i)
-        if (const auto plan = choose_plan(forms[i], extents, machine, by_hand, options); plan && plan->seconds() < least)
-            best = i, least = plan->seconds();
-    return std::move(forms[best]);
+    for (std::size_t i = 0; i < forms.size(); ++i) {
+        if (plan_over_model * forms[i].seconds >= least) continue;
+        const auto plan = choose_plan(forms[i].form, extents, machine, by_hand, options);
+        if (plan && plan->seconds() < least) best = i, least = plan->seconds();
+    }
+    return std::move(forms[best].form);
 }
 
 bool are_alike(const Derived& a, const Derived& b) {
@@ -131,9 +140,9 @@ bool are_alike(const Derived& a, const Derived& b) {
 }
 
 /// The forms with another alternative in one region that take little longer by the model of forms, the fastest first.
-std::vector<Derived> near_forms(const Derived& least, const std::function<double(const Derived&, double)>& seconds) {
+std::vector<FormToPlan> near_forms(const Derived& least, const std::function<double(const Derived&, double)>& seconds) {
     const double enough = worth_planning * seconds(least, std::numeric_limits<double>::infinity());
-    std::vector<std::pair<double, Derived>> found;
+    std::vector<FormToPlan> found;
     std::vector<std::size_t> chosen = mapped<std::size_t>(least.regions,
                                                           [](const Region& region) { return region.chosen; });
     for (std::size_t r = 0; r < chosen.size(); ++r) {
@@ -142,15 +151,13 @@ std::vector<Derived> near_forms(const Derived& least, const std::function<double
             if (a == kept) continue;
             chosen[r] = a;
             Derived form = rederive(least, chosen);
-            if (const double time = seconds(form, enough); time < enough) found.emplace_back(time, std::move(form));
+            if (const double time = seconds(form, enough); time < enough) found.push_back({std::move(form), time});
         }
         chosen[r] = kept;
     }
-    std::stable_sort(found.begin(), found.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+    stable_sort(found, [](const FormToPlan& a, const FormToPlan& b) { return a.seconds < b.seconds; });
     if (found.size() > most_near_forms) found.resize(most_near_forms);
-    std::vector<Derived> forms;
-    for (auto& [time, form] : found) forms.push_back(std::move(form));
-    return forms;
+    return found;
 }
 
 /// choose_form, with what is known of kernels' times.
@@ -168,7 +175,7 @@ Derived least_form(const Derived& derived, const Extents& extents, const Machine
     // A quick search finds less of a long fold's schedules than of its parts'.
     constexpr double no_limit = std::numeric_limits<double>::infinity();
     if (quick(derived, no_limit) > near_the_least * quick(least, no_limit)) return least;
-    return fastest_planned({std::move(least), derived}, extents, machine, by_hand, {.ratings = known.ratings()});
+    return fastest_planned({{std::move(least)}, {derived}}, extents, machine, by_hand, {.ratings = known.ratings()});
 }
 
 }  // namespace
@@ -186,17 +193,17 @@ Derived choose_form_by_plans(const Derived& derived, const Extents& extents, con
     if (machine.kind != MachineKind::gpu) return least;
     // The model of forms takes each product in the widest type of what it reads, where a kernel on a matrix unit rounds what it computes.
     if (!rounds_a_factor(expand(derived))) return least;
-    std::vector<Derived> forms{least};
-    const auto add = [&](Derived form) {
-        if (none_of(forms, [&](const Derived& other) { return are_alike(form, other); }))
-            forms.push_back(std::move(form));
+    std::vector<FormToPlan> forms{{least}};
+    const auto add = [&](FormToPlan next) {
+        if (none_of(forms, [&](const FormToPlan& other) { return are_alike(next.form, other.form); }))
+            forms.push_back(std::move(next));
     };
-    add(derived);
+    add({derived});
     if (by_hand.empty()) {
-        for (Derived& form : near_forms(least, [&](const Derived& f, double enough) {
-                 return quick_seconds(f, extents, machine, known, enough);
+        for (FormToPlan& next : near_forms(least, [&](const Derived& form, double enough) {
+                 return quick_seconds(form, extents, machine, known, enough);
              }))
-            add(std::move(form));
+            add(std::move(next));
     }
     if (forms.size() == 1) return least;
     return fastest_planned(
