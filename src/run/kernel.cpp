@@ -38,6 +38,7 @@ bool is_row_major(const std::vector<std::int64_t>& sizes, const std::vector<std:
 std::optional<std::vector<std::int64_t>> joined_strides(const std::vector<std::int64_t>& sizes,
                                                         const std::vector<std::int64_t>& strides,
                                                         const std::vector<std::int64_t>& joined_sizes) {
+    if (contains(sizes, 0)) return row_major_strides(joined_sizes);
     std::vector<std::int64_t> out(joined_sizes.size(), 1);
     std::size_t d = sizes.size();
     for (std::size_t j = joined_sizes.size(); j-- > 0;) {

@@ -333,6 +333,30 @@ static void calls_by_shape(void) {
     CHECK_OK(napkin_call(program, arrays, 3, NULL, &error));
     CHECK(C[0] == A[0] && C[1] == A[1]);
     napkin_program_free(program);
+
+    /* What 32 bits of an index say is not asked. */
+    program = parsed("f(X[v], i[t]: i64) -> Y[t]\n    Y[t] = X[i[t]]\n");
+    int64_t far[] = {0, ((int64_t)1 << 32) + 1};
+    b = matrix((const float*)far, of_i), b.ndim = 1, b.dtype.code = 0, b.dtype.bits = 64;
+    CHECK_FAILS(napkin_call(program, arrays, 3, NULL, &error), NAPKIN_BAD_INPUT, "index-out-of-range");
+    far[1] = 1;
+    CHECK_OK(napkin_call(program, arrays, 3, NULL, &error));
+    CHECK(C[0] == A[0] && C[1] == A[1]);
+    napkin_program_free(program);
+
+    /* Rows of blocks are read as one, whatever lies between the blocks. */
+    program = parsed("f(X[b, p]) -> Y[w]\n    Y[w] = X[w // 2, w % 2]\nsizes w = 2 * b, p = 2\n");
+    int64_t of_blocks[] = {2, 2}, apart[] = {4, 1}, of_flat[] = {4};
+    a = matrix(A, of_blocks), b = matrix(C, of_flat), b.ndim = 1;
+    CHECK_OK(napkin_call(program, arrays, 2, NULL, &error));
+    CHECK(memcmp(C, A, 4 * sizeof(float)) == 0);
+    a.strides = apart;
+    CHECK_OK(napkin_call(program, arrays, 2, NULL, &error));
+    CHECK(C[0] == A[0] && C[1] == A[1] && C[2] == A[4] && C[3] == A[5]);
+    int64_t as_flat[] = {4};
+    a = matrix(A, as_flat), a.ndim = 1;
+    CHECK_FAILS(napkin_call(program, arrays, 2, NULL, &error), NAPKIN_BAD_INPUT, "view-sizes");
+    napkin_program_free(program);
 }
 
 int main(void) {

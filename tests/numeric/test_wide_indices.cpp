@@ -95,6 +95,16 @@ TEST(WideIndices, ElementsAreComparedWithTheExtentBeforeTheyAreNarrowed) {
                 testing::ElementsAre(0, 501, 0, 801, 0, 0));
 }
 
+/// With their products in 32 bits again, kernels are found wrong.
+TEST(WideIndices, ProductsThatWrapAreFound) {
+    Planned p = cpu_case::planned_on_hopper(
+        "f(X[c, n]) -> Y[c, i]\n    Y[c, i] = X[c, (i * 44100) // 48000]\nsizes c = 1, i = 49000, n = 66150\n", "");
+    for (std::size_t at = 0; (at = p.source.text.find("int64_t(", at)) != std::string::npos;)
+        p.source.text.replace(at, 8, "Index(");
+    const auto module = cpu_case::compiled_for_cpu(p.source);
+    EXPECT_NE(cpu_case::fault_early_or_late(p, cpu_case::reference_of(p), *module), "");
+}
+
 /// Where intervals allow it, Index has 32 bits, and no operand is made wider.
 TEST(WideIndices, AreNarrowWhereTheyFit) {
     const Planned near = cpu_case::planned_on_hopper(
