@@ -1,5 +1,7 @@
 #include "numeric/planned_on_cpu.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <stdexcept>
