@@ -1,5 +1,4 @@
 // The command line as a user meets it: what each command prints, where, and with which exit code.
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

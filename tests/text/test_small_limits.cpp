@@ -10,6 +10,7 @@
 #include <string>
 
 #include "support/limits.hpp"
+#include "support/sanitized.hpp"
 #include "text/tool.hpp"
 
 namespace {
@@ -19,7 +20,13 @@ namespace limits = napkin::limits;
 using testing::AllOf;
 using testing::HasSubstr;
 
-class SmallLimits : public ToolTest {};
+class SmallLimits : public ToolTest {
+protected:
+    void SetUp() override {
+        ToolTest::SetUp();
+        if (napkin::has_address_sanitizer) GTEST_SKIP() << "the sanitizers take stack and threads of their own";
+    }
+};
 
 constexpr const char* program = "f(X[q, x]) -> Y[q]\n    Y[q] = sum(x) exp(X[q, x])\nsizes q = 400, x = 500\n";
 
@@ -68,6 +75,7 @@ protected:
     }
     void SetUp() override {
         SmallLimits::SetUp();
+        if (IsSkipped()) return;
         fs::permissions(folder_, fs::perms::all);
         if (limited("--version", 1000).code != 0) GTEST_SKIP() << "the tool cannot be called as another user";
     }

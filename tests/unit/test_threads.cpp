@@ -52,6 +52,8 @@ std::string without_threads(const std::function<std::string()>& f) {
     return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? wrong : wrong + " ended with status " + std::to_string(status);
 }
 
+constexpr std::size_t small = 256 << 10;
+
 /// Calls f on a thread with so little stack.
 template <class F>
 void on_small_stack(std::size_t bytes, const F& f) {
@@ -69,13 +71,13 @@ void on_small_stack(std::size_t bytes, const F& f) {
 
 TEST(Threads, HaveRoomForDeepRecursionWhateverTheCallersStack) {
     int reached = 0;
-    on_small_stack(64 << 10, [&] {
+    on_small_stack(small, [&] {
         Thread thread;
-        ASSERT_EQ(thread.start([&] { reached = deep(8 << 10) == 0 ? 0 : 1; }), 0);
+        ASSERT_EQ(thread.start([&] { reached = deep(4 << 10) == 0 ? 0 : 1; }), 0);
     });
-    on_small_stack(64 << 10, [&] { EXPECT_TRUE(with_enough_stack([&] { deep(8 << 10), ++reached; }).ok()); });
+    on_small_stack(small, [&] { EXPECT_TRUE(with_enough_stack([&] { deep(4 << 10), ++reached; }).ok()); });
     EXPECT_GE(reached, 1);
-    on_small_stack(64 << 10, [&] {
+    on_small_stack(small, [&] {
         EXPECT_THROW((void)with_enough_stack([] { throw std::runtime_error("comes out"); }), std::runtime_error);
         EXPECT_EQ(on_enough_stack([]() -> Result<int> { return 7; }).value(), 7);
     });
@@ -130,9 +132,9 @@ TEST(Threads, WhoNeedsThemIsTold) {
                              : render(started.errors());
               }),
               "");
-    // A stack of 64 KiB, which may not be left for another one.
+    // A small stack, which may not be left for another one.
     std::string wrong;
-    on_small_stack(64 << 10, [&] {
+    on_small_stack(small, [&] {
         wrong = without_threads([]() -> std::string {
             const Status called = with_enough_stack([] {});
             return !called.ok() && called.errors()[0].code == "no-thread" ? "" : "it is called, or says something else";
