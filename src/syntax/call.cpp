@@ -476,6 +476,9 @@ bool Elaborator::bind_prefix(const AstPrefix& call, const AstNode&, const Frame&
         if (errors() == before && !check_argument_type(b, p, e, operands[p]->range)) return false;
         if (errors() == before && !wanted.axes.empty() && !as<Read>(e)) {
             parameter = stored_argument(b, p, e, parameter.own, inner);
+            // What its guard depends on is woven too.
+            for (const AxisId a : free_axes(parameter.expr))
+                if (!contains(parameter.own, a)) b.woven.insert(a);
         } else {
             parameter.expr = e;
         }

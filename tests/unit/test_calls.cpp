@@ -177,6 +177,19 @@ TEST(Calls, AConditionStaysWhereItSaysNothingOfTheReads) {
     EXPECT_FALSE(bind_sizes(*outside).ok());
 }
 
+/// What the conditions around a call depend on, its temporaries depend on as well.
+TEST(Calls, AConditionOnAnotherAxisStandsAroundAGuardedCall) {
+    const std::string sizes = "sizes k = 3, d = 5, q = 4\n";
+    expect_same(
+        "f(P[k, d], O[d, k], B[d, q]) -> S[q, d]\n"
+        "    S[q, d] = where(B[d, q] > 0, where(d + 1 < size(d), (mean(k) P[k, d + 1] * O[d, k]), 0), 2)\n" +
+            sizes,
+        "f(P[k, d], O[d, k], B[d, q]) -> S[q, d]\n"
+        "    M[d] = mean(k) P[k, (d + 1) % size(d)] * O[d, k]\n"
+        "    S[q, d] = where(B[d, q] > 0, where(d + 1 < size(d), M[d], 0), 2)\n" +
+            sizes);
+}
+
 TEST(Calls, AnOffsetReadsAPartOfADimension) {
     const Evaluated part = evaluated("f(X[a]) -> Y[j]\n    Y[j] = X[j + 0]\nsizes a = 7, j = 3\n");
     ASSERT_FALSE(part.diagram.outputs.empty());
