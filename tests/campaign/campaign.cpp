@@ -30,13 +30,12 @@ struct Options {
     std::string seeds = "0:1000", compiler, machine, folder;
     std::vector<std::string> recipes, without;
     int width = 256, jobs = 1, piece = 0, seconds_to_shrink = 60;
-    bool usual = false;
 };
 
 ProgramOptions program_options(const Options& o) {
     ProgramOptions options;
     options.recipes = o.recipes;
-    if (!o.usual) options.features = Features::all - features_named(o.without);
+    options.features = options.features - features_named(o.without);
     return options;
 }
 
@@ -164,13 +163,16 @@ struct Ran {
     std::uint64_t kernels = 0;
 };
 
-/// Lengths that fill tiles and leave remainders.
+/// Lengths that fill tiles and leave remainders; now and then an axis is empty, where the program allows it.
 std::map<std::string, std::int64_t> some_sizes(const Diagram& diagram, std::uint64_t seed) {
     std::map<std::string, std::int64_t> sizes;
     const Extents extents = seed % 2 == 0 ? cpu_case::some_extents(diagram, seed) : random_extents(diagram, seed);
     for (const AxisId a : extents.ids())
         if (!diagram.axis(a).size) sizes[diagram.axis(a).name] = extents[a];
-    return sizes;
+    if (seed % 10 != 7 || sizes.empty()) return sizes;
+    auto with_empty = sizes;
+    std::next(with_empty.begin(), static_cast<std::ptrdiff_t>(seed / 10 % sizes.size()))->second = 0;
+    return bind_sizes(diagram, with_empty) ? with_empty : sizes;
 }
 
 Tensor tensor_of(const Diagram& diagram, ArrayId a, const Extents& extents, const Column& column) {
@@ -282,7 +284,6 @@ int main(int argc, char** argv) {
                             "Seeds a process takes, which are one module where they are compiled together");
         command->add_option("--recipes", o.recipes, "Only these, by name")->delimiter(',');
         command->add_option("--without", o.without, "Features that are left out, by name")->delimiter(',');
-        command->add_flag("--usual", o.usual, "Only the kinds of the tests of every day");
         command->add_option("--shrink", o.seconds_to_shrink, "Seconds for making a failing program small; 0: none");
         return command;
     };

@@ -16,6 +16,8 @@ namespace napkin {
 namespace {
 
 constexpr std::uint64_t num_programs = 1500, num_of_all_features = 600;
+/// Without what makes most patterns rarer.
+const ProgramOptions few_features{.features = Features::extremes | Features::integers | Features::types};
 
 TEST(RandomProgram, ParsesBindsAndReadsBack) {
     int finite = 0;
@@ -34,33 +36,14 @@ TEST(RandomProgram, ParsesBindsAndReadsBack) {
         finite += all ? 1 : 0;
     }
     // Masked rows and overflow belong to it, but a program that is NaN everywhere tests little.
-    EXPECT_GT(finite, static_cast<int>(num_programs) * 3 / 4);
+    EXPECT_GT(finite, static_cast<int>(num_programs) * 2 / 3);
     EXPECT_LT(finite, static_cast<int>(num_programs));
-}
-
-TEST(RandomProgram, OfAllFeaturesParsesBindsAndReadsBack) {
-    int finite = 0;
-    for (std::uint64_t seed = 0; seed < num_of_all_features; ++seed) {
-        const std::string text = random_program(seed, {.features = Features::all});
-        const Diagram d = parsed_program(text);
-        ASSERT_EQ(verify(d), std::vector<std::string>{}) << "seed " << seed << "\n" << text;
-        ASSERT_EQ(parsed_program(print(d)), d) << "seed " << seed << "\n" << text;
-        const Extents extents = random_extents(d, seed);
-        Values values = random_inputs(d, extents, seed);
-        evaluate(d, extents, values);
-        bool all = true;
-        for (const ArrayId id : d.outputs)
-            for (const double x : values[id]) all = all && std::isfinite(x);
-        finite += all ? 1 : 0;
-    }
-    EXPECT_GT(finite, static_cast<int>(num_of_all_features) * 2 / 3);
 }
 
 TEST(RandomProgram, EveryRecipeWritesPrograms) {
     for (const std::string& recipe : recipe_names())
         for (std::uint64_t seed = 0; seed < 20; ++seed)
-            ASSERT_NO_THROW(parsed_program(random_program(seed, {.features = Features::all, .recipes = {recipe}})))
-                << recipe << seed;
+            ASSERT_NO_THROW(parsed_program(random_program(seed, {.recipes = {recipe}}))) << recipe << seed;
 }
 
 TEST(RandomProgram, TheSameSeedGivesTheSameText) {
@@ -82,7 +65,7 @@ TEST(RandomProgram, HoldsWhatPeopleWrite) {
         "max(",     "2^",           "^3",          " and ",  "size(", "sum(j)",         "gelu(",
         " == ",     "_k",           "2*"};
     for (std::uint64_t seed = 0; seed < num_programs; ++seed) {
-        const std::string text = random_program(seed);
+        const std::string text = random_program(seed, few_features);
         for (const char* word : wanted) seen[word] += text.find(word) != std::string::npos ? 1 : 0;
     }
     for (const char* word : wanted) EXPECT_GT(seen[word], 4) << word;
@@ -93,7 +76,7 @@ std::map<std::string, int> programs_with(const std::vector<std::string>& pattern
     std::map<std::string, int> seen;
     std::vector<std::regex> compiled(patterns.begin(), patterns.end());
     for (std::uint64_t seed = 0; seed < num_of_all_features; ++seed) {
-        const std::string text = random_program(seed, {.features = Features::all});
+        const std::string text = random_program(seed);
         for (std::size_t i = 0; i < patterns.size(); ++i)
             seen[patterns[i]] += std::regex_search(text, compiled[i]) ? 1 : 0;
     }

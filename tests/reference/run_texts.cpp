@@ -153,8 +153,7 @@ int print_random(const std::string& seeds) {
     const std::size_t colon = seeds.find(':');
     Json list = Json::array();
     for (std::uint64_t seed = std::stoull(seeds); seed < std::stoull(seeds.substr(colon + 1)); ++seed)
-        list.push_back(random_program(
-            seed, {.features = seed % 2 == 0 ? ProgramOptions{}.features : Features::all - Features::rebound}));
+        list.push_back(random_program(seed));
     std::cout << list.dump() << "\n";
     return 0;
 }

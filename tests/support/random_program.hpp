@@ -43,7 +43,7 @@ Features features_named(const std::vector<std::string>& names);
 
 struct ProgramOptions {
     int max_equations = 10;  ///< a recipe that has begun may write a few more
-    Features features = Features::extremes | Features::integers | Features::types;
+    Features features = Features::all;
     std::vector<std::string> recipes = {};  ///< by name, the only ones; none: all
 };
 
