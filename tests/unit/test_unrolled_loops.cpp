@@ -13,27 +13,31 @@
 namespace napkin::test_unrolled_loops {
 namespace {
 
-Plan planned(const char* text, std::int64_t blocks) {
+/// In blocks of 8 warps, of which an SM holds three: a thread has 80 registers.
+Plan planned(const char* text) {
     const Diagram diagram = parse_diagram(std::make_shared<Source>(Source{"a.nk", text})).value();
-    const std::vector<ScheduleItem> by_hand{{choice_kind("warps"), "", 8}, {choice_kind("blocks"), "", blocks}};
+    const std::vector<ScheduleItem> by_hand{{choice_kind("warps"), "", 8}, {choice_kind("blocks"), "", 3}};
     return choose_plan(derive(diagram).value(), bind_sizes(diagram).value(), load_machine("h200").value(), by_hand).value();
 }
 
-/// Of the reduction's loops those that keep their turns.
-std::size_t kept_loops(const Plan& plan) {
-    for (const KernelPlan& k : plan.kernels)
-        for (const Step& step : k.scheduled.steps) {
-            const auto* compute = std::get_if<Compute>(step.statement);
-            if (compute && compute->reduce) return first_unrolled(k.scheduled, step, k.scheduled.atom(step).reduced);
-        }
+/// Of the reduction's three loops, those that keep their turns where tiles may have so many registers.
+std::size_t kept_loops(ScheduledKernel kernel, int registers) {
+    kernel.unit.registers = registers;
+    for (const Step& step : kernel.steps) {
+        const auto* compute = std::get_if<Compute>(step.statement);
+        if (compute && compute->reduce) return first_unrolled(kernel, step, kernel.atom(step).reduced);
+    }
     throw std::runtime_error("no reduction");
 }
 
 TEST(UnrolledLoops, TakeNoMoreOperandsThanThereAreRegistersFor) {
-    // 80 registers and 128: with four rows, nine turns of a window's loops load 45 values.
-    const Plan narrow = planned(many_axes::strided_convolution, 3), wide = planned(many_axes::strided_convolution, 2);
-    EXPECT_GT(kept_loops(narrow), kept_loops(wide));
-    EXPECT_THAT(cuda::emit(narrow.program()).text,
+    const Plan plan = planned(many_axes::strided_convolution);
+    const ScheduledKernel& kernel = plan.kernels[0].scheduled;
+    EXPECT_EQ(kept_loops(kernel, 10), 2U) << "the innermost may always be unrolled";
+    EXPECT_EQ(kept_loops(kernel, kernel.unit.registers), 2U) << "nine turns load 45 values where there are four rows";
+    EXPECT_EQ(kept_loops(kernel, 200), 1U);
+    EXPECT_EQ(kept_loops(kernel, 10000), 0U);
+    EXPECT_THAT(cuda::emit(plan.program()).text,
                 testing::ContainsRegex("NAPKIN_UNROLL_BY\\(1\\)\n *for \\(Index u = 0; u < 3; \\+\\+u\\)"));
 }
 
