@@ -234,7 +234,7 @@ ValueId BodyWriter::read_by_lane(const Read& r, const Address& address) {
     std::string place = position(r.variable(), address);
     if (along != 0) place += fmt::format(" + {} * lane", along);
     for (const Address::Other& other : address.others) {
-        const WholeText index = index_text(frame_, other.index, [&](AxisId axis) {
+        const WholeText index = index_text(other.index, [&](AxisId axis) {
             return WholeText{coordinate(axis, "lane"), coordinates_of(frame_, axis, scope_)};
         });
         place += fmt::format(" + ({} - {}) * {}", index.text, other.first, other.stride);

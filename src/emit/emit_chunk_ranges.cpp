@@ -148,7 +148,7 @@ private:
             return {fmt::format("({} + {})", begin, locals[a]), coordinates_of(frame_, axis, node_.scope)};
         };
         for (std::size_t d = 0; d < r.indices.size(); ++d)
-            at += fmt::format("{}{} * {}[{}]", d > 0 ? " + " : "", index_text(frame_, r.indices[d], coordinate).text,
+            at += fmt::format("{}{} * {}[{}]", d > 0 ? " + " : "", index_text(r.indices[d], coordinate).text,
                               frame_.strides.at(r.array), d);
         out(fmt::format("const Extrema {} = extrema_of({}, [&](Index i_) {{ return {}[{}]; }});", name, count,
                         frame_.memory.at(r.array), at.empty() ? "0" : at));

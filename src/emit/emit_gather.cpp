@@ -88,7 +88,7 @@ private:
             return {begin, std::to_string(there.low), std::to_string(there.size()), is_cut && there != all ? "true" : ""};
         }
         const BoundsText declared{declare(p, "low", bounds.low), declare(p, "high", bounds.high)};
-        const InsideText there = inside_text(frame_, declared, extent);
+        const InsideText there = inside_text(declared, extent);
         const std::string first = declare(p, "first", {there.first, {0, extent}}).text,
                           count = declare(p, "count", {fmt::format("{} - {}", there.end, first), {-extent, extent}}).text;
         // What lies outside of an array that no index leaves is padding of the tile.
@@ -97,7 +97,7 @@ private:
     }
     WholeText declare(std::size_t p, const char* what, const WholeText& value) {
         std::string name = fmt::format("{}{}_", place(p), what);
-        out_(fmt::format("const {} {} = {};", type_of(frame_, value), name, value.text));
+        out_(fmt::format("const {} {} = {};", type_of(value), name, value.text));
         return {name, value.range};
     }
     /// A coordinate of the box: loops leave out those that lie outside of its array.
@@ -136,9 +136,8 @@ private:
         for (std::size_t d = 0; d < how_.source.size(); ++d)
             if (how_.plain(d) < 0 && how_.depth(d) == opened) {
                 const WholeText index = index_text(
-                    frame_, how_.source[d], [&](AxisId p) { return in_box(p); },
-                    [&](const Read& r) { return element(r); });
-                out_(fmt::format("const {} {} = {};", type_of(frame_, index), row(d), index.text));
+                    how_.source[d], [&](AxisId p) { return in_box(p); }, [&](const Read& r) { return element(r); });
+                out_(fmt::format("const {} {} = {};", type_of(index), row(d), index.text));
             }
     }
 
@@ -148,7 +147,7 @@ private:
         const Layout& tile = frame_.layout(r.variable());
         std::string position, there;
         for (std::size_t d = 0; d < r.indices.size(); ++d) {
-            const std::string coordinate = index_text(frame_, r.indices[d], [&](AxisId p) { return in_box(p); }).text;
+            const std::string coordinate = index_text(r.indices[d], [&](AxisId p) { return in_box(p); }).text;
             // The box's own coordinates are inside; what is reckoned from them may not be, where a condition keeps it from being taken.
             if (r.indices[d].single_axis() < 0)
                 there += fmt::format("{0}{1} >= 0 && {1} < {2}", there.empty() ? "" : " && ", coordinate,
@@ -160,7 +159,7 @@ private:
                                           bounds_text(frame_, inner.dims[d], tile.scope).low.text, tile.strides[d]);
         }
         WholeText value{"", elements_of(inner.memory_type)};
-        value.text = fmt::format("static_cast<{}>({}[{}])", type_of(frame_, value),
+        value.text = fmt::format("static_cast<{}>({}[{}])", type_of(value),
                                  inner.gathers.empty() ? frame_.memory.at(inner.array) : frame_.name(r.variable()),
                                  position.empty() ? "0" : position);
         if (!there.empty()) value.text = fmt::format("({} ? {} : nowhere)", there, value.text);

@@ -22,16 +22,15 @@ std::int64_t whole(const Expr& e) {
 /// Text of a part of an index in place of what is written otherwise; none: that.
 using PartText = std::function<std::optional<WholeText>(const Expr&)>;
 
-WholeText text_of(const Frame& frame, const Expr& e, const CoordinateText& coordinate, const ElementText& element,
-                  const PartText& part = {}) {
+WholeText text_of(const Expr& e, const CoordinateText& coordinate, const ElementText& element, const PartText& part = {}) {
     if (part)
         if (auto text = part(e)) return *text;
-    const auto of = [&](const Expr& operand) { return text_of(frame, operand, coordinate, element, part); };
+    const auto of = [&](const Expr& operand) { return text_of(operand, coordinate, element, part); };
     if (const auto* i = as<AxisIndex>(e)) return coordinate(i->axis);
     if (const auto* r = as<Read>(e)) return element(*r);
-    if (const auto* u = as<Unary>(e)) return whole_negated(frame, of(u->a));
+    if (const auto* u = as<Unary>(e)) return whole_negated(of(u->a));
     const auto* b = as<Binary>(e);
-    return b ? whole_binary(frame, b->op, of(b->a), of(b->b)) : whole_number(whole(e));
+    return b ? whole_binary(b->op, of(b->a), of(b->b)) : whole_number(whole(e));
 }
 
 BoundsText bounds_of(const Frame& frame, const Expr& e, ScopeId scope, bool padded) {
@@ -40,16 +39,16 @@ BoundsText bounds_of(const Frame& frame, const Expr& e, ScopeId scope, bool padd
         const WholeText low = span.begins ? WholeText{frame.axis(i->axis).begin, coordinates_of(frame, i->axis, scope)}
                                           : whole_number(0),
                         last = whole_number((padded ? span.padded : span.tile) - 1);
-        return {low, span.begins ? whole_binary(frame, BinaryOp::add, low, last) : last};
+        return {low, span.begins ? whole_binary(BinaryOp::add, low, last) : last};
     }
     if (const auto* u = as<Unary>(e)) {
         const BoundsText a = bounds_of(frame, u->a, scope, padded);
-        return {whole_negated(frame, a.high), whole_negated(frame, a.low)};
+        return {whole_negated(a.high), whole_negated(a.low)};
     }
     const auto* b = as<Binary>(e);
     if (!b) return {whole_number(whole(e)), whole_number(whole(e))};
     const BoundsText x = bounds_of(frame, b->a, scope, padded), y = bounds_of(frame, b->b, scope, padded);
-    const auto both = [&](const WholeText& p, const WholeText& q) { return whole_binary(frame, b->op, p, q); };
+    const auto both = [&](const WholeText& p, const WholeText& q) { return whole_binary(b->op, p, q); };
     switch (b->op) {
         case BinaryOp::add:
         case BinaryOp::min:
@@ -87,7 +86,7 @@ std::string index_in_tile(const Frame& frame, const Index& index, ScopeId scope)
         const AxisId axis = of->axis;
         const Interval coordinates = coordinates_of(frame, axis, scope);
         const auto part = [&](const std::string& x) {
-            return x == "0" ? x : text_of(frame, e, [&](AxisId) { return WholeText{x, coordinates}; }, {}).text;
+            return x == "0" ? x : text_of(e, [&](AxisId) { return WholeText{x, coordinates}; }, {}).text;
         };
         const auto found = [&](const std::string& text) {
             return WholeText{text, apply_interval(b->op, coordinates, {whole(b->b), whole(b->b)})};
@@ -107,23 +106,23 @@ std::string index_in_tile(const Frame& frame, const Index& index, ScopeId scope)
     const auto coordinate = [&](AxisId axis) {
         return WholeText{sum(begin(axis), local(axis)), coordinates_of(frame, axis, scope)};
     };
-    return text_of(frame, index.value(), coordinate, {}, quotient_or_rest).text;
+    return text_of(index.value(), coordinate, {}, quotient_or_rest).text;
 }
 
-WholeText index_text(const Frame& frame, const Index& index, const CoordinateText& coordinate, const ElementText& element) {
-    return text_of(frame, index.value(), coordinate, element);
+WholeText index_text(const Index& index, const CoordinateText& coordinate, const ElementText& element) {
+    return text_of(index.value(), coordinate, element);
 }
 
 BoundsText bounds_text(const Frame& frame, const Index& index, ScopeId scope, bool padded) {
     return bounds_of(frame, index.value(), scope, padded);
 }
 
-InsideText inside_text(const Frame& frame, const BoundsText& bounds, std::int64_t extent) {
+InsideText inside_text(const BoundsText& bounds, std::int64_t extent) {
     const auto& [low, high] = bounds;
     InsideText out{fmt::format("max_index({}, 0)", low.text), fmt::format("min_index({} + 1, {})", high.text, extent)};
     // What an Index does not hold may lie on the other side of the array.
-    if (!fits_index(frame, low.range)) out.first = fmt::format("min_index({}, {})", out.first, extent);
-    if (!fits_index(frame, {high.range.low, high.range.high + 1}))
+    if (!fits_index(low.range)) out.first = fmt::format("min_index({}, {})", out.first, extent);
+    if (!fits_index({high.range.low, high.range.high + 1}))
         out.end = fmt::format("max_index(min_index({}, {}) + 1, 0)", high.text, extent - 1);
     return out;
 }

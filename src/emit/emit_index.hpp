@@ -12,8 +12,7 @@ using CoordinateText = std::function<WholeText(AxisId)>;
 using ElementText = std::function<WholeText(const Read&)>;
 
 /// The value of an index: an operand, in brackets where it needs them. Pre: sizes are numbers.
-WholeText index_text(const Frame& frame, const Index& index, const CoordinateText& coordinate,
-                     const ElementText& element = {});
+WholeText index_text(const Index& index, const CoordinateText& coordinate, const ElementText& element = {});
 
 /// The index over tiles that begin at multiples of their own length: what of a quotient or a rest is the same for the whole tile stands alone, and what
 /// is not is that of the place in the tile (inner_axes).
@@ -30,7 +29,7 @@ BoundsText bounds_text(const Frame& frame, const Index& index, ScopeId scope, bo
 struct InsideText {
     std::string first, end;
 };
-InsideText inside_text(const Frame& frame, const BoundsText& bounds, std::int64_t extent);
+InsideText inside_text(const BoundsText& bounds, std::int64_t extent);
 
 /// The variable's buffer becomes zeros; with a barrier behind them where others write over them.
 void write_zeros(const Frame& frame, Lines& out, VariableId variable, bool synchronizes);

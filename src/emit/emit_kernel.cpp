@@ -369,7 +369,7 @@ private:
                 const std::int64_t chunks = (extent + span.tile - 1) / span.tile, n = frame_.extent(parts.part);
                 const std::string part = frame_.axis(parts.part).begin;
                 const auto first = [&](const std::string& p) {
-                    return fmt::format("{} * {} / {} * {}", widened(frame_, p, {0, n * chunks}), chunks, n, span.tile);
+                    return fmt::format("{} * {} / {} * {}", widened(p, {0, n * chunks}), chunks, n, span.tile);
                 };
                 begin = first(part), end = first(fmt::format("({} + 1)", part));
                 if (span.ragged) end = fmt::format("min_index({}, {})", end, extent);

@@ -89,8 +89,7 @@ private:
         std::string some, all;
         for (std::size_t d = 0; d < v_.dims.size(); ++d) {
             if (!is_cut(frame_, v_, d)) continue;
-            const InsideText inside = inside_text(frame_, bounds_text(frame_, v_.dims[d], scope_),
-                                                  frame_.extent(v_.limits[d]));
+            const InsideText inside = inside_text(bounds_text(frame_, v_.dims[d], scope_), frame_.extent(v_.limits[d]));
             out_(fmt::format("const Index {0}_first{1}_ = {2}, {0}_count{1}_ = {3} - {0}_first{1}_;", name, d,
                              inside.first, inside.end));
             some += fmt::format("{}{}_count{}_ > 0", some.empty() ? "" : " && ", name, d);
@@ -223,7 +222,7 @@ Interval sums_of(const Frame& frame, const Affine& form, ScopeId scope) {
 
 std::string bound(const Frame& frame, const Affine& form, ScopeId scope, bool high, const OwnRows* own) {
     const Interval sums = sums_of(frame, form, scope);
-    const auto wide = [&](const std::string& text) { return widened(frame, text, sums); };
+    const auto wide = [&](const std::string& text) { return widened(text, sums); };
     std::string sum;
     std::int64_t constant = form.constant;
     for (const auto& [axis, c] : form.terms) {
@@ -254,7 +253,7 @@ std::string highest(const Frame& frame, const Affine& form, ScopeId scope, const
     return bound(frame, form, scope, true, own);
 }
 bool fits_index(const Frame& frame, const Affine& form, ScopeId scope) {
-    return fits_index(frame, sums_of(frame, form, scope));
+    return fits_index(sums_of(frame, form, scope));
 }
 
 std::string memory_type(DType type) { return std::string(facts(type).memory_text); }

@@ -52,8 +52,7 @@ std::string saturating(BinaryOp op, const WholeText& a, const WholeText& b) {
 
 }  // namespace
 
-bool fits_index(const Frame& frame, const Interval& range) {
-    if (!frame.in_blocks()) return true;
+bool fits_index(const Interval& range) {
     return range.low >= std::numeric_limits<std::int32_t>::min() && range.high <= std::numeric_limits<std::int32_t>::max();
 }
 
@@ -64,35 +63,31 @@ Interval coordinates_of(const Frame& frame, AxisId axis, ScopeId scope) {
 
 WholeText whole_number(std::int64_t value) { return {std::to_string(value), {value, value}}; }
 
-WholeText whole_binary(const Frame& frame, BinaryOp op, const WholeText& a, const WholeText& b) {
+WholeText whole_binary(BinaryOp op, const WholeText& a, const WholeText& b) {
     const Interval range = apply_interval(op, a.range, b.range);
     const bool may_pass = op == BinaryOp::add || op == BinaryOp::sub || op == BinaryOp::mul;
     if (may_pass && may_saturate(range)) return {saturating(op, a, b), range};
-    if (fits_index(frame, range) && fits_index(frame, a.range) && fits_index(frame, b.range))
+    if (fits_index(range) && fits_index(a.range) && fits_index(b.range))
         return {operation(op, a.text, b, b.text), range};
     // One operand of 64 bits makes the operation one of 64 bits.
     const bool by_right = is_literal(a) && !is_literal(b);
-    const auto wide = [&](const WholeText& x) {
-        return fits_index(frame, x.range) ? converted("int64_t", x.text) : x.text;
-    };
+    const auto wide = [&](const WholeText& x) { return fits_index(x.range) ? converted("int64_t", x.text) : x.text; };
     const std::string text = operation(op, by_right ? a.text : wide(a), b, by_right ? wide(b) : b.text);
-    if (!fits_index(frame, range)) return {text, range};
+    if (!fits_index(range)) return {text, range};
     return {converted("Index", text), range};
 }
 
-WholeText whole_negated(const Frame& frame, const WholeText& a) {
+WholeText whole_negated(const WholeText& a) {
     const Interval range = negated(a.range);
     if (may_saturate(range)) return {fmt::format("sub_index(0, {})", a.text), range};
-    if (fits_index(frame, range) && fits_index(frame, a.range)) return {fmt::format("-({})", a.text), range};
-    return {"-" + converted(fits_index(frame, a.range) ? "int64_t" : "", a.text), range};
+    if (fits_index(range) && fits_index(a.range)) return {fmt::format("-({})", a.text), range};
+    return {"-" + converted(fits_index(a.range) ? "int64_t" : "", a.text), range};
 }
 
-std::string widened(const Frame& frame, const std::string& text, const Interval& results) {
-    return fits_index(frame, results) ? text : converted("int64_t", text);
+std::string widened(const std::string& text, const Interval& results) {
+    return fits_index(results) ? text : converted("int64_t", text);
 }
 
-const char* type_of(const Frame& frame, const WholeText& text) {
-    return fits_index(frame, text.range) ? "Index" : "int64_t";
-}
+const char* type_of(const WholeText& text) { return fits_index(text.range) ? "Index" : "int64_t"; }
 
 }  // namespace napkin::writers

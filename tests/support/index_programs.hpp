@@ -21,6 +21,9 @@ inline const std::vector<std::string>& index_programs() {
         "f(K[p, l, k], Q[q, k]) -> M[q]\n    S[q, x] = sum(k) Q[q, k] * K[x // size(l), x % size(l), k]\n    M[q] = "
         "max(x) S[q, x]\nsizes x = p * l\n",
         "f(X[n], W[w]) -> Y[i]\n    Y[i] = sum(w) X[(2 * i + w) // 3] * W[w]\nsizes n = i + w\n",
+        "f(X[n], W[n]) -> Y[n]\n    Y[n] = where(n >= 1, X[(n * 1000000007) // 1000000007 - 1], 0) * W[(n * "
+        "2000000011) % "
+        "size(n)]\n",
         // padded
         "f(X[n, c], W[w, c]) -> Y[n, c]\n    Y[n, c] = sum(w) where(n - w >= 0, X[n - w, c], 0) * W[w, c]\n",
         "f(X[n], W[w]) -> Y[n]\n    Y[n] = sum(w) where(n + w - 1 >= 0 and n + w - 1 < size(n), X[n + w - 1], 0) * "
