@@ -68,8 +68,10 @@ std::optional<std::vector<Tensor>> outputs_of(const Planned& p, const Reference&
     }
     for (const cuda::KernelEntry& entry : p.source.entries) {
         std::vector<std::uint64_t> arguments;
-        for (const auto* list : {&entry.inputs, &entry.outputs})
+        for (const auto* list : {&entry.inputs, &entry.outputs}) {
             for (const ArrayId a : *list) arguments.push_back(reinterpret_cast<std::uint64_t>(arrays[at(a)].data()));
+            if (list->empty()) arguments.push_back(0);  // as many as the kernel's parameters have room for
+        }
         for (const auto* list : {&entry.inputs, &entry.outputs})
             for (const ArrayId a : *list)
                 for (const std::int64_t stride : row_major_strides(arrays[at(a)].sizes()))

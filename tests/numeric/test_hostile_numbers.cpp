@@ -83,7 +83,7 @@ TEST(HostileNumbers, IntegersByZeroAreZero) {
         "    C[i] = max(j) A[i, j] + (j * 3) % (i - j)\nsizes i = 5, j = 41\n",
         "f(N[i]: i32, A[i]) -> B[i]: i64, C[i]\n    B[i] = (N[i] // (i - 2)) * 3 + (i % N[i])\n"
         "    C[i] = A[i] + 1000 // N[i]\nsizes i = 41\n",
-        "f(A[i]) -> B[i]: i64\n    B[i] = max(((i % -3) // i), 2) // 3 - i // (i % 2)\nsizes i = 41\n",
+        "f(A[i]: i32) -> B[i]: i64\n    B[i] = max(((i % -3) // i), 2) // 3 - i // (i % 2) + A[i]\nsizes i = 41\n",
     });
 }
 
