@@ -358,8 +358,8 @@ ValueId BodyWriter::lower(const Expr& e) {
     const bool is_number = as<Read>(e) || (as<Constant>(e) && kind == Kind::whole);
     // Small integers are computed as real numbers, but a choice between them: converting its outcome is more than choosing. A quotient by zero
     // is 0 of integers alone, and a narrower type wraps.
-    const auto* b = as<Binary>(e);
-    const bool divides = b && (b->op == BinaryOp::floor_div || b->op == BinaryOp::mod);
+    const auto* quotient = as<Binary>(e);
+    const bool divides = quotient && (quotient->op == BinaryOp::floor_div || quotient->op == BinaryOp::mod);
     const auto* narrowed = as<Cast>(e);
     const bool is_of_wide = narrowed && is_integer(whole_values_.kind(narrowed->a)) && !whole_values_.is_small(narrowed->a);
     if (is_integer(kind) && !is_number && (as<Select>(e) || divides || is_of_wide || !whole_values_.is_small(e)))
