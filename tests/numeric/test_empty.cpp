@@ -12,7 +12,13 @@ namespace {
 
 constexpr float inf = std::numeric_limits<float>::infinity();
 
-constexpr const char* attention =
+CompileOptions nothing_of(const std::string& axis) {
+    CompileOptions options;
+    options.sizes[axis] = 0;
+    return options;
+}
+
+constexpr const char* attention_of_sizes =
     "attention(Q[q, k], K[x, k], V[x, d]) -> O[q, d], L[q]\n"
     "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n"
     "    P[q, x] = softmax(x) S[q, x] * d^-0.5\n"
@@ -21,7 +27,7 @@ constexpr const char* attention =
     "sizes q = 3, x = 4, k = 2, d = 5\n";
 
 TEST(Empty, ASumOverNoKeysIsNothing) {
-    const auto program = compile(attention, {.sizes = {{"x", 0}}});
+    const auto program = compile(attention_of_sizes, nothing_of("x"));
     ASSERT_TRUE(program) << program.error_text();
     const std::vector<float> Q(6, 1);
     std::vector<float> O(15, 7), L(3, 7);
@@ -39,7 +45,7 @@ TEST(Empty, ASumOverNoKeysIsNothing) {
 }
 
 TEST(Empty, NothingIsComputedOfEmptyOutputs) {
-    const auto program = compile(attention, {.sizes = {{"q", 0}}});
+    const auto program = compile(attention_of_sizes, nothing_of("q"));
     ASSERT_TRUE(program) << program.error_text();
     const std::vector<float> K(8, 1), V(20, 1);
     const std::vector<ConstView> in{{nullptr, ElementType::f32, {0, 2}, {}},
@@ -49,7 +55,7 @@ TEST(Empty, NothingIsComputedOfEmptyOutputs) {
     const auto errors = program->run(in, out);
     EXPECT_TRUE(errors.empty()) << errors[0].rendered;
     // One output may be empty beside one that is not.
-    const auto narrow = compile(attention, {.sizes = {{"d", 0}}});
+    const auto narrow = compile(attention_of_sizes, nothing_of("d"));
     ASSERT_TRUE(narrow) << narrow.error_text();
     const std::vector<float> Q(6, 0);
     std::vector<float> L(3, 7);
@@ -105,7 +111,7 @@ TEST(Empty, ReadsOfNothingAreRefusedOrGuarded) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.errors()[0].code, "index-out-of-range");
     EXPECT_NE(refused.errors()[0].message.find("v has no values"), std::string::npos) << refused.errors()[0].message;
-    EXPECT_TRUE(compile(text, {.sizes = {{"n", 0}}})) << "nothing is read where there is nothing to compute";
+    EXPECT_TRUE(compile(text, nothing_of("n"))) << "nothing is read where there is nothing to compute";
     const auto guarded = compile(
         "f(T[v], I[n]: i32) -> Y[n]\n    Y[n] = where(I[n] < size(v), T[I[n]], -1)\nsizes v = 0, n = 3\n");
     ASSERT_TRUE(guarded) << guarded.error_text();

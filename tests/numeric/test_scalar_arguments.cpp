@@ -31,7 +31,7 @@ TEST(ScalarArguments, ComputeTheirDefinition) {
     for (const ExampleDiagram& example : examples()) {
         const WithScalarArguments twin = with_scalar_arguments(example.diagram);
         if (twin.values.empty()) continue;
-        const Diagram diagram = parsed(twin.text);
+        const Diagram diagram = napkin::parsed(twin.text);
         std::mt19937_64 random(cases.size());
         const auto sizes = small_sizes(diagram, random, most_points);
         ASSERT_TRUE(sizes.has_value()) << twin.text;
@@ -56,7 +56,7 @@ TEST_P(ScalarArgumentsOnHopper, HaveALegalPlan) {
     const ExampleDiagram& example = examples().at(GetParam());
     const WithScalarArguments twin = with_scalar_arguments(example.diagram);
     if (twin.values.empty()) GTEST_SKIP() << example.name << " has no numbers";
-    Diagram diagram = parsed(twin.text);
+    Diagram diagram = napkin::parsed(twin.text);
     for (Array& array : diagram.arrays)
         if (array.type == DType::f32 && !twin.values.contains(array.name)) array.type = DType::f16;
     const auto extents = bind_sizes(diagram);
