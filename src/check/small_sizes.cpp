@@ -66,6 +66,10 @@ SizesByName by_name(const Diagram& diagram, const Extents& extents) {
     return sizes;
 }
 
+bool has_no_values_by_chance(const Diagram& diagram, const Extents& extents) {
+    return any_of(diagram.axes.ids(), [&](AxisId i) { return extents[i] == 0 && !has_no_values(diagram, i); });
+}
+
 }  // namespace
 
 Extents extents_of(const Diagram& diagram, const SizesByName& sizes) {
@@ -98,7 +102,8 @@ std::optional<SmallSizes> small_sizes(const Diagram& diagram, std::mt19937_64& r
             drawn[axis.name] = unit * (count + (extra + unit - 1) / unit);
         }
         const auto extents = bind_sizes(diagram, drawn);
-        if (!extents) continue;
+        // An axis whose size follows from others may be left without values, which is no case of what the text computes.
+        if (!extents || has_no_values_by_chance(diagram, *extents)) continue;
         if (are_small(*extents)) return SmallSizes{by_name(diagram, *extents), are_cut};
         are_cut = true;
         if (usual > 1)

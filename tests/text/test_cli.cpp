@@ -144,8 +144,8 @@ TEST_F(Cli, check_binds_the_sizes_that_the_text_gives) {
         EXPECT_EQ(outcome.out, "") << file;
         EXPECT_THAT(outcome.err, HasSubstr("[index-out-of-range]")) << file;
     }
-    write("zero.nk", shifted + "sizes n = i - i\n");
-    EXPECT_THAT(napkin("check zero.nk").err, HasSubstr("[bad-size]"));
+    write("below.nk", shifted + "sizes n = i - i - 1\n");
+    EXPECT_THAT(napkin("check below.nk").err, HasSubstr("[bad-size]"));
 }
 
 TEST_F(Cli, a_dash_reads_stdin) {

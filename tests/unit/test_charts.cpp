@@ -473,7 +473,7 @@ TEST(Figures, AnswersSayWhatIsWrong) {
     FiguresRequest request = figure_34("h100");
     const auto said = nlohmann::json::parse(answer(request_json(request).dump()));
     EXPECT_NE(said["errors"][0].get<std::string>().find("there is no machine 'h100'"), std::string::npos) << said;
-    request = figure_34(), request.sizes["q"] = 0;
+    request = figure_34(), request.sizes["q"] = -1;
     EXPECT_TRUE(nlohmann::json::parse(answer(request_json(request).dump())).contains("errors"));
     request = figure_34(), request.text = "attention(";
     EXPECT_TRUE(nlohmann::json::parse(answer(request_json(request).dump())).contains("errors"));

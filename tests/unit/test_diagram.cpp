@@ -197,7 +197,7 @@ TEST(BindSizes, UnknownAxes) {
 TEST(BindSizes, BadSizes) {
     EXPECT_EQ(errors(Windows().d, {{"n", -1}})[0].code, "bad-size");
     EXPECT_EQ(errors(Windows().d, {{"n", -3}})[0].code, "bad-size");
-    EXPECT_EQ(errors(Windows(Size(0)).d)[0].code, "bad-size");
+    EXPECT_EQ(errors(Windows(Size(-1)).d)[0].code, "bad-size");
     const auto negative = errors(Windows().d, {{"w", 12}});
     EXPECT_EQ(negative[0].code, "bad-size");
     EXPECT_NE(negative[0].message.find("with n = 10, w = 12"), std::string::npos) << negative[0].message;

@@ -147,7 +147,7 @@ TEST(TilePrint, MistakesAreShownWhereTheyStand) {
     EXPECT_THAT(error_after("(4 at a time)", "(many at a time)"), HasSubstr("a whole number"));
     EXPECT_THAT(error_after("a = 7", "a = 0"), HasSubstr("the sizes miss an axis"));
     EXPECT_THAT(error_after("free A, B", "free A,"), HasSubstr("the name of a variable"));
-    EXPECT_THAT(error_after("A[a, b] *", "sinh(A[a, b]) *"), HasSubstr("no function sinh"));
+    EXPECT_THAT(error_after("A[a, b] *", "sinc(A[a, b]) *"), HasSubstr("no function sinc"));
     EXPECT_THAT(error_after("= 0", "= C"), HasSubstr("begins with a constant"));
     EXPECT_FALSE(parse_tile("", e.derived).ok());
     EXPECT_FALSE(parse_tile("tiles of \nsizes a = 7, b = 10, c = 5\nkernel C\n", e.derived).ok());
