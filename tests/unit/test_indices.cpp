@@ -121,6 +121,14 @@ TEST(Box, GatheredDimensionsRunOverWhatTheIndexIsMadeOf) {
     EXPECT_EQ(shown("f(X[n], a[m]: i32, b[t]: i32) -> Y[t]\n    Y[t] = X[a[b[t]]]\n", "X"), "t");
 }
 
+TEST(Box, HasItsDimensionsInOneOrderWhateverItsSizesAre) {
+    const Diagram d = parsed("f(X[n], a[s, t]: i32) -> Y[t]\n    Y[t] = sum(s) X[a[s, size(t) - 1 - t] % size(n)]\n");
+    const Read& with_names = first_read(d, "X");
+    const Expr sized = with_sizes(read(with_names.array, with_names.indices),
+                                  bind_sizes(d, {{"n", 3}, {"s", 4}, {"t", 5}}).value());
+    EXPECT_EQ(box_of(d, with_names).dims, box_of(d, *as<Read>(sized)).dims);
+}
+
 std::string size_error(const std::string& text) {
     const auto bound = bind_sizes(parsed(text));
     return bound ? "" : render(bound.errors());
