@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "derive/normal_form.hpp"
 #include "diagram/blocks.hpp"
 #include "support/ranges.hpp"
 #include "support/saturate.hpp"
@@ -15,6 +16,18 @@ std::int64_t terms_of(const Equation& equation, const Extents& extents) {
     std::int64_t terms = 1;
     for (const AxisId axis : equation.reduce_axes) terms = saturating_mul(terms, extents[axis]);
     return terms;
+}
+
+/// Of equations that say the same, the program has one array, in which the others' values are rounded too.
+void keep_as_merged(const Diagram& diagram, ByArray<std::optional<DType>>& kept) {
+    Diagram merged = diagram;
+    std::vector<DerivationStep> steps;
+    unify_axes(merged, steps);
+    merge_equal_equations(merged, steps);
+    for (const Equation& equation : merged.equations) {
+        const auto* copied = as<Read>(equation.body);
+        if (copied && !equation.reduce && !kept[equation.target]) kept[equation.target] = kept[copied->array];
+    }
 }
 
 /// A reduction of the program.
@@ -132,6 +145,7 @@ Execution execution_of(const Diagram& diagram, const Extents& extents, const Siz
             }
         });
     }
+    keep_as_merged(diagram, e.kept);
     for (const Equation& equation : diagram.equations) {
         std::map<AxisId, ReductionTree> terms;
         std::vector<AxisId> axes = equation.reduce_axes;
