@@ -359,7 +359,12 @@ Bounded cast(DType type, const Bounded& a) {
     Bounded out = certain(round_to(type, a.value));
     if (a.error > 0) {
         const double low = round_to(type, a.value - a.error), high = round_to(type, a.value + a.error);
-        if (std::isfinite(low) && std::isfinite(high)) out = {low + (high - low) / 2, (high - low) / 2, 0};
+        if (std::isfinite(out.value)) {
+            // What is beyond the type at one end has all of its numbers on the way there.
+            const double most = format_range(type).largest;
+            const double least = std::isfinite(low) ? low : -most, largest = std::isfinite(high) ? high : most;
+            out = {least / 2 + largest / 2, largest / 2 - least / 2, 0};
+        }
         admit(out, low);
         admit(out, high);
     }

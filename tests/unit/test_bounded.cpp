@@ -171,6 +171,19 @@ TEST(Bounded, a_cast_is_off_by_one_rounding_and_by_two_where_the_value_may_round
     EXPECT_TRUE(std::isnan(cast(DType::e4m3, {1e6, 0, 0}).value));
 }
 
+TEST(Bounded, a_cast_of_what_may_be_beyond_the_type_holds_all_of_its_numbers) {
+    for (const double end : {-1e31, 1e31}) {
+        const Bounded one_sided = cast(DType::e4m3, {end / 2, std::abs(end / 2), 0});
+        EXPECT_TRUE(holds(one_sided, 0)) << "where the value itself is beyond, too";
+        const Bounded both = cast(DType::e4m3, {std::copysign(0.94, end), 1e31, 0});
+        for (const double x : {-448.0, -1.0, 0.0, 1.0, 448.0}) EXPECT_TRUE(holds(both, x)) << x;
+    }
+    const Bounded upwards = cast(DType::f16, {60000, 10000, 0});
+    EXPECT_TRUE(holds(upwards, 65504));
+    EXPECT_TRUE(holds(upwards, infinity));
+    EXPECT_FALSE(holds(upwards, 40000));
+}
+
 BoundedRow row_of(const std::vector<double>& value) { return {value.data(), nullptr, nullptr}; }
 
 TEST(Bounded, a_sum_holds_in_every_order) {
