@@ -216,6 +216,17 @@ private:
     }
 };
 
+bool has_exponential(const Expr& e) {
+    bool found = false;
+    if (e)
+        visit(e, [&](const Expr& node) {
+            const auto* u = as<Unary>(node);
+            const auto* b = as<Binary>(node);
+            found = found || (u && u->op == UnaryOp::exp) || (b && b->op == BinaryOp::pow);
+        });
+    return found;
+}
+
 /// max and min: first what is monotone in the stream, else one term with a positive factor that waits.
 std::variant<Factored, FactorFailure> factor_extremum(ReduceOp op, const Expr& body, const Stream& stream,
                                                       const FactorOptions& options, Splitter& splitter) {
@@ -243,6 +254,11 @@ std::variant<Factored, FactorFailure> factor_extremum(ReduceOp op, const Expr& b
     constexpr unsigned infinite = ValueClass::infinite | ValueClass::minus_infinite;
     if (may_be(t.body, infinite) && may_be(t.tail, infinite | ValueClass::zero))
         return FactorFailure{"a factor that may be 0 or infinite meets values that may be infinite", t.tail};
+    // What has the largest weight may lose by its sign. What wins then weighs next to nothing, and the factor that waits may overflow.
+    const Expr weighed = or_one(t.body);
+    const bool wins_by_weight = stream.not_negative(op == ReduceOp::max ? weighed : negated(weighed));
+    if (!t.references.empty() && has_exponential(t.tail) && !wins_by_weight)
+        return FactorFailure{"an exponential under max or min weighs values whose sign is not known", body};
     return SumFactoring(op, stream, options, splitter).run(*terms);
 }
 

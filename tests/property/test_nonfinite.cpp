@@ -117,6 +117,12 @@ const Program programs[] = {
     M = max(t) S[t]
     O = sum(t) exp(S[t] - M) * P[t]
 )"},
+    {"a_weight_whose_value_loses_by_its_sign", R"(f(A[t], B[t]) -> N, O, U
+    Z = min(t) A[t]
+    N = max(t) exp(A[t] - Z) * B[t]
+    O = min(t) exp(A[t] - Z) * B[t]
+    U = max(t) exp(A[t] - Z) * B[t]^2
+)"},
     {"a_power_of_a_sum_that_cancels", R"(f(A[t]) -> V, W
     E[t] = 1
     N = (sum(t) E[t]) / size(t)
