@@ -42,7 +42,8 @@ bool is_state_times_fixed(const Expr& e, const Stream& stream) {
 /// the denominator is a state of the same reference: then it needs no guard either.
 void settle_undefined(Term& t, const Stream& stream) {
     std::erase_if(t.undefined, [&](const Expr& condition) {
-        if (!t.tail) return false;
+        // A tail under a mask does not count beside a value of 0.
+        if (!t.tail || t.masked_tail) return false;
         bool denominator = false;
         std::vector<Part> parts;
         for (const auto& [sign, part] : factors(t.tail)) {

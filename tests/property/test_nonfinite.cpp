@@ -95,6 +95,13 @@ const Program programs[] = {
     R = sqrt(sum(t) B[t])
     W = sum(t) where(A[t] == 1, t - R, 0) + where(A[t] == 2, B[t] - sum(t) B[t], 0)
 )"},
+    {"a_masked_weight_of_an_empty_maximum", R"(f(A[t], B[t]) -> O
+    X[t] = where(B[t] > 100, B[t], -inf)
+    M = max(t) X[t]
+    W[t] = where(A[t] == 1, exp(X[t] - M), 0)
+    S = sum(t) W[t]
+    O = sum(t) W[t] / S
+)"},
     {"chunks_of_a_mask_beside_minus_infinity", R"(f(B[t]) -> Z, H
     S[t] = where(t < 0, B[t], -inf)
     E[t] = -inf
