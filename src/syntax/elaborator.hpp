@@ -115,6 +115,8 @@ private:
     void check_consumed(AxisId consumed, const SourceRange& range, const std::string& what, const Frame& frame);
     /// What an equation of its own computes of an expression that is taken where the frame's condition holds.
     [[nodiscard]] Expr guarded(const Expr& e, const Frame& frame) const;
+    [[nodiscard]] bool is_of_input(AxisId axis) const;
+    [[nodiscard]] bool has_size_of(const Index& index, AxisId dimension) const;
 
     // call.cpp: calls of diagrams
     const Template* find_callee(const AstWord& name, const Frame& frame);

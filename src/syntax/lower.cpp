@@ -533,10 +533,18 @@ Frame Frame::where(const Expr& taken) const {
 
 Expr Elaborator::guarded(const Expr& e, const Frame& frame) const {
     return with_guarded_reads(d_, e, frame.condition, [&](const Index& index, AxisId dimension) {
-        // A plain index has the size of its dimension.
-        const auto is_plain = [&](const PlainIndex& p) { return index.is_axis(p.axis) && p.dimension == dimension; };
-        return !index.is_axis(dimension) && none_of(plain_indices_, is_plain);
+        return !index.is_axis(dimension) && !has_size_of(index, dimension);
     });
+}
+
+bool Elaborator::is_of_input(AxisId axis) const {
+    return any_of(d_.inputs, [&](ArrayId id) { return contains(d_.array(id).axes, axis); });
+}
+
+/// An axis that no input has takes the size of the dimension that it indexes first.
+bool Elaborator::has_size_of(const Index& index, AxisId dimension) const {
+    const auto first = find_if(plain_indices_, [&](const PlainIndex& p) { return index.is_axis(p.axis); });
+    return first != plain_indices_.end() && first->dimension == dimension && !is_of_input(first->axis);
 }
 
 }  // namespace napkin

@@ -169,8 +169,6 @@ void Elaborator::apply_sizes() {
     apply(ast_.sizes, false);
 
     // An axis without a size of its own takes that of the dimension it indexes; then what called definitions say.
-    std::set<AxisId> of_inputs;
-    for (const ArrayId id : d_.inputs) of_inputs.insert(d_.array(id).axes.begin(), d_.array(id).axes.end());
     const auto take = [&](AxisId id, const Size& size) {
         Axis& target = d_.axes[id];
         std::set<Symbol> seen;
@@ -178,7 +176,7 @@ void Elaborator::apply_sizes() {
         target.size = size;
     };
     for (const PlainIndex& p : plain_indices_) {
-        if (!of_inputs.contains(p.axis)) take(p.axis, axis_symbol(p.dimension));
+        if (!is_of_input(p.axis)) take(p.axis, axis_symbol(p.dimension));
     }
     for (const auto& [id, size] : suggested_sizes_) take(id, size);
 }

@@ -49,6 +49,7 @@ inline const std::vector<std::string>& index_programs() {
         "                 + (max(k) sum(m) X[n - 1, m] * W[m, k]))\n",
         "f(X[n, m]) -> Y[n, m]\n    Y[n, m] = where(n >= 1, (softmax(m) X[n - 1, m]) * 2, 0)\n",
         "f(T[v, c], i[t]: i32, X[c]) -> Y[t]\n    Y[t] = where(i[t] >= 2, sum(c) T[i[t] - 2, c] * X[c], -1)\n",
+        "f(Q[q, k], W[d]) -> Y[d]\n    Y[d] = where(d >= 0 and d < size(k), max(q) Q[q, d], 0) * W[d]\n",
         // an axis bound anew
         "f(X[i, j]) -> Y[i, j]\n    Y[i, j] = X[i, j] / (1 + abs(sum(j) X[i, j])) - logsumexp(j) X[i, j]\n",
         // reads that a stream moves although their own axes are other ones, and those that it leaves alone
@@ -69,6 +70,7 @@ inline const std::vector<std::string>& index_programs() {
         "f(X[n, t], i[t]: i32) -> Y\n    Y = sum(t) X[i[t], t]\n",
         "f(X[n], i[t]: i32) -> Y[t]\n    Y[t] = X[i[t] // 2] + X[(i[t] + t) % size(n)]\n",
         "f(T[v], i[t]: i32) -> Y[t]\n    Y[t] = T[i[size(t) - 1 - t]]\n",
+        "f(A[h], K[h, n]: i32) -> F[h]\n    F[h] = max(n) A[K[h, size(n) - 1 - n] % size(h)]\n",
         "f(X[v, p], a[s]: i32, b[s]: i32, g[t]: i32) -> Y[t]\n    Y[t] = X[a[g[t]], b[g[t]]]\n",
         "f(X[v, c], a[v]: i32, b[v]: i32, g[t]: i32) -> Y[t, c]\n    Y[t, c] = sum(w) where(t - w >= 0, X[a[b[g[t - "
         "w]]], "
