@@ -200,7 +200,9 @@ def numbers(type, stored):
     if type in ("f64", "f32", "f16"):
         return stored
     if type == "bf16":
-        return (stored.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+        # NumPy makes numbers of what it computes from arrays without axes, which views of another type are not made of.
+        wide = np.left_shift(np.atleast_1d(stored).view(np.uint16), 16, dtype=np.uint32)
+        return wide.view(np.float32).reshape(np.shape(stored))
     code = stored.view(np.uint8).astype(int)
     digits, least, _, has_infinity = REALS[type]
     mantissa_bits = digits - 1
