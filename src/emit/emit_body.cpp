@@ -163,9 +163,10 @@ void BodyWriter::declare_array(Lines& out, ValueId id) const {
     const Value& v = at(id);
     out(fmt::format("{} {}{}{};", declaration(id), v.name, v.array_rows ? fmt::format("[{}]", atom_.rows) : "",
                     v.array_vectors ? fmt::format("[{}]", atom_.vectors) : ""));
-    // A block of rows uses what is loaded here several times; the compiler would rather load it each time.
+    // A block of rows uses what is loaded here several times; the compiler would rather load it each time. A mask is no longer what is loaded, and a
+    // comparison's own type is not every compiler's type of masks.
     std::string value = definition(id);
-    if (v.in_statement && value.starts_with("load")) value = fmt::format("keep({})", value);
+    if (v.in_statement && !v.is_mask && value.starts_with("load")) value = fmt::format("keep({})", value);
     out(fmt::format("{}{}{} = {};", v.array_rows ? rows_header() + " " : "",
                     v.array_vectors ? vectors_header() + " " : "", text_at(id, 0), value));
 }

@@ -49,6 +49,10 @@ const std::vector<GuardedProgram>& programs() {
          {"h = 6, g = 3, x = 9", "h = 34, g = 17, x = 50"}},
         {"f(X[i, j]) -> Y[i, j]\n    Y[i, j] = X[i, j] / (1 + abs(sum(j) X[i, j])) - logsumexp(j) X[i, j]\n",
          {"i = 5, j = 9", "i = 33, j = 70"}},
+        // comparisons that several columns of a block of rows share
+        {"f(S[h, r]: f64, V[h, t]) -> C[r, t]\n    M[r] = min(h) S[h, r]\n"
+         "    C[r, t] = sum(h) where(S[h, r] == M[r], V[h, t], 0)\n",
+         {"h = 11, r = 5, t = 6", "h = 20, r = 37, t = 33"}},
     };
     return all;
 }
