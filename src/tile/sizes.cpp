@@ -1,12 +1,30 @@
 #include "tile/sizes.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <set>
 
+#include "diagram/box.hpp"
 #include "support/ids.hpp"
 #include "support/result.hpp"
 
 namespace napkin {
 namespace {
+
+std::vector<TileStatement> with_reads(std::vector<TileStatement> body, const std::function<Expr(const Expr&)>& of_node) {
+    for (TileStatement& s : body) {
+        if (auto* compute = std::get_if<Compute>(&s)) {
+            compute->body = transform(compute->body, of_node);
+            if (compute->carry) compute->carry = transform(compute->carry, of_node);
+        }
+        if (auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s)) {
+            TileLoop inner = **loop;
+            inner.body = with_reads(std::move(inner.body), of_node);
+            *loop = std::make_shared<const TileLoop>(std::move(inner));
+        }
+    }
+    return body;
+}
 
 std::vector<TileStatement> with_numbers(std::vector<TileStatement> body, const Extents& extents) {
     for (TileStatement& s : body) {
@@ -30,13 +48,62 @@ std::vector<TileStatement> with_numbers(std::vector<TileStatement> body, const E
     return body;
 }
 
+/// The boxes of variables that data place. Limits are numbers of dimensions, the same in letters and in numbers.
+class Boxes {
+public:
+    explicit Boxes(const TileKernel& kernel) {
+        std::size_t count = 0;
+        for (const Variable& v : kernel.variables) {
+            dimensions_.emplace_back();
+            for (std::size_t d = 0; d < (v.gathers.empty() ? v.dims : v.gathers).size(); ++d)
+                dimensions_.back().push_back(AxisId::of(count++));
+        }
+    }
+
+    [[nodiscard]] Box of(const TileKernel& kernel, VariableId id) const {
+        return box_of(*as<Read>(read(id, kernel.variables[id].gathers)),
+                      [&](ArrayId read) -> const std::vector<AxisId>& { return dimensions_[at(as_variable(read))]; });
+    }
+
+private:
+    std::vector<std::vector<AxisId>> dimensions_;
+};
+
+/// Indices that differ in letters may be the same in numbers, and share a coordinate of the box then. Pre: `before` is the kernel in letters.
+void box_again(const TileKernel& before, TileKernel& kernel) {
+    const Boxes boxes(before);
+    std::set<VariableId> changed;
+    for (const VariableId id : kernel.variables.ids()) {
+        Variable& v = kernel.variables[id];
+        if (v.gathers.empty()) continue;
+        const Box in_letters = boxes.of(before, id);
+        Box box = boxes.of(kernel, id);
+        if (box.dims == v.dims) continue;
+        changed.insert(id);
+        const std::vector<AxisId> limits = std::exchange(v.limits, {});
+        for (const AxisId limit : box.limits) {
+            const auto known = std::find(in_letters.limits.begin(), in_letters.limits.end(), limit);
+            internal_check(known != in_letters.limits.end(), "sized: numbers keep an index from reading elements");
+            v.limits.push_back(limits[static_cast<std::size_t>(known - in_letters.limits.begin())]);
+        }
+        v.dims = std::move(box.dims);
+    }
+    if (changed.empty()) return;
+    kernel.body = with_reads(std::move(kernel.body), [&](const Expr& node) {
+        const auto* r = as<Read>(node);
+        return r && changed.contains(r->variable()) ? read(r->variable(), kernel.variables[r->variable()].dims) : node;
+    });
+}
+
 }  // namespace
 
 TileKernel with_numbers(TileKernel kernel, const Extents& extents) {
+    const TileKernel before = kernel;
     for (Variable& v : kernel.variables)
         for (std::vector<Index>* indices : {&v.dims, &v.gathers})
             for (Index& index : *indices) index = with_sizes(index, extents);
     kernel.body = with_numbers(std::move(kernel.body), extents);
+    box_again(before, kernel);
     for (StateMerge& merge : kernel.merges) merge.given = with_sizes(merge.given, extents);
     return kernel;
 }

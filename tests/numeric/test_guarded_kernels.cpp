@@ -53,6 +53,10 @@ const std::vector<GuardedProgram>& programs() {
         {"f(S[h, r]: f64, V[h, t]) -> C[r, t]\n    M[r] = min(h) S[h, r]\n"
          "    C[r, t] = sum(h) where(S[h, r] == M[r], V[h, t], 0)\n",
          {"h = 11, r = 5, t = 6", "h = 20, r = 37, t = 33"}},
+        // indices of elements that differ in letters, and may be the same in numbers
+        {"f(G[d, e, n], Q[d]: i32, X[e]: i64) -> Y[n]\n"
+         "    Y[n] = G[Q[(n + 2) % size(d)], X[(n + 2) % size(e)], n]\n",
+         {"d = 7, e = 7, n = 6", "d = 7, e = 5, n = 40"}},
     };
     return all;
 }

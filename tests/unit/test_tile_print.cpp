@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "support/parse_tile.hpp"
+#include "support/parsed.hpp"
 #include "unit/tile_examples.hpp"
 
 namespace napkin::tile_examples::test_tile_print {
@@ -126,6 +127,18 @@ TEST(TilePrint, CarriesOfEveryReductionReadBack) {
         e.derived.kernels.push_back({"B", {}, {}, {}, {loop}, {A}, {B, total}, {}});
         expect_reads_back(e, program_for(e, {}, {{"x", 3}}));
     }
+}
+
+// The tile has one coordinate of indices that the numbers make the same, as what is read back has.
+TEST(TilePrint, IndicesOfElementsThatAreTheSameInNumbersReadBack) {
+    Example e;
+    e.derived = derived_from(
+        "f(G[d, e, n], Q[d]: i32, X[e]: i64) -> Y[n]\n"
+        "    Y[n] = G[Q[(n + 2) % size(d)], X[(n + 2) % size(e)], n]\nsizes d = 7, e = 7, n = 6\n");
+    e.extents = bind_sizes(e.derived.diagram).value();
+    const SizedProgram program = program_for(e, {{"n", 4}}, {});
+    EXPECT_THAT(to_string(program), HasSubstr("G[(n + 2) % 7, n]"));
+    expect_reads_back(e, program);
 }
 
 TEST(TilePrint, MistakesAreShownWhereTheyStand) {
