@@ -99,7 +99,7 @@ TEST(Formats, AreFoundByRounding) {
     fs::remove(file);
     EXPECT_EQ(formats["e4m3"]["largest"], 448);
     EXPECT_EQ(formats["bf16"]["epsilon"], 0x1p-7);
-    EXPECT_EQ(formats.size(), std::size(all_dtypes));
+    EXPECT_EQ(formats.size(), std::size(napkin::all_dtypes));
     EXPECT_EQ(run("formats >/dev/null"), 0);
 }
 
