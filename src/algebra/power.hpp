@@ -6,7 +6,7 @@
 
 namespace napkin {
 
-/// Of a number below zero, -inf among them, a power is NaN but by a whole exponent or an infinite one: so roots may compute it. Else it is C's.
+/// A power of a number below zero, -inf included, is NaN unless the exponent is whole or infinite, so that roots compute it. Else it is C's.
 template <class T>
 T real_power(T base, T exponent) {
     if (base < 0 && std::floor(exponent) != exponent) return std::numeric_limits<T>::quiet_NaN();

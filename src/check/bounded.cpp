@@ -15,7 +15,7 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 /// Stands for a finite number that the reference itself cannot hold: of its size nothing is known but that it is larger than `least_beyond`.
 constexpr double beyond = 1e300, least_beyond = 1e290;
 
-/// Of a whole power by repeated squaring, in units of Rounding::step. Those of functions stand in their table.
+/// Error of a whole power by repeated squaring, in units of Rounding::step. Functions have theirs in their table.
 constexpr double power_steps = 8;
 
 Bounded certain(double value) { return {value, 0, 0}; }
@@ -144,7 +144,7 @@ Bounded finite_unary(UnaryOp op, const Bounded& a, const Rounding& r) {
     throw InternalError("unknown rule of a function's error");
 }
 
-/// Of an infinity or NaN: limits are exact where they are whole numbers.
+/// The result for an infinity or NaN. Limits are exact where they are whole numbers.
 Bounded of_special(UnaryOp op, double special, const Rounding& r) {
     const double v = apply(op, special);
     const bool is_rounded = std::isfinite(v) && v != std::trunc(v);

@@ -18,7 +18,7 @@ std::int64_t terms_of(const Equation& equation, const Extents& extents) {
     return terms;
 }
 
-/// Of equations that say the same, the program has one array, in which the others' values are rounded too.
+/// Equations that say the same share one array, whose type rounds the values of all of them.
 void keep_as_merged(const Diagram& diagram, ByArray<std::optional<DType>>& kept) {
     Diagram merged = diagram;
     std::vector<DerivationStep> steps;

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t largest_diagram = 64;
 constexpr const char* record_name = "validated.txt";
 
-/// Of what a check may take: who compiles at run time waits for it, too.
+/// Share of a check's budget. A caller that compiles at run time waits for it.
 constexpr double first_use_share = 0.25;
 
 ValidateOptions first_use_options(const Derived& derived) {

@@ -14,7 +14,7 @@
 namespace napkin {
 
 namespace {
-/// Of what is left, that one trial may take.
+/// Share of the remaining budget that one trial may take.
 constexpr double share_of_a_trial = 0.25;
 /// Evaluating the definition with its bounds takes as long as so many evaluations without.
 constexpr double of_bounds = 4;

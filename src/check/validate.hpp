@@ -36,7 +36,7 @@ struct ValidateOptions {
     int trials = 24;  ///< sizes, each with one kind of input, in turn
     std::uint64_t seed = 0;
     std::vector<Probe> probes{std::begin(all_probes), std::end(all_probes)};
-    /// Of all evaluations together. A trial takes a quarter of what is left at most, so that there are some for every kind of input.
+    /// Budget of all evaluations together. A trial takes a quarter of what is left at most, so that there are some for every kind of input.
     double operations = check_operations;
     bool steps = true;  ///< false: only what the derivation ends in
 };

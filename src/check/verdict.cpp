@@ -18,9 +18,9 @@ namespace napkin {
 namespace {
 /// With more values than this share without a bound, an output has not been checked.
 constexpr double most_unbounded = 0.1;
-/// Of the definition in a check: with its bounds, which takes as long as several without, and in the arrays' types.
+/// Evaluations of the definition in a check: with its bounds, which cost several plain ones, and in the arrays' types.
 constexpr double evaluations = 5;
-/// Of the operations that a check may take, those for which a sample is drawn where it can be.
+/// Share of a check's operations for which a sample is drawn where it can be.
 constexpr double share_of_sample = 0.5;
 /// So many times what a check may take, the fewest values that can be compared may take: numbers that nobody has looked at are worse than a longer wait.
 constexpr double most_over_budget = 8;

@@ -15,7 +15,7 @@ constexpr double check_operations = check_seconds * check_operations_per_s;
 
 /// One for each node of a body and each point at which it is evaluated, and those that it takes to begin a row of points and to compile an equation.
 double evaluation_operations(const Diagram& diagram, const Extents& extents);
-/// Of the kernels in tiles of these sizes, where what is computed anew in every group counts as often.
+/// Work of the kernels in tiles of these sizes, where what is computed anew in every group counts as often.
 double evaluation_operations(const Derived& derived, const Extents& extents, const PartitionSizes& sizes);
 
 }  // namespace napkin

@@ -95,7 +95,7 @@ private:
             if (index->single_axis() >= 0) candidates.push_back(index->single_axis());
         }
         if (!is_read) return -1;
-        // Of numbers that are equal by chance nothing follows.
+        // Numbers that are equal by chance prove nothing.
         if (!by_number_) append(candidates, d_.axes.ids());
         const auto found = find_if(candidates, [&](AxisId axis) {
             for (std::size_t d = 0; d < axes.size(); ++d)

@@ -21,7 +21,7 @@ public:
         points_ = static_cast<double>(product_of(outer_)) * static_cast<double>(num_reduced_);
         std::vector<AxisId>& rows = equation.reduce ? inner_ : outer_;
         if (!rows.empty()) {
-            // Of several longest axes, the last.
+            // The last one of several longest axes.
             const auto longest = std::max_element(inner_.rbegin(), inner_.rend(),
                                                   [&](AxisId a, AxisId b) { return extents_[a] < extents_[b]; });
             row_axis_ = equation.reduce ? *longest : rows.back();

@@ -120,7 +120,7 @@ struct FormToPlan {
     double seconds = 0;  ///< by the model of forms; 0: it is planned whatever that says
 };
 
-/// Of some forms, by a plan of each that may be the fastest; the earlier one where they are alike.
+/// The fastest form, by a plan of each that may be it; the earlier one where they are alike.
 Derived fastest_planned(std::vector<FormToPlan> forms, const Extents& extents, const Machine& machine,
                         const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
     std::size_t best = 0;

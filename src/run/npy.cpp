@@ -284,7 +284,7 @@ Result<Tensor> parse_npy(std::span<const std::byte> file, const std::string& nam
     const auto* raw = reinterpret_cast<const unsigned char*>(text.data() + begin + length);
     auto* out = static_cast<unsigned char*>(made->data());
     const auto width = static_cast<std::size_t>(bytes(*type));
-    // Of a truth any byte but 0 is one in memory, and 1 here.
+    // Any byte but 0 is true in memory, and 1 here.
     const bool converts = !is_float(*type) && (own_type(*element) != *type || facts(*type).kind == DTypeKind::truth);
     if (!converts && !element->swapped && !header.fortran_order) {
         if (count > 0) std::memcpy(out, raw, static_cast<std::size_t>(present));

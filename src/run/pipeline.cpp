@@ -116,7 +116,7 @@ Result<Diagram> with_sizes(Result<Diagram> parsed, const std::map<std::string, s
     }
     Diagram filled = without_empty_axes(diagram);
     if (sizes.empty() && filled == diagram) return parsed;
-    // Of the whole text, with the names of all that is set.
+    // Errors are those of the whole text, with the names of all that is set.
     if (const auto bound = bind_sizes(*parsed, *all); !bound) {
         std::vector<Diagnostic> errors = bound.errors();
         std::erase_if(errors, [](const Diagnostic& error) { return error.code == "missing-size"; });

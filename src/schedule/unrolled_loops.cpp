@@ -6,7 +6,7 @@
 namespace napkin {
 
 namespace {
-/// Of a thread's registers for tiles, what operands under way may take; the others hold results, addresses and conditions.
+/// Share of a thread's tile registers for operands under way; the others hold results, addresses and conditions.
 constexpr std::int64_t part_of_registers = 2;
 }  // namespace
 

@@ -25,7 +25,7 @@ struct DTypeFacts {
     std::string_view name;  ///< in the language
     DTypeKind kind = DTypeKind::real;
     int bytes = 0;
-    /// Of real numbers: stored bits of the mantissa, the exponent of the smallest normal number, the largest finite number, what lies past
+    /// For real numbers: stored bits of the mantissa, the exponent of the smallest normal number, the largest finite number, what lies past
     /// it after rounding, and the spacing from 1 on.
     int mantissa_bits = 0, min_exponent = 0;
     double largest = 0, overflow = 0, epsilon = 0;

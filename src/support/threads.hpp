@@ -11,7 +11,7 @@
 
 namespace napkin {
 
-/// Of every thread that is started here. Texts at the limits of limits.hpp take less than an eighth of it (tests/text/test_small_limits.cpp).
+/// Stack of every thread that is started here. Texts at the limits of limits.hpp take less than an eighth of it (tests/text/test_small_limits.cpp).
 inline constexpr std::size_t stack_bytes = std::size_t{16} << 20U;
 
 /// A thread that is waited for at the end of its life.

@@ -46,7 +46,7 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
     return length;
 }
 
-/// Of one UTF-8 sequence.
+/// Length of one UTF-8 sequence.
 std::uint32_t code_point(std::string_view sequence) {
     const auto first = static_cast<unsigned char>(sequence[0]);
     std::uint32_t code = sequence.size() == 1 ? first : first & (0x7FU >> sequence.size());

@@ -28,7 +28,7 @@ inline constexpr const char* padded_convolution =
     "        X[b, c, y + u - 1, x + v - 1], 0) * W[o, c, u, v]\n"
     "sizes b = 1, c = o = 16, u = v = 3, h = w = 32, y = h, x = w\n";
 
-/// Of 16 by 16, then a norm.
+/// Patches of 16 by 16, then a norm.
 inline constexpr const char* patches =
     "f(X[c, y, x], W[c, u, v, e], B[e], G[e]) -> P[a, b, e]\n"
     "    E[a, b, e] = B[e] + sum(c, u, v) X[c, a * 16 + u, b * 16 + v] * W[c, u, v, e]\n"

@@ -97,7 +97,7 @@ Phrase Grammar::a_whole_read(const Axes& axes, int) {
     return behind(r.guard, r.value, whole_number(w_.pick(3) - 1));
 }
 
-/// Of what no rounding has touched, so that every order of evaluation truncates the same number.
+/// Values that no rounding has touched, so that every order of evaluation truncates the same number.
 Phrase Grammar::a_whole_cast(const Axes& axes, int depth) {
     const Phrase value = w_.array(axes);
     if (!value.exact || value.whole) return whole_part(axes, depth);

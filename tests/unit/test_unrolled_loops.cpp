@@ -20,7 +20,7 @@ Plan planned(const char* text) {
     return choose_plan(derive(diagram).value(), bind_sizes(diagram).value(), load_machine("h200").value(), by_hand).value();
 }
 
-/// Of the reduction's three loops, those that keep their turns where tiles may have so many registers.
+/// Those of the reduction's three loops that keep their turns where tiles may have so many registers.
 std::size_t kept_loops(ScheduledKernel kernel, int registers) {
     kernel.unit.registers = registers;
     for (const Step& step : kernel.steps) {
