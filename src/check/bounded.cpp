@@ -374,6 +374,7 @@ Bounded cast(DType type, const Bounded& a) {
         out.error += std::max(std::abs(out.value) * range.epsilon, range.smallest_subnormal) / 2;
     }
     for_each_special(a.may, [&](double special) { admit(out, round_to(type, special)); });
+    if (may_be_flushed(type, out.value, out.error)) admit(out, 0);
     return out;
 }
 
@@ -382,7 +383,13 @@ Bounded stored(DType type, const Bounded& a) {
     Bounded out = a;
     for_each_corner(a, [&](double x) { admit(out, round_to(type, x)); });
     for_each_special(a.may, [&](double special) { admit(out, round_to(type, special)); });
+    if (may_be_flushed(type, out.value, out.error)) admit(out, 0);
     return out;
+}
+
+bool may_be_flushed(DType type, double value, double error) {
+    const double smallest = format_range(type).smallest_normal;
+    return smallest <= format_range(DType::f32).smallest_normal && value != 0 && std::abs(value) - error < smallest;
 }
 
 }  // namespace napkin

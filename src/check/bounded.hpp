@@ -61,6 +61,10 @@ Bounded cast(DType type, const Bounded& a);
 /// The value whether or not it was rounded to the type on its way: what runs may keep it or read it back from memory.
 Bounded stored(DType type, const Bounded& a);
 
+/// Whether a conversion to the type may give 0 in place of value ± error: kernels flush what is below the normal range of the types in which they
+/// compute. A type whose range ends earlier, as f16's, keeps its subnormal numbers.
+bool may_be_flushed(DType type, double value, double error);
+
 /// Widens the bound so that it holds `other` too.
 void admit(Bounded& x, double other);
 

@@ -34,6 +34,7 @@ double rounding_at(DType type, double x) {
 
 /// Whether a number in the output's type lies within the bound's interval.
 bool is_within(const Bounded& reference, DType type, double x) {
+    if (x == 0 && is_float(type) && may_be_flushed(type, reference.value, reference.error)) return true;
     const double low = round_to(type, reference.value - reference.error),
                  high = round_to(type, reference.value + reference.error);
     // e4m3 has NaN in place of infinities.

@@ -7,6 +7,7 @@
 #include "algebra/number.hpp"
 #include "derive/replay.hpp"
 #include "derive/term.hpp"
+#include "diagram/guards.hpp"
 #include "support/ranges.hpp"
 
 namespace napkin {
@@ -230,6 +231,9 @@ private:
             return kind == Kind::i32 || kind == Kind::i64;
         };
         stream.values = [&](const Expr& e) { return value_class(e, [&](ArrayId id) { return values_of(id); }); };
+        stream.with_guarded_reads = [&](const Expr& e, const Expr& condition) {
+            return napkin::with_guarded_reads(d_, e, condition, is_other_index);
+        };
         if (!stream.whole(body))
             if (const Expr stuck = running_integer_arithmetic(body, stream))
                 return FactorFailure{"integers wrap, so nothing is taken out of their arithmetic into real numbers", stuck};

@@ -25,7 +25,7 @@ using Table = std::unordered_map<Place, ArrayId, PlaceHash>;
 using SeenPlaces = std::unordered_set<Place, PlaceHash>;
 
 Place place_under(const Diagram& diagram, const Expr& e, const Expr& condition) {
-    return {e, guard_of_reads(diagram, e, condition, [](const Index& i, AxisId axis) { return !i.is_axis(axis); })};
+    return {e, guard_of_reads(diagram, e, condition, is_other_index)};
 }
 
 /// Calls f with every child where it stands, in order.

@@ -212,8 +212,9 @@ std::optional<Terms> Splitter::multiplied(const Expr& whole, const Terms& a, con
             p.body = times(s.body, t.body);
             p.tail = times(s.tail, t.tail);
             if (const auto* c = p.tail ? as<Constant>(p.tail) : nullptr; c && c->value == 1) p.tail = nullptr;
-            p.masked_tail = s.masked_tail || t.masked_tail;
             append(p.masks, t.masks);
+            // A mask of the one factor stands around the tail of the other too: a sum of nothing is 0, whatever the tail.
+            p.masked_tail = s.masked_tail || t.masked_tail || (p.tail && !p.masks.empty());
             append(p.shifted, t.shifted);
             append(p.references, t.references);
             append(p.selections, t.selections);
@@ -446,7 +447,17 @@ std::optional<Terms> Splitter::branch(const Expr& side, const Conditions& stated
     auto terms = split(side, inside);
     if (!terms) return std::nullopt;
     if (!guards.empty()) note(law(ReduceOp::sum, Action::choose).condition);
+    // What is reduced is read where the guards, which wait behind the sum, do not hold. Those on running results are not known yet.
+    Conditions known;
+    for (const Expr& c : guards)
+        if (!stream_.runs(c)) known.push_back(c);
+    const auto kept_inside = [&](Expr& e) {
+        if (e && !known.empty()) e = stream_.with_guarded_reads(e, conjunction(known));
+    };
     for (auto& t : *terms) {
+        kept_inside(t.body);
+        for (Shifted& pair : t.shifted) kept_inside(pair.a);
+        for (Expr& mask : t.masks) kept_inside(mask);
         // A constant stays in its branch: behind the sum an infinite one would meet the other branch's 0.
         if (!t.body && t.shifted.empty() && t.tail && as<Constant>(t.tail)) std::swap(t.body, t.tail);
         t.masked_tail = t.masked_tail || (t.tail && !of_stream.empty());

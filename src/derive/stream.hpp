@@ -19,6 +19,8 @@ public:
     std::function<bool(const Expr&)> not_negative;  ///< provably ≥ 0
     std::function<bool(const Expr&)> whole;         ///< an integer, which wraps
     std::function<ValueClass(const Expr&)> values;  ///< that the expression can have where inputs are finite
+    /// The expression, whose reads may be taken where the condition does not hold (see diagram/guards.hpp).
+    std::function<Expr(const Expr&, const Expr& condition)> with_guarded_reads;
 
     [[nodiscard]] bool runs(const Expr& e) const { return classes(e).runs; }        ///< reads a running result
     [[nodiscard]] bool streams(const Expr& e) const { return classes(e).streams; }  ///< varies along the reduced axes

@@ -23,6 +23,8 @@ void for_each_guarded_read(const Expr& e, const std::function<bool(const Read&)>
 
 /// Whether an index may lie outside of the dimension, as far as nothing but the two is known.
 using MayLeave = std::function<bool(const Index&, AxisId dimension)>;
+/// Before sizes are numbers, any index may leave but the dimension's own axis.
+inline bool is_other_index(const Index& index, AxisId dimension) { return !index.is_axis(dimension); }
 
 /// What of a condition can keep the expression's reads inside of their arrays: the parts of a conjunction that share an axis with an index
 /// that may leave, or with such a part. Null: nothing.

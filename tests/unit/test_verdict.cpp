@@ -103,6 +103,19 @@ TEST(Verdict, what_is_below_the_normal_range_may_be_flushed) {
     EXPECT_EQ(e.judge({3e-38F}, 2).judgement, Judgement::good);
 }
 
+TEST(Verdict, a_conversion_may_flush_what_is_below_the_normal_range_of_its_type) {
+    const Evaluated e(
+        "f(A[c]: f64, B[c]) -> X[c], Y[c], H[c]: f16\n    T[c]: f32 = A[c] * 1\n    X[c] = A[c] * 1\n"
+        "    Y[c] = T[c] * 1e20\n    H[c] = B[c] * 1\nsizes c = 2\n",
+        {{1e-39, 3e-38}, {0x1p-20, 0x1p-15}});
+    EXPECT_EQ(e.judge({0, 3e-38F}, 0).judgement, Judgement::good);
+    EXPECT_EQ(e.judge({1e-39F, 0}, 0).judgement, Judgement::bad);
+    EXPECT_EQ(e.judge({0, 3e-18F}, 1).judgement, Judgement::good);
+    EXPECT_EQ(e.judge({1e-19F, 0}, 1).judgement, Judgement::bad);
+    EXPECT_EQ(e.judge({0x1p-20, 0x1p-15}, 2).judgement, Judgement::good);
+    EXPECT_EQ(e.judge({0, 0x1p-15}, 2).judgement, Judgement::bad);
+}
+
 TEST(Verdict, integers_made_of_real_numbers_saturate_once_and_wrap) {
     const Evaluated e(
         "f(A[c]) -> R[c]: i32, S[c]: i64\n    R[c] = i32(A[c]) + 1\n    S[c] = i32(A[c] * 2) + 1\nsizes c = 3\n",
