@@ -36,7 +36,6 @@ public:
 private:
     const Diagram* diagram_;
     BoundedValues values_;
-    bool finite_inputs_ = true;
     double left_behind_ = 0;  ///< by what cancels on the way
 };
 

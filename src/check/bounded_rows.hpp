@@ -1,6 +1,7 @@
 #pragma once
 // An expression compiled to run over rows of bounded numbers: values and errors side by side, so that the common case, finite numbers
 // away from every edge, is a few loops that vectorise. What is not so is done again number by number (bounded.hpp).
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -19,7 +20,10 @@ struct BoundedValues {
     Values value;
     std::vector<std::vector<double>> error, may;
     std::vector<bool> whole;  ///< all values are exact whole numbers, small enough for the type that runs
+    /// Where an input is infinite or NaN, a NaN of the definition says nothing: a chunk of weights 0 that is skipped does not show that 0·inf is NaN.
+    bool finite_inputs = true;
 
+    [[nodiscard]] bool is_open(double wanted) const { return std::isnan(wanted) && !finite_inputs; }
     [[nodiscard]] bool is_exact(ArrayId array) const {
         const auto a = static_cast<std::size_t>(array);
         return error[a].empty() && may[a].empty();

@@ -266,7 +266,10 @@ BoundedValues evaluate_bounded(const Diagram& diagram, const Extents& extents, c
                          std::vector<std::vector<double>>(count), std::vector<bool>(count)};
     for (const ArrayId id : diagram.inputs) {
         result.value[id] = values[id];
-        if (!values[id].is_whole()) result.error[at(id)] = lost_below(values[id].reals(), rounding.smallest);
+        if (!values[id].is_whole()) {
+            result.error[at(id)] = lost_below(values[id].reals(), rounding.smallest);
+            result.finite_inputs &= all_of(values[id].reals(), [](double x) { return std::isfinite(x); });
+        }
         tidy(result, id, rounding);
     }
     Reach reach(diagram, extents, rounding);
