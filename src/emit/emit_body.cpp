@@ -26,7 +26,7 @@ BodyWriter::BodyWriter(const Frame& frame, const Step& step, std::vector<AxisId>
       names_(names),
       whole_values_(frame),
       polynomials_(polynomial_part(frame, step)),
-      near_erf_(near_erf(frame, step)),
+      near_error_function_(near_error_function(frame, step)),
       nonpositive_(nonpositive_exponentials(frame, step)) {}
 
 ValueId BodyWriter::add_root(const Expr& e, int level, bool vectors, bool rows, bool whole) {

@@ -151,7 +151,7 @@ private:
     Names& names_;
     WholeValues whole_values_;
     std::optional<PolynomialPart> polynomials_;
-    const Unary* near_erf_;
+    const Unary* near_error_function_;
     std::vector<const Unary*> nonpositive_;
 };
 

@@ -306,7 +306,7 @@ ValueId BodyWriter::lower_unary(const Unary& u) {
         return v;
     }
     const ValueId x = as_number(a);
-    if (&u == near_erf_) return call("near_erf", {x});
+    if (&u == near_error_function_) return call(u.op == UnaryOp::erf ? "near_erf" : "near_erfc", {x});
     const OperatorText text = operator_text(u.op);
     return op(std::string(text.pattern), {x}, text.precedence, {text.operands[0]}, text.precedence == 4);
 }

@@ -9,10 +9,12 @@
 namespace napkin {
 namespace {
 
-bool is_erf(const Expr& e) {
+bool is_unary(const Expr& e, UnaryOp op) {
     const auto* u = as<Unary>(e);
-    return u && u->op == UnaryOp::erf;
+    return u && u->op == op;
 }
+bool is_erf(const Expr& e) { return is_unary(e, UnaryOp::erf); }
+bool is_error_function(const Expr& e) { return is_erf(e) || is_unary(e, UnaryOp::erfc); }
 
 /// c + erf, c − erf or erf − c with |c| >= 1.
 bool is_beside_one(const Binary& b) {
@@ -23,20 +25,20 @@ bool is_beside_one(const Binary& b) {
 
 }  // namespace
 
-const Unary* near_erf(const ScheduledKernel& kernel, const Step& step) {
+const Unary* near_error_function(const ScheduledKernel& kernel, const Step& step) {
     if (!kernel.in_blocks() || kernel.is_double || !is_result_alone(kernel, step)) return nullptr;
     const auto& compute = std::get<Compute>(*step.statement);
     const DType type = kernel.variable(compute.variable).memory_type;
     if (!is_float(type) || bytes(type) > 2) return nullptr;
     const Unary* found = nullptr;
     bool is_single = true;
-    MetNodes held;  // nodes that have it in them, itself among them
+    MetNodes held;  // nodes that contain the function, which is one of them
     for_each_postorder(compute.body, [&](const Expr& e) {
         const auto* b = as<Binary>(e);
         const auto* u = as<Unary>(e);
         bool has_it = false;
         for_each_child(*e, [&](const Expr& child) { has_it = has_it || held.contains(child.get()); });
-        if (is_erf(e)) {
+        if (is_error_function(e)) {
             is_single = is_single && !found && !has_it;
             found = u;
         } else if (has_it) {
@@ -45,10 +47,10 @@ const Unary* near_erf(const ScheduledKernel& kernel, const Step& step) {
                                     (u && u->op == UnaryOp::neg && !is_erf(u->a));
             is_single = is_single && (is_sum || is_product);
         }
-        if (has_it || is_erf(e)) held.insert(e.get());
+        if (has_it || is_error_function(e)) held.insert(e.get());
     });
     // By itself it would be all that the statement computes.
-    return is_single && found && !is_erf(compute.body) ? found : nullptr;
+    return is_single && found && !is_error_function(compute.body) ? found : nullptr;
 }
 
 }  // namespace napkin

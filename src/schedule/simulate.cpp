@@ -88,7 +88,10 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
         pipes.by_kind[at(static_cast<int>(kind))] += clocks;
         pipes.arithmetic += clocks;
     };
-    const bool has_near_erf = counts(work, OpKind::erf) && near_erf(k, step);
+    const Unary* const near = counts(work, OpKind::erf) ? near_error_function(k, step) : nullptr;
+    const bool is_near_erfc = near && near->op == UnaryOp::erfc;
+    const int near_specials = is_near_erfc ? near_erfc_specials : near_erf_specials,
+              near_instructions = is_near_erfc ? near_erfc_instructions : near_erf_instructions;
     if (counts(work, OpKind::exp))
         for (const Unary* u : nonpositive_exponentials(k, step)) {
             // Instead of what is counted below for any; a product that is rounded before the difference is an operation of its own.
@@ -101,9 +104,9 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
         }
     for (const OpCount& op : work.ops) {
         const double times = static_cast<double>(op.count) * block.points(op.axes);
-        const bool is_near = has_near_erf && op.kind == OpKind::erf;
-        add(is_near ? OpKind::exp : op.kind, times);
-        if (is_near) add(OpKind::simple, times * near_erf_instructions);
+        const bool is_near = near && op.kind == OpKind::erf;
+        add(is_near ? OpKind::exp : op.kind, is_near ? times * near_specials : times);
+        if (is_near) add(OpKind::simple, times * near_instructions);
     }
     if (const auto common = common_divisor(k, step)) {
         // In place of a division two products, and for each divisor a division, a product and the choice of a scale.

@@ -88,7 +88,10 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
                            [&](AxisId axis) { return contains(op.axes, axis); });
     };
     const auto polynomials = polynomial_part(k, step);
-    const bool has_near_erf = counts(work, OpKind::erf) && near_erf(k, step);
+    const Unary* const near = counts(work, OpKind::erf) ? near_error_function(k, step) : nullptr;
+    const bool is_near_erfc = near && near->op == UnaryOp::erfc;
+    const int near_specials = is_near_erfc ? near_erfc_specials : near_erf_specials,
+              near_instructions = is_near_erfc ? near_erfc_instructions : near_erf_instructions;
     const AxisId columns_of_polynomials = polynomials ? columns_of_statement(k, step) : AxisId();
     for (const OpCount& op : work.ops)
         if (!product || !contains(op.axes, product->k)) {
@@ -97,10 +100,9 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
                          vectors = times * static_cast<double>(op.count) * block.points(op.axes) / lanes;
             const bool in_part = polynomials && op.kind == OpKind::exp && contains(op.axes, columns_of_polynomials);
             const double share = in_part ? polynomials->share() : 0;
-            if (op.kind == OpKind::erf && has_near_erf) {
-                add(OpKind::exp, vectors * clocks_a_vector_[at(static_cast<int>(OpKind::exp))]);
-                add(OpKind::simple,
-                    vectors * near_erf_instructions * clocks_a_vector_[at(static_cast<int>(OpKind::simple))]);
+            if (op.kind == OpKind::erf && near) {
+                add(OpKind::exp, vectors * near_specials * clocks_a_vector_[at(static_cast<int>(OpKind::exp))]);
+                add(OpKind::simple, vectors * near_instructions * clocks_a_vector_[at(static_cast<int>(OpKind::simple))]);
                 continue;
             }
             add(op.kind, (1 - share) * vectors * clocks_a_vector_[at(static_cast<int>(op.kind))]);
