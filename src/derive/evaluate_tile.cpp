@@ -4,6 +4,7 @@
 #include <array>
 #include <type_traits>
 
+#include "diagram/cells.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
 
@@ -17,17 +18,6 @@ AxisId longest_of(const CoreTile& tile, const std::vector<AxisId>& target_axes, 
         for (const AxisId axis : *axes)
             if (longest < 0 || tile.count[at(axis)] >= tile.count[at(longest)]) longest = axis;
     return longest;
-}
-
-double accumulated(ReduceOp op, Kind, double a, double b) { return op == ReduceOp::sum ? a + b : apply(op, a, b); }
-std::int64_t accumulated(ReduceOp op, Kind kind, std::int64_t a, std::int64_t b) { return apply_whole(op, kind, a, b); }
-
-template <class Cell>
-const Cell* cells_of_row(RowProgram<double>& program, const std::vector<std::int64_t>& point, std::int64_t n) {
-    if constexpr (std::is_same_v<Cell, double>)
-        return program.run(point, n);
-    else
-        return program.run_whole(point, n);
 }
 
 }  // namespace
@@ -117,11 +107,10 @@ void TileEvaluator::run(Compiled& c, ArrayId target, AxisId row, const CoreTile&
                 for (std::int64_t from = 0; from < length; from += Row::max_row) {
                     const std::int64_t n = to_row(from);
                     const Cell* const cells = cells_of_row<Cell>(c.body, point, n);
-                    for (std::int64_t j = 0; j < n; ++j) total = accumulated(*e.reduce, c.kind, total, cells[j]);
+                    for (std::int64_t j = 0; j < n; ++j) total = combined(*e.reduce, c.kind, total, cells[j]);
                 }
             });
-            if (!c.carry.empty())
-                total = accumulated(*e.reduce, c.kind, *cells_of_row<Cell>(c.carry[0], point, 1), total);
+            if (!c.carry.empty()) total = combined(*e.reduce, c.kind, *cells_of_row<Cell>(c.carry[0], point, 1), total);
             result[place] = number(total);
             return;
         }
@@ -134,8 +123,8 @@ void TileEvaluator::run(Compiled& c, ArrayId target, AxisId row, const CoreTile&
                 std::fill_n(totals.begin(), n, start());
                 const auto add = [&](const Cell* terms, bool first) {
                     for (std::size_t j = 0; j < static_cast<std::size_t>(n); ++j)
-                        totals[j] = first ? accumulated(*e.reduce, c.kind, terms[j], totals[j])
-                                          : accumulated(*e.reduce, c.kind, totals[j], terms[j]);
+                        totals[j] = first ? combined(*e.reduce, c.kind, terms[j], totals[j])
+                                          : combined(*e.reduce, c.kind, totals[j], terms[j]);
                 };
                 for_each_point_of(inner, tile, point, [&] { add(cells_of_row<Cell>(c.body, point, n), false); });
                 if (!c.carry.empty()) add(cells_of_row<Cell>(c.carry[0], point, n), true);

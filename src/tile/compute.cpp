@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "diagram/cells.hpp"
 #include "diagram/evaluate.hpp"
 #include "support/result.hpp"
 
@@ -103,17 +104,6 @@ void put(const Cell* values, std::int64_t n, Column& to, std::int64_t place) {
     for (std::int64_t i = 0; i < n; ++i) to.set(static_cast<std::size_t>(place + i), number(values[i]));
 }
 
-double combined(ReduceOp op, Kind, double a, double b) { return op == ReduceOp::sum ? a + b : apply(op, a, b); }
-std::int64_t combined(ReduceOp op, Kind kind, std::int64_t a, std::int64_t b) { return apply_whole(op, kind, a, b); }
-
-template <class Cell>
-const Cell* run_row(RowProgram<double>& program, const std::vector<std::int64_t>& point, std::int64_t n) {
-    if constexpr (std::is_same_v<Cell, double>)
-        return program.run(point, n);
-    else
-        return program.run_whole(point, n);
-}
-
 }  // namespace
 
 /// Runs the body along the row axis from the current point and calls f(first position, values, count) for every part of the row.
@@ -123,7 +113,7 @@ void Arithmetic::for_each_row(Compiled& c, const Tile& tile, F f) {
     for (std::int64_t done = 0; done < length;) {
         const std::int64_t n = std::min(Row::max_row, length - done);
         if (c.row_axis >= 0) point_[at(c.row_axis)] = tile.begin[at(c.row_axis)] + done;
-        f(done, run_row<Cell>(c.body, point_, n), n);
+        f(done, cells_of_row<Cell>(c.body, point_, n), n);
         done += n;
     }
 }
@@ -163,7 +153,7 @@ void Arithmetic::reduce_points(ReduceOp op, Compiled& c, const Tile& tile, Colum
                 for (std::int64_t i = 0; i < n; ++i) total = combined(op, c.kind, total, values[i]);
             });
         });
-        if (!c.carry.empty()) total = combined(op, c.kind, *run_row<Cell>(c.carry[0], point_, 1), total);
+        if (!c.carry.empty()) total = combined(op, c.kind, *cells_of_row<Cell>(c.carry[0], point_, 1), total);
         put(&total, 1, result, element++);
     });
 }
