@@ -70,7 +70,8 @@ void add(const std::string& name, const std::string& text) {
 }
 
 const bool registered = [] {
-    for_each_example([](const std::string& name, const std::string& text) { add("example/" + name, text); });
+    for_each_example(NAPKIN_SOURCE_DIR "/examples",
+                     [](const std::string& name, const std::string& text) { add("example/" + name, text); });
     for (const int n : {10, 200, 1000}) add(fmt::format("chain/{}", n), lines(n, "X * 1.5 + 2"));
     for (const int n : {10, 40}) add(fmt::format("residual/{}", n), lines(n, "X + gelu_tanh(X)"));
     for (const int n : {14, 100}) add(fmt::format("square/{}", n), lines(n, "X * X + X"));

@@ -68,7 +68,7 @@ void add(const std::string& name, const std::string& text, const std::string& st
 }
 
 const bool registered = [] {
-    for_each_example([](const std::string& name, const std::string& text) {
+    for_each_example(NAPKIN_SOURCE_DIR "/examples", [](const std::string& name, const std::string& text) {
         for (const char* step : {"0", "two-level", "pseudocode"})
             add(fmt::format("example/{}/{}", name, step), text, step);
     });

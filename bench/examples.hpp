@@ -7,10 +7,10 @@
 
 namespace napkin {
 
-/// f(name, text) for every file of examples/.
+/// f(name, text) for every program in the folder of examples.
 template <class F>
-void for_each_example(F f) {
-    for (const auto& entry : std::filesystem::directory_iterator(NAPKIN_SOURCE_DIR "/examples")) {
+void for_each_example(const std::filesystem::path& folder, F f) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
         if (entry.path().extension() != ".nk") continue;
         std::stringstream text;
         text << std::ifstream(entry.path()).rdbuf();

@@ -3,7 +3,7 @@
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
-# napkin_test_program(target sources): what the tests know: where the sources are, and the tool to call.
+# napkin_test_program(target sources)
 function(napkin_test_program target)
     add_executable(${target} ${ARGN})
     napkin_target(${target})
@@ -13,11 +13,9 @@ function(napkin_test_program target)
     target_compile_options(${target} PRIVATE ${napkin_not_optimized})
     target_link_options(${target} PRIVATE -Wl,--whole-archive $<TARGET_FILE:napkin> -Wl,--no-whole-archive)
     target_include_directories(${target} PRIVATE tests)
-    target_compile_definitions(${target} PRIVATE NAPKIN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     target_link_libraries(${target} PRIVATE napkin_internal)
     napkin_quick_malloc(${target})
     if(TARGET napkin-cli)
-        target_compile_definitions(${target} PRIVATE NAPKIN_CLI="$<TARGET_FILE:napkin-cli>")
         add_dependencies(${target} napkin-cli)
     endif()
 endfunction()
@@ -29,13 +27,17 @@ set(other_environment ${test_environment} "NAPKIN_MACHINE=${PROJECT_SOURCE_DIR}/
 
 # tests/support: what several kinds share (the examples, random diagrams and how failing ones are reduced).
 napkin_glob(support_sources tests/support/*.cpp)
+# The paths of the sources and of the tool differ from build to build: one object alone holds them.
+set(paths_source "${PROJECT_SOURCE_DIR}/tests/support/paths.cpp")
+list(REMOVE_ITEM support_sources "${paths_source}")
 napkin_unity(support_sources ${support_sources})
-add_library(napkin_test_support STATIC ${support_sources})
+add_library(napkin_test_support STATIC ${support_sources} "${paths_source}")
+set_source_files_properties("${paths_source}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON COMPILE_DEFINITIONS
+    "NAPKIN_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";NAPKIN_CLI=\"$<$<TARGET_EXISTS:napkin-cli>:$<TARGET_FILE:napkin-cli>>\"")
 napkin_target(napkin_test_support)
 target_include_directories(napkin_test_support PRIVATE tests)
 target_compile_options(napkin_test_support PRIVATE ${napkin_not_optimized})
 target_link_libraries(napkin_test_support PUBLIC napkin_internal)
-target_compile_definitions(napkin_test_support PRIVATE NAPKIN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 
 # `cost`: ctest begins with the tests of the highest, so that none of those that take long is left for the end, when one core has nothing to do.
 # What follows are options for the compiler.

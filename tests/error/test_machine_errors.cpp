@@ -9,6 +9,7 @@
 
 #include "machine/machine.hpp"
 #include "support/files.hpp"
+#include "support/paths.hpp"
 
 namespace napkin {
 namespace {
@@ -17,7 +18,7 @@ namespace fs = std::filesystem;
 
 TEST(MachineErrorTexts, AreAsWritten) {
     int cases = 0;
-    for (const auto& entry : fs::directory_iterator(fs::path(NAPKIN_SOURCE_DIR) / "tests" / "error" / "machines")) {
+    for (const auto& entry : fs::directory_iterator(source_dir() / "tests" / "error" / "machines")) {
         if (entry.path().extension() != ".toml") continue;
         SCOPED_TRACE(entry.path().string());
         ++cases;

@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "support/files.hpp"
+#include "support/paths.hpp"
 #include "syntax/codes.hpp"
 #include "syntax/parse.hpp"
 
@@ -22,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path folder = fs::path(NAPKIN_SOURCE_DIR) / "tests" / "error";
+const fs::path folder = source_dir() / "tests" / "error";
 
 std::vector<fs::path> texts(const fs::path& where) {
     std::vector<fs::path> out;

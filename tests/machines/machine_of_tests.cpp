@@ -2,10 +2,12 @@
 // environment names another one, as scripts/check_widths.sh does.
 #include <cstdlib>
 
+#include "support/paths.hpp"
+
 namespace napkin {
 namespace {
 
-[[maybe_unused]] const int is_set = ::setenv("NAPKIN_MACHINE", NAPKIN_SOURCE_DIR "/tests/machines/cpu-256.toml", 0);
+[[maybe_unused]] const int is_set = ::setenv("NAPKIN_MACHINE", in_sources("tests/machines/cpu-256.toml").c_str(), 0);
 
 }  // namespace
 }  // namespace napkin

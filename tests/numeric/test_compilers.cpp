@@ -9,6 +9,7 @@
 #include "plan/choose_form.hpp"
 #include "support/compilers.hpp"
 #include "support/examples.hpp"
+#include "support/paths.hpp"
 
 namespace napkin::test_compilers {
 namespace {
@@ -37,7 +38,7 @@ const cpu::CpuSource& kernels_for(int bits) {
     static std::map<int, cpu::CpuSource> made;
     cpu::CpuSource& all = made[bits];
     if (!all.text.empty()) return all;
-    const Machine machine = load_machine(fmt::format("{}/tests/machines/cpu-{}.toml", NAPKIN_SOURCE_DIR, bits)).value();
+    const Machine machine = load_machine(fmt::format("{}/tests/machines/cpu-{}.toml", source_dir().string(), bits)).value();
     for (const ExampleDiagram& example : example_diagrams()) {
         const auto extents = bind_sizes(example.diagram);
         if (!extents) continue;

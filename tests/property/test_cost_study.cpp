@@ -14,6 +14,7 @@
 
 #include "study/report.hpp"
 #include "support/json.hpp"
+#include "support/paths.hpp"
 #include "syntax/parse.hpp"
 
 namespace napkin {
@@ -44,8 +45,7 @@ struct Example {
 
 std::vector<Example> examples() {
     std::vector<Example> all;
-    for (const auto& entry :
-         std::filesystem::directory_iterator(std::filesystem::path(NAPKIN_SOURCE_DIR) / "examples")) {
+    for (const auto& entry : std::filesystem::directory_iterator(source_dir() / "examples")) {
         if (entry.path().extension() != ".nk") continue;
         const std::ifstream in(entry.path());
         std::ostringstream text;

@@ -19,6 +19,7 @@
 #include "diagram/blocks.hpp"
 #include "plan/plan.hpp"
 #include "support/ids.hpp"
+#include "support/paths.hpp"
 #include "support/random_diagram.hpp"
 #include "support/saturate.hpp"
 #include "syntax/parse.hpp"
@@ -278,7 +279,7 @@ TEST(Levels, RandomDiagrams) {
 }
 
 std::shared_ptr<const Source> example(const std::string& name) {
-    const std::ifstream in(std::filesystem::path(NAPKIN_SOURCE_DIR) / "examples" / name);
+    const std::ifstream in(source_dir() / "examples" / name);
     std::ostringstream text;
     text << in.rdbuf();
     return std::make_shared<const Source>(Source{name, text.str()});
@@ -300,8 +301,7 @@ Extents small_extents(const Diagram& diagram, std::uint64_t seed) {
 
 TEST(Levels, EveryExample) {
     Coverage seen;
-    for (const auto& entry :
-         std::filesystem::directory_iterator(std::filesystem::path(NAPKIN_SOURCE_DIR) / "examples")) {
+    for (const auto& entry : std::filesystem::directory_iterator(source_dir() / "examples")) {
         const std::string name = entry.path().filename();
         if (entry.path().extension() != ".nk") continue;
         SCOPED_TRACE(name);

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "derive/derive.hpp"
+#include "support/paths.hpp"
 #include "syntax/parse.hpp"
 #include "tile/exact.hpp"
 
@@ -22,7 +23,7 @@ namespace {
 using Others = std::map<std::string, std::string>;
 
 std::shared_ptr<const Source> spellings(const std::string& file) {
-    const std::string path = NAPKIN_SOURCE_DIR "/tests/property/spellings/" + file + ".nk";
+    const std::string path = in_sources("tests/property/spellings/" + file + ".nk");
     std::ifstream in(path, std::ios::binary);
     return std::make_shared<const Source>(
         Source{path, {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()}});

@@ -9,6 +9,7 @@
 
 #include "derive/derive.hpp"
 #include "property/pipeline_case.hpp"
+#include "support/paths.hpp"
 #include "support/random_diagram.hpp"
 #include "support/random_program.hpp"
 #include "syntax/parse.hpp"
@@ -81,7 +82,7 @@ std::shared_ptr<const Source> source(const std::string& path) {
 TEST(States, of_examples_and_spellings_are_all_needed) {
     int seen = 0;
     for (const char* folder : {"/examples", "/tests/property/spellings"})
-        for (const auto& entry : std::filesystem::directory_iterator(std::string(NAPKIN_SOURCE_DIR) + folder)) {
+        for (const auto& entry : std::filesystem::directory_iterator(source_dir().string() + folder)) {
             if (entry.path().extension() != ".nk") continue;
             const auto text = source(entry.path().string());
             const auto names = list_diagrams(text);

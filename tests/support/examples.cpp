@@ -7,13 +7,14 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "support/paths.hpp"
 #include "syntax/parse.hpp"
 
 namespace napkin {
 
 std::vector<ExampleDiagram> example_diagrams() {
     std::vector<ExampleDiagram> all;
-    for (const auto& file : std::filesystem::directory_iterator(NAPKIN_SOURCE_DIR "/examples")) {
+    for (const auto& file : std::filesystem::directory_iterator(in_sources("examples"))) {
         if (file.path().extension() != ".nk") continue;
         std::ifstream in(file.path());
         std::stringstream text;

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cmath>
 
+#include "support/paths.hpp"
 #include "tool.hpp"
 
 namespace {
@@ -57,7 +58,7 @@ std::string without_style(const std::string& picture) {
 class Charts : public ToolTest {
 protected:
     [[nodiscard]] Outcome chart(const std::string& arguments) const {
-        return tool("chart " + arguments, "", "", std::string(NAPKIN_SOURCE_DIR) + "/examples");
+        return tool("chart " + arguments, "", "", napkin::in_sources("examples"));
     }
     void expect_golden(const std::string& name, const std::string& arguments) const {
         const Outcome o = chart(arguments);
@@ -65,8 +66,7 @@ protected:
         // The style sheet is that of all pictures, and no part of this one.
         const std::string drawn = without_style(o.out);
         EXPECT_EQ(figure_at_its_unit(drawn), "") << name;
-        const std::filesystem::path golden = std::filesystem::path(NAPKIN_SOURCE_DIR) / "tests/text/charts" /
-                                             (name + ".svg");
+        const std::filesystem::path golden = napkin::source_dir() / "tests/text/charts" / (name + ".svg");
         if (std::getenv("NAPKIN_UPDATE_GOLDEN")) {
             std::filesystem::create_directories(golden.parent_path());
             std::ofstream(golden, std::ios::binary) << drawn;
@@ -141,7 +141,7 @@ TEST_F(Charts, SayWhatIsWrong) {
 class Reports : public ToolTest {
 protected:
     [[nodiscard]] Outcome report(const std::string& arguments) const {
-        return tool("report " + arguments, "", "", std::string(NAPKIN_SOURCE_DIR) + "/examples");
+        return tool("report " + arguments, "", "", napkin::in_sources("examples"));
     }
 };
 
@@ -216,7 +216,7 @@ TEST_F(Reports, ShowThePlanOfAMachine) {
 
 /// A page gives the call that prints the same of another setting, with what its own call says beside sizes and machine.
 TEST_F(Reports, NameTheCallOfAnotherSetting) {
-    std::filesystem::copy(std::filesystem::path(NAPKIN_SOURCE_DIR) / "examples/attention_bf16.nk", path("a $b.nk"));
+    std::filesystem::copy(napkin::source_dir() / "examples/attention_bf16.nk", path("a $b.nk"));
     const Outcome o = report("'" + path("a $b.nk").string() +
                              "' --diagram attention --group q=64 --stream x --machine h100-sxm5 --wasm none");
     ASSERT_EQ(o.code, 0) << o.err;

@@ -12,6 +12,7 @@
 #include "machine/processor.hpp"
 #include "run/gpu/driver.hpp"
 #include "support/json.hpp"
+#include "support/paths.hpp"
 #include "text/tool.hpp"
 
 namespace {
@@ -241,8 +242,8 @@ TEST_F(Cli, plan_says_how_many_bytes_cross_each_level) {
 
 // On tiles of ordinary size the shape without a vector axis is rated as the slower one there; the small tiles that serve short runs make it the faster.
 TEST_F(Cli, plan_searches_the_two_best_shapes) {
-    const std::string decode = "plan '" NAPKIN_SOURCE_DIR "/examples/decode.nk' --json --machine '" NAPKIN_SOURCE_DIR
-                               "/tests/text/machines/short_runs.toml'";
+    const std::string decode = "plan '" + napkin::in_sources("examples/decode.nk") + "' --json --machine '" +
+                               napkin::in_sources("tests/text/machines/short_runs.toml") + "'";
     const auto seconds_of = [](const nlohmann::json& plan) {
         double seconds = 0;
         for (const nlohmann::json& kernel : plan["kernels"]) seconds += kernel["predicted"]["seconds"].get<double>();
@@ -479,7 +480,7 @@ TEST_F(Cli, run_keeps_wrong_numbers_under_a_name_that_says_so) {
 }
 
 TEST_F(Cli, run_finds_attention_at_ragged_sizes_good) {
-    std::ifstream example(NAPKIN_SOURCE_DIR "/examples/attention.nk");
+    std::ifstream example(napkin::in_sources("examples/attention.nk"));
     write("a.nk", {std::istreambuf_iterator<char>(example), std::istreambuf_iterator<char>()});
     for (const char* seed : {"1", "4", "5", "7"}) {
         const nlohmann::json document = parsed(napkin(

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "support/json.hpp"
+#include "support/paths.hpp"
 #include "text/tool.hpp"
 
 namespace {
@@ -21,7 +22,7 @@ class CostMany : public ToolTest {
 protected:
     /// `napkin cost examples/FILE …`
     [[nodiscard]] Outcome cost(const std::string& arguments) const {
-        return tool("cost " + arguments, "", "", NAPKIN_SOURCE_DIR "/examples");
+        return tool("cost " + arguments, "", "", napkin::in_sources("examples"));
     }
     [[nodiscard]] nlohmann::json json(const std::string& arguments) const {
         return parsed(cost(arguments + " --json"));

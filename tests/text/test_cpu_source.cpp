@@ -17,6 +17,7 @@
 #include "schedule/rules.hpp"
 #include "support/ids.hpp"
 #include "support/parsed.hpp"
+#include "support/paths.hpp"
 #include "support/whole_rows.hpp"
 #include "syntax/parse.hpp"
 #include "tile/expand.hpp"
@@ -34,7 +35,7 @@ std::string read_file(const std::string& path) {
 }
 
 void expect_text(const std::string& text, const std::string& file) {
-    const std::string path = std::string(NAPKIN_SOURCE_DIR) + "/tests/text/" + file;
+    const std::string path = in_sources("tests/text/" + file);
     if (std::getenv("NAPKIN_UPDATE_GOLDEN")) std::ofstream(path, std::ios::binary) << text;
     EXPECT_EQ(text, read_file(path)) << file;
 }

@@ -8,12 +8,15 @@
 #include <string>
 #include <string_view>
 
+#include "support/paths.hpp"
+
 namespace {
 
 namespace fs = std::filesystem;
 
 std::string printed_by(const std::string& arguments) {
-    const std::string command = "cd '" NAPKIN_SOURCE_DIR "' && { '" NAPKIN_CLI "' " + arguments + "; } 2>&1";
+    const std::string command = "cd '" + napkin::source_dir().string() + "' && { '" + napkin::tool_path() + "' " +
+                                arguments + "; } 2>&1";
     std::FILE* const pipe = ::popen(command.c_str(), "r");
     std::string text;
     for (int c = 0; pipe != nullptr && (c = std::fgetc(pipe)) != EOF;) text += static_cast<char>(c);
@@ -47,7 +50,7 @@ Document read(const fs::path& path) {
 
 TEST(Documents, ShowWhatIsPrinted) {
     int commands = 0;
-    for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(NAPKIN_SOURCE_DIR) / "docs")) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(napkin::source_dir() / "docs")) {
         if (entry.path().extension() != ".md") continue;
         const Document document = read(entry.path());
         commands += document.commands;

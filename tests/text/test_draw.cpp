@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "draw/compare.hpp"
+#include "support/paths.hpp"
 #include "tool.hpp"
 
 namespace {
@@ -12,9 +13,7 @@ using testing::Not;
 
 class DrawCommand : public ToolTest {
 protected:
-    [[nodiscard]] static std::filesystem::path source(const std::string& path) {
-        return std::filesystem::path(NAPKIN_SOURCE_DIR) / path;
-    }
+    [[nodiscard]] static std::filesystem::path source(const std::string& path) { return napkin::source_dir() / path; }
 
     /// Pictures may differ by what nobody sees, other formats not at all.
     static void expect_golden(const std::string& name, const std::string& text) {
@@ -28,7 +27,7 @@ protected:
         EXPECT_EQ(napkin::draw::first_difference(text, kept, name.ends_with(".svg") ? 0.5 : 0), "") << name;
     }
     [[nodiscard]] Outcome draw(const std::string& arguments) const {
-        return tool("draw " + arguments, "", "", NAPKIN_SOURCE_DIR "/examples");
+        return tool("draw " + arguments, "", "", napkin::in_sources("examples"));
     }
 };
 
@@ -50,7 +49,7 @@ TEST_F(DrawCommand, InEveryFormat) {
 }
 
 TEST_F(DrawCommand, TheGalleryIsWhatIsDrawn) {
-    const Outcome o = tool("draw docs/gallery/figures.json --check", "", "", NAPKIN_SOURCE_DIR);
+    const Outcome o = tool("draw docs/gallery/figures.json --check", "", "", napkin::source_dir().string());
     EXPECT_EQ(o.code, 0) << o.err;
 }
 

@@ -11,6 +11,7 @@
 #include <iterator>
 
 #include "support/json.hpp"
+#include "support/paths.hpp"
 
 namespace {
 
@@ -24,7 +25,7 @@ struct Said {
 
 Said napkin(const std::string& arguments) {
     Said outcome;
-    FILE* pipe = popen(("NO_COLOR=1 '" NAPKIN_CLI "' " + arguments + " 2>&1").c_str(), "r");
+    FILE* pipe = popen(("NO_COLOR=1 '" + napkin::tool_path() + "' " + arguments + " 2>&1").c_str(), "r");
     if (!pipe) return outcome;
     char buffer[4096];
     for (std::size_t n = 0; (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;) outcome.out.append(buffer, n);
@@ -37,7 +38,7 @@ TEST(Machines, AreShownAsWritten) {
     for (const std::string name : {"h100-sxm5", "generic-cpu"}) {
         const Said shown = napkin("machines show " + name);
         EXPECT_EQ(shown.code, 0);
-        const fs::path expected = fs::path(NAPKIN_SOURCE_DIR) / "tests" / "text" / "machines" / (name + ".txt");
+        const fs::path expected = napkin::source_dir() / "tests" / "text" / "machines" / (name + ".txt");
         if (std::getenv("NAPKIN_UPDATE_GOLDEN")) std::ofstream(expected, std::ios::binary) << shown.out;
         std::ifstream file(expected, std::ios::binary);
         EXPECT_EQ(shown.out, std::string(std::istreambuf_iterator<char>(file), {}));
@@ -79,7 +80,7 @@ TEST(Machines, NamesAndPaths) {
     EXPECT_THAT(near.out, HasSubstr("did you mean h100-sxm5?"));
     EXPECT_EQ(napkin("machines show").code, 2);
     EXPECT_EQ(napkin("machines h100-sxm5 h200").code, 2);
-    EXPECT_EQ(napkin("machines show '" NAPKIN_SOURCE_DIR "/machines/b200.toml'").code, 0);
+    EXPECT_EQ(napkin("machines show '" + napkin::in_sources("machines/b200.toml") + "'").code, 0);
     EXPECT_EQ(napkin("machines show mi300x --toml").out, napkin("machines mi300x").out);
 }
 

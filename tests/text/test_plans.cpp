@@ -8,6 +8,7 @@
 
 #include "derive/derive.hpp"
 #include "plan/choose.hpp"
+#include "support/paths.hpp"
 #include "syntax/parse.hpp"
 #include "tile/print.hpp"
 #include "unit/proven.hpp"
@@ -16,7 +17,7 @@ namespace napkin {
 namespace {
 
 void expect_golden(const std::string& name, const std::string& text) {
-    const std::string path = std::string(NAPKIN_SOURCE_DIR) + "/tests/text/plans/" + name + ".txt";
+    const std::string path = in_sources("tests/text/plans/" + name + ".txt");
     if (std::getenv("NAPKIN_UPDATE_GOLDEN")) {
         std::filesystem::create_directories(std::filesystem::path(path).parent_path());
         std::ofstream(path, std::ios::binary) << text;

@@ -13,6 +13,7 @@
 
 #include "support/dtype.hpp"
 #include "support/json.hpp"
+#include "support/paths.hpp"
 
 namespace {
 
@@ -21,7 +22,8 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 int run(const std::string& arguments) {
-    const int status = std::system(("cd '" NAPKIN_SOURCE_DIR "' && '" NAPKIN_CLI "' " + arguments).c_str());
+    const int status = std::system(
+        ("cd '" + napkin::source_dir().string() + "' && '" + napkin::tool_path() + "' " + arguments).c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 

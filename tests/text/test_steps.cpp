@@ -1,6 +1,7 @@
 // `napkin plan --steps`: tests/text/steps/<name>.txt. NAPKIN_UPDATE_GOLDEN=1 rewrites them.
 #include <gtest/gtest.h>
 
+#include "support/paths.hpp"
 #include "tool.hpp"
 
 namespace {
@@ -8,8 +9,7 @@ namespace {
 class StepsCommand : public ToolTest {
 protected:
     void expect_golden(const std::string& name, const std::string& text) const {
-        const std::filesystem::path golden = std::filesystem::path(NAPKIN_SOURCE_DIR) / "tests/text/steps" /
-                                             (name + ".txt");
+        const std::filesystem::path golden = napkin::source_dir() / "tests/text/steps" / (name + ".txt");
         if (std::getenv("NAPKIN_UPDATE_GOLDEN")) {
             std::filesystem::create_directories(golden.parent_path());
             std::ofstream(golden, std::ios::binary) << text;
@@ -18,7 +18,7 @@ protected:
         EXPECT_EQ(text, std::string(std::istreambuf_iterator<char>(file), {})) << name;
     }
     [[nodiscard]] Outcome steps(const std::string& arguments) const {
-        return tool("plan --steps " + arguments, "", "", std::string(NAPKIN_SOURCE_DIR) + "/examples");
+        return tool("plan --steps " + arguments, "", "", napkin::in_sources("examples"));
     }
 };
 
@@ -99,8 +99,8 @@ TEST_F(StepsCommand, ErrorsPointIntoTheSchedule) {
         std::string::npos)
         << o.err;
     EXPECT_NE(o.err.find("the nearest legal sizes are 48 and 64"), std::string::npos) << o.err;
-    const Outcome plan = tool("plan '" NAPKIN_SOURCE_DIR
-                              "/examples/schedules/napkin.nk' --machine generic-cpu --schedule wide.schedule");
+    const Outcome plan = tool("plan '" + napkin::in_sources("examples/schedules/napkin.nk") +
+                              "' --machine generic-cpu --schedule wide.schedule");
     EXPECT_EQ(plan.code, 1);
     EXPECT_NE(plan.err.find("[only-of-steps]"), std::string::npos) << plan.err;
 }

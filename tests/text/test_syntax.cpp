@@ -13,6 +13,7 @@
 
 #include "diagram/sizes.hpp"
 #include "diagram/verifier.hpp"
+#include "support/paths.hpp"
 #include "syntax/codes.hpp"
 #include "syntax/elaborate.hpp"
 #include "syntax/parse.hpp"
@@ -23,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path root = NAPKIN_SOURCE_DIR;
+const fs::path root = source_dir();
 
 std::string read_file(const fs::path& path) {
     std::ifstream file(path, std::ios::binary);

@@ -12,12 +12,13 @@
 #include "plan/prove.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "support/numbers.hpp"
+#include "support/paths.hpp"
 #include "syntax/parse.hpp"
 
 namespace napkin {
 namespace {
 
-const std::string folder = NAPKIN_SOURCE_DIR;
+const std::string folder = source_dir().string();
 
 std::string read(const std::string& path) {
     std::ifstream file(path, std::ios::binary);

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "support/json.hpp"
+#include "support/paths.hpp"
 
 struct Outcome {
     int code = -1;
@@ -27,9 +28,9 @@ protected:
     [[nodiscard]] Outcome tool(const std::string& arguments, const std::string& before = "",
                                const std::string& after = "", const std::string& where = "") const {
         std::filesystem::remove(path("out.txt"));
-        const std::string command = "cd '" + (where.empty() ? folder_.string() : where) + "' && " + before +
-                                    " '" NAPKIN_CLI "' " + arguments + " >'" + path("out.txt").string() + "' 2>'" +
-                                    path("err.txt").string() + "' " + after;
+        const std::string command = "cd '" + (where.empty() ? folder_.string() : where) + "' && " + before + " '" +
+                                    napkin::tool_path() + "' " + arguments + " >'" + path("out.txt").string() +
+                                    "' 2>'" + path("err.txt").string() + "' " + after;
         const int status = std::system(command.c_str());
         return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("out.txt"), read("err.txt")};
     }

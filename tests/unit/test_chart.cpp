@@ -12,6 +12,7 @@
 #include "support/files.hpp"
 #include "support/ids.hpp"
 #include "support/json.hpp"
+#include "support/paths.hpp"
 
 namespace napkin::test_chart {
 namespace {
@@ -19,7 +20,7 @@ namespace {
 using stepped::replaced;
 using stepped::steps;
 
-const std::string folder = NAPKIN_SOURCE_DIR "/examples/schedules/";
+const std::string folder = in_sources("examples/schedules/");
 std::string file(const std::string& name) { return read_file(folder + name).value(); }
 
 /// One of the file's two diagrams.

@@ -26,11 +26,12 @@
 #include "support/files.hpp"
 #include "support/ids.hpp"
 #include "support/json.hpp"
+#include "support/paths.hpp"
 
 namespace napkin::draw::test_charts {
 namespace {
 
-const std::string folder = NAPKIN_SOURCE_DIR "/examples/schedules/";
+const std::string folder = in_sources("examples/schedules/");
 
 FiguresRequest figure_34(const std::string& machine = "h100-sxm5") {
     FiguresRequest out;
@@ -42,7 +43,7 @@ FiguresRequest figure_34(const std::string& machine = "h100-sxm5") {
 
 FiguresRequest example(const std::string& name, const std::string& machine = "h100-sxm5") {
     FiguresRequest out;
-    out.text = read_file(NAPKIN_SOURCE_DIR "/examples/" + name + ".nk").value(), out.file = name;
+    out.text = read_file(in_sources("examples/" + name + ".nk")).value(), out.file = name;
     out.machine = machine;
     return out;
 }

@@ -21,6 +21,7 @@
 #include "run/pipeline.hpp"
 #include "study/cost_study.hpp"
 #include "support/parsed.hpp"
+#include "support/paths.hpp"
 #include "support/text.hpp"
 #include "syntax/parse.hpp"
 #include "syntax/print.hpp"
@@ -31,7 +32,7 @@ namespace {
 // Costs that lie within the least gain of each other, known in any order, some of them only as "not less than what is enough".
 TEST(WithLeastCost, IsTheSameForAnyNumberOfThreads) {
     int changed = 0, alternatives = 0;
-    for_each_example([&](const std::string& name, const std::string& text) {
+    for_each_example(source_dir() / "examples", [&](const std::string& name, const std::string& text) {
         SCOPED_TRACE(name);
         const auto diagram = parse_diagram(std::make_shared<const Source>(Source{"<test>", text}));
         ASSERT_TRUE(diagram.ok()) << render(diagram.errors());
@@ -65,7 +66,7 @@ TEST(WithLeastCost, IsTheSameForAnyNumberOfThreads) {
 TEST(ChooseForm, TakesNoFormThatIsSlowerThanTheWholeFold) {
     const Machine machine = load_machine("generic-cpu").value();
     int others = 0;
-    for_each_example([&](const std::string& name, const std::string& text) {
+    for_each_example(source_dir() / "examples", [&](const std::string& name, const std::string& text) {
         SCOPED_TRACE(name);
         const Derived derived = derived_from(text);
         const auto extents = bind_sizes(derived.diagram);
@@ -103,7 +104,7 @@ std::string with_block(const std::string& text, const std::string& file) {
 
 std::string example(const std::string& wanted) {
     std::string found;
-    for_each_example([&](const std::string& name, const std::string& text) {
+    for_each_example(source_dir() / "examples", [&](const std::string& name, const std::string& text) {
         if (name == wanted) found = text;
     });
     EXPECT_NE(found, "") << wanted;

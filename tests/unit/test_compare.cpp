@@ -8,6 +8,7 @@
 
 #include "study/report.hpp"
 #include "support/json.hpp"
+#include "support/paths.hpp"
 
 namespace napkin::test_compare {
 namespace {
@@ -16,7 +17,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::shared_ptr<const Source> example(const std::string& name) {
-    std::ifstream in(std::string(NAPKIN_SOURCE_DIR) + "/examples/" + name);
+    std::ifstream in(in_sources("examples/" + name));
     std::ostringstream text;
     text << in.rdbuf();
     return std::make_shared<Source>(Source{name, text.str()});

@@ -13,11 +13,12 @@
 #include "schedule/fragments.hpp"
 #include "schedule/rules.hpp"
 #include "support/files.hpp"
+#include "support/paths.hpp"
 
 namespace napkin::test_flash_attention_2 {
 namespace {
 
-const std::string folder = NAPKIN_SOURCE_DIR "/examples/schedules/flash-attention-2";
+const std::string folder = in_sources("examples/schedules/flash-attention-2");
 
 std::shared_ptr<const Source> source_of(const std::string& file) {
     const auto text = read_file(file);

@@ -8,12 +8,13 @@
 #include "plan/choose.hpp"
 #include "schedule/fragments.hpp"
 #include "support/files.hpp"
+#include "support/paths.hpp"
 #include "syntax/parse.hpp"
 
 namespace napkin::test_ladder {
 namespace {
 
-const std::filesystem::path folder = NAPKIN_SOURCE_DIR "/examples/schedules";
+const std::filesystem::path folder = in_sources("examples/schedules");
 
 std::shared_ptr<const Source> source_of(const std::filesystem::path& file) {
     const auto text = read_file(file.string());

@@ -16,6 +16,7 @@
 #include "machine/processor.hpp"
 #include "machine/quantity.hpp"
 #include "schedule/scheduled.hpp"
+#include "support/paths.hpp"
 
 namespace napkin::test_machine {
 namespace {
@@ -27,7 +28,7 @@ Result<Machine> read(const std::string& text) {
 }
 
 std::string file_text(const std::string& name) {
-    std::ifstream file(NAPKIN_SOURCE_DIR "/machines/" + name + ".toml");
+    std::ifstream file(in_sources("machines/" + name + ".toml"));
     return {std::istreambuf_iterator<char>(file), {}};
 }
 

@@ -13,6 +13,7 @@
 #include "schedule/rules.hpp"
 #include "support/ids.hpp"
 #include "support/parsed.hpp"
+#include "support/paths.hpp"
 #include "support/schedules.hpp"
 #include "support/text.hpp"
 #include "syntax/print.hpp"
@@ -91,7 +92,7 @@ TEST(QuickSeconds, KernelsThatFormsShareTakeTheSameTimeWhicheverFormIsAskedFirst
 // What a search keeps of candidates changes neither the form nor the plan.
 TEST(ChoosePlan, IsTheSameWithWhatTheChoiceOfTheFormFoundOut) {
     int num_alternatives = 0;
-    for_each_example([&](const std::string& name, const std::string& text) {
+    for_each_example(source_dir() / "examples", [&](const std::string& name, const std::string& text) {
         SCOPED_TRACE(name);
         const auto diagram = parse_diagram(std::make_shared<const Source>(Source{"<test>", text}));
         ASSERT_TRUE(diagram.ok()) << render(diagram.errors());

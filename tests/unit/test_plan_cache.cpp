@@ -9,6 +9,7 @@
 #include "run/pipeline.hpp"
 #include "run_test_support.hpp"
 #include "support/cache.hpp"
+#include "support/paths.hpp"
 
 namespace napkin::test_plan_cache {
 namespace {
@@ -95,7 +96,7 @@ TEST_F(PlanCache, TellsApartAllThatAPlanFollowsFrom) {
     add(product, [](auto& o) { o.fuse = false; });
     add(product, [](auto& o) { o.schedule = {"group m = 32"}; });
     add(product, [](auto& o) { o.schedule_file = std::make_shared<const Source>(Source{"s", "group m = 32\n"}); });
-    add(product, [](auto& o) { o.machine = NAPKIN_SOURCE_DIR "/tests/machines/cpu-128.toml"; });
+    add(product, [](auto& o) { o.machine = in_sources("tests/machines/cpu-128.toml"); });
     add(product, [](auto& o) { o.machine = "h200"; });
     for (const bool again : {false, true})
         for (std::size_t i = 0; i < questions.size(); ++i)

@@ -11,6 +11,7 @@
 #include "plan/reasons.hpp"
 #include "support/ids.hpp"
 #include "support/parsed.hpp"
+#include "support/paths.hpp"
 #include "support/schedules.hpp"
 #include "syntax/print.hpp"
 #include "tile/expand.hpp"
@@ -319,7 +320,7 @@ TEST(Schedule, TheNearestNumberOfVectorsIsTaken) {
     const Derived d = derive(parsed("varprod(A[m, k], B[n, k]) -> V[m]\n    P[m, n] = sum(k) A[m, k] * B[n, k]\n"
                                     "    V[m] = var(n) P[m, n]\nsizes m = 149, n = 307, k = 43\n"))
                           .value();
-    const Machine machine = load_machine(NAPKIN_SOURCE_DIR "/tests/machines/cpu-512.toml").value();
+    const Machine machine = load_machine(in_sources("tests/machines/cpu-512.toml")).value();
     const auto planned = [&](std::int64_t vectors) {
         return choose_plan(d, bind_sizes(d.diagram).value(), machine, {item("vectors", "", vectors)});
     };

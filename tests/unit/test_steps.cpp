@@ -15,6 +15,7 @@
 #include "steps/tell.hpp"
 #include "support/json.hpp"
 #include "support/parse_tile.hpp"
+#include "support/paths.hpp"
 #include "support/text.hpp"
 #include "syntax/parse.hpp"
 #include "tile/expand.hpp"
@@ -29,7 +30,7 @@ using stepped::replaced;
 using stepped::steps;
 
 std::string file(const std::string& path) {
-    std::ifstream in(std::string(NAPKIN_SOURCE_DIR) + "/" + path, std::ios::binary);
+    std::ifstream in(in_sources(path), std::ios::binary);
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 std::string paper() { return file("examples/schedules/napkin.nk"); }
