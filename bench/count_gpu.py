@@ -24,7 +24,7 @@ CASES = [
     ("attention", {"h": 16, "q": 16384, "x": 16384, "k": 128, "d": 128}),
     ("softmax", {"r": 4096, "c": 4096}),
 ]
-# Of what is predicted: which step of a kernel's traffic (the first is memory to L2, the last L2 to an SM), and which way.
+# What is predicted: which step of a kernel's traffic (the first is memory to L2, the last L2 to an SM), and which way.
 COUNTED = {
     "dram__bytes_read.sum": (0, "loaded_bytes"),
     "dram__bytes_write.sum": (0, "stored_bytes"),

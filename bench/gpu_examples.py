@@ -11,7 +11,7 @@ import sys
 import gpu
 import records
 
-# Of a run whose numbers are not what the definition says; its document says which.
+# The exit code of a run whose numbers are not what the definition says; its document says which.
 WRONG_NUMBERS = 70
 
 

@@ -309,7 +309,7 @@ std::string output_of(const std::string& command) {
     return text;
 }
 
-/// Of some processes, the one with the median time.
+/// The process with the median time among some.
 Json middle(std::vector<Json> runs) {
     std::sort(runs.begin(), runs.end(), [](const Json& a, const Json& b) {
         return a["text_to_first_launch_s"].get<double>() < b["text_to_first_launch_s"].get<double>();

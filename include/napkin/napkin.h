@@ -101,7 +101,7 @@ const char* napkin_program_name(const napkin_program* program);
 /* The arrays that runs take, in this order: the diagram's inputs, then its outputs, as its first line has them. */
 size_t napkin_program_inputs(const napkin_program* program);
 size_t napkin_program_outputs(const napkin_program* program);
-/* Of the array of that index: its name, type, number of axes and their names. NULL, zeros and 0 for an index that is none. */
+/* The array of that index: its name, type, number of axes and their names. NULL, zeros and 0 for an index that is none. */
 const char* napkin_program_array_name(const napkin_program* program, size_t array);
 napkin_type napkin_program_array_type(const napkin_program* program, size_t array);
 size_t napkin_program_array_axes(const napkin_program* program, size_t array);

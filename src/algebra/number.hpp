@@ -27,10 +27,10 @@ inline bool is_integer(Kind kind) { return kind != Kind::real; }
 /// Narrower integers and truths are computed with as i32.
 Kind kind_of(DType type);
 Kind join(Kind a, Kind b);
-/// Of the operator's result. A power of an integer is one where `exponent` is a whole constant from 0 up.
+/// The kind of the operator's result. A power of an integer is one where `exponent` is a whole constant from 0 up.
 Kind kind_of(UnaryOp op, Kind a);
 Kind kind_of(BinaryOp op, Kind a, Kind b, const Expr& exponent);
-/// Of a constant: whole where it fits 32 bits, i64 where it is whole and does not, else real.
+/// The kind of a constant: whole where it fits 32 bits, i64 where it is whole and does not, else real.
 Kind kind_of(const Constant& c);
 
 /// The integer modulo 2^32, as a signed one, for i32; for all others itself.

@@ -5,7 +5,7 @@
 
 namespace napkin {
 namespace {
-/// Of more products each rounds what the ones before have rounded: the library's function has fewer wrong digits.
+/// Each of more products rounds what the ones before have rounded: the library's function has fewer wrong digits.
 constexpr double largest_whole = 8;
 }  // namespace
 

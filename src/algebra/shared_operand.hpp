@@ -34,7 +34,7 @@ struct MatrixDescriptor {
     friend bool operator==(const MatrixDescriptor&, const MatrixDescriptor&) = default;
 };
 
-/// Of an instruction that takes all of mn and 32 bytes of k from a tile in shared memory, (mn, k) → element; the next k begins
+/// The descriptor for an instruction that takes all of mn and 32 bytes of k from a tile in shared memory, (mn, k) → element; the next k begins
 /// tile.layout({0, k}) elements on. Errors: a mode of the tile, named, is not what the instruction can address; mn lies together and
 /// elements are not of 2 bytes.
 Result<MatrixDescriptor> matrix_descriptor(const Swizzled& tile, std::int64_t element_bytes, Major major);

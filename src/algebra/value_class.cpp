@@ -22,7 +22,7 @@ void for_each_kind(ValueClass set, F f) {
 
 constexpr ValueClass truth{ValueClass::zero | ValueClass::positive};
 
-/// Of a finite argument: -1, 0 and 1 stand for all numbers of their sign.
+/// The class for a finite argument: -1, 0 and 1 stand for all numbers of their sign.
 ValueClass of_finite(UnaryOp op, double a) {
     const Image& image = scalar_function(op).is.image;
     return a < 0 ? image.of_negative : a > 0 ? image.of_positive : image.of_zero;
@@ -86,7 +86,7 @@ ValueClass of_power(ValueClass a, const Expr& exponent, ValueClass of_exponent) 
     return out;
 }
 
-/// Of a value that stands where a comparison of itself with an infinity fails: where(x == inf, …, x), where(abs(x) == inf, …, x).
+/// The class of a value that stands where a comparison of itself with an infinity fails: where(x == inf, …, x), where(abs(x) == inf, …, x).
 ValueClass of_guarded(const Expr& condition, const Expr& e, ValueClass all) {
     const auto* test = as<Binary>(condition);
     const auto* bound = test && test->op == BinaryOp::eq ? as<Constant>(test->b) : nullptr;

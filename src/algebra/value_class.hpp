@@ -41,11 +41,11 @@ private:
     std::uint8_t bits_ = 0;
 };
 
-/// Of a number.
+/// The class of a number.
 ValueClass value_class(double value);
-/// Of an expression, given those of the arrays that it reads.
+/// The class of an expression, given those of the arrays that it reads.
 ValueClass value_class(const Expr& e, const std::function<ValueClass(ArrayId)>& of_array);
-/// Of a reduction of at least one such value.
+/// The class of a reduction of at least one such value.
 ValueClass reduced(ReduceOp op, ValueClass terms);
 
 }  // namespace napkin

@@ -25,7 +25,7 @@ public:
 
 private:
     using Key = std::vector<std::int64_t>;
-    /// Of arrays whose numbers of axes are the program's.
+    /// Shapes of arrays whose numbers of axes are the program's.
     struct Shapes {
         MachineKind place;
         Arrays arrays;

@@ -13,7 +13,7 @@ namespace napkin {
 
 class LoadedKernel {
 public:
-    /// Of what the pipeline made until Pass::emit. `flags` are those of napkin_compile. Errors: those of napkin_compile; InternalError where
+    /// Loads what the pipeline made until Pass::emit. `flags` are those of napkin_compile. Errors: those of napkin_compile; InternalError where
     /// the derivation is found wrong.
     static Result<std::shared_ptr<const LoadedKernel>> load(const Compilation& planned, unsigned flags);
 

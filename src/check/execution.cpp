@@ -160,7 +160,7 @@ Execution execution_of(const Diagram& diagram, const Extents& extents, const Siz
         // Another axis of its size may run in its place.
         for (const AxisId axis : axes) terms[axis] = {.chain = extents[axis], .chunks = chunks[extents[axis]]};
         std::int64_t depth = equation.reduce ? depth_over(terms, reductions) : 0;
-        // Of an axis that the program has in tiles, one result of each tile is merged with the others.
+        // Where the program has an axis in tiles, one result of each tile is merged with the others.
         for (const AxisId axis : equation.reduce_axes)
             if (program.extents[axis] < extents[axis])
                 depth = saturating_add(depth, extents[axis] / program.extents[axis]);

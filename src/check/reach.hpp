@@ -17,7 +17,7 @@ namespace napkin {
 
 class Reach {
 public:
-    /// Of the factors, how large a partial product may be; of their reciprocals, how small.
+    /// Whether it is that of the factors, how large a partial product may be, or of their reciprocals, how small.
     enum class Of { factors, reciprocals };
 
     /// All three must live as long as this.

@@ -24,7 +24,7 @@ public:
 
     [[nodiscard]] double extent(AxisId axis) const { return static_cast<double>(extents_[axis]); }
 
-    /// Of a size in axes' letters, stream sizes being those of the machine's kernel and group sizes 1.
+    /// The value of a size in axes' letters, stream sizes being those of the machine's kernel and group sizes 1.
     [[nodiscard]] std::optional<double> value(const Size& size, double memory = 0) const {
         return size.evaluate([&](Symbol symbol) -> std::optional<double> {
             const auto axis = symbol.axis();

@@ -40,7 +40,7 @@ struct Bounds {
     std::vector<IoBound> io;  ///< largest first
 };
 
-/// Of a kernel at a core that holds so many values; `skips`: whether iterations are left out, in this form of the kernel or in another one
+/// Bounds for a kernel at a core that holds so many values; `skips`: whether iterations are left out, in this form of the kernel or in another one
 /// (StreamChoices), as then no more is known than what is stored.
 std::vector<IoBound> io_bounds(const Derived& derived, const Kernel& kernel, const Extents& extents,
                                double memory_values, bool skips);

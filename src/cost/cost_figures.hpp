@@ -41,19 +41,19 @@ struct KernelFigures {
     std::optional<MachineFigures> machine;
 };
 
-/// Of every kernel; `tiles` has their tile programs where subloops cut them. H* is of the kernel without subloops, which move what it
+/// Figures of every kernel; `tiles` has their tile programs where subloops cut them. H* is of the kernel without subloops, which move what it
 /// moves. What points to the machine and its costs points into `numbers`.
 std::vector<KernelFigures> cost_figures(const Derived& derived, const std::optional<CostNumbers>& numbers,
                                         const std::vector<TileKernel>& tiles = {});
 
-/// Of all kernels together; the numbers where sizes are known.
+/// The transfers of all kernels together; the numbers where sizes are known.
 struct TotalTransfers {
     Size letters;
     double values = 0, bytes = 0;
 };
 TotalTransfers total_transfers(const std::vector<KernelFigures>& kernels);
 
-/// Of a symbol at the extents and the kernel's sizes at hand, M being what a core holds.
+/// The value of a symbol at the extents and the kernel's sizes at hand, M being what a core holds.
 std::optional<double> value_at_hand(const CostNumbers& numbers, std::size_t kernel, Symbol symbol);
 
 }  // namespace napkin

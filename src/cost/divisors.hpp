@@ -29,7 +29,7 @@ struct Divisors {
     [[nodiscard]] std::string causes(AxisId axis) const;  ///< "wgmma m 64, 128 B lines of V 64"
 };
 
-/// Of a kernel's tile program, of which `live` and `work` are readings.
+/// Divisors of a kernel's tile program, of which `live` and `work` are readings.
 Divisors divisors(const Diagram& diagram, const Kernel& kernel, const Liveness& live,
                   const std::vector<StatementWork>& work, const Machine& machine);
 

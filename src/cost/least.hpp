@@ -15,7 +15,7 @@ enum class Misfit : std::uint8_t { none, not_closed, no_value, group, condition,
 struct LeastTransfers {
     Derived form;  ///< the kernel alone, streamed along the axis with which it moves least
     HeldTiles held = HeldTiles::point_by_point;  ///< the way in which statements run
-    /// Of the form, over every axis that may be grouped, those that repeat work included. Whether iterations are skipped and padding counts is
+    /// The cost of the form, over every axis that may be grouped, those that repeat work included. Whether iterations are skipped and padding counts is
     /// that of all forms.
     KernelCost cost;
     KernelCost grouped;             ///< the same over the axes that are grouped without repeating work

@@ -16,7 +16,7 @@
 
 namespace napkin {
 namespace {
-/// Of a second that a group's transfers take, so much counts where something else binds: too little to outweigh any of that, and enough to decide between
+/// Where something else binds, a second that a group's transfers take counts so much: too little to outweigh any of that, and enough to decide between
 /// sizes that are equally fast.
 constexpr double weight_of_hidden_transfers = 1e-3;
 /// Chunks of 1, 4 and 16 times the least are tried; longer ones must save a hundredth.
@@ -254,7 +254,7 @@ private:
     }
     [[nodiscard]] SizedCost::Sizes smallest() const { return SizedCost::Sizes(sized_.num_sizes(), 1); }
 
-    /// Of a first load, through all levels.
+    /// Seconds of a first load, through all levels.
     [[nodiscard]] double latency_s(const std::vector<ModelLevel>& levels) const {
         double seconds = machine_.levels[0].latency_s.value;
         for (const ModelLevel& level : levels) seconds += level.latency_s;
@@ -298,14 +298,14 @@ private:
     [[nodiscard]] bool has_another(const SizedCost::Sizes& sizes, double splits) const {
         return sized_.num_groups(sizes) * splits > cores_ && 2 * sized_.memory(sizes) <= core_bytes();
     }
-    /// Of the groups that a core runs one after the other; beside another group's work, they take no time but at the beginning.
+    /// Seconds to start the groups that a core runs one after the other; beside another group's work, they take no time but at the beginning.
     [[nodiscard]] double starts_s(const SizedCost::Sizes& sizes, double splits) const {
         if (machine_.kind != MachineKind::gpu) return 0;
         const double rounds = std::ceil(sized_.num_groups(sizes) * splits / cores_);
         return machine_.group_s.value * (has_another(sizes, splits) ? 1 : rounds);
     }
 
-    /// Of a launch in which so large a share of the chunks runs.
+    /// Operations of a launch in which so large a share of the chunks runs.
     [[nodiscard]] double operations(const SizedWork& work, const SizedCost::Sizes& sizes, double run_fraction) const {
         for (std::size_t i = 0; i < sizes.size(); ++i) {
             const auto extent = static_cast<double>(sized_.extent(i)), size = static_cast<double>(sizes[i]);
@@ -318,7 +318,7 @@ private:
         if (index == pipes_.size()) pipes_.push_back(pipe);
         return index;
     }
-    /// Of the busiest pipe at sustained rates, with every core busy.
+    /// Seconds of the busiest pipe at sustained rates, with every core busy.
     [[nodiscard]] double longest_pipe(const SizedCost::Sizes& sizes, double splits) const {
         pipe_seconds_.assign(pipes_.size(), 0);
         for (const SizedWork& work : work_)

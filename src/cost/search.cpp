@@ -79,7 +79,7 @@ private:
                    ? value_or(options_.group_divisor, cost_.grouped()[i], 1)
                    : std::min(value_or(options_.stream, cost_.streamed()[i - num_groups_], 1), cost_.extent(i));
     }
-    /// Of an axis that is not open.
+    /// The size of an axis that is not open.
     [[nodiscard]] std::int64_t closed_size(std::size_t i) const {
         if (i >= num_groups_) return divisor(i);
         const AxisId axis = cost_.grouped()[i];

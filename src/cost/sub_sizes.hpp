@@ -12,7 +12,7 @@ namespace napkin {
 class SubSizes {
 public:
     SubSizes() = default;
-    /// Of the subloops of a core, by hand; those without a size have the whole axis.
+    /// Sizes of the subloops of a core, by hand; those without a size have the whole axis.
     SubSizes(const Liveness& live, const Extents& extents, const std::map<AxisId, std::int64_t>& by_hand);
 
     [[nodiscard]] const std::map<AxisId, std::int64_t>& sizes() const { return sizes_; }

@@ -37,7 +37,7 @@ Size flops(const std::vector<UnitWork>& work, bool contractions_only);
 /// Operations of a launch by kind: those of total_work where sizes divide and no chunk is skipped.
 using WorkInLetters = std::array<Size, num_op_kinds>;
 WorkInLetters symbolic_work(const Diagram& diagram, const TileKernel& kernel, const std::vector<AxisId>& grouped);
-/// Of them, an fma counting as 2.
+/// FLOPs among them, an fma counting as 2.
 Size flops(const WorkInLetters& work);
 
 }  // namespace napkin

@@ -20,7 +20,7 @@ public:
 
     static Size whole(AxisId axis) { return axis_symbol(axis); }
     static Size group(AxisId axis) { return group_symbol(axis); }
-    /// Of the axis in an iteration of the loop and of those around it; -1: in a group.
+    /// The letter of the axis in an iteration of the loop and of those around it; -1: in a group.
     [[nodiscard]] Size letter(AxisId axis, int loop) const {
         if (axis == live_.parts.part) return 1;
         for (const int l : live_.loops_around(loop))

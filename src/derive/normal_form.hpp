@@ -25,7 +25,7 @@ void unify_axes(Diagram& diagram, std::vector<DerivationStep>& steps);
 /// What has a narrower type of floating point is read as it is in place of being cast to f32, in which its values are the same.
 void drop_exact_casts(Diagram& diagram, std::vector<DerivationStep>& steps);
 
-/// Of equations that say the same, up to the order of a sum's and a product's operands and the names of reduced axes, the first stays
+/// Among equations that say the same, up to the order of a sum's and a product's operands and the names of reduced axes, the first stays
 /// and the others read it.
 void merge_equal_equations(Diagram& diagram, std::vector<DerivationStep>& steps);
 

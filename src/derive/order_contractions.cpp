@@ -39,7 +39,7 @@ public:
         target_.insert(target.begin(), target.end());
     }
 
-    /// Of all in one sum, where each takes a multiplication for every operand but one, and an addition.
+    /// Points of all in one sum, where each takes a multiplication for every operand but one, and an addition.
     [[nodiscard]] double points_in_one() const {
         Axes all = target_;
         all.insert(equation_.reduce_axes.begin(), equation_.reduce_axes.end());
@@ -68,7 +68,7 @@ private:
         return {free.begin(), free.end()};
     }
 
-    /// Of the axes of some operands, those that the result or another operand still needs.
+    /// The axes of some operands that the result or another operand still needs.
     [[nodiscard]] Axes kept(const Axes& axes, Subset inside) const {
         Axes out;
         for (const AxisId a : axes) {

@@ -11,7 +11,7 @@
 namespace napkin {
 namespace {
 
-/// Of shorter blocks the factors are multiplied about as often as without them.
+/// With shorter blocks the factors are multiplied about as often as without them.
 constexpr std::int64_t shortest_block = 16;
 
 /// A sum over k = c · block whose factors are told apart by k // c, or by k.

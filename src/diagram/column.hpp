@@ -18,7 +18,7 @@ public:
     Column(std::vector<double> values) : cells_(std::move(values)) {}
     Column(std::vector<std::int64_t> values) : cells_(std::move(values)) {}
     Column(std::initializer_list<double> values) : cells_(std::vector<double>(values)) {}
-    /// Of so many cells, as the type wants them: all hold `value`.
+    /// Makes so many cells, as the type wants them: all hold `value`.
     Column(DType type, std::size_t count, const Number& value);
 
     [[nodiscard]] bool is_whole() const { return cells_.index() == 1; }

@@ -53,7 +53,7 @@ void run_binary(BinaryOp op, T* out, const T* a, std::size_t sa, const T* b, std
     throw InternalError("unknown binary operator");
 }
 
-/// Of real numbers or of integers.
+/// T is the type of real numbers or of integers.
 template <class T>
 void run_comparison(BinaryOp op, std::int64_t* out, const T* a, std::size_t sa, const T* b, std::size_t sb, std::int64_t n) {
     const auto map = [&](auto f) { map2(out, a, sa, b, sb, n, f); };

@@ -24,7 +24,7 @@ struct Operand {
     const std::int64_t* whole = nullptr;
     std::vector<Dimension> dimensions;  ///< one for each index
 };
-/// Of the column's cells, without dimensions yet.
+/// The operand of the column's cells, without dimensions yet.
 Operand operand_of(const Column& column);
 
 /// T is the type in which real numbers are computed: float or double; integers are exact (algebra/number.hpp). Common subexpressions

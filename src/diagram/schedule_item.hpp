@@ -35,7 +35,7 @@ inline constexpr std::string_view turn_words[] = {"free", "turns"};
 struct ChoiceField {
     std::string_view name;
     ChoiceOperand operand;
-    /// Of its number, or of the numbers behind the names of a list, which has none where it is negative. A size is at most its axis'.
+    /// Bounds its number, or the numbers behind the names of a list, which has none where it is negative. A size is at most its axis'.
     std::int64_t most = limits::max_size_product;
     std::span<const std::string_view> words = {};  ///< none: any name
 };

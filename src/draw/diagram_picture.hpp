@@ -111,7 +111,7 @@ svg::Document to_svg(const Picture& picture);
 std::string to_tikz(const Picture& picture);
 /// For a terminal; levels in colour, where that is wanted.
 std::string to_terminal(const Picture& picture, bool color);
-/// Of the circuits: operations are nodes, values are edges. DOT places them itself.
+/// The circuits as a graph: operations are nodes, values are edges. DOT places them itself.
 std::string to_dot(const Drawing& drawing);
 
 }  // namespace napkin::draw

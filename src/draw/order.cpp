@@ -289,7 +289,7 @@ private:
     std::vector<double> rank_;
 };
 
-/// Of more inputs than these, the order of the text is not asked for.
+/// With more inputs than these, the order of the text is not asked for.
 constexpr std::size_t most_compared = 16;
 
 /// Moves inputs, states and the wires of either while that crosses less.
@@ -308,7 +308,7 @@ Ordered best_arrangement(const Circuit& circuit) {
         std::vector<double> rank(circuit.values.size(), 0);
         for (std::size_t i = 0; i < order.size(); ++i) rank[at(order[i])] = static_cast<double>(i);
         Ordered out = Arrangement(circuit, column_of, rank, wires).run();
-        // Of two orders that cross as much, the one nearer to the text's.
+        // Among two orders that cross as much, the one nearer to the text's wins.
         constexpr double turned = 0.04;
         for (std::size_t i = 0; i < as_given.size(); ++i)
             for (std::size_t j = i + 1; j < as_given.size() && j < most_compared; ++j)

@@ -8,7 +8,7 @@
 
 namespace napkin::draw {
 
-/// Of the one wire of a value without axes.
+/// Stands for the axis of the one wire of a value without axes.
 constexpr AxisId scalar_axis = -2;
 
 /// A wire inside of an operation's column.

@@ -50,7 +50,7 @@ struct OverlapLayout {
         return rows_top + row_height() * warpgroup + lane_height * static_cast<double>(unit);
     }
     [[nodiscard]] double bottom() const { return rows_top + row_height() * chart.program.num_warpgroups; }
-    /// Of what runs on the unit for anyone, the first to begin after this block has ended.
+    /// When the first block begins that runs on the unit, for anyone, after this one has ended.
     [[nodiscard]] double next_on_unit(const UnitBlock& block) const {
         double next = clocks;
         for (const UnitBlock& b : blocks)

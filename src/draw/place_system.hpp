@@ -7,7 +7,7 @@
 
 namespace napkin::draw {
 
-/// Of data column i at 2·i, of the column of operations behind it at 2·i + 1.
+/// Widths of the columns: data column i stands at 2·i, the column of operations behind it at 2·i + 1.
 std::vector<double> column_widths(const Ordered& ordered);
 
 /// Data columns from..to, and the operations between them.

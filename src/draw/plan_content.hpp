@@ -11,7 +11,7 @@
 
 namespace napkin::draw {
 
-/// Of every kernel its choices with their reasons, what is predicted and the whole schedule; then the notes, and on a GPU the tables and the
+/// Every kernel's choices with their reasons, what is predicted and the whole schedule; then the notes, and on a GPU the tables and the
 /// overlap of the plan.
 std::vector<svg::Element> plan_content(const Plan& plan, const Machine& machine, const std::vector<std::string>& notes);
 

@@ -17,7 +17,7 @@ struct Scale {
     bool logarithmic = false;
     [[nodiscard]] double operator()(double value) const;
 };
-/// Of so many values as one finds between the least and the greatest, which it holds with some room. Values that are not finite, and on
+/// The scale of the values, from the least to the greatest, with some room. Values that are not finite, and on
 /// a logarithmic scale those not above 0, are left out.
 Scale scale_of(const std::vector<double>& values, bool logarithmic, double from, double to);
 /// Powers of ten, or of two where `binary`; on a linear scale multiples of 1, 2 or 5 times one. At most about ten.

@@ -50,7 +50,7 @@ struct ReportInput {
 std::string report_page(const ReportInput& input);
 
 // The page's parts, one function each; report_sections.cpp.
-/// Of what is made once, when the page is written: which setting it is of. The script shows it where another one is chosen, and with it the
+/// Which setting a part is of that is made once, when the page is written. The script shows it where another one is chosen, and with it the
 /// call of the tool's `command` that prints the same of that one; empty: none does.
 svg::Element fixed_note(const ReportInput& input, std::string_view command = "");
 svg::Element text_section(const ReportInput& input);

@@ -24,7 +24,7 @@ std::vector<Roof> roofs_of(const Machine& machine, const std::vector<KernelOnMac
     for (const KernelOnMachine& k : kernels)
         for (const UnitLoad& unit : k.units)
             if (unit.rate.unit == "fma" || unit.rate.unit == "tensor") used.emplace(unit.rate.unit, unit.rate.type);
-    // Of what neither multiplies nor adds by them, the roof is that of the fused ones, of its types.
+    // What neither multiplies nor adds by them has the roof of the fused ones, of its types.
     if (used.empty())
         for (const KernelOnMachine& k : kernels)
             for (const UnitLoad& unit : k.units) used.emplace("fma", unit.rate.type);

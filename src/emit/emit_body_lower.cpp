@@ -152,7 +152,7 @@ ValueId BodyWriter::exponential(const Expr& argument, double factor) {
     return power_of_two(plus(scaled(as_number(lower(argument)), by), more));
 }
 
-/// Of those that differ from column to column some may be by a polynomial: which, a thread tells by the number of the value in its row.
+/// Some of the powers that differ from column to column may be by a polynomial: a thread tells which by the number of the value in its row.
 ValueId BodyWriter::power_of_two(ValueId exponent) {
     constexpr int level_of_columns = 2;  // within the loop over rows
     if (!polynomials_ || at(exponent).level < level_of_columns) return call("exp2", {exponent});
@@ -317,7 +317,7 @@ ValueId BodyWriter::nonpositive_exponential(const Binary& difference) {
     return call("exp_nonpositive", {arithmetic(BinaryOp::sub, value, as_number(lower(difference.b)))});
 }
 
-/// Of single numbers a GPU computes powers of two, of which all exponentials are made.
+/// A GPU computes powers of two of single numbers, and makes all exponentials of them.
 bool BodyWriter::has_powers_of_two() const { return frame_.in_blocks() && !frame_.is_double; }
 
 ValueId BodyWriter::lower_binary(const Binary& b) {

@@ -96,7 +96,7 @@ void write_refill(const Frame& frame, Lines& out, const Step& load);
 /// The wait for products, and a warp that computes says that it is done with operands' tiles. `shift` turns behind the loop's counters.
 /// They are free where `condition`, which ends with &&, says so, too.
 void write_settle(const Frame& frame, Lines& out, const Settle& settle, int shift, const std::string& condition = "");
-/// Of an operand that is freed a turn later: there is a tile to free.
+/// Says that there is a tile to free, where an operand is freed a turn later.
 std::string owed_name(const Frame& frame, VariableId operand);
 /// Tiles of ones that products read as further columns (ones_column.hpp), and the name of that of a type.
 void write_ones(const Frame& frame, Lines& out);

@@ -16,7 +16,7 @@ int operand_number(const Frame& frame, VariableId id) {
     return static_cast<int>(find(all, id) - all.begin());
 }
 
-/// Of the operand's first stage, counted in the arena's barriers.
+/// The barrier of the operand's first stage, counted in the arena's barriers.
 std::int64_t first_barrier(const Frame& frame, VariableId id) {
     std::int64_t n = 0;
     for (const VariableId v : operands_of(frame)) {
@@ -26,7 +26,7 @@ std::int64_t first_barrier(const Frame& frame, VariableId id) {
     return n;
 }
 
-/// Of all operands: as many barriers say that a stage is full.
+/// Counts those of all operands: as many barriers say that a stage is full.
 std::int64_t num_stages(const Frame& frame) {
     return sum<std::int64_t>(operands_of(frame), [&](VariableId v) { return frame.place(v).stages; });
 }

@@ -71,7 +71,7 @@ public:
     }
 
 private:
-    /// Of a view: where the tile begins.
+    /// Where the tile of a view begins.
     [[nodiscard]] std::string position_in_memory() const {
         std::string position;
         for (std::size_t d = 0; d < dimensions_.size(); ++d)

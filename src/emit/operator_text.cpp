@@ -27,7 +27,7 @@ OperatorText operator_text(BinaryOp op) {
         case BinaryOp::ge: return {"{0} >= {1}", 0, {1, 1}};
         case BinaryOp::eq: return {"{0} == {1}", 0, {1, 1}};
         case BinaryOp::ne: return {"{0} != {1}", 0, {1, 1}};
-        // Of conditions for each lane; a single one is no slower.
+        // Conditions are combined lane by lane; a single one is no slower.
         case BinaryOp::logical_and: return {"{0} & {1}", -1, {1, 1}};
         case BinaryOp::logical_or: return {"{0} | {1}", -1, {1, 1}};
     }

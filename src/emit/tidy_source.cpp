@@ -113,7 +113,7 @@ void drop_unused(std::vector<Part>& parts) {
     }
 }
 
-/// Of what stands in a block, what is no comment, where that is one part alone.
+/// The one part of a block that is no comment, where there is only one.
 const Part* only_part(const std::vector<Part>& parts) {
     const Part* out = nullptr;
     for (const Part& part : parts) {

@@ -10,7 +10,7 @@ namespace napkin {
 /// Schedulers of a core, each of which issues an instruction a clock.
 inline constexpr double schedulers_a_core = 4;
 
-/// Of the machine that block_machine makes: the blocks that share a core.
+/// The blocks that share a core, on the machine that block_machine makes.
 inline double blocks_a_core(const Machine& machine) { return schedulers_a_core / machine.issue_per_clock.value; }
 
 /// Registers of a thread in a block in which `copying` warps ask for the copies that `computing` warps compute with: what every thread has at

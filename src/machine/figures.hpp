@@ -35,7 +35,7 @@ Figure estimated(double value, const std::string& formula);
 /// How much longer two equally busy pipes take beside each other than one of them, where it has not been measured.
 Figure estimated_beside();
 
-/// Of measurements of one machine, figure by figure, the middle one, with its source. Pre: an odd number of them, with the same levels, units, types and
+/// The middle one of measurements of one machine, figure by figure, with its source. Pre: an odd number of them, with the same levels, units, types and
 /// runs; the rest is the first one's.
 Machine middle_of(const std::vector<Machine>& measurements);
 

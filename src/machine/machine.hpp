@@ -38,11 +38,11 @@ struct Level {
     /// The part of its rate that is left where what is read lies in runs of so many lines (share_of_runs).
     std::map<std::int64_t, Figure> runs;
     Figure reread_bytes;  ///< of a GPU's cache: of tiles that later blocks read again, which it holds while others pass through
-    /// Of a GPU's own memory of each core: so many cores beside each other get from the level above with one request what they ask for
+    /// In a GPU's own memory of each core, so many cores beside each other get from the level above with one request what they ask for
     /// together. Unknown: each has requests of its own.
     Figure merging_cores;
     Figure core_bandwidth_bytes_per_s;  ///< the same pipe as one core sees it, whatever the others leave of it; of a GPU unknown: all
-    // Of a CPU: copies within the level above, read and written bytes together, by all cores and by one.
+    // A CPU's copies within the level above, read and written bytes together, by all cores and by one.
     Figure copy_bandwidth_bytes_per_s;
     Figure core_copy_bandwidth_bytes_per_s;
     /// Holds what passes to the level below and need not hold a group's results: intermediate caching (Theorem 2). In a file `cache = true`.
@@ -159,11 +159,11 @@ struct Machine {
     Figure sector_bytes;  ///< the least that moves; the line where a file does not say
     Figure launch_s;      ///< from calling a kernel on all cores to the first group running
     Figure group_s;       ///< handing out one group to a core
-    /// Of two blocks that each have a part of a group: what it takes them to find each other, besides what one leaves to the other; unknown: not known to be worth it.
+    /// Seconds for two blocks to find each other that each have a part of a group, without the data; unknown: not known to be worth it.
     Figure meeting_s;
     /// By how much longer a loop takes than the model says whose product adds up its left factor by a column of ones; unknown: not known to be worth it.
     Figure ones_pace;
-    /// Of an instruction of a polynomial in place of an exponential, beside a matrix unit: the issue slots of a thread that it takes of the time of a loop. More
+    /// Issue slots of a thread that one instruction of a polynomial costs in a loop on a matrix unit, where it replaces an exponential. More
     /// than one, as each waits for the one before it. Unknown: nobody has measured it, and such polynomials are by hand.
     Figure polynomial_slots;
     /// Clocks of a core for each sector of which one of its stores writes a part; unknown: as stores of whole ones.

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* file_name = "machine.toml";
 
-/// Of what was measured, not of its name: 'host-512' is 'host' where the widest vectors have 512 bits.
+/// The key tells what was measured, not its name: 'host-512' is 'host' where the widest vectors have 512 bits.
 std::string key_of(const Machine& machine) {
     return "machine-" +
            sha256(fmt::format("{}\n{}\n{}", machine.cores.value, machine.vector_bits.value, processor_identity())).substr(0, 32);

@@ -23,7 +23,7 @@ struct Ridge {
     double flop_per_byte = 0;
     std::string formula;  ///< with the figures put in
 };
-/// Of every type of the units that do FLOPs ("tensor", "fma") and every pipe, in the file's order.
+/// Ridges for every type of the units that do FLOPs ("tensor", "fma") and every pipe, in the file's order.
 std::vector<Ridge> ridges(const Machine& machine);
 
 /// Transactions (lines of Machine::line_bytes) that one access of a warp makes where neighbouring threads' values lie

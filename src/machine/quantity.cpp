@@ -69,7 +69,7 @@ std::string quantity_text(double value, Dimension dimension) {
         for (const std::string& number : {fmt::format("{:.12g}", in_unit), fmt::format("{}", in_unit)}) {
             const std::string text = number + (unit.name.empty() ? "" : " ") + std::string(unit.name);
             if (parse_quantity(text, dimension) != value) continue;
-            // Of two as short ones, 512 KiB rather than 0.5 MiB.
+            // Between two as short ones, 512 KiB is better than 0.5 MiB.
             const bool shorter = text.size() < best.size() || (text.size() == best.size() && best.starts_with("0."));
             if (best.empty() || shorter) best = text;
         }

@@ -6,7 +6,7 @@
 
 namespace napkin {
 
-/// Of the rates that the file has more to say of than their nominal value, how many are measured: what programs sustain on this machine or on
+/// How many rates are measured, among those of which the file says more than their nominal value: what programs sustain on this machine or on
 /// one of the same kind, and not on another that stands for it, which is an estimate.
 struct RateSources {
     int measured = 0, known = 0;

@@ -23,7 +23,7 @@ namespace {
 
 /// Threads of a warp in CUDA.
 constexpr double cuda_warp = 32;
-/// Of a block: 1,024 threads (CUDA's technical specifications).
+/// Warps of a block: 1,024 threads (CUDA's technical specifications).
 constexpr std::int64_t most_warps = 32;
 
 struct BlockShape {
@@ -103,7 +103,7 @@ std::string reason_of(std::size_t num_shapes) {
     return num_shapes == 1 ? "" : fmt::format("fastest of {} shapes of blocks", num_shapes);
 }
 
-/// Of warps the last that says so: the file, the choices beside the text, the text. What is said of the kernel's parts, or of their merge, is said of all
+/// The last that says so decides on warps: the file, the choices beside the text, the text. What is said of the kernel's parts, or of their merge, is said of all
 /// of it.
 Result<BlocksByHand> blocks_by_hand(const Derived& derived, const Extents& extents, std::size_t kernel,
                                     const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {

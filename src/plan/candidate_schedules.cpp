@@ -59,7 +59,7 @@ std::int64_t CandidateSchedules::extent(AxisId axis) const { return model_.exten
 
 std::int64_t CandidateSchedules::panel(const Shape& shape) const { return shape.vectors * model_.lanes(); }
 
-/// Of the kernel's stream; 1: it runs whole.
+/// The number of parts of the kernel's stream; 1: it runs whole.
 std::int64_t CandidateSchedules::num_parts() const {
     const StreamParts& parts = model_.kernel().parts;
     return parts.any() ? extent(parts.part) : 1;

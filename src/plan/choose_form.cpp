@@ -42,7 +42,7 @@ class LinesOfForm {
 public:
     LinesOfForm(const Derived& form, const Extents& extents, const std::vector<ScheduleItem>& by_hand)
         : form_(form), extents_(extents) {
-        // Of a stream that is cut by hand, the lines are those of its parts and of their merge, which may have the name of the whole kernel.
+        // Where a stream is cut by hand, the lines are those of its parts and of their merge, which may have the name of the whole kernel.
         const auto parts = parts_by_hand(form, extents, by_hand);
         const std::vector<std::int64_t> numbers = parts ? mapped<std::int64_t>(
                                                               *parts,

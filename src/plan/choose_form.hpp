@@ -12,7 +12,7 @@
 namespace napkin {
 
 /// The derivation with the alternatives of least predicted time; the earlier one where they differ by less than the model is worth.
-/// Of the alternatives, only those are looked at that lack fewest of the kernels that lines by hand name, and of them those of which most lines can be read.
+/// It looks only at the alternatives that lack fewest of the kernels that lines by hand name, and among them at those that most lines can be read for.
 /// On a CPU, where quick searches find the whole fold about as fast as the form that they take, whole ones decide between the two.
 /// What is found out of candidates goes to `ratings` where nothing is by hand: the plan of the form that is taken asks for much of it again.
 /// Pre: `extents` binds derived.diagram.

@@ -22,7 +22,7 @@ namespace {
 /// on 2026-11-24.
 constexpr std::int64_t most_stages = 4, most_stages_of_products = 6;
 
-/// Of a loop's operands, what is copied while a stage is read: more hides no more of a copy's latency. Measured on one H200 on 2026-11-23: causal
+/// Bytes of a loop's operands that are copied while a stage is read: more hides no more of a copy's latency. Measured on one H200 on 2026-11-23: causal
 /// attention of 192 rows at d = 128 in chunks of 64, whose stages have 32 KiB, takes up to 8% longer with 2 stages than with 3; with 3 and a second tile of
 /// Q it takes 0 to 7% less than with 4 and without, on blocks in turn.
 constexpr std::int64_t bytes_under_way = 64 * 1024;
@@ -47,10 +47,10 @@ Atom scalar_loops(const ScheduledKernel& kernel, const Step& step, AtomKind kind
     return atom;
 }
 
-/// Of shared memory that tiles leave: for what alignment and barriers take of it.
+/// Shared memory that tiles leave to what alignment and barriers take of it.
 constexpr std::int64_t margin_bytes = operand_alignment;
 
-/// Of one stage of an operand's tile; none where it lies as no copy brings it, which the rules refuse.
+/// Bytes of one stage of an operand's tile; none where it lies as no copy brings it, which the rules refuse.
 std::int64_t operand_bytes(const ScheduledKernel& kernel, VariableId id) {
     const auto tile = operand_tile(kernel, id);
     return tile ? tile->bytes : 0;

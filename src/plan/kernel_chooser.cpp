@@ -49,7 +49,7 @@ constexpr double worth_crossing_valleys = 0.1;
 /// Tiles that are fetched ahead into the first cache must be so much faster than the larger ones that the search finds.
 constexpr double worth_smaller_tiles = 0.01;
 
-/// Of the core's memory, with one stage of everything.
+/// Bytes of the core's memory, with one stage of everything.
 double bytes_of_one_stage(const ScheduledKernel& kernel) {
     auto out = static_cast<double>(kernel.memory_bytes());
     for (const VariableId v : kernel.layouts.ids())
@@ -155,7 +155,7 @@ private:
         return schedules_.at_sizes(shape_, dimensions_, point);
     }
 
-    /// Of the schedule, which is completed where nobody has asked for it yet; with its times where these are asked for.
+    /// The rating of the schedule, which is completed where nobody has asked for it yet; with its times where these are asked for.
     const Rating& rating_of(KernelSchedule schedule, bool with_times) {
         const auto [found, is_new] = known_.candidates.try_emplace(searched_fields(schedule));
         Rating& rating = found->second;

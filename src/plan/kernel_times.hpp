@@ -26,7 +26,7 @@ public:
     [[nodiscard]] std::optional<double> known(const std::string& text) const;
     /// Somebody has asked for it and is finding it out.
     [[nodiscard]] bool is_under_way(const std::string& text) const;
-    /// Of a kernel, by `find` for the first who asks: others wait for what that finds, or throws.
+    /// Seconds of a kernel, by `find` for the first who asks: others wait for what that finds, or throws.
     double seconds(const std::string& text, const std::function<double()>& find);
     /// Kernels that somebody has asked for.
     [[nodiscard]] std::size_t size() const;

@@ -40,7 +40,7 @@ Diagnostic refused(std::string code, SourceRange range, std::string message, std
             ExitCode::bad_input};
 }
 
-/// Of a split that stands beside no kernel's name: the axis; else the kernel, or one of those that its parts make.
+/// What a split names that stands beside no kernel's name: the axis, else the kernel, or one of those that its parts make.
 bool is_meant(const Derived& derived, std::size_t k, const ScheduleItem& split) {
     const Kernel& kernel = derived.kernels[k];
     if (split.kernel.empty()) {

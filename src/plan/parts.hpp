@@ -10,7 +10,7 @@
 
 namespace napkin {
 
-/// Of all kernels. Each one is started, also one that runs on a single core, whose own time has no waking of others in it.
+/// Seconds of all kernels. Each one is started, also one that runs on a single core, whose own time has no waking of others in it.
 double seconds_with_starts(const Plan& plan, const Machine& machine);
 
 /// Plans every kernel of a form by itself.

@@ -14,7 +14,7 @@
 namespace napkin {
 namespace {
 
-/// Of a statement's exponentials, the largest part that is accounted for as polynomials: as kernels by hand were measured with (machines/h200.toml).
+/// The largest part of a statement's exponentials that is accounted for as polynomials: as kernels by hand were measured with (machines/h200.toml).
 constexpr double largest_part = 0.25;
 
 Diagnostic no_orders(const std::string& message, const std::string& expected, const std::string& hint, ExitCode code) {
@@ -69,7 +69,7 @@ public:
     }
 
 private:
-    /// Of every statement with exponentials: a sixteenth of them and so on, or as many as its atom has.
+    /// Accounts for polynomials in every statement with exponentials: a sixteenth of them and so on, or as many as its atom has.
     void account_for_polynomials() {
         for (const PossiblePolynomials& possible : possible_polynomials(kernel_, true)) {
             const StepId step = possible.step;

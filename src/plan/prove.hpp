@@ -53,7 +53,7 @@ struct LoopProof {
     [[nodiscard]] bool is_scheduled_best() const;
 };
 
-/// Of every streamed loop of the plan. Errors: no-orders (the machine's processors run statements as they stand, or no kernel has a loop whose order is open).
+/// Proofs for every streamed loop of the plan. Errors: no-orders (the machine's processors run statements as they stand, or no kernel has a loop whose order is open).
 Result<std::vector<LoopProof>> prove_orders(const Derived& derived, const Extents& extents, const Machine& machine,
                                             const Plan& plan);
 

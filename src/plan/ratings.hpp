@@ -60,7 +60,7 @@ struct KernelRatings {
 /// Those of all kernels of the forms of one diagram on one machine with one set of choices by hand.
 class Ratings {
 public:
-    /// Of the kernel that `question` tells from all others, and its blocks from those of other shapes. Whoever reads the ratings holds their mutex.
+    /// The ratings of the kernel that `question` tells from all others, and of its blocks. Whoever reads them holds their mutex.
     KernelRatings& of(const std::string& question);
 
 private:

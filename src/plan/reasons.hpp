@@ -14,7 +14,7 @@ std::string time_change(double ratio);
 /// What the tiles take of the core's memory.
 std::string memory_text(double bytes, const Simulator& model);
 std::string nothing_fits_text(const Simulator& model);
-/// Of a size that is chosen: how it divides its axis. Empty where there is nothing to say.
+/// How a size that is chosen divides its axis. Empty where there is nothing to say.
 struct ChosenSize {
     std::int64_t size = 1, extent = 1;
     bool stream = false;

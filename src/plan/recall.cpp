@@ -63,7 +63,7 @@ bool are_within(const json& unit, std::int64_t most) {
     return all_of(unit, [&](const json& n) { return std::abs(n.get<double>()) <= limit; });
 }
 
-/// Of tiles none is longer than its axis, and of anything else there are fewer than this.
+/// No tile is longer than its axis, and of anything else there are fewer than this.
 std::int64_t most_of_anything(const Extents& extents) {
     constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
     return extents.empty() ? most : std::max(most, *max_element(extents));

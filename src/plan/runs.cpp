@@ -97,7 +97,7 @@ void form_runs(ScheduledKernel& kernel) {
 }
 
 void join_reductions(ScheduledKernel& kernel) {
-    // Of one run, in the order in which they stand.
+    // In one run the steps follow in the order in which they stand.
     const Step* leader = nullptr;
     for (const Step& step : kernel.steps) {
         if (step.atom < 0 || kernel.atom(step).run < 0) continue;

@@ -29,7 +29,7 @@ struct Baseline {
     /// Errors: those of the compiler; too-little-memory when the intermediates do not fit what is free.
     static Result<Baseline> build(const Diagram& diagram, const Extents& extents, const Machine& machine,
                                   const BaselineOptions& options = {});
-    /// Of such an array of the diagram: that in which the baseline takes it.
+    /// The type in which the baseline takes such an array of the diagram.
     [[nodiscard]] DType taken_as(DType of_diagram) const { return is_float(of_diagram) ? type : of_diagram; }
 };
 

@@ -25,7 +25,7 @@ Medians interleaved_medians(const std::vector<std::function<void()>>& candidates
 /// and no line is left that would have to be written back meanwhile.
 class CacheFlush {
 public:
-    /// Of caches that hold so many bytes together. Where twice as much memory cannot be had, flushes nothing.
+    /// Flushes caches that hold so many bytes together. Where twice as much memory cannot be had, flushes nothing.
     CacheFlush(double cache_bytes, int threads);
     void run();
 
@@ -44,7 +44,7 @@ public:
     void add(const std::string& name, double seconds, std::function<void(std::int64_t)> job);
     /// Rounds for about the given time, at least three.
     void run(double seconds);
-    /// Of one repetition.
+    /// The time of one repetition.
     [[nodiscard]] double operator[](const std::string& name) const;
     /// Share of the time of all rounds so far in which the jobs did not run, had each always taken its shortest time: what other work, or the
     /// host of a virtual machine, took meanwhile. 0 before the first round.

@@ -26,7 +26,7 @@ constexpr std::string_view kernels_text =
 #include "run/measure_machine_kernels.inc"
     ;
 
-/// Of the products that are timed: rows of A, values of a row, and vectors of a panel.
+/// Sizes of the products that are timed: rows of A, values of a row, and vectors of a panel.
 constexpr int product_rows = 64, product_steps = 256, product_vectors = 3;
 
 using TimedCode = void (*)(std::int64_t, void*, std::int64_t);
@@ -179,7 +179,7 @@ private:
         one.run(seconds_ * share_of_one_core), all.run(seconds_ * share_of_all_cores);
         machine_.together_share = measured(std::min(1.0, one["block"] / all["block"]),
                                            "the block of accumulators on one core beside it on all at once");
-        // Of the same multiply-adds in calm moments both take as long, and one of them may not have met any.
+        // In calm moments both take as long for the same multiply-adds, and one of them may not have met any.
         constexpr double accumulations_a_step = 10, accumulations_a_product = product_rows * product_steps * product_vectors;
         shortest_part_ = std::min(all["panels"], all["block"] * (products_a_part * accumulations_a_product) /
                                                      (block_steps * accumulations_a_step));
@@ -286,7 +286,7 @@ private:
         sample_dealt_products();
     }
 
-    /// Of a cache that others use too, as those of a server do whose cores are rented out one by one, less stays than there is: the largest part of it that
+    /// Less stays of a cache that others use too, as those of a server whose cores are rented out one by one: it keeps the largest part that
     /// all cores read again closer to its own rate than to that of the level above.
     void kept(Level& cache, const Level& below, double seconds) {
         constexpr int parts = 8, reads = 8;
@@ -307,7 +307,7 @@ private:
             const double read = sizeof(float) * static_cast<double>(values_of(staying + 1) * threads()),
                          at_own = 1 / (below.bandwidth_bytes_per_s.value * below.instances.value),
                          from_above = 1 / (cache.bandwidth_bytes_per_s.value * cache.instances.value);
-            // Of the reads the first one always comes from above.
+            // The first of the reads always comes from above.
             if (taken > read * (from_above + (reads - 1) * (at_own + from_above) / 2)) break;
             ++staying;
         }

@@ -26,7 +26,7 @@ inline constexpr std::int64_t chunk_range_bytes = 32;
 /// None where no form of the loop's masks reads whole numbers that lie in memory, by coordinates along the stream, the tensor axis and grouped axes; where
 /// the kernel is not on the matrix unit, whose blocks alone take ranges, or has its arena in memory; where the loop is not repeated, or not the kernel's one loop.
 std::optional<ChunkRanges> chunk_ranges(const ScheduledKernel& kernel, const ScheduledLoop& loop);
-/// Of scratch memory that all ranges of the kernel take.
+/// Bytes of scratch memory that all ranges of the kernel take.
 std::int64_t chunk_ranges_bytes(const ScheduledKernel& kernel);
 
 }  // namespace napkin

@@ -20,7 +20,7 @@ constexpr std::size_t num_computing = 2, copying = num_computing, block_warps = 
 constexpr std::size_t block_of(std::size_t warp) { return warp / block_warps; }
 /// Warps that compute of a warp's block are those from here on.
 constexpr std::size_t first_of_block(std::size_t warp) { return block_of(warp) * block_warps; }
-/// Of each warp, how many of its steps are known to be done.
+/// How many steps of each warp are known to be done.
 using Clock = std::array<int, num_warps>;
 
 void take_in(Clock& a, const Clock& b) {
@@ -121,7 +121,7 @@ private:
         if (node.pending >= 0) add(Event::settle, -1, node.pending);
         for (const Freed& freed : node.frees) {
             const std::int64_t turn = turn_of(freed.operand, freed.ahead);
-            // Of the turn before the first one there is no tile.
+            // There is no tile in the turn before the first one.
             const auto first = first_turns_.find(kernel_.layout(freed.operand).scope);
             if (freed.ahead >= 0 || (first != first_turns_.end() && turn >= first->second))
                 add(Event::free, freed.operand, turn);
@@ -301,13 +301,13 @@ private:
         std::array<Access, num_warps> read{}, written{};
     };
 
-    /// Of a warp, under way.
+    /// A product of a warp, under way.
     struct Product {
         VariableId result = -1;
         std::vector<Event> factors;
     };
 
-    /// Of a warp, each with its variable and its number.
+    /// Boxes of a warp, each with its variable and its number.
     struct Boxes {
         std::vector<std::pair<VariableId, std::int64_t>> sent;  ///< which may still be read, in their order
         std::vector<std::pair<VariableId, std::int64_t>> own;   ///< written, and seen by the warp alone

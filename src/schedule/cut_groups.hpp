@@ -28,7 +28,7 @@ struct CutGroups {
     std::int64_t chunks = 1;     ///< of a group
     std::int64_t registers = 0;  ///< of a thread, that hold all states
 
-    /// Of the chunks of the groups that are left, in a row: where a block's stretch begins.
+    /// Where a block's stretch begins among the chunks of the groups that are left, in a row.
     [[nodiscard]] std::int64_t begin(std::int64_t block) const { return groups * chunks * block / blocks; }
     /// The most chunks that a block runs, whole groups and all.
     [[nodiscard]] std::int64_t most_chunks() const;

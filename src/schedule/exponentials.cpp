@@ -11,7 +11,7 @@
 namespace napkin {
 namespace {
 
-/// Of the rounding of a factor, the part that the polynomial's error may be.
+/// The part of the rounding of a factor that the polynomial's error may be.
 constexpr double share_of_rounding = 0.25;
 
 bool depends_on(const ScheduledKernel& kernel, const Expr& e, AxisId axis) {

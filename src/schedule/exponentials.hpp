@@ -20,7 +20,7 @@ namespace napkin {
 struct PowerPolynomial {
     int degree = 0;
     double error = 0;  ///< largest relative error, over all 2^24 multiples of 2^-24
-    /// Of a thread, for one exponential, where the unit takes one. Counted in the assembly of 16 of them (CUDA 13.0, sm_90a): two FMNMX to cut x, three FADD
+    /// Instructions of a thread for one exponential, where the unit takes one. Counted in the assembly of 16 of them (CUDA 13.0, sm_90a): two FMNMX to cut x, three FADD
     /// and a shift to part it, the FFMA, and the FMUL.
     int instructions = 0;
     friend bool operator==(const PowerPolynomial&, const PowerPolynomial&) = default;
@@ -28,7 +28,7 @@ struct PowerPolynomial {
 /// Minimax coefficients. The last one is good to 3 roundings of f32, where ex2.approx is to 4 (PTX ISA: 2 ulp).
 inline constexpr std::array<PowerPolynomial, 3> power_polynomials{{{2, 2.06e-3, 9}, {3, 8.6e-5, 10}, {5, 1.7e-7, 12}}};
 
-/// Of each `of` exponentials that a thread computes of a row, the first `some` are by the polynomial.
+/// The polynomial takes the first `some` of each `of` exponentials that a thread computes of a row.
 struct PolynomialPart {
     int some = 0, of = 1;
     PowerPolynomial polynomial;
@@ -37,7 +37,7 @@ struct PolynomialPart {
 /// What the step's atom says; none where it says nothing, or no exponential of the statement may be computed so.
 std::optional<PolynomialPart> polynomial_part(const ScheduledKernel& kernel, const Step& step);
 
-/// Of how many exponentials, of one row, a thread takes one after the other those that differ from column to column, or why there are none that it could compute
+/// Number of exponentials of a row that one thread takes one after the other, which differ from column to column, or the reason why none may be
 /// by a polynomial. Pre: the kernel's atoms are applied.
 std::variant<std::int64_t, std::string> exponentials_of_row(const ScheduledKernel& kernel, const Step& step);
 /// The divisor of n that is nearest to `wanted`, of two the smaller one.

@@ -6,14 +6,14 @@
 
 namespace napkin {
 
-/// Of a variable in registers: a sum of the columns that runs through a loop, and of which every thread has its own columns' part until the loop
+/// Whether a variable in registers is a sum of the columns that runs through a loop, and every thread has its own columns' part until the loop
 /// ends: nothing in the loop reads it, and it is multiplied by what its row has alike.
 bool is_kept_by_threads(const ScheduledKernel& kernel, VariableId id);
 /// Registers of a thread that its fragments take.
 std::int64_t fragment_registers(const ScheduledKernel& kernel, VariableId id);
 /// The most of them that are alive at a step, with those into which an operand is rounded.
 std::int64_t most_registers(const ScheduledKernel& kernel);
-/// Of them, those that a thread does not have for fragments, which spill. The search takes no tiles that spill.
+/// The registers among them that a thread does not have for fragments, which spill. The search takes no tiles that spill.
 std::int64_t spilled_registers(const ScheduledKernel& kernel);
 /// Registers of a thread that computes, in blocks of threads, which hold no results of tiles: those of addresses, conditions and operands.
 std::int64_t registers_beside_tiles(const ScheduledKernel& kernel);

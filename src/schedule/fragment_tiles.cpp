@@ -1,4 +1,4 @@
-// Of fragments.hpp: how tiles lie in shared memory and in fragments, and what of them threads read by themselves.
+// Part of fragments.hpp: how tiles lie in shared memory and in fragments, and what of them threads read by themselves.
 #include <functional>
 #include <numeric>
 #include <set>
@@ -114,7 +114,7 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
     out.rows = columns_of(kernel, running_axis(kernel, variable.dims[at(out.outer)], scope), scope);
     out.panels = (kernel.span(running_axis(kernel, variable.dims[at(out.inner)], scope), scope).tile + out.width - 1) /
                  out.width;
-    // Of the axis that is dealt out to the warps each has its rows, past the tile's end too.
+    // Each warp has its rows of the axis that is dealt out, past the tile's end too.
     const std::int64_t dealt = kernel.schedule.warps.value * fragment_rows;
     if (variable.dims[at(out.outer)].is_axis(kernel.schedule.tensor_axis)) out.rows = std::max(out.rows, dealt);
     if (variable.dims[at(out.inner)].is_axis(kernel.schedule.tensor_axis))

@@ -167,7 +167,7 @@ std::optional<Unmasked> unmasked(const ScheduledKernel& kernel, const Step& step
 /// are none.
 std::int64_t num_barriers(const ScheduledKernel& kernel);
 
-/// Of shared memory behind the barriers, where groups come from a queue: two stages, each with a barrier that says that a group's number is there, one
+/// Shared memory behind the barriers, where groups come from a queue: two stages, each with a barrier that says that a group's number is there, one
 /// that says that all warps that compute have read it, and the number.
 inline constexpr std::int64_t queue_stage_bytes = 24, queue_stages = 2;
 /// Bytes of barriers and of these stages.
@@ -175,11 +175,11 @@ std::int64_t barrier_bytes(const ScheduledKernel& kernel);
 
 /// The columns of a tile along the axis with those that fill the last 16, which both sides of a product need.
 std::int64_t columns_of(const ScheduledKernel& kernel, AxisId axis, ScopeId scope);
-/// Of a variable in registers: the axis of its columns; -1: it has one value a row.
+/// The axis of the columns of a variable in registers; -1: it has one value a row.
 AxisId column_axis(const ScheduledKernel& kernel, VariableId id);
 /// The axis of a statement's columns: of its target, or of what it reduces; -1: it has one value a row.
 AxisId columns_of_statement(const ScheduledKernel& kernel, const Step& step);
-/// Of an expression of numbers and sizes alone; none of any other.
+/// The value of an expression of numbers and sizes alone; none of any other.
 std::optional<double> constant_value(const ScheduledKernel& kernel, const Expr& e);
 
 }  // namespace napkin

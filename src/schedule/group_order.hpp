@@ -20,7 +20,7 @@ namespace napkin {
 
 std::int64_t num_groups(const std::vector<GroupAxis>& order);
 
-/// Of the tiles of the variable that so many groups in a row load, the part that are different ones.
+/// The part of the tiles of the variable that are different ones, among those that so many groups in a row load.
 double different_tiles(const std::vector<GroupAxis>& order, const Variable& variable, double groups);
 
 /// After how many groups one reads a tile of the variable again that a group read; all groups where none does.
@@ -33,7 +33,7 @@ double bytes_of_group(const ScheduledKernel& kernel, const Variable& variable);
 /// and go through their streams at one pace, or more where the cache of all cores holds what they read again.
 double groups_together(const ScheduledKernel& kernel, const Variable& variable, double workers);
 
-/// Of the tiles that so many groups in a row read and others of them read, too, the part that the cache of all cores does not hold while blocks stand at
+/// The part that the cache of all cores does not hold, among tiles that several of so many groups in a row read, while blocks stand at
 /// different places of their streams: each reads that part from memory.
 double missed_out_of_step(const ScheduledKernel& kernel, double groups);
 

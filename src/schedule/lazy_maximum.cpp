@@ -19,10 +19,10 @@ namespace {
 /// The most that a thread's weights of a row may add up to, whatever the type: how far the maximum may lag, as a factor. Measured on one H200 on
 /// 2026-11-23: no row of attention over 8192 normally distributed logits comes near it after the first chunk.
 constexpr double largest_sum = 8192;
-/// Of a type's largest number, the part that a weight may reach.
+/// The part of a type's largest number that a weight may reach.
 constexpr double share_of_range = 0.25;
-/// Of the powers of two from a type's smallest normal number up to 1, the part that weights may leave above the largest of them, to grow into. What it takes
-/// from small weights they lose in f16, which has 14 of them: three leave the maximum a factor of 16 to lag. Of rows of 16,384 N(0, 1) logits 14 in 1,000 come
+/// The part that weights may leave to grow into, of the powers of two from a type's smallest normal number up to 1. What it takes
+/// from small weights they lose in f16, which has 14 of them: three leave the maximum a factor of 16 to lag. Among rows of 16,384 N(0, 1) logits, 14 in 1,000 come
 /// beyond that after their first 64, and 3 after their first 128; beyond a factor of 8 it would be 194 and 76 (computed from the normal distribution).
 constexpr double share_of_small = 0.25;
 /// A weight reaches this where the highest bit of its exponent is set, in f32 as in the 16 bits to which it is rounded: the bits of all weights together

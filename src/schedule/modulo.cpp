@@ -46,7 +46,7 @@ std::vector<int> cycle_above(const ModuloBody& body, double pace) {
     return out;
 }
 
-/// Of the copies the one whose stages take longest to come round, and for how long each holds a turn up: it is brought, read, and free again.
+/// The copy whose stages take longest to come round, and for how long each holds a turn up: it is brought, read, and free again.
 std::pair<int, double> slowest_copy(const ModuloBody& body) {
     std::pair<int, double> out{-1, 0};
     for (std::size_t c = 0; c < body.copies.size(); ++c) {
@@ -77,7 +77,7 @@ ModuloOrder in_turn(const ModuloBody& body) {
 
 ModuloOrder products_ahead(const ModuloBody& body) {
     const std::size_t n = body.operations.size();
-    // Of the same turn, what each depends on, through others, and on which product.
+    // What each depends on in the same turn, through others, and on which product.
     std::vector<bool> needs_product(n), is_last(n);
     for (std::size_t o = 0; o < n; ++o)
         for (const ModuloDependence& d : body.dependences) {

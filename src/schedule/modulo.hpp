@@ -27,7 +27,7 @@ struct ModuloOperation {
     int bound_to = -1;             ///< the operation that it runs in the same turn as; -1: any turn may be its own
 };
 
-/// Of the same warpgroup: `to` runs for a turn after `from` has run for that of `distance` turns before.
+/// In the same warpgroup, `to` runs for a turn after `from` has run for that of `distance` turns before.
 struct ModuloDependence {
     int from = -1, to = -1, distance = 0;
     bool waits = false;  ///< until the product `from` is done; else it is issued after `from`, and threads are done when they are

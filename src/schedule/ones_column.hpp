@@ -25,7 +25,7 @@ std::string why_apart_from_products(const ScheduledKernel& kernel, const Step& s
 std::variant<StepId, std::string> product_beside(const ScheduledKernel& kernel, const Step& sum);
 /// The sum whose atom is a column of the product; null: none is.
 const Step* column_of_ones(const ScheduledKernel& kernel, const Step& product);
-/// Of a variable that such a sum computes: the sum, whose product's registers it lies in; null: it is no such variable.
+/// The sum in whose product's registers a variable lies that such a sum computes; null: it is no such variable.
 const Step* sum_in_column(const ScheduledKernel& kernel, VariableId id);
 /// Both are the same registers, or belong to the same product.
 VariableId registers_of(const ScheduledKernel& kernel, VariableId id);

@@ -273,7 +273,7 @@ private:
         return -1;
     }
 
-    /// Of several dimensions with the same index, as of D[q, q], the one with the number that is written, counted from 1.
+    /// Where several dimensions have the same index, as in D[q, q], the one with the number that is written, counted from 1.
     int dimension_like(const ScheduleClause& clause, int inner, const Variable& variable) {
         const auto number = static_cast<int>(*clause.number);
         const auto is_like = [&](int d) { return inner >= 0 && variable.dims[at(d)] == variable.dims[at(inner)]; };

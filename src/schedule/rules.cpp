@@ -400,7 +400,7 @@ private:
                        on_either("a CPU's core", "a GPU's block"));
     }
 
-    /// Of the first statement with a position that the fault names.
+    /// The field of the first statement with a position that the fault names.
     [[nodiscard]] ScheduleField slot_in(const std::string& fault) const {
         ScheduleField first{"slot", ""};
         std::size_t begin = fault.size();
@@ -483,7 +483,7 @@ private:
         }
     }
 
-    /// Of blocks that do not all run at once each has one group, and shared memory for it.
+    /// Blocks that do not all run at once have one group each, and shared memory for it.
     void check_grid() {
         const std::int64_t grid = k_.schedule.grid.value, at_once = k_.schedule.threads.value, groups = k_.num_groups();
         if (k_.takes_from_queue() && !(k_.copying_role() && k_.has_bulk_copies()))

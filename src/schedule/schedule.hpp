@@ -50,10 +50,10 @@ struct Atom {
     std::vector<AxisId> reduced;  ///< the loops over reduced axes, outermost first; without a vector axis that is reduced
     AxisId cut_axis = -1;  ///< the loop over reduced values that is cut: the target takes up the block's sums after each part
     std::int64_t cut = 0;  ///< values of a part
-    /// Of a matrix atom: its columns are computed in so many parts, each with what its turn makes of them (column_parts.hpp), so that registers hold one part
+    /// For a matrix atom: its columns are computed in so many parts, each with what its turn makes of them (column_parts.hpp), so that registers hold one part
     /// at a time.
     int parts = 1;
-    /// Of a fragment atom: how many of each so many exponentials that a thread computes of a row are by a polynomial, and not by the unit for them
+    /// For a fragment atom: a polynomial takes so many of each so many exponentials that a thread computes of a row, and the unit takes the others
     /// (exponentials.hpp).
     int polynomials = 0, polynomials_of = 1;
     int run = -1;  ///< statements of one run take one panel of the kernel's vector axis after the other; -1: by itself
@@ -81,7 +81,7 @@ struct Place {
     int innermost = -1;         ///< the dimension whose neighbours lie beside each other; -1: a single value
     int stages = 1;             ///< tiles of a stream that are held at a time
     bool non_temporal = false;  ///< of a view that is written: past the caches
-    /// Of a variable in registers that is stored: boxes of 16 rows and 128 bytes that every warp has for it in shared memory, out of which
+    /// For a variable in registers that is stored: boxes of 16 rows and 128 bytes that every warp has for it in shared memory, out of which
     /// bulk copies bring it to memory; 0: every thread stores its own values.
     int boxes = 0;
     bool by_hand = false;
@@ -154,7 +154,7 @@ struct KernelSchedule {
     Choice threads{1, "", false};
     Choice grid{0, "", false};  ///< blocks of a GPU's grid: one for each group, or as many as run at once; 0: by rule
     Choice dealing{0, "", false};  ///< of a GPU's groups, a Dealing
-    /// Of a GPU's kernel: the groups that lie beside each other along this axis, so many at a time, are run by a cluster of blocks, in which what does not
+    /// On a GPU: the groups that lie beside each other along this axis, so many at a time, are run by a cluster of blocks, in which what does not
     /// depend on the axis is loaded once (cluster.hpp); -1: every block loads for itself.
     AxisId cluster_axis = -1;
     Choice cluster{1, "", false};
@@ -163,13 +163,13 @@ struct KernelSchedule {
     AxisId vector_axis = -1;      ///< the kernel's own: runs go along its panels; -1: every statement goes its own way
     std::string vector_axis_reason;
     int panel_vectors = 1;  ///< vectors of a panel
-    /// Of a kernel on a matrix unit: the axis along which every warp takes 16 rows of all tiles; -1: no statement uses the unit.
+    /// For a kernel on a matrix unit: the axis along which every warp takes 16 rows of all tiles; -1: no statement uses the unit.
     AxisId tensor_axis = -1;
     std::string tensor_axis_reason;
     bool panel_by_hand = false;
-    /// Of a kernel on a matrix unit: how its running maximum moves, a Lagging.
+    /// For a kernel on a matrix unit: how its running maximum moves, a Lagging.
     Choice lazy{0, "", false};
-    /// Of a kernel on a matrix unit that several warps run together: 1 where they take turns at it, so that one group of them computes beside the
+    /// For a kernel on a matrix unit that several warps run together: 1 where they take turns at it, so that one group of them computes beside the
     /// products of another.
     Choice turns{0, "", false};
     Choice rows{1, "", false};  ///< the most that a block has
@@ -186,7 +186,7 @@ struct KernelSchedule {
 /// variable is defined again), and of the variables.
 std::vector<std::string> atom_names(const TileKernel& kernel);
 
-/// Of all statements in order: "load K", "init P_M", "S", "store O"; a name that comes again has #2.
+/// Names of all statements in order: "load K", "init P_M", "S", "store O"; a name that comes again has #2.
 std::vector<std::string> statement_names(const TileKernel& kernel);
 
 /// Before the reason of what the user fixed.

@@ -19,7 +19,7 @@ namespace napkin {
 
 /// What of a machine's copy instructions the emitter writes.
 struct CopyAtoms {
-    /// Of a tensor of which one instruction copies a box of at most `bulk_box` values along each into the core's memory; 0: threads copy.
+    /// One instruction copies a box of a tensor into the core's memory, of at most `bulk_box` values along each dimension; 0: threads copy.
     int bulk_dimensions = 0, bulk_box = 0;
     int bulk_store_dimensions = 0;  ///< the same from the core's memory; 0: threads store
     int past_registers = 0;  ///< bytes that a thread copies into the core's memory and goes on meanwhile; 0: it waits for them
@@ -81,10 +81,10 @@ struct Step {
     bool synchronizes_inside = false;
     bool stays = false;  ///< of a load: its buffer has had the group's tile since an earlier one
     bool waits = false;  ///< of a load of an operand: all wait for its copy
-    /// Of a load of an operand that threads copy themselves: each waits until at most so many of its later copies are under way, then all
+    /// For a load of an operand that threads copy themselves: each waits until at most so many of its later copies are under way, then all
     /// wait for each other; -1: a bulk copy says itself what it has filled, or the next step waits for both.
     int copies_behind = -1;
-    /// Of a store by boxes: before a warp writes to a box, it waits until at most so many of those that it has sent are still being read; -1: it
+    /// For a store by boxes: before a warp writes to a box, it waits until at most so many of those that it has sent are still being read; -1: it
     /// does not wait.
     int boxes_behind = -1;
     bool publishes = false;  ///< of a store by boxes: what a warp has written to a box is made visible to the bulk copy that it asks for then
@@ -114,12 +114,12 @@ using Node = std::variant<StepId, Run, LoopId, Settle>;
 struct ScheduledLoop {
     const TileLoop* loop = nullptr;
     ScopeId scope = 0, outer_scope = 0;
-    /// Of a loop that copies operands ahead: all warps wait for each other before its first copies, and before each turn's.
+    /// For a loop that copies operands ahead: all warps wait for each other before its first copies, and before each turn's.
     bool synchronizes_before = false, synchronizes = false;
     std::vector<Node> body = {};
     /// Where steps run ahead: what runs before the first turn's body, and in place of the last one's.
     std::vector<Node> prologue = {}, epilogue = {};
-    /// Of such a loop that may have no turns: what runs in place of all of them.
+    /// What runs in place of all turns, where such a loop may have none.
     std::vector<Node> skipped = {};
 };
 
@@ -218,7 +218,7 @@ struct ScheduledKernel {
     By<LoopId, ScheduledLoop> loops;
     std::optional<LazyMaximum> lazy;          ///< where the schedule lets one lag
     std::optional<ColumnParts> column_parts;  ///< where the schedule has products in parts
-    /// Of a cluster: all of its threads meet before any block copies for the others or tells them what is free, and no block ends before all have met
+    /// In a cluster, all threads meet before any block copies for the others or tells them what is free, and no block ends before all have met
     /// again.
     bool meets_cluster_before = false, meets_cluster_after = false;
     bool waits_for_boxes = false;  ///< at its end, until bulk copies have read all boxes: shared memory ends with the block
@@ -248,7 +248,7 @@ struct ScheduledKernel {
     }
     /// Bulk copies store it.
     [[nodiscard]] bool is_boxed(VariableId id) const { return place(id).boxes > 0; }
-    /// Of a kernel on the matrix unit, whose statements write nothing in place: threads read its values where they lie, whatever their type.
+    /// Threads read its values where they lie, whatever their type, in a kernel on the matrix unit, whose statements write nothing in place.
     [[nodiscard]] bool is_read_by_threads(VariableId id) const { return on_matrix_unit() && is_view(id); }
     [[nodiscard]] bool is_panel(VariableId id) const { return place(id).holding == Holding::panel; }
     [[nodiscard]] bool is_packed(VariableId id) const { return place(id).holding == Holding::packed; }
@@ -274,7 +274,7 @@ struct ScheduledKernel {
     [[nodiscard]] const Role* copying_role() const {
         return schedule.roles.empty() ? nullptr : &schedule.roles.front();
     }
-    /// Of a block, whose threads stand in rows: all of them in one, or in rows as long as the role's, which is the last one.
+    /// Threads of a block, which stand in rows: all of them in one, or in rows as long as the role's, which is the last one.
     [[nodiscard]] std::int64_t num_threads() const {
         return (schedule.warps.value + (copying_role() ? copying_role()->workers : 0)) * unit.warp_threads;
     }
@@ -339,10 +339,10 @@ struct ScheduledKernel {
     [[nodiscard]] bool takes_from_queue() const { return schedule.dealing.value == static_cast<int>(Dealing::queue); }
     /// Blocks share the last rounds' chunks evenly, and groups are cut for it: as cut_groups.hpp says, where that may be.
     [[nodiscard]] bool cuts_groups() const { return schedule.dealing.value == static_cast<int>(Dealing::cut); }
-    /// Of a cluster, whose blocks run as many groups beside each other at the same time; 1: every block is by itself.
+    /// Blocks of a cluster, which run as many groups beside each other at the same time; 1: every block is by itself.
     [[nodiscard]] std::int64_t cluster_blocks() const { return schedule.cluster_axis < 0 ? 1 : schedule.cluster.value; }
     [[nodiscard]] bool in_cluster() const { return cluster_blocks() > 1; }
-    /// Of a GPU's grid: a multiple of a cluster's.
+    /// Blocks of a GPU's grid: a multiple of a cluster's.
     [[nodiscard]] std::int64_t num_blocks() const;
     /// Values of the axis that one pass of its loop in the atom covers.
     [[nodiscard]] std::int64_t block_size(const Atom& atom, AxisId axis) const;
@@ -406,7 +406,7 @@ struct Turns {
 Turns turns_of(const ScheduledKernel& kernel, const ScheduledLoop& loop);
 /// Its chunks run in a loop; else it has one, which always runs.
 bool is_repeated(const ScheduledKernel& kernel, const ScheduledLoop& loop);
-/// Of a kernel in blocks, else nothing: which steps all warps wait for each other before, since they read or write what others wrote or
+/// Finds, for a kernel in blocks, which steps all warps wait for each other before, since they read or write what others wrote or
 /// read after the last time (Step::synchronizes). The one place that decides it. Pre: the places are applied.
 void synchronize(ScheduledKernel& kernel);
 /// All of them.

@@ -351,7 +351,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
     out.waves = k.has_uneven_groups() ? waves_of_uneven(k, counter, core, starts, sharers)
                 : cut ? static_cast<double>(cut->most_chunks()) * sharers / (groups * static_cast<double>(cut->chunks))
                       : std::ceil(groups / sharers) * sharers / groups;
-    // Of a group that is cut, each part is one for its block.
+    // A group that is cut has one part for each of its blocks.
     const double begun = groups + (cut ? static_cast<double>(cut->num_cuts()) : 0);
     const double share = machine_.sustained_share.value * (threads > 1 ? machine_.together_share.value : 1);
     // Where blocks share a core, those of its last turn have more of it to themselves.
@@ -408,7 +408,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
             const double sharing = std::min(machine_.cores.value / level.instances.value, workers);
             const bool keeps = l < core_level_ && bytes_moved / groups * sharing <= level.capacity_bytes.value;
             const bool keeps_for_others = keeps && !k.in_blocks() && passing(m, sharing) <= level.capacity_bytes.value;
-            // Of a GPU's cache a block may count on what it read itself; on what others read only among groups that run together.
+            // A block may count on a GPU's cache for what it read itself; for what others read only among groups that run together.
             const double from_above = l < core_level_ ? std::max(m.unique, (keeps ? m.by_groups : m.bytes) * m.together)
                                       : m.stays       ? std::min(m.bytes, m.unique * workers)
                                                       : m.bytes;
@@ -519,7 +519,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
     }
     if (cut) {
         const auto values = static_cast<double>(cut_values(k, *cut)), bytes = 4 * values;
-        // Of the rounds that are cut what comes from memory is beside their part of the time, not of all of it.
+        // In the rounds that are cut, what comes from memory is beside their part of the time, not beside all of it.
         const double from_memory = bytes_out_of_step(k, *cut, moved),
                      of_rounds = total * static_cast<double>(cut->groups) / groups;
         const double parts = seconds_of_parts(k, *cut, workers) +

@@ -64,7 +64,7 @@ public:
     [[nodiscard]] Simulation run(const ScheduledKernel& kernel, std::int64_t threads,
                                  std::int64_t walk_limit = std::int64_t{1} << 22) const;
 
-    /// Of a full tile's turn of a loop on the matrix unit. Pre: the places are applied.
+    /// Clocks of a full tile's turn of a loop on the matrix unit. Pre: the places are applied.
     [[nodiscard]] TurnClocks turn_clocks(const ScheduledKernel& kernel, const ScheduledLoop& loop) const;
     /// Clocks of that turn of all warpgroups of a core, of which one that has its core for itself takes so many: units are shared as in `run`, which has beside
     /// them what copies take.
@@ -93,7 +93,7 @@ private:
     struct Pipes;  // clocks of one statement by pipe
     struct Block;  // how often and on what its atom runs on one tile
     struct Moved;  // what a load or store moves
-    /// Of all groups of a kernel whose blocks share cores: on a block's share of the units, of a block alone, and in memory.
+    /// Work of all groups of a kernel whose blocks share cores: on a block's share of the units, of a block alone, and in memory.
     struct BlockWork {
         double core_clocks = 0, chain_clocks = 0, memory_seconds = 0;
     };
@@ -105,7 +105,7 @@ private:
     struct StepSeconds {
         std::vector<double> core, latency;
     };
-    /// Of warpgroups for which a role copies. Seconds of the whole kernel but for the shares.
+    /// Work of warpgroups for which a role copies. Seconds of the whole kernel but for the shares.
     struct WarpgroupWork {
         double unit = 0;     ///< of the matrix unit
         double special = 0;  ///< of the units for exponentials and the like

@@ -92,7 +92,7 @@ double Simulator::chain_of_compute(const ScheduledKernel& k, const Step& step, c
     if (!compute.reduce) issued += 1;
     const double values = static_cast<double>(atom.rows) * atom.vectors, together = std::max(1.0, unrolled / values);
     const double bodies = std::ceil(turns * passes / (compute.reduce ? 1 : together)) / (compute.reduce ? together : 1);
-    // Of a core's four schedulers each has a fourth of the warps.
+    // Each of a core's four schedulers has a fourth of the warps.
     const double issue = turns * passes * values * issued * std::max(1.0, std::min(warps, blocks) / schedulers_a_core);
     double clocks = std::max(issue, std::ceil(bodies) * (answer + depth)) + shared_clocks;
     const double halvings = std::log2(lanes),

@@ -12,7 +12,7 @@
 namespace napkin {
 namespace {
 
-/// Of lines that are touched in turn, `turns` times as many as a cache has, the share m that it has to fetch again where it gives up lines at
+/// Lines are touched in turn, `turns` times as many as a cache has: the share m that it has to fetch again where it gives up lines at
 /// random: between two touches of a line others come in m·turns times for each place, so that e^(-m·turns) of them are still there.
 double share_fetched_again(double turns) {
     if (turns <= 1) return 0;

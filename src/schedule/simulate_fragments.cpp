@@ -16,7 +16,7 @@ namespace {
 /// attention's main loop, NVRTC 13, sm_90a: of 445 instructions a turn 208 compute values and 12 are the matrix unit's, in 9 statements.
 constexpr double statement_instructions = 20;
 
-/// Of a group's chunks, the part in which the maximum moves: the first of them, where it may lag.
+/// The part of a group's chunks in which the maximum moves: the first of them, where it may lag.
 double share_of_moves(const ScheduledKernel& k, ScopeId scope) {
     if (!k.lazy || k.step(k.lazy->weights).scope != scope) return 1;
     for (const ScheduledLoop& l : k.loops)

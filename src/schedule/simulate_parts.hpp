@@ -55,7 +55,7 @@ struct Simulator::Pipes {
     double target = 0;  ///< in which sums that are added to come into the first cache and leave it, beside nothing
     double waits = 0;   ///< in which no unit is busy
     std::array<double, num_op_kinds> by_kind{};
-    /// Of units beside the one that multiplies and adds.
+    /// Clocks of the units other than the one that multiplies and adds.
     [[nodiscard]] double special() const {
         double sum = 0;
         for (std::size_t i = 0; i < num_op_kinds; ++i)

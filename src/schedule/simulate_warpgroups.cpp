@@ -31,7 +31,7 @@ constexpr double products_exponent = 2;
 /// Groups that wait for nothing but products keep the matrix unit as busy as more of them do: of 8192³, four take 1,425 µs and two 1,399 in
 /// another run, on one H200 on 2026-11-23.
 constexpr double enough_warpgroups = 2;
-/// Of an SM of compute capability 9.0 (CUDA C++ Programming Guide), whose assembler alone lets the operands of matrix instructions spill.
+/// Bytes in an SM of compute capability 9.0 (CUDA C++ Programming Guide), whose assembler alone lets the operands of matrix instructions spill.
 constexpr double shared_and_cache_bytes = 256 * 1024;
 /// How often a warp waits for the cache of all cores where parts of groups are put together.
 constexpr double answers_of_parts = 6;
@@ -52,8 +52,8 @@ double Simulator::latency_of_warpgroups(const ScheduledKernel& k, const Step& st
     return instructions + (is_corrected ? statement_latency_clocks : 0);
 }
 
-/// Of a turn. It goes through all registers in a circle, so that each is given up before it is needed again: all of them go out and come in once a
-/// turn. Of attention in tiles of 128 rows the assembler's report has 1792, 3260 and 3904 bytes a thread, where the estimate of 270, 334 and 398
+/// Clocks of a turn. It goes through all registers in a circle, so that each is given up before it is needed again: all of them go out and come in once a
+/// turn. For attention in tiles of 128 rows the assembler's report has 1792, 3260 and 3904 bytes a thread, where the estimate of 270, 334 and 398
 /// registers makes that 2160, 2672 and 3184. What lives through the loop has a place of its own in local memory (512, 1040 and 1272 bytes of stack, of
 /// 512, 1024 and 1024 that accumulators take), which the core's first cache holds where it has room for it beside shared memory.
 double Simulator::clocks_of_spills(const ScheduledKernel& k) const {
@@ -127,7 +127,7 @@ bool Simulator::end_together(const ScheduledKernel& k) {
 double Simulator::seconds_of_warpgroups(const ScheduledKernel& k, const WarpgroupWork& w) const {
     const double all = warpgroups_beside(k), warpgroups = w.latency > 0 ? all : std::min(all, enough_warpgroups);
     double pace = w.core / warpgroups + w.latency;
-    // Of an order that runs ahead a warpgroup alone goes no faster than what waits for what lets it, and no faster than was measured.
+    // In an order that runs ahead, a warpgroup alone goes no faster than what waits for what lets it, and no faster than was measured.
     if (runs_ahead(k))
         pace = std::max(
             pace * share_of_turn_alone(k),
@@ -139,7 +139,7 @@ double Simulator::seconds_of_warpgroups(const ScheduledKernel& k, const Warpgrou
     return beside + w.alone / blocks_a_core(machine_) * std::max(0.0, w.core + w.latency - beside);
 }
 
-/// Of the units and of warpgroups that each keep a pace.
+/// The time of the units and of warpgroups that each keep a pace.
 double Simulator::together_at_pace(const ScheduledKernel& k, const WarpgroupWork& w, double pace) const {
     const double rest = w.core - w.unit - w.special;
     // One that has its core for itself has nothing beside it but what its own threads do at a time. What the unit sustains is what the power limit
@@ -149,7 +149,7 @@ double Simulator::together_at_pace(const ScheduledKernel& k, const WarpgroupWork
     return together({w.unit, w.special, rest, pace}, w.latency > 0 ? units_exponent : products_exponent);
 }
 
-/// Of the clocks that a warpgroup's turns take one statement after the other, those that they take in the kernel's order.
+/// The clocks of a warpgroup's turns in the kernel's order, as a share of those that they take one statement after the other.
 double Simulator::share_of_turn_alone(const ScheduledKernel& k) const {
     double alone = 0, all = 0;
     for (const ScheduledLoop& loop : k.loops) {

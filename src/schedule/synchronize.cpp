@@ -17,7 +17,7 @@
 namespace napkin {
 namespace {
 
-/// Of every step: whether all wait for each other before it, and inside.
+/// For every step: whether all wait for each other before it, and inside.
 using Barriers = std::vector<std::pair<bool, bool>>;
 
 /// All that the barriers of a kernel without a matrix unit follow from: the order of its steps, what they touch and what of it meets, and how
@@ -186,14 +186,14 @@ private:
         }
         take_out_needless_frees(kernel_.body);
         for (ScheduledLoop& loop : kernel_.loops) {
-            // Of warps with chunks of their own the last one's tile is not the last that comes into its stage, as the clocks have it of all warps together.
+            // Where warps have chunks of their own, the last one's tile is not the last that comes into its stage, as the clocks have it of all warps together.
             const bool is_last_of_all = !have_own_chunks(kernel_, loop);
             take_out_needless_frees(loop.prologue), take_out_needless_frees(loop.body);
             if (is_last_of_all) take_out_needless_frees(loop.epilogue), take_out_needless_frees(loop.skipped);
         }
         try_without(kernel_.meets_cluster_before), try_without(kernel_.meets_cluster_after);
     }
-    /// Of a tile after which no other one comes into its stage.
+    /// Takes out the frees of tiles after which no other one comes into their stage.
     void take_out_needless_frees(std::vector<Node>& list) {
         for (Node& node : list) {
             auto* settle = std::get_if<Settle>(&node);

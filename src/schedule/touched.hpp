@@ -32,14 +32,14 @@ struct StepTouches {
     /// what becomes of that which the warps that share a reduction have found.
     std::vector<Touch> second;
     bool has_parts = false;
-    // Of a kernel on the matrix unit, what is each thread's or each warp's own:
+    // In a kernel on the matrix unit, what is each thread's or each warp's own:
     bool runs_beside = false;                ///< a product that its warps do not wait for
     std::vector<VariableId> registers = {};  ///< that it reads or writes, but those in which a product adds to what it finds
     std::vector<VariableId> operands = {};  ///< whose tiles it reads
     std::int64_t boxes = 0;                 ///< that a warp sends to memory
 };
 
-/// Of an operand: copies write its tiles and read its array.
+/// The areas of an operand: copies write its tiles and read its array.
 struct OperandAreas {
     int tiles = -1, array = -1;
 };

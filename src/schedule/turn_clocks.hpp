@@ -5,7 +5,7 @@
 
 namespace napkin {
 
-/// Of one warpgroup that has its core's units for itself.
+/// Clocks of one warpgroup that has its core's units for itself.
 struct StatementClocks {
     double unit = 0;            ///< of the matrix unit
     double special = 0;         ///< of the units for exponentials and the like
@@ -17,7 +17,7 @@ struct StatementClocks {
 struct TurnClocks {
     std::vector<StatementClocks> of_step;  ///< by step; nothing for those outside of the loop
     double warpgroups = 1;                 ///< that share the core
-    /// Of a warpgroup's turn where statements run ahead: no overlap was measured to leave less of it.
+    /// The least part of a warpgroup's turn where statements run ahead: no overlap was measured to leave less of it.
     double least_ahead = 0;
 };
 

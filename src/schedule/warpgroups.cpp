@@ -26,7 +26,7 @@ bool is_without_tiles_of_all(const ScheduledKernel& kernel, const ScheduledLoop&
                                                    }));
            });
 }
-/// Of the last tile of rows, the groups of four warps whose rows all lie past the end.
+/// The groups of four warps whose rows in the last tile of rows all lie past the end.
 std::int64_t groups_past_the_end(const ScheduledKernel& kernel) {
     const AxisId rows = kernel.schedule.tensor_axis;
     const std::int64_t tile = kernel.span(rows, 0).tile, left = kernel.extent(rows) % tile,

@@ -7,14 +7,14 @@
 
 namespace napkin {
 
-/// Of a variable in registers that a product of the next turn takes as its first factor, after the products that begin there: it is rounded for
+/// Whether a product of the next turn takes a variable in registers as its first factor, after the products that begin there. It is rounded for
 /// that as its own turn ends, when nothing else reads it and no product that read what was rounded before is under way, so that it takes half as
 /// many registers while the next turn's results come to be. Pre: slots are applied.
 bool is_rounded_ahead(const ScheduledKernel& kernel, VariableId id);
 /// Masks leave a group of four warps fewer chunks of the loop than the block, as they tell rows apart, or none of its rows is left in the last
 /// tile: it runs its own, where a role copies the tiles of all.
 bool have_own_chunks(const ScheduledKernel& kernel, const ScheduledLoop& loop);
-/// Of the chunks that a group's warps would run, the part that none of a warpgroup's own rows has use for.
+/// The part of the chunks that a group's warps would run which none of a warpgroup's own rows has use for.
 double share_of_others_chunks(const ScheduledKernel& kernel, const ScheduledLoop& loop);
 /// Groups of warps that run products together and may take turns at it, in the loop whose body begins with its products; none: fewer than two
 /// of them or more than four, products that do not stand side by side before what is computed on fragments, or no such loop.

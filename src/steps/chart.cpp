@@ -137,7 +137,7 @@ private:
         const auto wait = [&](double until, ChartCause cause, int after, const ChartNeed* need = nullptr) {
             if (until > start.begin) start.begin = until, start.cause = cause, start.after = after, start.need = need;
         };
-        // Of causes at the same clock the first one is named: the unit, then what is read.
+        // The first of several causes at the same clock is named: the unit, then what is read.
         if (units_are_held_)
             for (const auto& [unit, clocks] : uses_[at(number)])
                 if (held_[unit].row >= 0) wait(held_[unit].at, ChartCause::unit, held_[unit].row);

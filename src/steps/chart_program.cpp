@@ -138,7 +138,7 @@ private:
         return overhead == choices_.overheads.end() ? clocks : clocks * (1 + overhead->second.share);
     }
 
-    /// Of the throughput table, for a warpgroup's rows and with what the unit takes besides. Threads copy what passes between registers and the
+    /// Uses by the throughput table, for a warpgroup's rows and with what the unit takes besides. Threads copy what passes between registers and the
     /// core's memory; what stays on one side of it is in no unit's way.
     void uses(VariableId v, std::vector<ChartUse>& threads, std::vector<ChartUse>& matrix) const {
         const AssignedVariable& where = assigned_.variables[v];
@@ -185,7 +185,7 @@ private:
                 const auto behind = std::lower_bound(made.begin(), made.end(), reader);
                 const int distance = behind == made.begin() ? 1 : 0;
                 need(reader, distance == 1 ? made.back() : *(behind - 1), distance, fmt::format("it reads {}", name_of(v)));
-                // Of fragments the matrix unit has a packed copy, which is made when it is set going.
+                // The matrix unit has a packed copy of fragments, which is made when it is set going.
                 if (operations_[o].is_async && assigned_.variables[v].at == HeldAt::fragments) continue;
                 const int stages = assigned_.variables[v].stages;
                 for (const int writer : made)
@@ -200,7 +200,7 @@ private:
         }
     }
 
-    /// Of variables that take each other's place, each waits for the readers of those before it.
+    /// Where variables take each other's place, each waits for the readers of those before it.
     void add_shared_places() {
         for (const VariableLife& a : steps_.lives)
             for (const VariableLife& b : steps_.lives) {

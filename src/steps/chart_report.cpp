@@ -13,7 +13,7 @@
 namespace napkin {
 namespace {
 
-/// Of two intervals of the steady state, what is done in them.
+/// What is done in two intervals of the steady state.
 struct Shown {
     double begin = 0, end = 0;
     std::vector<const ChartRow*> rows;

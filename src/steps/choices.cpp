@@ -190,7 +190,7 @@ Status check_warpgroup(const StepContext& context, const StepChoices& choices, c
     return Done{};
 }
 
-/// Of streams, and of axes of what contractions accumulate; a part lies in what it is a part of.
+/// Checks subloops of streams, and of axes of what contractions accumulate; a part lies in what it is a part of.
 Status check_subloops(const StepContext& context, const StepChoices& choices, const std::vector<StatementWork>& work) {
     std::vector<AxisId> legal;
     for (const StatementWork& w : work) {

@@ -17,7 +17,7 @@ void add_needed(const ChartProgram& program, int operation, std::set<int>& out) 
 bool is_product(const ChartOperation& o) { return o.is_async && !o.is_transfer; }
 bool is_of_threads(const ChartOperation& o) { return !o.is_async; }
 
-/// Of a stream whose products wait for each other with threads between them: the products that wait for no thread, the last one, and the
+/// A stream whose products wait for each other with threads between them: the products that wait for no thread, the last one, and the
 /// operation whose result it reads, as its copy or not.
 struct Chain {
     std::vector<std::string> first;
@@ -42,7 +42,7 @@ std::optional<Chain> chain_of(const ChartProgram& program, const Assigned& assig
         });
         if (!waits) out.first.push_back(program.operations[at(o)].name);
     }
-    // Of what threads do before it, the last that is no copy.
+    // The last operation that threads do before it and that is no copy.
     for (const int o : of_last) {
         const std::string& name = program.operations[at(o)].name;
         const auto variable = find_if(assigned.kernel.variables, [&](const Variable& v) { return v.name == name; });

@@ -232,7 +232,7 @@ private:
         return out;
     }
 
-    /// Of open sizes those with the shortest time that spill nothing and break no divisors, as the charts have it. Sizes whose busiest unit alone takes
+    /// Takes the open sizes with the shortest time that spill nothing and break no divisors, as the charts have it. Sizes whose busiest unit alone takes
     /// longer than the best so far need no chart.
     std::unique_ptr<Made> fastest(Subject& subject, const HandChoices& hand, const StepChoices& given,
                                   std::unique_ptr<Made> best) const {
@@ -462,7 +462,7 @@ private:
         for (const auto& [variable, stages] : choices.stages)
             if (!stages.range.source) open.stages.erase(variable);
         if (!steps_order_is_open(items_)) open = choices;
-        // Of a group by hand every thread has a row, where there are so many.
+        // In a group by hand every thread has a row, where there are so many.
         const bool may_be_narrow = choices.warpgroup.empty() && !hand.group.contains(rows);
         const auto add = [&](const TileSizes& sizes, const StepChoices& with) {
             if (sizes != made.context.sizes) out.emplace_back(sizes, with);

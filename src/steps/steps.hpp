@@ -284,7 +284,7 @@ Throughput throughput(const StepContext& context, const StepChoices& choices, co
 Result<std::vector<StreamChart>> overlap_charts(const StepContext& context, const StepChoices& choices,
                                                 const Assigned& assigned, const KernelSteps& steps);
 
-/// Of a group's streams with all of their chunks: the clocks of the steady state, and those of the busiest units, which no order of issue makes fewer.
+/// Clocks of the steady state of a group's streams with all of their chunks, and those of the busiest units, which no order of issue makes fewer.
 struct StreamClocks {
     double steady = 0, least = 0;
 };
@@ -295,13 +295,13 @@ Result<StreamClocks> steady_clocks(const StepContext& context, const StepChoices
 /// several streams.
 double least_clocks(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
                     const KernelSteps& steps);
-/// Of groups whose streams take these clocks; the rate and what binds where the steps have charts.
+/// The steady state of groups whose streams take these clocks; the rate and what binds where the steps have charts.
 SteadyState steady_state(const StepContext& context, const Kernel& kernel, const Assigned& assigned,
                          const KernelSteps& steps, double stream_clocks);
 /// The variables that the order of issue would have another place of; none where it cannot be for another reason.
 std::optional<std::vector<std::string>> missing_places(const StepContext& context, const StepChoices& choices,
                                                        const Assigned& assigned, const KernelSteps& steps);
-/// Of every stream, in the program's order.
+/// The programs of every stream, in the program's order.
 std::vector<ChartProgram> chart_programs(const StepContext& context, const Assigned& assigned, const KernelSteps& steps);
 
 /// An order in which warpgroups may issue their operations, and why one would.
@@ -327,10 +327,10 @@ Result<StepReport> paper_steps(const Derived& derived, const Extents& extents, c
 
 /// The same of a kernel that is planned: places, types, instructions and stages are those of its schedule, which knows what the matrix unit leaves
 /// where and passes nothing on. Pre: a GPU's schedule, in blocks of warps.
-/// Of the choices overheads and units are read, each kernel's own.
+/// It reads the overheads and the units among the choices, each kernel's own.
 KernelSteps placed_steps(const ScheduledKernel& kernel, const Machine& machine, const StepChoices& choices = {});
 StepReport placed_steps(const Plan& plan, const Machine& machine);
-/// Of the items, is_of_readings. Errors: unknown-unit, missing-source, bad-schedule.
+/// It takes items for which is_of_readings holds. Errors: unknown-unit, missing-source, bad-schedule.
 Result<StepReport> placed_steps(const Plan& plan, const Machine& machine, const std::vector<ScheduleItem>& items);
 /// Some of it only a kernel has: atoms, warps, roles, slots and the like.
 bool is_of_a_kernel(const std::vector<ScheduleItem>& items);

@@ -97,7 +97,7 @@ std::vector<ScheduleItem> schedule_for(const Module& module, const AstDefinition
     return items;
 }
 
-/// Of one place: what is said first of a choice stands.
+/// Takes the items of one place: what is said first of a choice stands.
 void add_new(std::vector<ScheduleItem>& out, const std::vector<ScheduleItem>& items) {
     for (const ScheduleItem& item : items)
         if (none_of(out, [&](const ScheduleItem& o) { return fixes_the_same(o, item); })) out.push_back(item);

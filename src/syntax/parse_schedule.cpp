@@ -111,7 +111,7 @@ std::string text_of(const ScheduleClause& clause) {
     return clause.range.source->text.substr(clause.range.begin, clause.range.end - clause.range.begin);
 }
 
-/// Of the kind's clauses the one with the word, or none.
+/// The clause with the word among those of the kind, or none.
 const ClauseField* field_of(ChoiceKind kind, std::string_view word) {
     const auto found = find_if(clause_fields, [&](const ClauseField& f) { return f.of == kind && f.word == word; });
     return found == std::end(clause_fields) ? nullptr : &*found;
@@ -158,7 +158,7 @@ void check(LineParser& parser, const ScheduleItem& item, const ScheduleClause& c
         wrong(c.range, fmt::format("{} is too large", *c.number), fmt::format("at most {}", field->most));
 }
 
-/// Of a list: names, each once; those of axes with sizes, and others with no more than a small number.
+/// Checks a list: names, each once; those of axes with sizes, and others with no more than a small number.
 void check_listed(LineParser& parser, const ScheduleItem& item, const ScheduleClause& c) {
     const std::int64_t most = choice_fields[at(item.kind)].most;
     if (item.kind == ChoiceKind::piece && (!c.names.empty() || c.number.value_or(0) < 1))

@@ -38,7 +38,7 @@ void see_axes(const Expr& e, Numbering<AxisId>& axes) {
     });
 }
 
-/// Of an affine index; others are renumbered as the expressions that they are.
+/// Renumbers an affine index; others are renumbered as the expressions that they are.
 Index renumbered(const Index& index, const Numbering<AxisId>& axes) {
     if (!index.affine()) return index;
     Affine out;

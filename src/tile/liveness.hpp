@@ -60,7 +60,7 @@ struct Liveness {
 };
 
 Liveness liveness(const TileKernel& kernel);
-/// Of the kernel's tile program; with extents, their numbers stand in place of the sizes in indices.
+/// Lifetimes in the kernel's tile program; with extents, their numbers stand in place of the sizes in indices.
 Liveness liveness(const Derived& derived, const Kernel& kernel, const Extents* extents = nullptr);
 
 /// The axes of the indices, ascending, each once.

@@ -20,9 +20,9 @@ struct Placement {
     std::vector<std::int64_t> bytes;  ///< by slot
     [[nodiscard]] std::int64_t total_bytes() const;
 };
-/// Of the temporaries that the steps, which run in order, write.
+/// Places the temporaries that the steps, which run in order, write.
 Placement placed(const Diagram& diagram, const Extents& extents, const std::vector<ArrayUse>& steps);
-/// Of those between a program's kernels.
+/// Places the temporaries between a program's kernels.
 Placement placed(const TileProgram& program, const Extents& extents);
 
 }  // namespace napkin

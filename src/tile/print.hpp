@@ -25,7 +25,7 @@ namespace napkin {
 
 /// Deterministic; tests/support/parse_tile.hpp reads it back.
 std::string to_string(const SizedProgram& program);
-/// Of one of its kernels, without the sizes.
+/// Prints one of its kernels, without the sizes.
 std::string to_string(const SizedProgram& program, std::size_t kernel);
 
 }  // namespace napkin

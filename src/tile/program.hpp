@@ -87,7 +87,7 @@ struct TileKernel {
     ByVariable<Variable> variables;
     std::vector<TileStatement> body;
     StreamParts parts = {};  ///< what of its streams a group runs
-    /// Of all states of its stream, in the order in which they are merged; none where the stream of a group cannot be cut, for this reason.
+    /// Merges of all states of its stream, in the order in which they are merged; none where the stream of a group cannot be cut, for this reason.
     std::vector<StateMerge> merges = {};
     std::string why_no_merge = {};
 };

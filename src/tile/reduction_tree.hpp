@@ -20,7 +20,7 @@ struct ReductionTree {
     [[nodiscard]] std::int64_t depth() const;
 };
 
-/// Of every Compute of the kernel, in order: as the statements stand, one accumulator takes the terms of a chunk one after the other, as the
+/// The trees of every Compute of the kernel, in order: as the statements stand, one accumulator takes the terms of a chunk one after the other, as the
 /// interpreter runs them. That of a map is a single term.
 std::vector<ReductionTree> reduction_trees(const TileKernel& kernel, const TileSizes& sizes, const Extents& extents);
 

@@ -13,7 +13,7 @@ namespace napkin {
 /// The kernel with each of these reductions, and the loads that it alone needs, in a loop over the parts of the axis.
 ///  - A reduced axis: the accumulator begins as the statement's carry, or as the operator's identity, and goes on from itself.
 ///  - An axis of the target: each part computes a part of the target, which lies whole at the core.
-/// Of one statement reduced axes are the outer loops. Sizes are TileSizes::sub, by axis.
+/// The reduced axes of one statement are the outer loops. Sizes are TileSizes::sub, by axis.
 /// Errors: no-subloop, where the statement is no reduction, has no such axis or is cut over it by a loop already, or loads nothing along it.
 Result<TileKernel> with_subloops(const Diagram& diagram, TileKernel kernel,
                                  std::vector<std::pair<VariableId, AxisId>> subloops);

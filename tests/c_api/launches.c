@@ -91,7 +91,7 @@ static void launches(void) {
     CHECK(state->launch[0].pointers[0] == address(memory + 4 * array_bytes));
     CHECK_OK(napkin_run(kernel, call.arrays, 3, stream, &error));
     CHECK(state->encodings == 2 * maps && state->launch[0].pointers[0] == address(memory) + 256);
-    /* Of many tuples of addresses the last ones are kept. */
+    /* The last ones of many tuples of addresses are kept. */
     for (int i = 0; i < 40; ++i) {
         other.of[0].byte_offset = 16 * (uint64_t)i;
         CHECK_OK(napkin_run(kernel, other.arrays, 3, stream, &error));

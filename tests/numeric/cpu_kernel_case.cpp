@@ -295,7 +295,7 @@ std::optional<ScheduledKernel> on_matrix_unit(const std::shared_ptr<const TilePr
     const std::vector<AxisId>& axes = tiles->kernels[k].group_axes;
     const auto extent = [&](AxisId axis) { return extents[axis]; };
     for (const AxisId axis : axes)
-        // Of every other axis one value, as of a batch, or several, as of columns.
+        // Every other axis has one value, as of a batch, or several, as of columns.
         for (std::size_t wide = 0; wide < std::size_t{1} << axes.size(); ++wide) {
             KernelSchedule s = drawn;
             s.tensor_axis = axis, s.vector_axis = -1;

@@ -71,7 +71,7 @@ Case make_case(const Diagram& diagram, const Extents& extents, std::uint64_t see
 Case make_case(const Diagram& diagram, const Extents& extents, std::uint64_t seed, const std::string& name,
                const std::vector<KernelSchedule>& schedules, const Width& width = widths().front());
 
-/// Of the derived form, or of one whose streams are cut. Without schedules, random ones.
+/// A case of the derived form, or of one whose streams are cut. Without schedules, random ones.
 Case make_case(const Diagram& diagram, const Extents& extents, std::uint64_t seed, const std::string& name,
                const Derived& form, const std::vector<KernelSchedule>& schedules, const Width& width = widths().front());
 

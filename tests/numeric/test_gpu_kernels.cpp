@@ -88,7 +88,7 @@ struct Touches {
     std::set<std::int64_t> reads, writes;
 };
 
-/// Of a reduction that warps share: what each of them does, and what is done once all have.
+/// The phases of a reduction that warps share: what each of them does, and what is done once all have.
 using Phases = std::vector<Touches>;
 constexpr std::int64_t partial_cells = std::int64_t{1} << 40;  ///< behind all that lies in the arena, where it must not lie
 

@@ -169,7 +169,7 @@ TEST(Stability, a_large_constant_meets_a_mean_after_its_division) {
     for (const std::int64_t chunk : {16, 64, 256}) check(text, fill, 1e-4, streamed("x", chunk));
 }
 
-// Of the square of a large sum and another sum, whose product without the numbers is none of the type.
+// The product of a sum's square and another sum, which without the numbers is beyond the type.
 TEST(Stability, numbers_below_one_meet_a_sum_before_another_sum_does) {
     const std::string text =
         "squared(G[x], K[k]) -> C[k]\n"

@@ -27,9 +27,9 @@ struct Sized {
     Sized(const Compilation& c, std::size_t index, Measure measure = Measure::values);
     [[nodiscard]] std::int64_t extent(AxisId axis) const { return compilation.extents[axis]; }
     [[nodiscard]] std::string name(AxisId axis) const { return compilation.diagram.axis(axis).name; }
-    /// Of an axis' letter, M being `memory`.
+    /// The value of an axis' letter, M being `memory`.
     [[nodiscard]] std::optional<double> value(Symbol symbol, double memory) const;
-    /// Of an optimum: with the sums that it writes as one symbol.
+    /// The value of an optimum: with the sums that it writes as one symbol.
     [[nodiscard]] std::optional<double> value(const Optimum& best, const Size& size, double memory) const;
 };
 

@@ -76,7 +76,7 @@ double fewest(const Product& p, unsigned inside) {
     return least;
 }
 
-/// Of all the statements of all kernels.
+/// FLOPs of all the statements of all kernels.
 double flops(const Derived& derived, const Extents& extents) {
     double sum = 0;
     const auto add = [&](const Statement& s) {

@@ -45,7 +45,7 @@ void check(const std::string& name, const Derived& derived, const Extents& exten
             EXPECT_LE(bound.values, moved * (1 + 1e-9)) << where << ": " << bound.formula;
         if (!why_upper_bound(least.cost).empty() || !least.cost.assumptions.empty()) continue;
         ASSERT_TRUE(least.numeric.fits) << where;
-        // Of axes too long to try every size the search takes some.
+        // Where axes are too long to try every size, the search takes some.
         EXPECT_LE(least.numeric.transfers, moved * (1 + 1e-9)) << where;
         ++seen.exact, seen.tight += moved <= 1.1 * least.numeric.transfers ? 1 : 0;
     }

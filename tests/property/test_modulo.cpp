@@ -157,7 +157,7 @@ bool is_legal(const ModuloBody& body, const ModuloOrder& order) {
     return true;
 }
 
-/// Of all legal orders that have the registers.
+/// The best of all legal orders that have the registers.
 std::optional<std::pair<double, std::int64_t>> best_of_all(const ModuloBody& body) {
     const std::size_t n = body.operations.size();
     std::optional<std::pair<double, std::int64_t>> best;

@@ -198,7 +198,7 @@ TEST(Recall, TakesNoTextThatBreaksARule) {
         for (const std::string& damaged : {std::string(), std::string("{"), text.dump().substr(0, 400), std::string("[]"),
                                            std::string("\xff\xfe"), std::string("{\"alternatives\": {}}")})
             EXPECT_FALSE(recall(damaged, derived, extents, machine, nullptr)) << damaged;
-        // Of the same program with other sizes it may be sound; of another program it is not.
+        // It may be sound for the same program with other sizes; for another program it is not.
         const Derived other = derived_from("g(X[i, j]) -> Y[i]\n    Y[i] = sum(j) X[i, j]\nsizes i = j = 64\n");
         EXPECT_FALSE(recall(text.dump(), other, bind_sizes(other.source).value(), machine, nullptr));
     }

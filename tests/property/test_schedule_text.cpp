@@ -137,7 +137,7 @@ Extents random_sizes(const Diagram& diagram, std::uint64_t seed) {
     return extents;
 }
 
-/// Of f32 or of mixed types.
+/// Checks a program of f32 or of mixed types.
 void check_random(std::uint64_t seed, const Machine& machine, PlansRead& seen) {
     RandomDiagramOptions random;
     if (seed % 5 == 1) random.types = {DType::f32, DType::f16, DType::bf16};

@@ -164,7 +164,7 @@ class Frame:
                 labels = tuple(scope[axis] for axis in target.axes)
                 results.append(self.stored(value, labels))
         for target, stored in zip(equation.targets, results, strict=True):
-            # Of a callee nothing remains but its equations, so that a condition around the call counts for them.
+            # Nothing remains of a callee but its equations, so that a condition around the call counts for them.
             if not self.is_callee and stored.value.outside is not None and np.any(stored.value.outside):
                 raise LanguageError("an array is read outside of its extents")
             self.arrays[target.name] = self.typed(target, stored)

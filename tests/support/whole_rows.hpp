@@ -6,7 +6,7 @@
 
 namespace napkin {
 
-/// Of the forms with the fewest kernels, the one with the fewest loops over chunks.
+/// Among the forms with the fewest kernels, the one with the fewest loops over chunks.
 inline Derived in_whole_rows(const Derived& derived) {
     return with_least_cost(derived, [](const Derived& form, double) {
         constexpr double of_a_kernel = 10;

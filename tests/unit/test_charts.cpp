@@ -69,7 +69,7 @@ struct TextBox {
     double left, right, top, bottom;
 };
 
-/// Of texts that are not turned. The width is estimated on the safe side, so a tenth less must be free.
+/// Boxes of texts that are not turned. The width is estimated on the safe side, so a tenth less must be free.
 std::vector<TextBox> text_boxes(const svg::Document& document) {
     std::vector<TextBox> out;
     walk(document.children, [&](const svg::Element& e) {
@@ -297,7 +297,7 @@ std::vector<std::string> trace_faults(const nlohmann::ordered_json& trace) {
         if (!processes.contains(pid)) out.push_back(fmt::format("process {} has no name", pid));
     for (const std::int64_t tid : used)
         if (!threads.contains(tid)) out.push_back(fmt::format("thread {} has no name", tid));
-    // Of two that overlap, one is within the other: slices of a thread are calls.
+    // Where two overlap, one is within the other: slices of a thread are calls.
     for (auto& [tid, all] : slices) {
         std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
             return a.first != b.first ? a.first < b.first : a.second > b.second;
@@ -479,7 +479,7 @@ TEST(Figures, AnswersSayWhatIsWrong) {
     request = figure_34(), request.text = "attention(";
     EXPECT_TRUE(nlohmann::json::parse(answer(request_json(request).dump())).contains("errors"));
     EXPECT_TRUE(nlohmann::json::parse(answer("no json")).contains("errors"));
-    // Of a CPU there is a cost, and why there are no steps.
+    // A CPU has a cost, and a reason why there are no steps.
     const Figures f = figures(example("attention", "generic-cpu"));
     EXPECT_EQ(f.no_steps.at(0).code, "not-a-gpu");
     EXPECT_GT(f.seconds(), 0);

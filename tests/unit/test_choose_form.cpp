@@ -143,7 +143,7 @@ TEST(ChooseForm, ReadsPrintedPlansBackFromFilesAndBlocks) {
     }
 }
 
-// Of a product and a map of rows: the block's stream of one kernel is no demand on the derivation of the other.
+// A product and a map of rows: the block's stream of one kernel is no demand on the derivation of the other.
 TEST(ChooseForm, PlansTheSameByTheSameLinesWhereverTheyStand) {
     const std::string two =
         "two(A[m, k], B[k, n], X[r, c]) -> C[m, n], Y[r, c]\n"

@@ -87,7 +87,7 @@ TEST(CostStudy, WhatHoldsNoTileHasNoFewestTransfers) {
     EXPECT_FALSE(numbers["fewest"].contains("transfers_values"));
 }
 
-// Of two sizes by hand one alone is changed where that is enough, and by no more than it takes.
+// One of two sizes by hand alone is changed where that is enough, and by no more than it takes.
 TEST(CostStudy, TheSizesThatFitAreNearThoseByHand) {
     CostQuery q;
     q.source = std::make_shared<Source>(Source{"mm.nk",

@@ -265,7 +265,7 @@ TEST_P(Prelude, ExponentialsOfOrdinaryNumbersAreAccurateWhateverIsBesideThem) {
     }
 }
 
-// Of a difference that is rounded: by less than half of what that changes. What is below the normal range is 0, or comes out as it is.
+// An exponential of a difference is off by less than half of what the rounding of that changes. What is below the normal range is 0, or comes out as it is.
 TEST_P(Prelude, ExponentialsOfDifferencesAreAccurateUpToWhatThoseAreRounded) {
     std::vector<float> x;
     for (int i = 0; i < 40000; ++i) x.push_back(-87.3f * static_cast<float>(i) / 40000);

@@ -199,7 +199,7 @@ TEST(Queue, IsWhereBlocksKeepDifferentPaces) {
     EXPECT_FALSE(in_cluster.takes_from_queue()) << "its blocks keep step";
 }
 
-// Of three tiles of 192 rows the last one has 128 of 512: its third group of warps has nothing to do.
+// The last one of three tiles of 192 rows has 128 of 512: its third group of warps has nothing to do.
 TEST(Queue, EvensOutTilesThatEndEarly) {
     const Plan brief = planned(attention(512, 128), tile_of_192).value(), even = planned(attention(512, 64)).value();
     EXPECT_THAT(brief.kernels.at(0).schedule().dealing.reason, HasSubstr("end before their tiles do"));

@@ -167,7 +167,7 @@ TEST(Draw, NamesAreText) {
 /// What stops TeX, or overflows what it stands in: found by compiling every figure of the gallery with pdfTeX.
 std::vector<std::string> tex_faults(std::string tikz) {
     std::vector<std::string> out;
-    // Of a comment TeX reads nothing.
+    // TeX reads nothing of a comment.
     if (tikz.starts_with("% ")) tikz.erase(0, tikz.find('\n'));
     int depth = 0;
     for (std::size_t i = 0; i < tikz.size(); ++i) {

@@ -22,7 +22,7 @@ constexpr double none = std::numeric_limits<double>::infinity();
 
 Whole tiles(Whole axis, Whole size) { return (axis + size - 1) / size; }
 
-/// Of the last kernel, of all of its tilings.
+/// The last kernel's fewest transfers, over all of its tilings.
 LeastTransfers fewest(const std::string& text, const std::map<std::string, std::int64_t>& sizes, Whole memory) {
     const Diagram diagram = parsed(text);
     const Derived derived = derive(diagram).value();

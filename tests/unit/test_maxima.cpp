@@ -36,7 +36,7 @@ Counted counted(const std::string& text, const char* machine = "generic-cpu") {
         }
     return out;
 }
-/// Of the exponential of each element of X, f32 unless `type` says otherwise, less M.
+/// Counts the exponential of each element of X, f32 unless `type` says otherwise, less M.
 Counted of_rows(const std::string& maximum, const std::string& exponent, const std::string& type = "",
                 const std::string& results = "Y[r, c]") {
     return counted("f(X[r, c]" + type + ", G[r, c]) -> " + results + "\n    M[r] = " + maximum +

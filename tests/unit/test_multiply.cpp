@@ -81,7 +81,7 @@ TEST(ColumnMultiply, IsTheProductOfItsDefinition) {
              "f(A[i, b, k], B[j, b, k]) -> C[i, b, j]\n    C[i, b, j] = sum(k) A[i, b, k] * B[j, b, k]",
              "f(A[i, k, l], B[l, k, j]) -> C[i, j]\n    C[i, j] = sum(k, l) A[i, k, l] * B[l, k, j]",
          }) {
-        // Of the axes that the text has: no other word in it has their letters.
+        // Letters of the axes that the text has: no other word in it has them.
         std::string sized = std::string(text) + "\nsizes i = 4, j = 5, k = 6";
         for (const auto& [axis, size] : {std::pair('b', 3), {'c', 2}, {'l', 2}})
             if (std::string_view(text).find(axis) != std::string_view::npos)

@@ -25,7 +25,7 @@ Machine hopper(bool knows_columns = true) {
     return out;
 }
 
-/// Of scores S, with this body.
+/// The derivation of scores S, with this body.
 Derived derived_of(const std::string& body, const std::string& sizes, const std::string& outputs, const std::string& type) {
     return derived_from("f(Q[h, q, k]: " + type + ", K[h, x, k]: " + type + ", V[h, x, d]: " + type + ") -> " +
                         outputs + "\n    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n" + body +

@@ -248,7 +248,7 @@ TEST(Parts, ASplitStandsBesideAKernelsNameOrIsOfAllKernels) {
     EXPECT_EQ(code({of("L_part", 1)}), "unknown-kernel");
 }
 
-/// Of the kernel under a schedule that `change` changes; "": none is broken.
+/// Faults of the kernel under a schedule that `change` changes; "": none is broken.
 template <class F>
 std::string first_broken_rule(const ScheduledKernel& k, F change) {
     KernelSchedule s = k.schedule;

@@ -53,7 +53,7 @@ Plan planned(const std::string& text, const Sizes& sizes, const Machine& machine
 Machine h200() { return load_machine("h200").value(); }
 Sizes product(std::int64_t m, std::int64_t n, std::int64_t k) { return {{"m", m}, {"n", n}, {"k", k}}; }
 
-/// Of a product of few tiles by chunks of k, without a role.
+/// Seconds of a product of few tiles by chunks of k, without a role.
 double seconds_of_chunks(std::int64_t chunk, const Machine& machine) {
     return planned(product_text, product(128, 8192, 8192), machine,
                    fmt::format("tensor m\nwarps 8\ngroup m = 128\ngroup n = 64\nstream k = {}\nsplit k = 1\n", chunk))

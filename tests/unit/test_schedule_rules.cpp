@@ -305,7 +305,7 @@ TEST_F(ScheduleRules, AreShownAtTheLineThatBreaksThem) {
                                                           {"role copies", "role copies 4"},
                                                           {"prefetch V", "prefetch V groups 1, in S"}})
         EXPECT_EQ(shown(begin, line), line) << whole;
-    // Of what is not in the file, the first line of the kernel or another one of its name.
+    // For a line that is not in the file the first line of the kernel stands, or another one of its name.
     PlanOptions options;
     options.file = std::make_shared<const Source>(
         Source{"a.schedule", "kernel " + attention_.kernels[0].name +

@@ -255,7 +255,7 @@ TEST(Schedule, WrongTexts) {
     EXPECT_EQ(code(kernel + "  defer P groups 1, in nothing"), "unknown-statement");
     EXPECT_EQ(code(kernel + "  group q 48  2 panels of 3×8 lanes; half is slower\n"), "none");
     EXPECT_EQ(code("  group q = 48\n"), "none");
-    // Of two clauses that say the same thing none is dropped.
+    // Neither of two clauses that say the same thing is dropped.
     for (const std::string twice :
          {"atom S vectors q 3, rows x 4, rows x 2, over k", "atom S vectors q 3, over k, scalar",
           "atom S scalar, matrix", "atom S vectors q 3, over k, cut k 7, cut k 3",

@@ -99,7 +99,7 @@ TEST(TiledReduction, IsRefused) {
     for (const std::int64_t tile : {0, 5, 12, 24}) EXPECT_FALSE(tiled(d, tile).has_value()) << tile;
 }
 
-// Of a large product on a GPU it is chosen, kept and given back, and bounds know how often it rounds.
+// For a large product on a GPU it is chosen, kept and given back, and bounds know how often it rounds.
 TEST(TiledReduction, IsChosenForTheStatisticsOfAProduct) {
     const Diagram diagram = parsed(
         "residual(A[m, k]: bf16, B[n, k]: bf16, R[m, n]: bf16) -> D[m, n]: bf16, Q[m]: f32\n"

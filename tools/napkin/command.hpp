@@ -57,7 +57,7 @@ public:
     /// May be repeated; `separated`: one use may give several, with commas between.
     void list(const std::string& name, const std::string& type, std::vector<std::string>& values,
               const std::string& help, bool separated = true, const std::vector<std::string>& allowed = {});
-    /// Of vectors that processors have: 16, 32 or 64.
+    /// Bytes of vectors that processors have: 16, 32 or 64.
     void vector_bytes(std::int64_t& value, const std::string& help);
     void number(const std::string& name, std::int64_t& value, std::int64_t least, std::int64_t most,
                 const std::string& help);

@@ -16,7 +16,7 @@ constexpr To bit_cast(const From& from) noexcept {
 }
 #endif
 
-/// Of the longest number that is there, as the C library reads it: no locale but C's is ever set.
+/// Reads the longest number that is there, as the C library does: no locale but C's is ever set.
 inline from_chars_result from_chars(const char* first, const char* last, double& value, int = 0) {
     const string text(first, last);
     if (text.empty() || text[0] == ' ' || text[0] == '+') return {first, errc::invalid_argument};

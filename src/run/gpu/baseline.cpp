@@ -45,7 +45,7 @@ Result<GpuBaseline> gpu_baseline(const Diagram& diagram, const Extents& extents,
             out.extra_bytes += multiply_workspace_bytes;
         }
         out.library = library;
-        // Of a kernel in parts, the last one stands for all.
+        // The last part stands for all of a kernel in parts.
         bool is_last = true;
         for (std::size_t k = plan.kernels.size(); k-- > 0;) {
             if (plan.kernels[k].whole != whole) continue;

@@ -18,7 +18,7 @@ namespace napkin::gpu {
 /// Where every address of an array must be a multiple: bulk copies and tensor maps take no other (CUDA Driver API, cuTensorMapEncodeTiled;
 /// PTX ISA, cp.async).
 constexpr std::uint64_t array_alignment = 16;
-/// Of what the workspace holds, and of its own address: what the driver's allocations have.
+/// Alignment of what the workspace holds, and of its own address: what the driver's allocations have.
 constexpr std::int64_t workspace_alignment = 256;
 
 class CallersKernel {

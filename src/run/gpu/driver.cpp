@@ -94,7 +94,7 @@ Status checked(Code code, const std::string& what) {
                       .exit_code = ExitCode::machine_lacks};
 }
 
-/// Of the device, once it is opened.
+/// The context of the device, once it is opened.
 std::atomic<void*> primary_context = nullptr;
 
 Result<DeviceInfo> open_device() {

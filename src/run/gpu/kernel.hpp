@@ -28,7 +28,7 @@ public:
     [[nodiscard]] Status upload(const std::vector<KernelInput>& inputs);
     /// Launches `work` wherever the kernel of that index would be launched. It writes what the kernel writes, or leaves it to others.
     void replace(std::size_t kernel, std::function<Status()> work) { ready_.at(kernel).instead = std::move(work); }
-    /// Of an array that a kernel reads or writes: where it lies on the device, row-major without gaps.
+    /// Where an array that a kernel reads or writes lies on the device, row-major without gaps.
     [[nodiscard]] std::uint64_t address(ArrayId array) const {
         return arrays_.at(static_cast<std::size_t>(array)).address();
     }

@@ -45,10 +45,10 @@ public:
 
     /// The arrays that lie in memory: the diagram's inputs and outputs, and what kernels leave for others. Ascending.
     [[nodiscard]] const std::vector<ArrayId>& arrays() const { return arrays_; }
-    /// Of these, the ones that neither are inputs nor outputs.
+    /// The arrays among these that are neither inputs nor outputs.
     [[nodiscard]] const std::vector<ArrayId>& between() const { return between_; }
     [[nodiscard]] std::int64_t bytes_of(ArrayId array) const;
-    /// Of the kernels' scratch memory (KernelEntry::scratch_bytes), which those share that keep nothing there, since they run one after the other. Zeros
+    /// Bytes of the kernels' scratch memory (KernelEntry::scratch_bytes), which those share that keep nothing there, since they run one after the other. Zeros
     /// before the first launch.
     [[nodiscard]] std::int64_t scratch_bytes() const { return scratch_bytes_; }
 
