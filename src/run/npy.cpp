@@ -8,6 +8,7 @@
 #include <bit>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <limits>
@@ -209,6 +210,27 @@ Diagnostic not_of_type(const std::string& name, const std::string& position, con
     return error;
 }
 
+/// Whether numbers of the file may be beyond the largest one of a float type.
+bool may_pass(DType wanted, DType type) {
+    const auto largest = [](DType of) {
+        return is_float(of) ? format_range(of).largest : -static_cast<double>(facts(of).least);
+    };
+    return is_float(wanted) && largest(type) > largest(wanted);
+}
+
+bool is_beyond(DType type, double x) { return std::isfinite(x) && !std::isfinite(round_to(type, x)); }
+
+Diagnostic beyond_type(const std::string& name, const std::string& position, const Number& number, DType type) {
+    const double largest = format_range(type).largest;
+    Diagnostic error = npy_error("npy-range", name + position,
+                                 fmt::format("{} is beyond {}", number_text(number), facts(type).name),
+                                 fmt::format("numbers from {} to {}", -largest, largest));
+    error.hint = fmt::format(
+        "to have such numbers become infinite, declare the input with their type and write {}(…) where it is read",
+        facts(type).name);
+    return error;
+}
+
 /// The place in row-major order of the i-th element of a Fortran-ordered file, counted up alongside.
 class FortranOrder {
 public:
@@ -286,7 +308,8 @@ Result<Tensor> parse_npy(std::span<const std::byte> file, const std::string& nam
     const auto width = static_cast<std::size_t>(bytes(*type));
     // Any byte but 0 is true in memory, and 1 here.
     const bool converts = !is_float(*type) && (own_type(*element) != *type || facts(*type).kind == DTypeKind::truth);
-    if (!converts && !element->swapped && !header.fortran_order) {
+    const bool may_be_beyond = wanted && may_pass(*wanted, *type);
+    if (!converts && !may_be_beyond && !element->swapped && !header.fortran_order) {
         if (count > 0) std::memcpy(out, raw, static_cast<std::size_t>(present));
         return made;
     }
@@ -302,6 +325,11 @@ Result<Tensor> parse_npy(std::span<const std::byte> file, const std::string& nam
             if (!value || !is_one_of(*type, *value))
                 return not_of_type(name, position_text(place, header.shape), value, *type);
             encode(*type, *value, number);
+        }
+        if (may_be_beyond) {
+            const Number value = decode_number(*type, number);
+            if (is_beyond(*wanted, value.as_real()))
+                return beyond_type(name, position_text(place, header.shape), value, *wanted);
         }
         std::memcpy(out + static_cast<std::size_t>(place) * width, number, width);
         if (header.fortran_order) fortran.next();

@@ -11,7 +11,7 @@ namespace napkin {
 
 /// Reads one array from the bytes of a file, C or Fortran order, either byte order. Numbers have the type that they have in the file, u2
 /// i32, u4 and u8 i64; "bfloat16" and V2 are bf16. Where an integer type is wanted they have that one, and each must be a number of it: nothing is
-/// rounded. Formats that NumPy cannot name are told by `wanted`: V1 and u1 are e4m3 or e5m2, V2 and u2 bf16 when that is wanted. `name` stands
+/// rounded. Where a float type is wanted, a finite number must not be beyond it. Formats that NumPy cannot name are told by `wanted`: V1 and u1 are e4m3 or e5m2, V2 and u2 bf16 when that is wanted. `name` stands
 /// for the file in errors: bad-npy, npy-type, npy-range, too-little-memory.
 Result<Tensor> parse_npy(std::span<const std::byte> file, const std::string& name,
                          std::optional<DType> wanted = std::nullopt);

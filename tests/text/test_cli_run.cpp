@@ -191,6 +191,21 @@ TEST_F(Cli, run_refuses_real_numbers_for_integers) {
     EXPECT_EQ(napkin("run f.nk --input X=x.npy --seconds 0 --no-baseline").code, 0);
 }
 
+/// A finite number does not become infinite without a word.
+TEST_F(Cli, run_refuses_real_numbers_beyond_the_type) {
+    write("f.nk", "f(X[c]: f16) -> Y[c]\n    Y[c] = X[c]\n");
+    std::string bytes = npy("2,", 2);
+    const float values[] = {1, 70000};
+    std::memcpy(bytes.data() + bytes.size() - sizeof values, values, sizeof values);
+    write("x.npy", bytes);
+    const Outcome outcome = napkin("run f.nk --input X=x.npy --seconds 0 --no-baseline");
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("x.npy for X[1]: 70000 is beyond f16"), HasSubstr("[npy-range]"),
+                                   HasSubstr("from -65504 to 65504"), HasSubstr("write f16(…)")));
+    write("g.nk", "f(X[c]) -> Y[c]\n    Y[c] = f16(X[c])\n");
+    EXPECT_EQ(napkin("run g.nk --input X=x.npy --seconds 0 --no-baseline").code, 0);
+}
+
 /// Every command takes sizes of 0.
 TEST_F(Cli, sizes_of_0_are_sizes) {
     write("a.nk",

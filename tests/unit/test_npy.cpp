@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "run_test_support.hpp"
 
@@ -133,6 +134,28 @@ TEST(Npy, SaysWhatIsWrong) {
     const auto short_data = parse(npy(header("<f4", "(2, 3)"), raw<float>({1, 2})));
     EXPECT_NE(short_data.errors()[0].message.find("x.npy"), std::string::npos);
     EXPECT_NE(short_data.errors()[0].expected.find("2×3"), std::string::npos);
+}
+
+/// A finite number that a narrower input would make infinite is named with its place; what rounds to the largest one is not.
+TEST(Npy, RefusesRealNumbersBeyondTheType) {
+    const auto message = [](const std::string& descr, const std::string& data, DType wanted, bool fortran = false) {
+        const auto result = parse(npy(header(descr, "(2, 2)", fortran), data), wanted);
+        return result.ok() ? "" : result.errors()[0].message + "; " + result.errors()[0].expected;
+    };
+    const float inf = std::numeric_limits<float>::infinity(), nan = std::nanf("");
+    EXPECT_EQ(message("<f4", raw<float>({1, 2, 70000, 4}), DType::f16),
+              "x.npy[1, 0]: 70000 is beyond f16; numbers from -65504 to 65504");
+    EXPECT_EQ(message("<f4", raw<float>({1, -70000, 2, 4}), DType::f16, true),
+              "x.npy[1, 0]: -70000 is beyond f16; numbers from -65504 to 65504");
+    EXPECT_EQ(message("<f4", raw<float>({1, 65519, -65519, 4}), DType::f16), "");
+    EXPECT_EQ(message("<f4", raw<float>({inf, -inf, nan, 4}), DType::f16), "");
+    EXPECT_EQ(message("<f8", raw<double>({1, 2, 3, 1e39}), DType::f32).substr(0, 33),
+              "x.npy[1, 1]: 1e+39 is beyond f32;");
+    EXPECT_EQ(message("<f8", raw<double>({1, 2, 3, 1e39}), DType::f64), "");
+    EXPECT_EQ(message("<i4", raw<std::int32_t>({1, 2, 3, 70000}), DType::f16).substr(0, 34),
+              "x.npy[1, 1]: 70000 is beyond f16; ");
+    EXPECT_EQ(message("<f4", raw<float>({1, 500, 3, 4}), DType::e4m3),
+              "x.npy[0, 1]: 500 is beyond e4m3; numbers from -448 to 448");
 }
 
 /// What an integer array does not hold is named with its place and its value, and nothing is rounded.
