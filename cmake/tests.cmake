@@ -68,7 +68,8 @@ napkin_test_kind(property 180 2)
 napkin_test_kind(numeric 300 3 ${napkin_optimized})
 napkin_test_kind(gpu 300 3)
 
-# tests/fuzz/NAME.cpp: under libFuzzer with NAPKIN_FUZZ, else with a main that runs the corpus. ctest runs the corpus either way.
+# tests/fuzz/NAME.cpp: under libFuzzer with NAPKIN_FUZZ, else with a main that runs the corpus. ctest runs the corpus either way, and the texts of the folders
+# that tests/fuzz/seeds.txt names after the target.
 file(GLOB fuzzers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/fuzz/*.cpp")
 foreach(source IN LISTS fuzzers)
     cmake_path(GET source STEM name)
@@ -84,7 +85,11 @@ foreach(source IN LISTS fuzzers)
     if(NOT IS_DIRECTORY "${corpus}")
         set(corpus)
     endif()
-    add_test(NAME fuzz.${name} COMMAND fuzz_${name} ${once} ${corpus})
+    file(STRINGS "${PROJECT_SOURCE_DIR}/tests/fuzz/seeds.txt" seeds REGEX "^${name} ")
+    string(REPLACE " " ";" seeds "${seeds}")
+    list(REMOVE_ITEM seeds ${name})
+    list(TRANSFORM seeds PREPEND "${PROJECT_SOURCE_DIR}/")
+    add_test(NAME fuzz.${name} COMMAND fuzz_${name} ${once} ${corpus} ${seeds})
     set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 120 COST 2 ENVIRONMENT "${other_environment}")
 endforeach()
 

@@ -46,8 +46,9 @@ for name in $fuzzers; do
     mkdir -p $build/found/$name
     corpus=tests/fuzz/corpus/$name
     [ -d $corpus ] || corpus=
+    seeds=$(sed -n "s/^$name //p" tests/fuzz/seeds.txt)
     echo "$name $build/tests/fuzz_$name -max_total_time=$each -timeout=20 -rss_limit_mb=4096 -print_final_stats=1" \
-        "-artifact_prefix=$build/artifacts/$name- $build/found/$name $corpus"
+        "-artifact_prefix=$build/artifacts/$name- $build/found/$name $corpus $seeds"
 done | xargs -P 2 -L 1 sh -c '
     name=$1; shift
     if "$@" >build/fuzz/$name.log 2>&1; then
