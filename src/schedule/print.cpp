@@ -123,7 +123,7 @@ private:
         if (p.innermost >= 0) {
             const Index& inner = v.dims[at(p.innermost)];
             out += fmt::format(", inner {}", to_string(inner, diagram_.names()));
-            // Of D[q, q] the index alone does not say it.
+            // The index alone does not name a dimension of D[q, q].
             if (find(v.dims, inner) != v.dims.begin() + p.innermost)
                 out += fmt::format(", dimension {}", p.innermost + 1);
         }

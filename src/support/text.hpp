@@ -10,7 +10,7 @@
 
 namespace napkin {
 
-// Of ASCII. A name of the language is of letters, _ and digits, and does not begin with one.
+// Names and letters are ASCII. A name of the language is of letters, _ and digits, and does not begin with one.
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 constexpr bool is_name_character(char c) { return is_letter(c) || is_digit(c); }
