@@ -267,12 +267,24 @@ void choose_atoms(ScheduledKernel& kernel) {
     }
 }
 
-ScheduledKernel complete(ScheduledKernel unscheduled, KernelSchedule schedule, Completion completion,
-                         ProductOrder products, const Simulator* model) {
+namespace {
+/// The kernel with its atoms, of which those on the matrix unit are chosen last.
+ScheduledKernel with_atoms(ScheduledKernel unscheduled, KernelSchedule schedule) {
     ScheduledKernel out = with_sizes(std::move(unscheduled), std::move(schedule));
     choose_orders(out);
     choose_atoms(out);
     if (out.on_matrix_unit() && !choose_fragments(out)) out.schedule.tensor_axis = -1;
+    return out;
+}
+}  // namespace
+
+bool suits_matrix_unit(ScheduledKernel unscheduled, KernelSchedule schedule) {
+    return with_atoms(std::move(unscheduled), std::move(schedule)).on_matrix_unit();
+}
+
+ScheduledKernel complete(ScheduledKernel unscheduled, KernelSchedule schedule, Completion completion,
+                         ProductOrder products, const Simulator* model) {
+    ScheduledKernel out = with_atoms(std::move(unscheduled), std::move(schedule));
     // Warps share each statement as a whole: panels would leave most of them without work.
     if (!out.in_blocks()) form_runs(out), join_reductions(out);
     apply_atoms(out);

@@ -16,6 +16,7 @@
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 #include "support/saturate.hpp"
+#include "support/share_out.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
@@ -168,7 +169,8 @@ std::size_t refused_kernels(const Plan& plan, const PlanOptions& options) {
     return out.size();
 }
 
-/// One kernel of the form, and what its parts are merged by, in blocks of the shape that is best for it.
+}  // namespace
+
 Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const Extents& extents, const Machine& gpu,
                               const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
     const auto wanted = blocks_by_hand(derived, extents, kernel, by_hand, options);
@@ -186,22 +188,30 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
         return choose_plan(derived, extents, block_machine(gpu, shape.warps, shape.blocks_a_core, shape.copying_warps),
                            by_hand, of_shape);
     };
+    // Shapes have nothing in common that one of them finds out: they are planned side by side.
+    const auto each_planned = [&](const std::vector<BlockShape>& of, bool quick, const std::string& reason) {
+        std::vector<Result<Plan>> plans(of.size(), Diagnostic{});
+        share_out(of.size(), [&](std::size_t i) { plans[i] = planned(of[i], quick, reason); });
+        return plans;
+    };
     std::vector<BlockShape> shapes;
     std::optional<Result<Plan>> refused;
     std::vector<RatedShape> rated;
     bool copies = false;
     const auto try_all = [&](std::span<const BlockShape> more) {
-        for (const BlockShape& shape : shapes_to_try(more, *wanted, gpu.num_cores(), most)) {
-            if (contains(shapes, shape)) continue;
-            shapes.push_back(shape);
-            const auto plan = planned(shape, true, "");
+        std::vector<BlockShape> next = shapes_to_try(more, *wanted, gpu.num_cores(), most);
+        std::erase_if(next, [&](const BlockShape& shape) { return contains(shapes, shape); });
+        append(shapes, next);
+        const std::vector<Result<Plan>> plans = each_planned(next, true, "");
+        for (std::size_t i = 0; i < next.size(); ++i) {
+            const Result<Plan>& plan = plans[i];
             // Sizes by hand may fit where fewer blocks share an SM, and what needs a role that copies be said to fail for another reason with one.
-            if (!plan && (!refused || (wanted->needs_copies && shape.copying_warps > 0 &&
+            if (!plan && (!refused || (wanted->needs_copies && next[i].copying_warps > 0 &&
                                        plan.errors().front().code == refused->errors().front().code)))
                 refused = plan;
             if (!plan) continue;
             copies |= any_of(plan->kernels, loads_operands_in_a_loop);
-            rated.push_back({shape, refused_kernels(*plan, options), plan->seconds(), is_any_on_matrix_unit(*plan)});
+            rated.push_back({next[i], refused_kernels(*plan, options), plan->seconds(), is_any_on_matrix_unit(*plan)});
         }
     };
     try_all(ordinary_shapes);
@@ -211,9 +221,10 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
 
     // Ratings leave out what a whole plan has: orders of groups, the rest of a tile. Those that are near the best one are compared by plans.
     std::stable_sort(rated.begin(), rated.end());
-    std::optional<Result<Plan>> best;
+    std::vector<BlockShape> near;
     for (const RatedShape& r : rated) {
-        if (best && (options.quick || r.refused > rated.front().refused || r.seconds > near_the_best * rated.front().seconds))
+        if (!near.empty() &&
+            (options.quick || r.refused > rated.front().refused || r.seconds > near_the_best * rated.front().seconds))
             break;
         // Where an order of products changes nothing, there are none to choose an order of.
         const auto same = [&](const RatedShape& other) {
@@ -221,12 +232,15 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
                    other.shape.blocks_a_core == r.shape.blocks_a_core &&
                    other.shape.copying_warps == r.shape.copying_warps;
         };
-        if (any_of(rated, same)) continue;
-        const auto plan = planned(r.shape, false, reason_of(shapes.size()));
-        if (!best || (plan && (!*best || plan->seconds() < (*best)->seconds()))) best = plan;
+        if (none_of(rated, same)) near.push_back(r.shape);
     }
+    std::optional<Result<Plan>> best;
+    for (Result<Plan>& plan : each_planned(near, false, reason_of(shapes.size())))
+        if (!best || (plan && (!*best || plan->seconds() < (*best)->seconds()))) best = std::move(plan);
     return *best;
 }
+
+namespace {
 
 /// Every kernel of the form by itself.
 Result<Plan> choose_each(const Derived& derived, const Extents& extents, const Machine& gpu,
@@ -254,9 +268,11 @@ Result<Plan> choose_each(const Derived& derived, const Extents& extents, const M
 
 }  // namespace
 
+bool has_cuda_blocks(const Machine& gpu) { return gpu.threads && gpu.threads->warp_threads.value == cuda_warp; }
+
 Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const Machine& gpu,
                            const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
-    if (!gpu.threads || gpu.threads->warp_threads.value != cuda_warp) {
+    if (!has_cuda_blocks(gpu)) {
         return Diagnostic{
             .code = "no-emitter",
             .message = fmt::format(

@@ -144,7 +144,9 @@ bool CandidateSchedules::find_columns(Shape& shape) const {
     return shape.columns >= 0;
 }
 
-bool CandidateSchedules::runs_there(const Shape& shape) const { return completed(ordinary(shape)).on_matrix_unit(); }
+bool CandidateSchedules::runs_there(const Shape& shape) const {
+    return suits_matrix_unit(unscheduled_, ordinary(shape));
+}
 
 std::optional<Diagnostic> CandidateSchedules::no_tensor() const {
     if (!hand_.tensor || hand_.tensor_axis < 0) return std::nullopt;

@@ -7,6 +7,8 @@
 #include <set>
 #include <string>
 
+#include "plan/aligned.hpp"
+#include "plan/blocks.hpp"
 #include "plan/by_hand.hpp"
 #include "plan/choose.hpp"
 #include "plan/kernel_times.hpp"
@@ -120,18 +122,79 @@ struct FormToPlan {
     double seconds = 0;  ///< by the model of forms; 0: it is planned whatever that says
 };
 
-/// The fastest form, by a plan of each that may be it; the earlier one where they are alike.
+/// The fastest form, by a plan of each; the earlier one where they are alike.
 Derived fastest_planned(std::vector<FormToPlan> forms, const Extents& extents, const Machine& machine,
                         const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
     std::size_t best = 0;
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < forms.size(); ++i) {
-        if (plan_over_model * forms[i].seconds >= least) continue;
         const auto plan = choose_plan(forms[i].form, extents, machine, by_hand, options);
         if (plan && plan->seconds() < least) best = i, least = plan->seconds();
     }
     return std::move(forms[best].form);
 }
+
+/// The form of which a GPU's plan is the fastest; the earlier one where they are alike. Plans are made kernel by kernel, always of the form that nothing
+/// shows to take longer than another one yet, and the first that is whole is the fastest: those of other forms need not be.
+class FormsByKernels {
+public:
+    FormsByKernels(std::vector<FormToPlan> forms, const Extents& extents, const Machine& gpu,
+                   const std::vector<ScheduleItem>& by_hand, PlanOptions options)
+        : extents_(extents), gpu_(gpu), by_hand_(by_hand), options_(std::move(options)) {
+        if (!options_.ratings) options_.ratings = std::make_shared<Ratings>();
+        for (FormToPlan& form : forms) {
+            const double by_model = plan_over_model * form.seconds;
+            planned_.push_back({std::move(form.form), by_model});
+        }
+    }
+
+    Derived run() {
+        while (true) {
+            Planned& next = *min_element(planned_,
+                                         [&](const Planned& a, const Planned& b) { return bound(a) < bound(b); });
+            if (next.is_whole()) return std::move(next.form);
+            plan_kernel(next);
+        }
+    }
+
+private:
+    struct Planned {
+        Derived form;
+        double by_model = 0;      ///< seconds that its plan takes at least
+        std::size_t kernels = 0;  ///< that are planned, the first ones
+        double seconds = 0;       ///< of those
+        bool is_cut = false;      ///< a stream of theirs is
+        [[nodiscard]] bool is_whole() const { return kernels == form.kernels.size(); }
+    };
+
+    /// Seconds that the form's plan takes at least: every kernel is started.
+    [[nodiscard]] double bound(const Planned& p) const {
+        if (p.is_whole()) return p.seconds;
+        return std::max(p.by_model,
+                        p.seconds + static_cast<double>(p.form.kernels.size() - p.kernels) * gpu_.launch_s.value);
+    }
+
+    void plan_kernel(Planned& p) {
+        // Rows that are copied make another form, of other kernels.
+        const bool may_copy_rows = with_copied_rows(p.form, extents_, gpu_).has_value();
+        if (!may_copy_rows) {
+            const auto plan = choose_blocks_of(p.kernels, p.form, extents_, gpu_, by_hand_, options_);
+            p.seconds += plan ? plan->seconds() : std::numeric_limits<double>::infinity();
+            p.is_cut |= plan && any_of(plan->change.parts, [](std::int64_t n) { return n > 1; });
+            if (++p.kernels < p.form.kernels.size() || !p.is_cut) return;
+        }
+        // What is cut is planned once more, with all that are cut beside it.
+        const auto plan = choose_plan(p.form, extents_, gpu_, by_hand_, options_);
+        p.seconds = plan ? plan->seconds() : std::numeric_limits<double>::infinity();
+        p.kernels = p.form.kernels.size();
+    }
+
+    const Extents& extents_;
+    const Machine& gpu_;
+    const std::vector<ScheduleItem>& by_hand_;
+    PlanOptions options_;
+    std::vector<Planned> planned_;
+};
 
 bool are_alike(const Derived& a, const Derived& b) {
     return a.kernels.size() == b.kernels.size() && names_of(a.kernels) == names_of(b.kernels) &&
@@ -190,7 +253,7 @@ Derived choose_form_by_plans(const Derived& derived, const Extents& extents, con
                              const std::vector<ScheduleItem>& by_hand, const std::shared_ptr<Ratings>& ratings) {
     KernelTimes known(by_hand.empty() ? ratings : nullptr);
     Derived least = least_form(derived, extents, machine, by_hand, known);
-    if (machine.kind != MachineKind::gpu) return least;
+    if (machine.kind != MachineKind::gpu || !has_cuda_blocks(machine)) return least;
     // The model of forms takes each product in the widest type of what it reads, where a kernel on a matrix unit rounds what it computes.
     if (!rounds_a_factor(expand(derived))) return least;
     std::vector<FormToPlan> forms{{least}};
@@ -206,9 +269,10 @@ Derived choose_form_by_plans(const Derived& derived, const Extents& extents, con
             add(std::move(next));
     }
     if (forms.size() == 1) return least;
-    return fastest_planned(
-        std::move(forms), extents, machine, by_hand,
-        {.quick = true, .completion = Completion::for_rating, .ratings = by_hand.empty() ? ratings : nullptr});
+    return FormsByKernels(
+               std::move(forms), extents, machine, by_hand,
+               {.quick = true, .completion = Completion::for_rating, .ratings = by_hand.empty() ? ratings : nullptr})
+        .run();
 }
 
 }  // namespace napkin

@@ -64,6 +64,9 @@ enum class Completion : std::uint8_t { whole, for_rating };
 /// to come (choose_slots).
 enum class ProductOrder : std::uint8_t { in_turn, ahead };
 
+/// Whether the completed kernel runs on a matrix unit: found out of the first passes of `complete` alone.
+bool suits_matrix_unit(ScheduledKernel unscheduled, KernelSchedule schedule);
+
 /// The schedule with its atoms and places, and all that follows from it. `model`: that of the kernel, whose clocks say which products run ahead. Pre: sizes, vector
 /// axis, panel and rows are there.
 ScheduledKernel complete(ScheduledKernel unscheduled, KernelSchedule schedule, Completion completion = Completion::whole,

@@ -30,8 +30,14 @@ namespace {
 constexpr double tolerance = 0.005;
 /// Tiles that are walked to count the chunks of one candidate.
 constexpr std::int64_t walk_limit = 64;
-/// Schedules of one kernel that are simulated.
+/// Schedules of one kernel that are simulated for one axis of its vectors.
 constexpr int most_simulated = 64;
+/// Kernels of a form of which each may have that many. Those of a longer form share what as many kernels have, so that no form takes long to plan.
+constexpr std::size_t most_kernels_in_full = 16;
+/// The fewest that each of them has.
+constexpr int least_simulated = 16;
+/// Axes of vectors that are searched where small tiles do not tell them apart: those that are the fastest there.
+constexpr std::size_t most_axes = 6;
 /// Reductions across the lanes must be worth it.
 constexpr double worth_crossing = 0.9;
 /// Tiles of ordinary size on a matrix unit differ so much by which axis has the rows, and those that are chosen less: of 8192³ the axis that is 12% slower
@@ -49,6 +55,12 @@ constexpr double worth_crossing_valleys = 0.1;
 /// Tiles that are fetched ahead into the first cache must be so much faster than the larger ones that the search finds.
 constexpr double worth_smaller_tiles = 0.01;
 
+/// Schedules of a kernel that are simulated where the form has so many.
+int simulated_of_each(std::size_t kernels) {
+    if (kernels <= most_kernels_in_full) return most_simulated;
+    return std::max(least_simulated, static_cast<int>(most_simulated * most_kernels_in_full / kernels));
+}
+
 /// Bytes of the core's memory, with one stage of everything.
 double bytes_of_one_stage(const ScheduledKernel& kernel) {
     auto out = static_cast<double>(kernel.memory_bytes());
@@ -63,7 +75,8 @@ public:
     KernelChooser(const CandidateSchedules& schedules, const Simulator& model, const HandChoices& hand,
                   const PlanOptions& options, KernelRatings& known)
         : schedules_(schedules), model_(model), hand_(hand), options_(options), known_(known) {
-        budget_ = most_ = options.quick ? most_simulated / 4 : most_simulated;
+        const int in_full = simulated_of_each(model.derived().kernels.size());
+        budget_ = most_ = options.quick ? in_full / 4 : in_full;
     }
 
     Result<KernelPlan> run() {
@@ -98,6 +111,7 @@ public:
             // Which of a product's axes has the rows makes little difference there, and more where tiles are large.
             const bool is_even = fits && shape.tensor >= 0 && best->shape.tensor >= 0 &&
                                  little_in_rows * seconds < shapes.front().seconds;
+            if (searches_all && best && s >= most_axes) break;
             if (searches_all || is_even)
                 most_ = simulated_ + budget_;
             else if (fits && (seconds > 1.5 * shapes.front().seconds || simulated_ >= budget_ / 2) && !is_runner_up(s))
@@ -122,6 +136,12 @@ public:
             return KernelChooser(schedules_, model_, hand_, open, known_).run();
         }
         if (axes.size() > 1) best->shape.axis.reason += fmt::format("; fastest of {} axes", axes.size());
+        if (searches_all && shapes.size() > most_axes)
+            best->shape.axis.reason += fmt::format(", {} of which are searched", most_axes);
+        const std::size_t kernels = model_.derived().kernels.size();
+        if (kernels > most_kernels_in_full)
+            best->shape.axis.reason += fmt::format("; {} and not {} schedules are simulated for each: the form has {} kernels",
+                                                   simulated_of_each(kernels), most_simulated, kernels);
         take(*best);
         return plan_of(options_.quick || !fits_ ? best->point : beyond_valley(best->point));
     }

@@ -79,6 +79,22 @@ double start_beside(const KernelPlan& kernel, const Machine& machine) {
     return kernel.schedule().threads.value == 1 && machine.kind == MachineKind::cpu ? machine.launch_s.value : 0;
 }
 
+/// Seconds of all kernels of the form, with their starts; infinite where one has no plan, and as soon as those that are planned take `enough` with the
+/// starts of the others.
+double seconds_kernel_by_kernel(const Derived& form, const Extents& extents, const Machine& machine, PlanOptions options,
+                                const Planner& planner, double enough) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    double seconds = 0;
+    for (std::size_t k = 0; k < form.kernels.size(); ++k) {
+        if (seconds + static_cast<double>(form.kernels.size() - k) * machine.launch_s.value >= enough) return infinity;
+        options.only = {k};
+        const auto plan = planner(form, extents, options);
+        if (!plan) return infinity;
+        seconds += seconds_with_starts(*plan, machine);
+    }
+    return seconds;
+}
+
 }  // namespace
 
 bool is_of_parts(const Derived& derived, std::size_t kernel, const std::string& name) {
@@ -185,9 +201,10 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
             if (n < 2 || n > extents[axis]) continue;
             const Parted cut = with_parts(alone, 0, n);
             if (!cut.form) break;
-            const auto trial = planner(*cut.form, with_part_extents(*cut.form, extents), quick);
-            if (!trial) continue;
-            const double seconds = seconds_with_starts(*trial, machine);
+            const double even_share = (whole - launch) / static_cast<double>(cores);
+            if (even_share + static_cast<double>(cut.num_kernels) * launch >= least) continue;
+            const double seconds = seconds_kernel_by_kernel(*cut.form, with_part_extents(*cut.form, extents), machine,
+                                                            quick, planner, least);
             if (seconds >= least) continue;
             least = seconds;
             parts[k] = Choice{n,

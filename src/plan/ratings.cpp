@@ -14,4 +14,11 @@ KernelRatings& Ratings::of(const std::string& question) {
     return kernels_[question];
 }
 
+std::size_t Ratings::num_simulated() const {
+    std::size_t out = 0;
+    for (const auto& [question, kernel] : kernels_)
+        for (const auto& [fields, rating] : kernel.candidates) out += rating.times ? 1 : 0;
+    return out;
+}
+
 }  // namespace napkin

@@ -62,6 +62,8 @@ class Ratings {
 public:
     /// The ratings of the kernel that `question` tells from all others, and of its blocks. Whoever reads them holds their mutex.
     KernelRatings& of(const std::string& question);
+    /// How many candidates have their times. Pre: no search is under way.
+    [[nodiscard]] std::size_t num_simulated() const;
 
 private:
     std::mutex mutex_;
