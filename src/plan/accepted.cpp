@@ -130,11 +130,15 @@ Result<AcceptedPlan> accepted_plan(const PlanWithout& plan, const Refusals& refu
     std::vector<std::string> notes;
     std::vector<RatedPlan> tried;
     PlansToTry plans(plan, refusals, at_a_time);
+    bool is_cut = true;
     for (int turn = 0; turn < most_plans; ++turn) {
         auto next = plans.without(refused, tried.empty() ? std::map<std::size_t, bool>() : tried.back().refused);
         // Without what is refused nothing may be left: that is no error where there is something to take.
         if (!next && tried.empty()) return next.errors();
-        if (!next) break;
+        if (!next) {
+            is_cut = false;
+            break;
+        }
         RatedPlan rated = std::move(*next);
         internal_check(rated.refusals.size() == rated.plan.kernels.size(),
                        "plan: not every kernel is accepted or refused");
@@ -152,15 +156,19 @@ Result<AcceptedPlan> accepted_plan(const PlanWithout& plan, const Refusals& refu
         }
         if (rated.refused.empty()) return AcceptedPlan{std::move(rated.plan), std::move(notes)};
         tried.push_back(std::move(rated));
-        if (!any_new) break;
+        if (!any_new) {
+            is_cut = false;
+            break;
+        }
     }
     // Plans come fastest first.
     auto& best = *min_element(
         tried, [](const RatedPlan& a, const RatedPlan& b) { return a.refused.size() < b.refused.size(); });
     for (std::size_t k = 0; k < best.refusals.size(); ++k)
         if (!best.refusals[k].why.empty())
-            notes.push_back(fmt::format("{} is taken all the same: {}", described(best.plan.kernels[k]),
-                                        no_better_text(tried, best.plan, best.plan.kernels[k].whole)));
+            notes.push_back(fmt::format("{} is taken all the same: {}{}", described(best.plan.kernels[k]),
+                                        no_better_text(tried, best.plan, best.plan.kernels[k].whole),
+                                        is_cut ? fmt::format(", and no more than {} plans are compiled", most_plans) : ""));
     return AcceptedPlan{std::move(best.plan), std::move(notes)};
 }
 

@@ -28,8 +28,9 @@ struct AcceptedPlan {
     std::vector<std::string> notes;  ///< what was refused and why, and what is taken though it is refused: a sentence each
 };
 
-/// Plans that are tried, the first included: each one is compiled.
-constexpr int most_plans = 8;
+/// Plans that are tried, the first included: each one is compiled, which takes NVRTC up to 1.4 s. Half of eight processors compile all but the first side by
+/// side, so that planning ends within 3 s there.
+constexpr int most_plans = 5;
 
 /// The first plan all of whose kernels are accepted. Where there is none among most_plans, or the search has no other candidates, the one
 /// with the fewest refused kernels, the fastest of those, and a note says that it is. Once a kernel is refused, `at_a_time` plans are asked

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <set>
 #include <span>
@@ -177,32 +178,51 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
     if (!wanted) return wanted.errors();
     const auto most = static_cast<std::int64_t>(gpu.threads->warps_a_core.value);
     if (auto error = too_many(*wanted, most)) return *error;
-    const auto planned = [&](const BlockShape& shape, bool quick, const std::string& reason) {
-        PlanOptions of_shape = options;
-        of_shape.only = {kernel};
-        of_shape.quick = quick || options.quick;
-        if (quick) of_shape.completion = Completion::for_rating;
-        of_shape.warps = {shape.warps, reason, wanted->warps.has_value()};
-        of_shape.blocks_by_hand = wanted->blocks.has_value();
-        of_shape.copying_warps = shape.copying_warps, of_shape.products = shape.products;
-        return choose_plan(derived, extents, block_machine(gpu, shape.warps, shape.blocks_a_core, shape.copying_warps),
-                           by_hand, of_shape);
+    const auto machine_of = [&](const BlockShape& shape) {
+        return block_machine(gpu, shape.warps, shape.blocks_a_core, shape.copying_warps);
+    };
+    const auto planned = [&](const BlockShape& shape, PlanOptions how, const std::string& reason) {
+        how.only = {kernel};
+        how.warps = {shape.warps, reason, wanted->warps.has_value()};
+        how.blocks_by_hand = wanted->blocks.has_value();
+        how.copying_warps = shape.copying_warps, how.products = shape.products;
+        return choose_plan(derived, extents, machine_of(shape), by_hand, how);
     };
     // Shapes have nothing in common that one of them finds out: they are planned side by side.
-    const auto each_planned = [&](const std::vector<BlockShape>& of, bool quick, const std::string& reason) {
+    const auto each_planned = [&](const std::vector<BlockShape>& of, const PlanOptions& how, const std::string& reason) {
         std::vector<Result<Plan>> plans(of.size(), Diagnostic{});
-        share_out(of.size(), [&](std::size_t i) { plans[i] = planned(of[i], quick, reason); });
+        share_out(of.size(), [&](std::size_t i) { plans[i] = planned(of[i], how, reason); });
         return plans;
     };
+    PlanOptions for_rating = options;
+    for_rating.quick = true, for_rating.completion = Completion::for_rating;
+    PlanOptions as_a_whole = for_rating;
+    as_a_whole.parts.resize(derived.kernels.size());
+    const bool may_be_cut = !as_a_whole.parts[kernel];
+    if (may_be_cut) as_a_whole.parts[kernel] = Choice{1, "", false};
     std::vector<BlockShape> shapes;
     std::optional<Result<Plan>> refused;
     std::vector<RatedShape> rated;
     bool copies = false;
+    double least = std::numeric_limits<double>::infinity();
     const auto try_all = [&](std::span<const BlockShape> more) {
         std::vector<BlockShape> next = shapes_to_try(more, *wanted, gpu.num_cores(), most);
         std::erase_if(next, [&](const BlockShape& shape) { return contains(shapes, shape); });
         append(shapes, next);
-        const std::vector<Result<Plan>> plans = each_planned(next, true, "");
+        std::vector<Result<Plan>> plans = each_planned(next, as_a_whole, "");
+        for (const Result<Plan>& plan : plans)
+            if (plan) least = std::min(least, plan->seconds());
+        // Parts are of use where they come near the fastest shape without them.
+        PlanOptions in_parts = for_rating;
+        if (options.refused.empty()) in_parts.enough = near_the_best * least;
+        share_out(may_be_cut ? next.size() : 0, [&](std::size_t i) {
+            if (!plans[i]) return;
+            const Machine machine = machine_of(next[i]);
+            const bool may_gain = any_of(plans[i]->kernels, [&](const KernelPlan& k) {
+                return may_gain_by_parts(k, machine, machine.num_cores(), in_parts.enough);
+            });
+            if (may_gain || wanted->threads) plans[i] = planned(next[i], in_parts, "");
+        });
         for (std::size_t i = 0; i < next.size(); ++i) {
             const Result<Plan>& plan = plans[i];
             // Sizes by hand may fit where fewer blocks share an SM, and what needs a role that copies be said to fail for another reason with one.
@@ -235,7 +255,7 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
         if (none_of(rated, same)) near.push_back(r.shape);
     }
     std::optional<Result<Plan>> best;
-    for (Result<Plan>& plan : each_planned(near, false, reason_of(shapes.size())))
+    for (Result<Plan>& plan : each_planned(near, options, reason_of(shapes.size())))
         if (!best || (plan && (!*best || plan->seconds() < (*best)->seconds()))) best = std::move(plan);
     return *best;
 }

@@ -1,6 +1,7 @@
 #pragma once
 // The plan from the model: for every kernel the group and stream sizes with the least predicted time whose tiles fit the core's memory.
 // A search over the closed form; nothing is run.
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -69,6 +70,8 @@ struct PlanOptions {
     std::shared_ptr<Ratings> ratings = {};
     /// Not taken where a kernel has any other candidate: who compiles it refuses it.
     std::vector<RefusedCandidate> refused = {};
+    /// Seconds that a kernel takes without its stream in parts, or about as long: parts that take as long are not planned to their end.
+    double enough = std::numeric_limits<double>::infinity();
     bool strict = false;  ///< tiles that do not fit the core's memory at any size are an error; else the smallest are taken, and the reason says so
 };
 

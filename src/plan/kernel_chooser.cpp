@@ -140,8 +140,9 @@ public:
             best->shape.axis.reason += fmt::format(", {} of which are searched", most_axes);
         const std::size_t kernels = model_.derived().kernels.size();
         if (kernels > most_kernels_in_full)
-            best->shape.axis.reason += fmt::format("; {} and not {} schedules are simulated for each: the form has {} kernels",
-                                                   simulated_of_each(kernels), most_simulated, kernels);
+            best->shape.axis.reason += fmt::format(
+                "; {} and not {} schedules are simulated for each: the form has {} kernels", simulated_of_each(kernels),
+                most_simulated, kernels);
         take(*best);
         return plan_of(options_.quick || !fits_ ? best->point : beyond_valley(best->point));
     }

@@ -81,8 +81,8 @@ double start_beside(const KernelPlan& kernel, const Machine& machine) {
 
 /// Seconds of all kernels of the form, with their starts; infinite where one has no plan, and as soon as those that are planned take `enough` with the
 /// starts of the others.
-double seconds_kernel_by_kernel(const Derived& form, const Extents& extents, const Machine& machine, PlanOptions options,
-                                const Planner& planner, double enough) {
+double seconds_kernel_by_kernel(const Derived& form, const Extents& extents, const Machine& machine,
+                                PlanOptions options, const Planner& planner, double enough) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     double seconds = 0;
     for (std::size_t k = 0; k < form.kernels.size(); ++k) {
@@ -124,6 +124,12 @@ double seconds_with_starts(const Plan& plan, const Machine& machine) {
     double seconds = plan.seconds();
     for (const KernelPlan& kernel : plan.kernels) seconds += start_beside(kernel, machine);
     return seconds;
+}
+
+bool may_gain_by_parts(const KernelPlan& kernel, const Machine& machine, std::int64_t cores, double enough) {
+    const bool idles = kernel.time.groups < cores || kernel.time.waves > idle_cores;
+    const double launch = machine.launch_s.value, whole = kernel.time.seconds + start_beside(kernel, machine);
+    return idles && (whole - launch) / static_cast<double>(cores) + 2 * launch < enough;
 }
 
 Result<std::vector<std::optional<Choice>>> parts_by_hand(const Derived& derived, const Extents& extents,
@@ -187,16 +193,13 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
     for (const KernelPlan& kernel : kernels) {
         const std::size_t k = kernel.whole;
         const std::int64_t groups = kernel.time.groups;
-        const bool idles = groups < cores || kernel.time.waves > idle_cores;
         const double launch = machine.launch_s.value;
         const AxisId axis = streamed_axis(derived.kernels[k]);
-        if (parts[k] || !idles || axis < 0) continue;
-        // Nothing is gained where even an even share takes as long, with the starts of the parts and of their merge.
         const double whole = kernel.time.seconds + start_beside(kernel, machine);
-        if ((whole - launch) / static_cast<double>(cores) + 2 * launch >= worth_parting * whole) continue;
+        double least = std::min(worth_parting * whole, options.enough);
+        if (parts[k] || axis < 0 || !may_gain_by_parts(kernel, machine, cores, least)) continue;
         Derived alone = derived;
         alone.kernels = {derived.kernels[k]};
-        double least = worth_parting * whole;
         for (const std::int64_t n : numbers_of_parts(groups, cores)) {
             if (n < 2 || n > extents[axis]) continue;
             const Parted cut = with_parts(alone, 0, n);

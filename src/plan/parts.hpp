@@ -13,6 +13,10 @@ namespace napkin {
 /// Seconds of all kernels. Each one is started, also one that runs on a single core, whose own time has no waking of others in it.
 double seconds_with_starts(const Plan& plan, const Machine& machine);
 
+/// Whether the kernel's stream in parts may take less than `enough` seconds: not all cores are busy, and an even share for each, with the starts of the parts and
+/// of their merge, takes less.
+bool may_gain_by_parts(const KernelPlan& kernel, const Machine& machine, std::int64_t cores, double enough);
+
 /// Plans every kernel of a form by itself.
 using Planner = std::function<Result<Plan>(const Derived& form, const Extents& extents, const PlanOptions& options)>;
 

@@ -113,7 +113,10 @@ TEST(AcceptedPlan, IsTheFirstOneWhereAllAreRefused) {
     }
     EXPECT_EQ(to_string(accepted.plan), to_string(*p.plan()));
     ASSERT_THAT(accepted.notes, SizeIs(most_plans + 1));
-    EXPECT_THAT(accepted.notes.back(), HasSubstr("is taken all the same: 7 other candidates of it are no better"));
+    EXPECT_THAT(
+        accepted.notes.back(),
+        HasSubstr(
+            "is taken all the same: 4 other candidates of it are no better, and no more than 5 plans are compiled"));
 }
 
 TEST(AcceptedPlan, HasMoreRegistersBesideItsTilesAfterEachThatSpills) {

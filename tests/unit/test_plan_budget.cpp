@@ -1,0 +1,72 @@
+// What planning may simulate is a count, and stays in it.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "bench/examples.hpp"
+#include "derive/derive.hpp"
+#include "machine/machine.hpp"
+#include "plan/choose.hpp"
+#include "plan/choose_form.hpp"
+#include "plan/ratings.hpp"
+#include "support/parsed.hpp"
+
+namespace napkin::test_plan_budget {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// So many products, each of the one before it: a kernel each.
+std::string products(int count) {
+    std::string text = "f(P0[i, j]";
+    for (int n = 1; n <= count; ++n) text += fmt::format(", W{}[k, j]", n);
+    text += fmt::format(") -> P{}[i, j]\n", count);
+    for (int n = 1; n <= count; ++n) text += fmt::format("    P{}[i, j] = sum(k) P{}[i, k] * W{}[k, j]\n", n, n - 1, n);
+    return text + "sizes i = j = k = 1000\n";
+}
+
+struct Searched {
+    std::string plan;
+    double simulated = 0;  ///< for each kernel
+};
+
+Searched searched(int count) {
+    DeriveOptions options;
+    options.fuse = false;
+    const Derived derived = derive(parsed(products(count)), options).value();
+    PlanOptions knowing;
+    knowing.ratings = std::make_shared<Ratings>();
+    const Plan plan = choose_plan(derived, bind_sizes(derived.source).value(), load_machine("generic-cpu").value(), {},
+                                  knowing)
+                          .value();
+    EXPECT_EQ(plan.kernels.size(), static_cast<std::size_t>(count));
+    return {to_string(plan), static_cast<double>(knowing.ratings->num_simulated()) / count};
+}
+
+TEST(PlanBudget, IsSharedByTheKernelsOfALongForm) {
+    const Searched few = searched(2), many = searched(64);
+    EXPECT_LT(many.simulated, 0.6 * few.simulated);
+    EXPECT_THAT(many.plan, HasSubstr("; 16 and not 64 schedules are simulated for each: the form has 64 kernels"));
+    EXPECT_THAT(few.plan, Not(HasSubstr("schedules are simulated")));
+}
+
+// The first form that is planned as a whole is the fused one, in a kernel. What is simulated of the others ends where it takes longer.
+TEST(PlanBudget, IsNotSpentOnFormsAndPartsThatCannotBeFaster) {
+    std::string text;
+    for_each_example([&](const std::string& name, const std::string& example) {
+        if (name == "attention_bf16") text = example;
+    });
+    const Derived derived = derived_from(text);
+    const auto ratings = std::make_shared<Ratings>();
+    const Derived form = choose_form_by_plans(derived, bind_sizes(derived.source).value(), load_machine("h200").value(),
+                                              {}, ratings);
+    EXPECT_EQ(form.kernels.size(), 1u);
+    EXPECT_LT(ratings->num_simulated(), 3000u);
+}
+
+}  // namespace
+}  // namespace napkin::test_plan_budget
