@@ -106,6 +106,12 @@ Sample sample_outputs(const Diagram& diagram, const Extents& extents, double ope
 }
 
 Column take_sample(const Sample& sample, ArrayId array, const Extents& full, const Column& values) {
+    return take_sample(sample, array, full,
+                       [&](std::int64_t place) { return values.at(static_cast<std::size_t>(place)); });
+}
+
+Column take_sample(const Sample& sample, ArrayId array, const Extents& full,
+                   const std::function<Number(std::int64_t place)>& value) {
     const std::vector<AxisId>& axes = sample.diagram.array(array).axes;
     const std::vector<std::int64_t> strides = dense_strides(sample.diagram, array, full);
     const auto count = static_cast<std::size_t>(count_values(sample.diagram, array, sample.extents));
@@ -117,7 +123,7 @@ Column take_sample(const Sample& sample, ArrayId array, const Extents& full, con
             const std::vector<std::int64_t>& kept = sample.kept[at(axes[i])];
             offset += strides[i] * (kept.empty() ? point[i] : kept[at(point[i])]);
         }
-        result.set(place, values.at(static_cast<std::size_t>(offset)));
+        result.set(place, value(offset));
         for (std::size_t i = axes.size(); i-- > 0;) {
             if (++point[i] < sample.extents[axes[i]]) break;
             point[i] = 0;

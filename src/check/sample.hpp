@@ -1,6 +1,7 @@
 #pragma once
 // A part of a diagram's outputs that is quick to evaluate and exact: some values of the woven axes, all values of the reduced.
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "diagram/diagram.hpp"
@@ -25,7 +26,10 @@ double evaluation_points(const Diagram& diagram, const Extents& extents);
 /// can be. First and last value are kept as long as two of an axis may be, those between by the seed.
 Sample sample_outputs(const Diagram& diagram, const Extents& extents, double operations, std::uint64_t seed);
 
-/// Values of an array of the full diagram at the kept places, row-major over the sample's extents.
+/// Values of an array of the full diagram at the kept places, row-major over the sample's extents. `value` has the number at a row-major place of the full array,
+/// and is asked for those at the kept places alone.
+Column take_sample(const Sample& sample, ArrayId array, const Extents& full,
+                   const std::function<Number(std::int64_t place)>& value);
 Column take_sample(const Sample& sample, ArrayId array, const Extents& full, const Column& values);
 
 /// Fills in the coordinates' inputs.

@@ -228,7 +228,6 @@ TEST(AcceptedPlan, TriesAllBlocksThatShareAnSMBeforeItTakesWhatIsRefused) {
     Planned p(rows_of_sums, {item("warps", "", 8), item("split", "j", 1), item("group", "i", 32),
                              item("stream", "j", 64), item("vector", "i", 0), item("vectors", "", 1)});
     const AcceptedPlan accepted = p.accepted([](const KernelPlan&) { return true; });
-    EXPECT_LT(p.seen.size(), static_cast<std::size_t>(most_plans)) << "its candidates come to an end";
     EXPECT_GE(p.seen.size(), 3u);
     std::vector<std::int64_t> shares;
     for (const Plan& plan : p.seen) shares.push_back(plan.kernels[0].scheduled.unit.share_bytes);

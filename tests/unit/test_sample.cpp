@@ -53,6 +53,24 @@ TEST(Sample, reduced_and_shifted_axes_stay_whole) {
                        false);
 }
 
+TEST(Sample, asks_for_the_kept_places_alone) {
+    const auto diagram = parse_diagram(std::make_shared<const Source>(
+        Source{"<test>", "f(X[i, k]: i32) -> Y[i, k]: i32\n    Y[i, k] = X[i, k] + 1\nsizes i = 1000, k = 1000\n"}));
+    ASSERT_TRUE(diagram.ok()) << render(diagram.errors());
+    const Extents extents = bind_sizes(*diagram).value();
+    const ArrayId input = diagram->inputs[0];
+    const Column full = random_inputs(*diagram, extents, 3)[input];
+    const Sample sample = sample_outputs(*diagram, extents, 10000, 5);
+    std::size_t asked = 0;
+    const Column part = take_sample(sample, input, extents, [&](std::int64_t place) {
+        ++asked;
+        return full.at(static_cast<std::size_t>(place));
+    });
+    EXPECT_EQ(part, take_sample(sample, input, extents, full));
+    EXPECT_EQ(asked, part.size());
+    EXPECT_LT(asked, full.size() / 50);
+}
+
 TEST(Sample, small_diagrams_are_evaluated_whole) {
     expect_same_values("f(X[i]) -> Y[i]\n    Y[i] = exp(X[i])\nsizes i = 100\n", 1000, false);
 }
