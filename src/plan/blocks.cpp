@@ -211,10 +211,10 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
         append(shapes, next);
         std::vector<Result<Plan>> plans = each_planned(next, as_a_whole, "");
         for (const Result<Plan>& plan : plans)
-            if (plan) least = std::min(least, plan->seconds());
+            if (plan && refused_kernels(*plan, options) == 0) least = std::min(least, plan->seconds());
         // Parts are of use where they come near the fastest shape without them.
         PlanOptions in_parts = for_rating;
-        if (options.refused.empty()) in_parts.enough = near_the_best * least;
+        in_parts.enough = near_the_best * least;
         share_out(may_be_cut ? next.size() : 0, [&](std::size_t i) {
             if (!plans[i]) return;
             const Machine machine = machine_of(next[i]);
