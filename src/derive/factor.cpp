@@ -176,6 +176,7 @@ private:
             }
             value = acted;
         }
+        for (const Expr& c : t.vanishing) value = select(c, constant(0), value);
         for (auto c = t.undefined.begin(); c != t.undefined.end(); ++c)
             if (std::none_of(t.undefined.begin(), c, [&](const Expr& said) { return equal(said, *c); }))
                 value = select(*c, constant(nan), value);

@@ -220,6 +220,7 @@ std::optional<Terms> Splitter::multiplied(const Expr& whole, const Terms& a, con
             append(p.selections, t.selections);
             append(p.guards, t.guards);
             append(p.undefined, t.undefined);
+            append(p.vanishing, t.vanishing);
             if (p.shifted.size() > max_power) return fail("its degree in a running result is too high", whole);
             out.push_back(std::move(p));
         }
@@ -240,6 +241,7 @@ std::optional<Terms> Splitter::inverse(const Expr& e, const Conditions& masks) {
         return fail("a sum of stream and running result stands in a denominator", e);
     t.body = over(nullptr, masked(t.masks, or_one(t.body)));
     t.masks.clear();
+    t.vanishing.clear();
     t.tail = over(nullptr, t.tail);
     return Terms{t};
 }
@@ -383,6 +385,8 @@ std::optional<Terms> Splitter::exponential_of(const Expr& whole, const Expr& bas
     t.undefined = cancelled;
     // Where nothing counts, or only what weighs nothing, the maximum is -inf and the tail 0, whatever the running results.
     t.tail = exponential(base, plus(m, running));
+    // The exponent A − max A is 0 at most, but for the rounding of A: of A near 1e38 that is more than any exponential bears.
+    t.vanishing.push_back(binary(BinaryOp::eq, t.tail, constant(0)));
     t.references = {{m, guarded, nullptr, true, base, false}};
     t.body = exponential(base, minus(a, guarded));
     if (options_.lowered(m)) lower(t);

@@ -4,8 +4,8 @@
 
 #include <deque>
 #include <functional>
-#include <map>
 #include <optional>
+#include <set>
 
 #include "support/ids.hpp"
 #include "support/numbers.hpp"
@@ -41,8 +41,7 @@ std::string described(const KernelPlan& kernel) {
 struct RatedPlan {
     Plan plan;
     std::vector<KernelRefusal> refusals;
-    /// Kernels of the derived form, and whether for want of registers; the parts of one and their merge count once.
-    std::map<std::size_t, bool> refused = {};
+    std::set<std::size_t> refused = {};  ///< kernels of the derived form; the parts of one and their merge count once
 };
 
 /// Whether a candidate of the kernel was refused in the same words.
@@ -81,8 +80,8 @@ public:
     PlansToTry(const PlanWithout& plan, const Refusals& refusals, std::size_t at_a_time)
         : plan_(plan), refusals_(refusals), at_a_time_(at_a_time) {}
 
-    /// The plan without the candidates. `open`: kernels of the derived form whose candidates may go on being refused, and whether for want of registers.
-    Result<RatedPlan> without(const std::vector<RefusedCandidate>& refused, const std::map<std::size_t, bool>& open) {
+    /// The plan without the candidates. `open`: kernels of the derived form whose candidates may go on being refused.
+    Result<RatedPlan> without(const std::vector<KernelCandidate>& refused, const std::set<std::size_t>& open) {
         if (ahead_.empty() || ahead_.front().refused != refused) {
             ahead_.clear();
             if (auto error = make(refused, open)) return *error;
@@ -94,12 +93,11 @@ public:
 
 private:
     struct Ahead {
-        std::vector<RefusedCandidate> refused;
+        std::vector<KernelCandidate> refused;
         RatedPlan rated;
     };
 
-    std::optional<std::vector<Diagnostic>> make(std::vector<RefusedCandidate> refused,
-                                                const std::map<std::size_t, bool>& open) {
+    std::optional<std::vector<Diagnostic>> make(std::vector<KernelCandidate> refused, const std::set<std::size_t>& open) {
         for (std::size_t n = 0; n == 0 || (n < at_a_time_ && !open.empty()); ++n) {
             auto plan = plan_(refused);
             // What may not be needed has no errors.
@@ -109,8 +107,8 @@ private:
             const std::size_t before = refused.size();
             for (const KernelPlan& kernel : ahead_.back().rated.plan.kernels)
                 if (const auto candidate = candidate_of(kernel.scheduled);
-                    open.contains(kernel.whole) && !is_refused(refused, candidate))
-                    refused.push_back({candidate, open.at(kernel.whole)});
+                    open.contains(kernel.whole) && !contains(refused, candidate))
+                    refused.push_back(candidate);
             if (refused.size() == before) break;
         }
         share_out(ahead_.size(), [this](std::size_t i) { ahead_[i].rated.refusals = refusals_(ahead_[i].rated.plan); });
@@ -126,13 +124,13 @@ private:
 }  // namespace
 
 Result<AcceptedPlan> accepted_plan(const PlanWithout& plan, const Refusals& refusals, std::size_t at_a_time) {
-    std::vector<RefusedCandidate> refused;
+    std::vector<KernelCandidate> refused;
     std::vector<std::string> notes;
     std::vector<RatedPlan> tried;
     PlansToTry plans(plan, refusals, at_a_time);
     bool is_cut = true;
     for (int turn = 0; turn < most_plans; ++turn) {
-        auto next = plans.without(refused, tried.empty() ? std::map<std::size_t, bool>() : tried.back().refused);
+        auto next = plans.without(refused, tried.empty() ? std::set<std::size_t>() : tried.back().refused);
         // Without what is refused nothing may be left: that is no error where there is something to take.
         if (!next && tried.empty()) return next.errors();
         if (!next) {
@@ -146,10 +144,10 @@ Result<AcceptedPlan> accepted_plan(const PlanWithout& plan, const Refusals& refu
         for (std::size_t k = 0; k < rated.refusals.size(); ++k) {
             const KernelRefusal& refusal = rated.refusals[k];
             if (refusal.why.empty()) continue;
-            rated.refused[rated.plan.kernels[k].whole] |= refusal.spills;
+            rated.refused.insert(rated.plan.kernels[k].whole);
             const KernelCandidate candidate = candidate_of(rated.plan.kernels[k].scheduled);
-            if (is_refused(refused, candidate)) continue;
-            refused.push_back({candidate, refusal.spills});
+            if (contains(refused, candidate)) continue;
+            refused.push_back(candidate);
             any_new |= !refusal.may_last || !refused_alike(tried, candidate.kernel, refusal);
             notes.push_back(fmt::format("the assembler's report speaks against {}: {}",
                                         described(rated.plan.kernels[k]), join(refusal.why, "; ")));

@@ -11,14 +11,12 @@
 namespace napkin {
 
 /// Plans without the candidates that are refused, as choose_plan does.
-using PlanWithout = std::function<Result<Plan>(const std::vector<RefusedCandidate>& refused)>;
+using PlanWithout = std::function<Result<Plan>(const std::vector<KernelCandidate>& refused)>;
 /// Why a kernel is refused, a clause each; none where it is accepted.
 struct KernelRefusal {
     std::vector<std::string> why;
     /// For what the kernel computes rather than for its sizes, where two candidates of it are refused in the same words: no other is better.
     bool may_last = false;
-    /// For want of registers: candidates with no more of them beside their tiles are not asked about.
-    bool spills = false;
 };
 /// By kernel of the plan. Asked by several threads at a time where several plans are.
 using Refusals = std::function<std::vector<KernelRefusal>(const Plan&)>;

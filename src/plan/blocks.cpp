@@ -166,7 +166,7 @@ std::optional<Diagnostic> too_many(const BlocksByHand& wanted, std::int64_t most
 std::size_t refused_kernels(const Plan& plan, const PlanOptions& options) {
     std::set<std::size_t> out;
     for (const KernelPlan& kernel : plan.kernels)
-        if (is_refused(options.refused, candidate_of(kernel.scheduled))) out.insert(kernel.whole);
+        if (contains(options.refused, candidate_of(kernel.scheduled))) out.insert(kernel.whole);
     return out.size();
 }
 

@@ -17,7 +17,6 @@
 #include "plan/kernel_times.hpp"
 #include "plan/parts.hpp"
 #include "plan/tiled.hpp"
-#include "schedule/fragment_registers.hpp"
 #include "schedule/rules.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
@@ -259,19 +258,11 @@ KernelCandidate candidate_of(const ScheduledKernel& kernel) {
                         runs_ahead(kernel),
                         s.cluster_axis,
                         kernel.cluster_blocks(),
-                        kernel.cuts_groups(),
-                        registers_beside_tiles(kernel)};
+                        kernel.cuts_groups()};
     if (const StreamParts& parts = kernel.kernel->parts; parts.any()) out.split = kernel.extent(parts.part);
     for (const auto& [axis, choice] : s.group) out.group[axis] = choice.value;
     for (const auto& [axis, choice] : s.stream) out.stream[axis] = choice.value;
     return out;
-}
-
-bool is_refused(const std::vector<RefusedCandidate>& refused, const KernelCandidate& candidate) {
-    return any_of(refused, [&](const RefusedCandidate& r) {
-        return r.candidate == candidate || (r.spills && r.candidate.kernel == candidate.kernel &&
-                                            candidate.registers_beside <= r.candidate.registers_beside);
-    });
 }
 
 Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const Machine& machine,

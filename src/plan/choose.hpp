@@ -30,19 +30,9 @@ struct KernelCandidate {
     AxisId cluster_axis = -1;
     std::int64_t cluster = 1;
     bool cuts_groups = false;
-    std::int64_t registers_beside = 0;  ///< registers_beside_tiles
     friend bool operator==(const KernelCandidate&, const KernelCandidate&) = default;
 };
 KernelCandidate candidate_of(const ScheduledKernel& kernel);
-
-/// One that whoever compiles it refuses.
-struct RefusedCandidate {
-    KernelCandidate candidate;
-    bool spills = false;  ///< for registers: a kernel needs more of them beside its tiles
-    friend bool operator==(const RefusedCandidate&, const RefusedCandidate&) = default;
-};
-/// Whether it is one of them, or has no more registers beside its tiles than one of the kernel that spilled.
-bool is_refused(const std::vector<RefusedCandidate>& refused, const KernelCandidate& candidate);
 
 class KernelTimes;
 class Ratings;
@@ -69,7 +59,7 @@ struct PlanOptions {
     /// apart by text_of.
     std::shared_ptr<Ratings> ratings = {};
     /// Not taken where a kernel has any other candidate: who compiles it refuses it.
-    std::vector<RefusedCandidate> refused = {};
+    std::vector<KernelCandidate> refused = {};
     /// Seconds that a kernel takes without its stream in parts, or about as long: parts that take as long are not planned to their end.
     double enough = std::numeric_limits<double>::infinity();
     bool strict = false;  ///< tiles that do not fit the core's memory at any size are an error; else the smallest are taken, and the reason says so

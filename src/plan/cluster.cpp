@@ -38,7 +38,7 @@ int choose_cluster(KernelSchedule& schedule, const CandidateSchedules& schedules
         KernelSchedule joined = schedule;
         joined.cluster_axis = axis, joined.cluster = {tried, "", false};
         ScheduledKernel kernel = schedules.completed(joined, Completion::for_rating);
-        if (!why_no_cluster(kernel).empty() || is_refused(options.refused, candidate_of(kernel))) continue;
+        if (!why_no_cluster(kernel).empty() || contains(options.refused, candidate_of(kernel))) continue;
         ++simulated;
         const double time = choose_grid(kernel, model, schedules.threads(), walk_limit).seconds;
         if (time >= least) continue;

@@ -307,7 +307,7 @@ private:
     }
 
     [[nodiscard]] bool is_refused(const KernelCandidate& candidate) const {
-        return napkin::is_refused(options_.refused, candidate);
+        return contains(options_.refused, candidate);
     }
 
     /// Who compiles it has not refused it with groups that are cut.

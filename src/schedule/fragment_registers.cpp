@@ -85,19 +85,6 @@ std::int64_t spilled_registers(const ScheduledKernel& kernel) {
     return kernel.on_matrix_unit() ? std::max<std::int64_t>(0, most_registers(kernel) - kernel.unit.registers) : 0;
 }
 
-std::int64_t registers_beside_tiles(const ScheduledKernel& kernel) {
-    constexpr std::int64_t most = 255;
-    if (!kernel.in_blocks()) return 0;
-    const std::int64_t warps = kernel.schedule.warps.value, all = kernel.unit.block_registers;
-    const Role* role = kernel.copying_role();
-    const std::int64_t of_thread = role ? role_registers(all, warps, role->workers).computing
-                                        : std::min(most, all / kernel.num_threads());
-    std::int64_t tiles = kernel.on_matrix_unit() ? most_registers(kernel) : 0;
-    for (const Atom& atom : kernel.schedule.atoms)
-        if (atom.kind == AtomKind::block) tiles = std::max<std::int64_t>(tiles, std::int64_t{atom.rows} * atom.vectors);
-    return of_thread - tiles;
-}
-
 bool may_spill(const ScheduledKernel& kernel) {
     const KernelSchedule& s = kernel.schedule;
     const auto group = s.group.find(s.tensor_axis);

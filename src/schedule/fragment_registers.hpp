@@ -15,8 +15,6 @@ std::int64_t fragment_registers(const ScheduledKernel& kernel, VariableId id);
 std::int64_t most_registers(const ScheduledKernel& kernel);
 /// The registers among them that a thread does not have for fragments, which spill. The search takes no tiles that spill.
 std::int64_t spilled_registers(const ScheduledKernel& kernel);
-/// Registers of a thread that computes, in blocks of threads, which hold no results of tiles: those of addresses, conditions and operands.
-std::int64_t registers_beside_tiles(const ScheduledKernel& kernel);
 /// Whether the rows of the tensor axis, the chunks and the warps are all by hand: then whoever asks for tiles that spill gets them.
 bool may_spill(const ScheduledKernel& kernel);
 

@@ -45,19 +45,19 @@ struct Planned {
           machine(load_machine("h200").value()),
           by_hand(std::move(items)) {}
 
-    Result<Plan> plan(const std::vector<RefusedCandidate>& refused = {}) const {
+    Result<Plan> plan(const std::vector<KernelCandidate>& refused = {}) const {
         PlanOptions options;
         options.refused = refused;
         return choose_plan(derived, extents, machine, by_hand, options);
     }
     AcceptedPlan accepted(const std::function<bool(const KernelPlan&)>& is_refused, bool may_last = false,
-                          std::size_t at_a_time = 1, bool spills = false) {
+                          std::size_t at_a_time = 1) {
         auto made = accepted_plan([&](const auto& refused) { return plan(refused); },
                                   [&](const Plan& plan) {
                                       std::vector<KernelRefusal> why(plan.kernels.size());
                                       for (std::size_t k = 0; k < why.size(); ++k)
                                           if (is_refused(plan.kernels[k]))
-                                              why[k] = {{"it spills", "it waits"}, may_last, spills};
+                                              why[k] = {{"it spills", "it waits"}, may_last};
                                       const std::lock_guard lock(mutex);
                                       seen.push_back(plan);
                                       return why;
@@ -117,22 +117,6 @@ TEST(AcceptedPlan, IsTheFirstOneWhereAllAreRefused) {
         accepted.notes.back(),
         HasSubstr(
             "is taken all the same: 4 other candidates of it are no better, and no more than 5 plans are compiled"));
-}
-
-TEST(AcceptedPlan, HasMoreRegistersBesideItsTilesAfterEachThatSpills) {
-    for (const std::size_t at_a_time : {1U, 3U}) {
-        Planned p(rows_of_sums, {item("split", "j", 1)});
-        const AcceptedPlan accepted = p.accepted([](const KernelPlan&) { return true; }, false, at_a_time, true);
-        ASSERT_GT(p.seen.size(), 1U);
-        // Plans that are asked for side by side are refused together.
-        for (std::size_t i = 1; at_a_time == 1 && i < p.seen.size(); ++i) {
-            const auto registers = [&](std::size_t k) {
-                return candidate_of(p.seen[k].kernels[0].scheduled).registers_beside;
-            };
-            EXPECT_GT(registers(i), registers(i - 1));
-        }
-        EXPECT_EQ(to_string(accepted.plan), to_string(*p.plan()));
-    }
 }
 
 TEST(AcceptedPlan, IsTheFirstOneAfterTwoThatAreRefusedForWhatTheyCompute) {

@@ -13,6 +13,7 @@
 #include "plan/choose_form.hpp"
 #include "plan/ratings.hpp"
 #include "support/parsed.hpp"
+#include "support/paths.hpp"
 
 namespace napkin::test_plan_budget {
 namespace {
@@ -57,7 +58,7 @@ TEST(PlanBudget, IsSharedByTheKernelsOfALongForm) {
 // The first form that is planned as a whole is the fused one, in a kernel. What is simulated of the others ends where it takes longer.
 TEST(PlanBudget, IsNotSpentOnFormsAndPartsThatCannotBeFaster) {
     std::string text;
-    for_each_example([&](const std::string& name, const std::string& example) {
+    for_each_example(source_dir() / "examples", [&](const std::string& name, const std::string& example) {
         if (name == "attention_bf16") text = example;
     });
     const Derived derived = derived_from(text);

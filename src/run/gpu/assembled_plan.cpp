@@ -18,8 +18,7 @@ std::vector<KernelRefusal> refusals_of(const Plan& plan, const Machine& machine)
     if (!cubin) return out;
     for (const AssemblerReport& report : cubin->kernels)
         for (std::size_t k = 0; k < source.entries.size(); ++k)
-            if (source.entries[k].name == report.kernel)
-                out[k] = {refusals(report), keeps_memory_alone(report), spills(report)};
+            if (source.entries[k].name == report.kernel) out[k] = {refusals(report), keeps_memory_alone(report)};
     return out;
 }
 
@@ -28,7 +27,7 @@ std::vector<KernelRefusal> refusals_of(const Plan& plan, const Machine& machine)
 Result<AcceptedPlan> assembled_plan(const Derived& derived, const Extents& extents, const Machine& machine,
                                     const PlanOptions& options) {
     const auto ratings = options.ratings ? options.ratings : std::make_shared<Ratings>();
-    const auto plan_without = [&](const std::vector<RefusedCandidate>& refused) {
+    const auto plan_without = [&](const std::vector<KernelCandidate>& refused) {
         PlanOptions without = options;
         without.ratings = ratings;
         without.refused = refused;

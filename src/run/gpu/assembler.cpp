@@ -70,10 +70,6 @@ std::vector<std::string> remarks_in(const std::string& log) {
 /// which are in the loop, takes as long as with none.
 constexpr std::int64_t tolerated_spill_bytes = 32;
 
-bool spills(const AssemblerReport& report) {
-    return std::max(report.spill_store_bytes, report.spill_load_bytes) > tolerated_spill_bytes;
-}
-
 std::vector<std::string> refusals(const AssemblerReport& report) {
     static const std::regex serialised(
         "wgmma\\.mma_async instructions are serialized( due to (.*?))?( in (the )?function '.*)?$"),
@@ -89,7 +85,7 @@ std::vector<std::string> refusals(const AssemblerReport& report) {
             add("its wgmma instructions run one after the other", found[2]);
         if (std::regex_search(remark, found, ignored)) add("its setmaxnreg is ignored", found[2]);
     }
-    if (spills(report))
+    if (std::max(report.spill_store_bytes, report.spill_load_bytes) > tolerated_spill_bytes)
         out.push_back(fmt::format("it spills registers: {} bytes a thread are stored and {} loaded",
                                   report.spill_store_bytes, report.spill_load_bytes));
     else if (report.stack_bytes > std::max(report.spill_store_bytes, report.spill_load_bytes))

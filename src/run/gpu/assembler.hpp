@@ -29,9 +29,6 @@ std::vector<std::string> remarks_in(const std::string& log);
 /// of its groups in a loop, so that is inside of one.
 std::vector<std::string> refusals(const AssemblerReport& report);
 
-/// It has too few registers, more than by what a kernel may spill.
-bool spills(const AssemblerReport& report);
-
 /// Local memory is all that the kernel is refused for: an array whose indices only runs know. A function of CUDA's may have one, as the
 /// sine does for large arguments, which stays whatever the kernel's sizes are.
 bool keeps_memory_alone(const AssemblerReport& report);
