@@ -104,7 +104,7 @@ ArrayVerdict judge(const Diagram& diagram, ArrayId array, const Extents& extents
                                                               : is_within(wanted, about.type, values[i]);
         const bool stands = !within && may_stand(wanted, values[i]), is_lost = stands && std::isfinite(wanted.value);
         verdict.lost += is_lost ? 1 : 0;
-        if (is_unbounded(wanted) || is_lost || reference.is_open(wanted.value)) {
+        if (is_unbounded(wanted) || is_lost || (!within && reference.is_open(wanted.value))) {
             ++verdict.unbounded;
             continue;
         }

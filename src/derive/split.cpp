@@ -213,8 +213,8 @@ std::optional<Terms> Splitter::multiplied(const Expr& whole, const Terms& a, con
             p.tail = times(s.tail, t.tail);
             if (const auto* c = p.tail ? as<Constant>(p.tail) : nullptr; c && c->value == 1) p.tail = nullptr;
             append(p.masks, t.masks);
-            // A mask of the one factor stands around the tail of the other too: a sum of nothing is 0, whatever the tail.
-            p.masked_tail = s.masked_tail || t.masked_tail || (p.tail && !p.masks.empty());
+            p.masked_tail = s.masked_tail || t.masked_tail || (s.is_branch && t.tail) || (t.is_branch && s.tail);
+            p.is_branch = s.is_branch || t.is_branch;
             append(p.shifted, t.shifted);
             append(p.references, t.references);
             append(p.selections, t.selections);
@@ -479,7 +479,9 @@ std::optional<Terms> Splitter::choice(const Expr& e, const Select& s, const Cond
     if (!out) return std::nullopt;
     auto other = branch(s.b, {simplify(unary(UnaryOp::logical_not, s.condition))}, masks);
     if (!other) return std::nullopt;
+    const bool are_branches = !out->empty() && !other->empty();
     append(*out, *other);
+    for (Term& t : *out) t.is_branch = t.is_branch || (are_branches && !t.masks.empty());
     if (out->size() > max_terms) return fail("it expands into too many separable terms", e);
     return out;
 }

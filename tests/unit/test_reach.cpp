@@ -116,7 +116,7 @@ TEST(Reach, which_infinity_a_sum_is_stays_open_where_it_has_several_orders) {
         "f(X[q, k], K[k]) -> Y[q]\n    Y[q] = sum(k) X[q, k] * K[k] * size(k)^-0.5\nsizes q = 2, k = 2\n", {X, K});
     EXPECT_EQ(scaled.judged({nan, std::sqrt(2.0)}), Judgement::bad);
     // An infinite factor that leaves the sum meets what is left of it.
-    const Evaluated leaving("f(s, K[k]) -> Y\n    Y = sum(k) s * K[k]\nsizes k = 2\n", {{infinity}, {1, -2}});
+    const Evaluated leaving("f(s, K[k]) -> Y\n    Y = sum(k) -log(s) * K[k]\nsizes k = 2\n", {{0}, {1, -2}});
     EXPECT_EQ(leaving.judged({-infinity}), Judgement::good);
     EXPECT_EQ(leaving.judged({nan}), Judgement::good);
     EXPECT_EQ(leaving.judged({1}), Judgement::bad);

@@ -63,11 +63,19 @@ TEST(Verdict, whole_numbers_are_exact) {
 }
 
 TEST(Verdict, an_infinity_to_a_power_and_a_division_by_zero_are_what_they_are) {
-    const Evaluated e("f(X[a]) -> Y[a], Z[a]\n    Y[a] = X[a]^0.5\n    Z[a] = 1 / X[a]\nsizes a = 2\n", {{-infinity, 0}});
+    const Evaluated e(
+        "f(X[a]) -> Y[a], Z[a]\n    L[a] = log(X[a])\n    Y[a] = L[a]^0.5\n    Z[a] = 1 / L[a]\nsizes a = 2\n", {{0, 1}});
     EXPECT_EQ(e.judge({nan, 0}).judgement, Judgement::good);
     EXPECT_EQ(e.judge({infinity, 0}).judgement, Judgement::bad);
     EXPECT_EQ(e.judge({0, infinity}, 1).judgement, Judgement::good);
     EXPECT_EQ(e.judge({0, 1}, 1).judgement, Judgement::bad);
+}
+
+TEST(Verdict, a_nan_of_the_definition_is_open_where_an_input_is_not_finite) {
+    const std::string text = "f(X[a]) -> Y\n    M = max(a) X[a]\n    Y = min(a) exp(X[a] - M)\nsizes a = 2\n";
+    EXPECT_EQ(Evaluated(text, {{infinity, 1}}).judge({nan}).judgement, Judgement::good);
+    EXPECT_EQ(Evaluated(text, {{infinity, 1}}).judge({0}).judgement, Judgement::unbounded);
+    EXPECT_EQ(Evaluated(text, {{2, 1}}).judge({0}).judgement, Judgement::bad);
 }
 
 TEST(Verdict, values_without_a_bound_are_not_called_good) {
