@@ -60,7 +60,7 @@ Reach::Reach(const Diagram& diagram, const Extents& extents, const Rounding& rou
 void Reach::widen(const Equation& equation, BoundedValues& values) {
     if (!is_float(extended_.array(equation.target).type)) return;
     const Part part = part_of(equation.body);
-    const bool has_orders = !has_one_order(equation, part.products);
+    const bool has_orders = !has_one_order(equation, part);
     std::vector<double>&error = values.error[at(equation.target)], &may = values.may[at(equation.target)];
     const bool is_open = reads_reduced(equation.body) || (has_orders && !is_product_of_inputs(equation));
     if (equation.reduce == ReduceOp::sum && is_open) {
@@ -87,10 +87,11 @@ void Reach::widen(const Equation& equation, BoundedValues& values) {
     }
 }
 
-/// A product of two whose factors both run over all that is summed has partial sums that are the definition's.
-bool Reach::has_one_order(const Equation& equation, double products) const {
-    if (products == 0) return true;
-    if (products > 1) return false;
+/// A product of two whose factors both run over all that is summed has partial sums that are the definition's. The terms of what is summed may be
+/// summed apart: Σ(A − B) is ΣA − n·B, where each may overflow by itself.
+bool Reach::has_one_order(const Equation& equation, const Part& part) const {
+    if (part.products == 0) return !equation.reduce || !part.has_terms;
+    if (part.products > 1) return false;
     if (!equation.reduce) return true;
     const auto* product = as<Binary>(equation.body);
     return product && (product->op == BinaryOp::mul || product->op == BinaryOp::pow) &&

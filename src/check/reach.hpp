@@ -46,7 +46,7 @@ private:
     Part compute_part(const Expr& e);
     [[nodiscard]] bool reads_reduced(const Expr& e) const;
     Part factor(const Expr& e);
-    [[nodiscard]] bool has_one_order(const Equation& equation, double products) const;
+    [[nodiscard]] bool has_one_order(const Equation& equation, const Part& part) const;
     [[nodiscard]] bool is_product_of_inputs(const Equation& equation) const;
 
     double most(const Expr& reach);

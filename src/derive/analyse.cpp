@@ -336,7 +336,7 @@ private:
         const StateInfo info{traversal, spec.correction};
         std::vector<AxisId> axes;
         for (const AxisId a : d_.array(eq.target).axes)
-            if (depends_on_axis(spec.body, a)) axes.push_back(a);
+            if (depends_on_axis(spec.body, a) || follows_axis(spec.correction.moment, a)) axes.push_back(a);
         if (const auto same = state_like(info, spec, eq.reduce_axes, axes)) return *same;
         const Kind kind = kind_of(spec.body);
         const DType type = kind == Kind::i32   ? DType::i32
@@ -350,6 +350,11 @@ private:
         set_.insert(id);
         states_[id] = info;
         return id;
+    }
+    /// A moment follows its origins and the moments below it also where its own body has cancelled to a constant.
+    [[nodiscard]] bool follows_axis(const std::optional<CentredMoment>& moment, AxisId axis) const {
+        return moment && (any_of(moment->origins, [&](const Expr& r) { return depends_on_axis(r, axis); }) ||
+                          any_of(moment->lower, [&](const auto& m) { return contains(d_.array(m.second).axes, axis); }));
     }
     Kind kind_of(const Expr& e) { return kinds_(e); }
     Kinds kinds_ = kinds_of(d_);

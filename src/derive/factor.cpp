@@ -161,6 +161,7 @@ private:
             value = options_.make_state(state_of(t));
         }
         settle_undefined(t, stream_);
+        for (const Expr& c : t.vanishing) value = select(c, constant(0), value);
         if (t.tail) {
             Expr acted = op_ == ReduceOp::prod
                              ? simplify(binary(BinaryOp::mul, value,
@@ -176,7 +177,6 @@ private:
             }
             value = acted;
         }
-        for (const Expr& c : t.vanishing) value = select(c, constant(0), value);
         for (auto c = t.undefined.begin(); c != t.undefined.end(); ++c)
             if (std::none_of(t.undefined.begin(), c, [&](const Expr& said) { return equal(said, *c); }))
                 value = select(*c, constant(nan), value);

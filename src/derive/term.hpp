@@ -24,7 +24,7 @@ struct Term {
     Expr tail;                 ///< without the stream
     Conditions guards;         ///< without the stream
     Conditions undefined;      ///< where the definition is NaN, but the guarded body is not
-    Conditions vanishing;      ///< where it is 0, though rounding may have made the guarded body infinite
+    Conditions vanishing;      ///< where a factor of the tail is 0, though rounding may have made the body infinite
     bool masked_tail = false;  ///< the tail stood under a mask: where nothing was selected it does not count
     bool is_branch = false;  ///< what the masks leave out is another term: all that this one is multiplied with stands under them
 };

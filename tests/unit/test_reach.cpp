@@ -128,6 +128,14 @@ TEST(Reach, which_infinity_a_sum_is_stays_open_where_it_has_several_orders) {
     EXPECT_EQ(nested.judged({-infinity, nan}), Judgement::bad);
 }
 
+TEST(Reach, the_terms_of_what_is_summed_may_be_summed_apart) {
+    const Evaluated e("f(X[k], z) -> Y\n    Y = sum(k) X[k] - z\nsizes k = 4\n", {{1e38, 1e38, 1e38, 1e38}, {0.9e38}});
+    EXPECT_EQ(e.judged({0.4e38}), Judgement::good);
+    EXPECT_EQ(e.judged({infinity}), Judgement::unbounded);
+    const Evaluated small("f(X[k], z) -> Y\n    Y = sum(k) X[k] - z\nsizes k = 4\n", {{1e37, 1e37, 1e37, 1e37}, {0.9e37}});
+    EXPECT_EQ(small.judged({infinity}), Judgement::bad);
+}
+
 TEST(Reach, a_division_may_be_a_product_with_a_reciprocal) {
     const Evaluated e("f(X[a], Y[a]) -> Q[a]\n    Q[a] = X[a] / Y[a]\nsizes a = 2\n", {{1e-30F, 1}, {1e-39F, 0.5}});
     // The divisor is below the normal range, and may count as 0.
