@@ -98,8 +98,6 @@ inline constexpr ClauseField clause_fields[] = {
     {ChoiceKind::atom, "over", ClauseOperand::axes},
     {ChoiceKind::atom, "cut", ClauseOperand::axis_number, 1, limits::max_size_product},
     {ChoiceKind::atom, "parts", ClauseOperand::number},
-    {ChoiceKind::atom, "polynomials", ClauseOperand::number},
-    {ChoiceKind::atom, "of", ClauseOperand::number},
     {ChoiceKind::atom, "run", ClauseOperand::number, 0},
     {ChoiceKind::atom, "follows"},
     {.of = ChoiceKind::place, .word = "buffer", .alone = true},

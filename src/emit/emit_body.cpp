@@ -25,7 +25,6 @@ BodyWriter::BodyWriter(const Frame& frame, const Step& step, std::vector<AxisId>
       point_level_(point_level),
       names_(names),
       whole_values_(frame),
-      polynomials_(polynomial_part(frame, step)),
       near_error_function_(near_error_function(frame, step)),
       nonpositive_(nonpositive_exponentials(frame, step)) {}
 

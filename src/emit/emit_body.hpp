@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "emit/emit_frame.hpp"
-#include "schedule/exponentials.hpp"
 #include "schedule/whole.hpp"
 
 namespace napkin::writers {
@@ -106,7 +105,6 @@ private:
     ValueId logical(BinaryOp o, ValueId a, ValueId b);
     ValueId power(ValueId base, ValueId exponent);
     ValueId exponential(const Expr& argument, double factor);
-    ValueId power_of_two(ValueId exponent);
     [[nodiscard]] bool has_powers_of_two() const;
     ValueId as_number(ValueId id);
     ValueId as_mask(ValueId id);
@@ -150,7 +148,6 @@ private:
     std::map<VariableId, std::function<Element(const Read&)>> in_memory_;
     Names& names_;
     WholeValues whole_values_;
-    std::optional<PolynomialPart> polynomials_;
     const Unary* near_error_function_;
     std::vector<const Unary*> nonpositive_;
 };

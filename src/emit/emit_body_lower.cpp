@@ -147,18 +147,9 @@ ValueId BodyWriter::exponential(const Expr& argument, double factor) {
             const ValueId c = lower(scale);
             if (!at(c).is_constant || std::abs(at(c).constant * by) > 1) continue;
             const ValueId a = as_number(lower(value)), b = as_number(lower(difference->b));
-            return power_of_two(arithmetic(BinaryOp::sub, scaled(a, at(c).constant * by), plus(scaled(b, by), -more)));
+            return call("exp2", {arithmetic(BinaryOp::sub, scaled(a, at(c).constant * by), plus(scaled(b, by), -more))});
         }
-    return power_of_two(plus(scaled(as_number(lower(argument)), by), more));
-}
-
-/// Some of the powers that differ from column to column may be by a polynomial: a thread tells which by the number of the value in its row.
-ValueId BodyWriter::power_of_two(ValueId exponent) {
-    constexpr int level_of_columns = 2;  // within the loop over rows
-    if (!polynomials_ || at(exponent).level < level_of_columns) return call("exp2", {exponent});
-    return op(fmt::format("exp2_in_part<{}, {}, {}>(2 * j_ + c_, {{0}})", polynomials_->some, polynomials_->of,
-                          polynomials_->polynomial.degree),
-              {exponent}, 4, {0});
+    return call("exp2", {plus(scaled(as_number(lower(argument)), by), more)});
 }
 
 ValueId BodyWriter::axis_index(AxisId axis, bool whole) {

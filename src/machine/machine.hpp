@@ -163,9 +163,6 @@ struct Machine {
     Figure meeting_s;
     /// By how much longer a loop takes than the model says whose product adds up its left factor by a column of ones; unknown: not known to be worth it.
     Figure ones_pace;
-    /// Issue slots of a thread that one instruction of a polynomial costs in a loop on a matrix unit, where it replaces an exponential. More
-    /// than one, as each waits for the one before it. Unknown: nobody has measured it, and such polynomials are by hand.
-    Figure polynomial_slots;
     /// Clocks of a core for each sector of which one of its stores writes a part; unknown: as stores of whole ones.
     Figure partial_store_clocks;
     std::vector<Level> levels;  ///< from the largest memory to the one nearest to the core

@@ -15,7 +15,6 @@
 #include "plan/columns.hpp"
 #include "plan/complete.hpp"
 #include "plan/grid.hpp"
-#include "plan/polynomials.hpp"
 #include "plan/ratings.hpp"
 #include "plan/reasons.hpp"
 #include "schedule/fragment_registers.hpp"
@@ -541,8 +540,6 @@ private:
                                    options_.completion);
         if (may_cut(candidate_of(plan.scheduled)))
             plan.time = choose_cut_groups(plan.scheduled, model_, schedules_.threads(), std::move(plan.time));
-        if (!options_.quick)
-            plan.time = choose_polynomials(plan.scheduled, model_, schedules_.threads(), std::move(plan.time));
         Choice threads = thread_choice(plan);
         if (with_nothing_ahead && threads.value == 1 && schedules_.threads() > 1 && !plan.scheduled.in_blocks()) {
             // One thread has other groups to come, and more time for each.

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include "machine/block_machine.hpp"
-#include "plan/polynomials.hpp"
 #include "plan/recall.hpp"
-#include "schedule/exponentials.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
@@ -13,9 +11,6 @@
 
 namespace napkin {
 namespace {
-
-/// The largest part of a statement's exponentials that is accounted for as polynomials: as kernels by hand were measured with (machines/h200.toml).
-constexpr double largest_part = 0.25;
 
 Diagnostic no_orders(const std::string& message, const std::string& expected, const std::string& hint, ExitCode code) {
     return Diagnostic{.code = "no-orders", .message = message, .expected = expected, .hint = hint, .exit_code = code};
@@ -62,40 +57,12 @@ public:
         out_.scheduled = proven({scheduled, pace_of(body, scheduled), registers_of(body, scheduled)});
         out_.kernel_registers = most_registers(kernel_);
         out_.best = out_.search.best.order.sequence.empty() ? out_.scheduled : proven(out_.search.best);
-        account_for_polynomials();
         out_.has_runner_up = !out_.search.runner_up.order.sequence.empty();
         if (out_.has_runner_up) out_.runner_up = proven(out_.search.runner_up);
         return std::move(out_);
     }
 
 private:
-    /// Accounts for polynomials in every statement with exponentials: a sixteenth of them and so on, or as many as its atom has.
-    void account_for_polynomials() {
-        for (const PossiblePolynomials& possible : possible_polynomials(kernel_, true)) {
-            const StepId step = possible.step;
-            const int of = possible.of;
-            if (kernel_.step(step).scope != loop_.scope) continue;
-            const Atom& own = kernel_.atom(kernel_.step(step));
-            const auto add = [&](int some, int of_so_many) {
-                const ScheduledKernel other = with_polynomials(kernel_, step, some, of_so_many);
-                const ScheduledLoop& loop = other.loops[LoopId::of(&loop_ - kernel_.loops.data())];
-                const TurnClocks clocks = model_.turn_clocks(other, loop);
-                const LoopBody body = std::get<LoopBody>(modulo_body(other, loop, clocks));
-                const auto part = polynomial_part(other, other.step(step));
-                out_.polynomials.push_back(
-                    {kernel_.variable(variable_of(kernel_.step(step))).name, some, of_so_many,
-                     part ? part->polynomial.degree : 0, part ? part->polynomial.instructions : 0,
-                     part ? model_.slots_of_polynomial(part->polynomial) : 0,
-                     model_.interval(other, clocks, pace_of(body.body, order_of(other, loop, body)))});
-            };
-            if (own.polynomials > 0) {
-                add(own.polynomials, own.polynomials_of);
-                add(0, own.polynomials_of);
-            } else {
-                for (int some = 1; some <= largest_part * of; some *= 2) add(some, of);
-            }
-        }
-    }
     [[nodiscard]] ProvenOrder proven(const ModuloChoice& choice) const {
         return {choice.order, choice.pace, model_.interval(kernel_, clocks_, choice.pace), choice.registers};
     }

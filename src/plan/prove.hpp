@@ -18,15 +18,6 @@ struct UnitBound {
     std::vector<std::string> of;  ///< "S 512 clocks", most first
 };
 
-/// What it takes to compute a part of a statement's exponentials by polynomials (schedule/exponentials.hpp).
-struct PolynomialAccount {
-    std::string statement;
-    int some = 0, of = 1;
-    int degree = 0, instructions = 0;
-    double slots = 0;     ///< in which a thread issues these, as measured
-    double interval = 0;  ///< of the scheduled order, with that part; 0 of them: with none
-};
-
 struct ProvenOrder {
     ModuloOrder order;
     double pace = 0;             ///< of a warpgroup, clocks a turn
@@ -48,7 +39,6 @@ struct LoopProof {
     std::vector<UnitBound> units;       ///< most clocks first
     double least_interval = 0;          ///< of a warpgroup whose pace is that of the bounds
     ModuloSearch search;
-    std::vector<PolynomialAccount> polynomials;  ///< for parts of the exponentials of all statements that have some
     /// The scheduled order is as good as any: no slot by hand made it another one.
     [[nodiscard]] bool is_scheduled_best() const;
 };

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "plan/prove.hpp"
 #include "support/ids.hpp"
@@ -55,22 +54,6 @@ std::string bounds_text(const LoopProof& p) {
     return table(rows, {1}, "    ");
 }
 
-/// What polynomials in place of exponentials would make of the scheduled interval; "" where the loop has no exponentials.
-std::string polynomials_text(const LoopProof& p) {
-    std::vector<std::vector<std::string>> rows{{"exponentials", "interval", "on the FMA units"}};
-    for (const PolynomialAccount& a : p.polynomials) {
-        const double longer = 100 * (a.interval / p.scheduled.interval - 1);
-        const std::string change = std::abs(longer) < 0.05
-                                       ? "the same interval"
-                                       : fmt::format("{:.1f}% {}", std::abs(longer), longer > 0 ? "longer" : "shorter");
-        rows.push_back({a.statement, clocks_text(a.interval),
-                        a.some == 0 ? "none: " + change
-                                    : fmt::format("{} of {}, by degree {}, {} instructions in {:.0f} slots each: {}",
-                                                  a.some, a.of, a.degree, a.instructions, a.slots, change)});
-    }
-    return rows.size() > 1 ? table(rows, {1}, "    ") : "";
-}
-
 std::string loop_text(const LoopProof& p) {
     std::string out = fmt::format("\nkernel {}, loop over {} in chunks of {}\n", p.kernel, p.axis, p.chunk);
     if (!p.refusal.empty()) return out + fmt::format("  one order    {}\n", p.refusal);
@@ -83,7 +66,6 @@ std::string loop_text(const LoopProof& p) {
     if (!p.is_scheduled_best()) rows.push_back(order_row("best", p, p.best));
     if (p.has_runner_up) rows.push_back(order_row("runner-up", p, p.runner_up));
     out += "  orders\n" + table(rows, {1, 2, 3}, "    ");
-    out += polynomials_text(p);
     return out + fmt::format("  proof        {}\n", proof_text(p));
 }
 

@@ -99,7 +99,6 @@ private:
         list("over", a.reduced);
         if (a.cut_axis >= 0) out += fmt::format(", cut {} {}", name(a.cut_axis), a.cut);
         if (a.parts > 1) out += fmt::format(", parts {}", a.parts);
-        if (a.polynomials > 0) out += fmt::format(", polynomials {}, of {}", a.polynomials, a.polynomials_of);
         if (a.run >= 0) out += fmt::format(", run {}", a.run);
         if (a.follows) out += ", follows";
         return out + comment(a.reason, a.by_hand);

@@ -177,8 +177,6 @@ private:
             if (c.word == "over") a.reduced = axes_of(c);
             if (c.word == "cut") a.cut_axis = axis_of(c), a.cut = *c.number;
             if (c.word == "parts") a.parts = number;
-            if (c.word == "polynomials") a.polynomials = number;
-            if (c.word == "of") a.polynomials_of = number;
             if (c.word == "run") a.run = number;
             if (c.word == "follows") a.follows = true;
         }

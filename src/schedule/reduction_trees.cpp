@@ -1,9 +1,6 @@
 #include "schedule/reduction_trees.hpp"
 
-#include <algorithm>
-
 #include "schedule/cut_groups.hpp"
-#include "schedule/exponentials.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/ones_column.hpp"
 #include "support/saturate.hpp"
@@ -44,9 +41,6 @@ std::vector<ReductionTree> reduction_trees(const ScheduledKernel& kernel) {
                 parts = saturating_mul(parts, terms(*axis));
             tree.blocks = parts;
         }
-        double of_terms = 0;
-        for (const Read* r : step.reads) of_terms = std::max(of_terms, error_of_polynomials(kernel, r->variable()));
-        tree.factor_unit += of_terms;
     }
     return trees;
 }

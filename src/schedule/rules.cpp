@@ -9,7 +9,6 @@
 #include "schedule/cluster.hpp"
 #include "schedule/column_parts.hpp"
 #include "schedule/cut_groups.hpp"
-#include "schedule/exponentials.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/gathered.hpp"
@@ -43,7 +42,6 @@ public:
         check_lazy_maximum();
         check_turns();
         check_column_parts();
-        check_polynomials();
         check_deferrals();
         check_prefetches();
         check_grid();
@@ -336,27 +334,6 @@ private:
             else if (!why && (k_.atom(step).kind == AtomKind::matrix ? of_atom != parts : of_atom > 1))
                 report(atom_of(step), "{} has {} parts of columns, where the loop's products, and they alone, have {}",
                        name, of_atom, parts);
-        }
-    }
-
-    /// A thread computes as many exponentials of a row in every `of` of them.
-    void check_polynomials() {
-        for (const Step& step : k_.steps) {
-            if (step.atom < 0 || k_.atom(step).polynomials == 0) continue;
-            const Atom& atom = k_.atom(step);
-            const std::string& name = k_.variable(variable_of(step)).name;
-            const auto found = exponentials_of_row(k_, step);
-            if (const auto* why = std::get_if<std::string>(&found)) {
-                report(atom_of(step), "polynomials take the place of no exponential of {}: {}", name, *why);
-            } else if (const std::int64_t n = std::get<std::int64_t>(found); n % atom.polynomials_of != 0) {
-                report(
-                    atom_of(step),
-                    "a thread computes {} exponentials of each row of {}, of which every {} are no whole part; {} are",
-                    n, name, atom.polynomials_of, nearest_divisor(n, atom.polynomials_of));
-            } else if (atom.polynomials > atom.polynomials_of) {
-                report(atom_of(step), "of every {} exponentials of {} no {} can be polynomials; {} can",
-                       atom.polynomials_of, name, atom.polynomials, atom.polynomials_of);
-            }
         }
     }
 

@@ -53,9 +53,6 @@ struct Atom {
     /// For a matrix atom: its columns are computed in so many parts, each with what its turn makes of them (column_parts.hpp), so that registers hold one part
     /// at a time.
     int parts = 1;
-    /// For a fragment atom: a polynomial takes so many of each so many exponentials that a thread computes of a row, and the unit takes the others
-    /// (exponentials.hpp).
-    int polynomials = 0, polynomials_of = 1;
     int run = -1;  ///< statements of one run take one panel of the kernel's vector axis after the other; -1: by itself
     bool follows = false;     ///< a reduction that rides in the loops of the statement before it
     std::string reason = {};  ///< why it is of its kind, where others may do; "": nothing else does, or nobody asked

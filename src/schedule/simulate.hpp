@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "machine/machine.hpp"
-#include "schedule/exponentials.hpp"
 #include "schedule/scheduled.hpp"
 #include "schedule/turn_clocks.hpp"
 #include "tile/exact.hpp"
@@ -70,9 +69,7 @@ public:
     /// them what copies take.
     [[nodiscard]] double interval(const ScheduledKernel& kernel, const TurnClocks& turn, double pace) const;
 
-    /// Issue slots of a thread for one exponential by the polynomial.
     [[nodiscard]] static std::string name_of_matrix_unit(const ScheduledKernel& k);
-    [[nodiscard]] double slots_of_polynomial(const PowerPolynomial& polynomial) const;
 
     /// Everything loaded or stored carries the axis: grouping it saves no transfers.
     [[nodiscard]] bool carried_by_all_memory(AxisId axis) const;

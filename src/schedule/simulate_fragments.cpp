@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "schedule/error_function.hpp"
-#include "schedule/exponentials.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/ones_column.hpp"
@@ -64,10 +63,6 @@ std::string Simulator::name_of_matrix_unit(const ScheduledKernel& k) {
     return std::string(name(OpKind::fma));
 }
 
-double Simulator::slots_of_polynomial(const PowerPolynomial& polynomial) const {
-    return polynomial.instructions * (machine_.polynomial_slots.known() ? machine_.polynomial_slots.value : 1);
-}
-
 /// On the matrix unit whole tiles are multiplied, padding included; beside it every thread goes through its own values.
 Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,
                                             const std::vector<std::int64_t>& tile) const {
@@ -87,28 +82,21 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
         return std::any_of(work.reduce_axes.begin(), work.reduce_axes.end(),
                            [&](AxisId axis) { return contains(op.axes, axis); });
     };
-    const auto polynomials = polynomial_part(k, step);
     const Unary* const near = counts(work, OpKind::erf) ? near_error_function(k, step) : nullptr;
     const bool is_near_erfc = near && near->op == UnaryOp::erfc;
     const int near_specials = is_near_erfc ? near_erfc_specials : near_erf_specials,
               near_instructions = is_near_erfc ? near_erfc_instructions : near_erf_instructions;
-    const AxisId columns_of_polynomials = polynomials ? columns_of_statement(k, step) : AxisId();
     for (const OpCount& op : work.ops)
         if (!product || !contains(op.axes, product->k)) {
             // What a sum is corrected by is 1 where the maximum stays.
             const double times = is_corrected_rarely && !is_of_terms(op) ? moves : runs,
                          vectors = times * static_cast<double>(op.count) * block.points(op.axes) / lanes;
-            const bool in_part = polynomials && op.kind == OpKind::exp && contains(op.axes, columns_of_polynomials);
-            const double share = in_part ? polynomials->share() : 0;
             if (op.kind == OpKind::erf && near) {
                 add(OpKind::exp, vectors * near_specials * clocks_a_vector_[at(static_cast<int>(OpKind::exp))]);
                 add(OpKind::simple, vectors * near_instructions * clocks_a_vector_[at(static_cast<int>(OpKind::simple))]);
                 continue;
             }
-            add(op.kind, (1 - share) * vectors * clocks_a_vector_[at(static_cast<int>(op.kind))]);
-            if (in_part)
-                add(OpKind::simple, share * vectors * slots_of_polynomial(polynomials->polynomial) *
-                                        clocks_a_vector_[at(static_cast<int>(OpKind::simple))]);
+            add(op.kind, vectors * clocks_a_vector_[at(static_cast<int>(op.kind))]);
         }
     const auto& compute = std::get<Compute>(*step.statement);
     if (!product)

@@ -201,11 +201,6 @@ void clauses(LineParser& parser, ScheduleItem& item) {
                     fmt::format("a line '{}' says by how many {}, and in which statement's loops", name(item.kind),
                                 item.kind == ChoiceKind::prefetch ? "groups or blocks" : "groups"),
                     fmt::format("{} {} groups 1, in S", name(item.kind), item.axis));
-    if (item.kind == ChoiceKind::atom && says("polynomials") != says("of"))
-        parser.fail(
-            Code::bad_schedule, item.range,
-            "polynomials take the place of some of so many exponentials, of which the atom gives one number alone",
-            "such as polynomials 1, of 8");
 }
 
 /// What is meant: an axis, a variable, or a statement, which may be called `load K`.

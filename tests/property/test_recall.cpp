@@ -128,7 +128,7 @@ TEST(Recall, GivesWhatIsByHandOfEveryField) {
     EXPECT_EQ(count_if(s.places, [](const Place& p) { return p.by_hand && p.stages == 4; }), 2);
     const Chosen attention = chosen_twice(
         "attention", parsed(bf16_attention),
-        gpu, file(warps + "q\ngroup q 128\nstream x 64\nmaximum lazy\nmatrix free\natom weight fragment, points q x, polynomials 1, of 8\n"));
+        gpu, file(warps + "q\ngroup q 128\nstream x 64\nmaximum lazy\nmatrix free\natom weight fragment, points q x\n"));
     const KernelSchedule& lazy = attention.plan.kernels.at(0).schedule();
     EXPECT_TRUE(lazy.lazy.by_hand && lazy.turns.by_hand);
     const Machine cpu = load_machine("generic-cpu").value();

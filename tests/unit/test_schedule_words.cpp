@@ -69,9 +69,7 @@ TEST(Schedule, HasOneLimitForEveryNumber) {
         const std::string word(field.word);
         const std::string before = fmt::format(
             "{} S {}{} {}", name(field.of), field.of == ChoiceKind::place ? "view, " : "", word, has_axis ? "q " : "");
-        const std::string behind = word == "polynomials"                  ? ", of 8"
-                                   : word == "of"                         ? ", polynomials 1"
-                                   : word == "cache"                      ? ", groups 1, in S"
+        const std::string behind = word == "cache"                        ? ", groups 1, in S"
                                    : word == "groups" || word == "blocks" ? ", in S"
                                                                           : "";
         if (field.most < limits::max_size_product) limited(before, field.most, behind);
@@ -79,7 +77,7 @@ TEST(Schedule, HasOneLimitForEveryNumber) {
         EXPECT_THAT(wrong_with(before + behind), HasSubstr("at least")) << before;
         EXPECT_EQ(wrong_with(before + "0" + behind) == "none", field.least == 0) << before;
     }
-    EXPECT_EQ(fields, 24);
+    EXPECT_EQ(fields, 22);
     EXPECT_EQ(wrong_with("piece A d 8, d 4"), "bad-schedule; each name once");
     EXPECT_EQ(wrong_with("place K inner k"), "bad-schedule; one of buffer, panel, packed, view, registers, operand");
     EXPECT_EQ(wrong_with("slot S beside 3"), "bad-schedule; position, role or ahead");

@@ -100,14 +100,6 @@ Json proof_json(const LoopProof& p) {
     out["scheduled"] = order_json(p.loop, p.scheduled), out["best"] = order_json(p.loop, p.best);
     if (p.has_runner_up) out["runner_up"] = order_json(p.loop, p.runner_up);
     out["kernel_registers"] = p.kernel_registers;
-    for (const PolynomialAccount& a : p.polynomials)
-        out["polynomials"].push_back({{"statement", a.statement},
-                                      {"some", a.some},
-                                      {"of", a.of},
-                                      {"degree", a.degree},
-                                      {"instructions", a.instructions},
-                                      {"slots", a.slots},
-                                      {"interval_clocks", a.interval}});
     out["proof"] = {{"is_proven", p.search.is_proven()},
                     {"is_exhaustive", p.search.is_exhaustive},
                     {"timed", p.search.looked_at},
