@@ -91,7 +91,6 @@ inline constexpr ClauseField clause_fields[] = {
     {.of = ChoiceKind::atom, .word = "scalar", .alone = true},
     {.of = ChoiceKind::atom, .word = "fragment", .alone = true},
     {.of = ChoiceKind::atom, .word = "matrix", .alone = true},
-    {.of = ChoiceKind::atom, .word = "column", .alone = true},
     {ChoiceKind::atom, "vectors", ClauseOperand::axis_number, 1, 1 << 15, true},
     {ChoiceKind::atom, "rows", ClauseOperand::axis_number, 1, 1 << 15},
     {ChoiceKind::atom, "points", ClauseOperand::axes},

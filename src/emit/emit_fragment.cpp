@@ -14,7 +14,6 @@
 #include "emit/emit_write.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
-#include "schedule/ones_column.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
@@ -22,16 +21,8 @@
 namespace napkin::writers {
 namespace {
 
-/// The array of a thread's registers in which the variable lies, and the first of its own there: those of a column of ones come behind the product's.
-const std::string& registers_name(const Frame& frame, VariableId id) { return frame.name(registers_of(frame, id)); }
-std::int64_t first_register(const Frame& frame, VariableId id) {
-    const VariableId product = registers_of(frame, id);
-    return product == id ? 0 : fragment_registers(frame, product);
-}
 /// A thread's number of the element at rows r_ and columns (j_, c_) of the loops below.
 std::string element(const Frame& frame, VariableId id) {
-    if (sum_in_column(frame, id))
-        return fmt::format("{}[{} + 2 * r_]", registers_name(frame, id), first_register(frame, id));
     return fmt::format("{}[{}]", frame.name(id), number_in_thread(frame, id));
 }
 /// The same in a step, which may run for each part of the columns.
@@ -284,11 +275,8 @@ void write_reduction(const Frame& frame, Lines& out, const Step& step, AxisId co
         return fmt::format("acc = {};", combined(op, "acc", value));
     });
     loops.close_columns();
-    // The reference of a lazy maximum.
-    const double above = frame.lazy && frame.lazy->maximum == compute.variable ? frame.lazy->above : 0;
     std::string result = reduced.of_row ? fmt::format("{}_over_quad(acc)", horizontal(op)) : "acc";
     if (scaled) result += " * " + literal(*constant_value(frame, scaled->second), false);
-    if (above > 0) result += " + " + literal(above, false);
     if (carry < 0) {
         out(fmt::format("{} = {};", reduced.target, result));
     } else {
@@ -370,12 +358,7 @@ void write_state_of_parts(const Frame& frame, Lines& out, const StateMerge& merg
 }
 
 std::string fragment_declaration(const Frame& frame, VariableId id) {
-    std::int64_t registers = fragment_registers(frame, id);
-    for (const Step& step : frame.steps)
-        if (step.atom >= 0 && frame.atom(step).kind == AtomKind::matrix && variable_of(step) == id &&
-            column_of_ones(frame, step))
-            registers += ones_registers;
-    return fmt::format("float {}[{}];", frame.name(id), registers);
+    return fmt::format("float {}[{}];", frame.name(id), fragment_registers(frame, id));
 }
 
 void write_fragment(const Frame& frame, Lines& out, const Step& step, const std::function<void()>& then) {
@@ -387,9 +370,7 @@ void write_fragment(const Frame& frame, Lines& out, const Step& step, const std:
                 frame, out, step, columns,
                 {body, carry, element(frame, compute.variable), !is_kept_by_threads(frame, compute.variable)});
         // A single term needs no loop: the value itself is the reduction.
-        const bool is_above = frame.lazy && frame.lazy->maximum == compute.variable && frame.lazy->above > 0;
-        const Expr term = is_above ? binary(BinaryOp::add, body, constant(frame.lazy->above)) : body;
-        each_value(frame, out, step, columns, carry ? binary(pairwise(*compute.reduce), carry, term) : term);
+        each_value(frame, out, step, columns, carry ? binary(pairwise(*compute.reduce), carry, body) : body);
     };
     const auto within = unmasked(frame, step);
     if (!within) {
@@ -432,8 +413,6 @@ void write_correction(const Frame& frame, Lines& out, const Step& step, AxisId c
     const bool is_lazy = frame.lazy && reads_variable(compute.carry, frame.lazy->correction);
     if (is_lazy) out.open(fmt::format("if ({})", moves_name(frame)));
     each_value(frame, out, step, columns, compute.carry);
-    if (const Step* sum = column_of_ones(frame, step))
-        each_value(frame, out, *sum, -1, std::get<Compute>(*sum->statement).carry);
     if (is_lazy) out.close();
 }
 
@@ -492,9 +471,7 @@ void declare_rows(const Frame& frame, Lines& out, const Step& step) {
 }
 
 void write_init_of_fragments(const Frame& frame, Lines& out, const Init& init) {
-    const std::int64_t first = first_register(frame, init.variable);
-    out(fmt::format("EACH(i_, {}) {}[{}i_] = {};", fragment_registers(frame, init.variable),
-                    registers_name(frame, init.variable), first > 0 ? fmt::format("{} + ", first) : "",
+    out(fmt::format("EACH(i_, {}) {}[i_] = {};", fragment_registers(frame, init.variable), frame.name(init.variable),
                     literal(init.value, false)));
 }
 

@@ -98,9 +98,6 @@ void write_refill(const Frame& frame, Lines& out, const Step& load);
 void write_settle(const Frame& frame, Lines& out, const Settle& settle, int shift, const std::string& condition = "");
 /// Says that there is a tile to free, where an operand is freed a turn later.
 std::string owed_name(const Frame& frame, VariableId operand);
-/// Tiles of ones that products read as further columns (ones_column.hpp), and the name of that of a type.
-void write_ones(const Frame& frame, Lines& out);
-std::string ones_name(DType type);
 /// Barriers of all operands, and what else of shared memory is there before any of the block's threads goes on.
 void write_barriers(const Frame& frame, Lines& out);
 /// The name that declare_stage gives.

@@ -20,7 +20,6 @@
 #include "machine/block_machine.hpp"
 #include "schedule/chunk_ranges.hpp"
 #include "schedule/fragments.hpp"
-#include "schedule/ones_column.hpp"
 #include "schedule/warpgroups.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
@@ -182,8 +181,7 @@ private:
         if (frame_.has_bulk_copies())
             out_(fmt::format("[[maybe_unused]] const int {} = uniform(warp_of_thread());", warp_name));
         for (const VariableId id : frame_.layouts.ids())
-            if (!frame_.layouts[id].lives.empty() && frame_.is_in_registers(id) && !sum_in_column(frame_, id))
-                out_(fragment_declaration(frame_, id));
+            if (!frame_.layouts[id].lives.empty() && frame_.is_in_registers(id)) out_(fragment_declaration(frame_, id));
         for (const Step& s : frame_.steps)
             if (const auto* load = std::get_if<Load>(s.statement);
                 load && frame_.is_read_by_threads(load->variable) && is_read_by_rows(frame_, load->variable))
@@ -291,9 +289,6 @@ private:
 
     void compute(const Step& s) {
         if (frame_.atom(s).follows) return;
-        if (frame_.atom(s).kind == AtomKind::column)
-            return out_(fmt::format("// {}, by a column of ones of the product below",
-                                    equation(frame_, std::get<Compute>(*s.statement))));
         const StepId number = frame_.number(s);
         if (frame_.lazy && (frame_.lazy->moves(number) || frame_.lazy->sum == number)) return;
         if (frame_.lazy && frame_.lazy->weights == number) return write_lazy_weights(frame_, out_, shift_ < 0);

@@ -40,14 +40,11 @@ public:
         move();
         out_.close(";");
         out_.open(fmt::format("const auto {} = [&]", weigh_name));
-        // Beside a column of ones registers are short: made of the maximum wherever it stands, it takes none from one turn to the next.
-        if (lazy_.sum < 0) write(lazy_.finite);
         weigh();
         out_.close(";");
         out_(fmt::format("if ({0} = !{1}; {0}) {2}();", moves, stays_name(frame_), move_name));
         out_(fmt::format("{}();", weigh_name));
-        out_.open(fmt::format("if (const unsigned {0} = those_of_warp({1}); !{2} && {0} != 0)", large(),
-                              lazy_.sum < 0 ? fmt::format("reaches_two({})", bits()) : fmt::format("!({})", is_small()),
+        out_.open(fmt::format("if (const unsigned {0} = those_of_warp(!({1})); !{2} && {0} != 0)", large(), is_small(),
                               moves));
         const std::string again = fmt::format("{}(), {}();", move_name, weigh_name);
         if (lazy_.rescales) {
@@ -64,7 +61,6 @@ public:
     /// In a group's first turn it moves.
     void as_it_moves() {
         move();
-        if (lazy_.sum < 0) return write(lazy_.weights);
         declare_guard();
         weigh();
         add_up();
@@ -81,7 +77,7 @@ private:
         std::string moves_again;
         for (int r = 0; r < 2; ++r)
             moves_again += fmt::format("{0}({1}[{2}] > 0.0f && {1}[{2}] < {3}) || {4}[{2}] == {5}", r > 0 ? " || " : "",
-                                       delta, r, literal(1 / lazy_.far, false), maximum,
+                                       delta, r, literal(1 / lazy_.limit, false), maximum,
                                        literal(-std::numeric_limits<double>::infinity(), false));
         out_(fmt::format("{} = !any_of_warp({});", stays_name(frame_), moves_again));
     }
@@ -98,8 +94,8 @@ private:
         out_(fmt::format("EACH(r_, 2) {}[r_] = most_of_row({}, r_){};", most, weights,
                          lazy_.largest == 1 ? "" : " * " + literal(1 / lazy_.largest, false)));
         const std::string range = literal(largest_rescaled, false);
-        std::string leaves = fmt::format("{0}[0] < {1} && {0}[1] < {1}", most, range);
-        if (lazy_.sum >= 0) leaves += fmt::format(" && {0}[0] < {1} && {0}[1] < {1}", sums(), "infinity<real>");
+        const std::string leaves = fmt::format("{0}[0] < {1} && {0}[1] < {1} && {2}[0] < {3} && {2}[1] < {3}", most,
+                                               range, sums(), "infinity<real>");
         out_.open(fmt::format("if (!any_of_warp(!({})))", leaves));
         for (const StepId s : lazy_.moving) {
             if (variable_of(frame_.step(s)) == lazy_.maximum)
@@ -110,23 +106,15 @@ private:
         }
         say_whether_it_stays();
         out_(fmt::format("EACH(r_, 2) {}{}[4 * j_ + 2 * r_ + c_] *= {}[r_];", values, weights, delta));
-        if (lazy_.sum >= 0) out_(fmt::format("EACH(r_, 2) {}[r_] *= {}[r_];", sums(), delta));
+        out_(fmt::format("EACH(r_, 2) {}[r_] *= {}[r_];", sums(), delta));
         out_.close();
     }
-    /// What says how large the weights are: their sums, which are needed anyway, or their bits, where a column of ones has the sums.
-    void declare_guard() {
-        out_(lazy_.sum < 0 ? fmt::format("unsigned {} = 0;", bits()) : fmt::format("float {}[2];", sums()));
-    }
+    /// The sums of weights say how large these are, and are needed anyway.
+    void declare_guard() { out_(fmt::format("float {}[2];", sums())); }
     void weigh() {
-        write(lazy_.weights, [&] {
-            if (lazy_.sum < 0)
-                out_(fmt::format("{} = bits_of_all({});", bits(), name_of(lazy_.weights)));
-            else
-                write_sum_of_thread(frame_, out_, frame_.step(lazy_.sum), sums());
-        });
+        write(lazy_.weights, [&] { write_sum_of_thread(frame_, out_, frame_.step(lazy_.sum), sums()); });
     }
     void add_up() {
-        if (lazy_.sum < 0) return;
         const Step& s = frame_.step(lazy_.sum);
         const auto& compute = std::get<Compute>(*s.statement);
         const std::string own = sums() + "[r_]";
@@ -134,7 +122,6 @@ private:
         out_(fmt::format("EACH(r_, 2) {0}[r_] = {0}[r_] * {1}[r_] + {2};", name_of(lazy_.sum), frame_.name(lazy_.correction),
                          is_kept_by_threads(frame_, compute.variable) ? own : fmt::format("sum_over_quad({})", own)));
     }
-    [[nodiscard]] std::string bits() const { return frame_.name(lazy_.maximum) + "_bits_"; }
     [[nodiscard]] std::string sums() const { return frame_.name(lazy_.maximum) + "_sums_"; }
     /// The threads whose weights are too large, or no numbers.
     [[nodiscard]] std::string large() const { return frame_.name(lazy_.maximum) + "_large_"; }

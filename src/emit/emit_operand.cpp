@@ -231,7 +231,6 @@ void write_barriers(const Frame& frame, Lines& out) {
     if (frame.takes_from_queue()) out(fmt::format("init_queue(queue, {});", frame.schedule.warps.value));
     out("fence_barriers();");
     out.close();
-    write_ones(frame, out);
     out(frame.meets_cluster_before ? "meet_in_cluster();" : "__syncthreads();");
 }
 

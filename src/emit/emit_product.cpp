@@ -4,7 +4,6 @@
 
 #include "emit/emit_fragment.hpp"
 #include "schedule/fragments.hpp"
-#include "schedule/ones_column.hpp"
 #include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
@@ -31,9 +30,7 @@ struct Product : MatrixProduct {
         : MatrixProduct(product),
           target(frame.name(std::get<Compute>(*step.statement).variable)),
           continues(outlasts_a_turn(frame, *this)),
-          has_ones(!product.by_warp(frame.unit) && column_of_ones(frame, step)),
-          columns(frame.runs_in_parts(step) ? frame.column_parts->columns
-                                            : columns_of(frame, n, step.scope) + (has_ones ? ones_columns : 0)),
+          columns(frame.runs_in_parts(step) ? frame.column_parts->columns : columns_of(frame, n, step.scope)),
           is_in_parts(frame.runs_in_parts(step)),
           deep(instruction->k.at(type)),
           steps((frame.span(k, step.scope).tile + deep - 1) / deep),
@@ -42,7 +39,6 @@ struct Product : MatrixProduct {
 
     std::string target;
     bool continues;        ///< an earlier turn's may still be adding to the target
-    bool has_ones;         ///< the last of its columns, of which the right factor is 1
     std::int64_t columns;  ///< along n, of a part where it runs for each
     bool is_in_parts;
     std::int64_t deep, steps;   ///< along k, of one instruction; instructions along k
@@ -94,9 +90,7 @@ std::string descriptor(const Frame& frame, const Product& p, const Read& r, bool
         offset = fmt::format("k_ * {}", deep);
     else
         offset = fmt::format("k_ / {0} * {1} + k_ % {0} * {2}", steps, tile.panel_bytes(), deep);
-    // What moves the operand leaves the ones behind its panel where they are.
-    return fmt::format("{}({}_at_, {}, {})", !is_a && p.has_ones ? "matrix_descriptor_before" : "matrix_descriptor",
-                       frame.name(r.variable()), offset, operand_alignment);
+    return fmt::format("matrix_descriptor({}_at_, {}, {})", frame.name(r.variable()), offset, operand_alignment);
 }
 
 /// What the descriptors of an operand have in common.
@@ -112,10 +106,6 @@ void declare_word(const Frame& frame, Lines& out, const Product& p, const Read& 
     if (!is_a && p.is_in_parts)
         own += fmt::format(" + part_ * {}",
                            along_k ? p.columns * operand_row_bytes : p.columns / tile.width * tile.panel_bytes());
-    if (!is_a && p.has_ones)
-        return out(fmt::format(
-            "const unsigned {0}_at_ = matrix_word_before(shared_address({0}) + {1}{2}, shared_address({3}));",
-            frame.name(r.variable()), stage_name(frame, r.variable()), own, ones_name(p.type)));
     out(fmt::format("const unsigned {0}_at_ = matrix_word(shared_address({0}) + {1}{2}, {3});",
                     frame.name(r.variable()), stage_name(frame, r.variable()), own, along_k ? 16 : tile.panel_bytes()));
 }
@@ -203,18 +193,6 @@ void write_by_warp(const Frame& frame, Lines& out, const Product& p, ScopeId sco
 }
 
 }  // namespace
-
-std::string ones_name(DType type) { return fmt::format("ones_{}_", name(type)); }
-
-void write_ones(const Frame& frame, Lines& out) {
-    const std::vector<DType> types = types_of_ones(frame);
-    for (std::size_t i = 0; i < types.size(); ++i) {
-        const std::string own = ones_name(types[i]);
-        out(fmt::format("char* const {} = shared_memory + {};  // columns of ones", own,
-                        frame.ones_offset * frame.value_bytes() + static_cast<std::int64_t>(i) * ones_tile_bytes));
-        out(fmt::format("fill_for_products({}, {}, pack_{}(1.0f, 1.0f));", own, ones_tile_bytes / 4, name(types[i])));
-    }
-}
 
 void write_product(const Frame& frame, Lines& out, const Step& step, std::set<std::string>& functions) {
     const Product p(frame, step);

@@ -35,7 +35,6 @@ std::span<const FigureKey<Machine>> machine_figures() {
         {"launch", "launch_s", &M::launch_s, seconds},
         {"group", "group_s", &M::group_s, seconds},
         {"meeting", "meeting_s", &M::meeting_s, seconds, Need::never},
-        {"ones_pace", "ones_pace", &M::ones_pace, number, Need::never},
         {"partial_store", "partial_store_clocks", &M::partial_store_clocks, number, Need::never},
         {"power", "power_watts", &M::power_watts, watts, Need::never},
         {"price", "price_usd_per_hour", &M::price_usd_per_hour, usd_per_hour, Need::never},

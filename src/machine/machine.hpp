@@ -161,8 +161,6 @@ struct Machine {
     Figure group_s;       ///< handing out one group to a core
     /// Seconds for two blocks to find each other that each have a part of a group, without the data; unknown: not known to be worth it.
     Figure meeting_s;
-    /// By how much longer a loop takes than the model says whose product adds up its left factor by a column of ones; unknown: not known to be worth it.
-    Figure ones_pace;
     /// Clocks of a core for each sector of which one of its stores writes a part; unknown: as stores of whole ones.
     Figure partial_store_clocks;
     std::vector<Level> levels;  ///< from the largest memory to the one nearest to the core

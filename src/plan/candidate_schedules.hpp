@@ -58,8 +58,6 @@ public:
     [[nodiscard]] KernelSchedule ordinary(const Shape& shape) const;
     [[nodiscard]] KernelSchedule at_sizes(const Shape& shape, const std::vector<SearchedSize>& sizes,
                                           const Point& point) const;
-    /// Those that are by hand.
-    [[nodiscard]] const std::map<StepId, Slot>& given_slots() const { return given_.slots; }
     [[nodiscard]] ScheduledKernel completed(KernelSchedule schedule, Completion completion = Completion::for_rating) const;
 
     [[nodiscard]] const VectorUnit& unit() const { return unit_; }

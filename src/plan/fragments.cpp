@@ -10,7 +10,6 @@
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/lazy_maximum.hpp"
-#include "schedule/ones_column.hpp"
 #include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
 
@@ -64,7 +63,7 @@ struct SharedBytes {
     [[nodiscard]] std::int64_t left() const { return left_for_stages() - staged * stages - boxes; }
 };
 SharedBytes shared_bytes(ScheduledKernel& kernel) {
-    SharedBytes out{.share = kernel.unit.share_bytes, .others = ones_bytes(kernel)};
+    SharedBytes out{.share = kernel.unit.share_bytes};
     for (const VariableId id : kernel.layouts.ids()) {
         const Place& place = kernel.place(id);
         out.boxes += place.boxes * kernel.schedule.warps.value * box_bytes;

@@ -12,7 +12,6 @@
 
 #include "plan/candidate_schedules.hpp"
 #include "plan/cluster.hpp"
-#include "plan/columns.hpp"
 #include "plan/complete.hpp"
 #include "plan/grid.hpp"
 #include "plan/ratings.hpp"
@@ -186,8 +185,7 @@ private:
                       bytes_of_one_stage(completed_), spilled_registers(completed_) > 0, may_spill(completed_)};
         if (with_times) {
             completed_of_ = nullptr;
-            const Simulation time = choose_columns(completed_, model_, schedules_.threads(), schedules_.given_slots(),
-                                                   Completion::for_rating, walk_limit),
+            const Simulation time = choose_grid(completed_, model_, schedules_.threads(), walk_limit),
                              cut = choose_cut_groups(completed_, model_, schedules_.threads(), time, walk_limit);
             const auto loads = std::find_if(time.busy.begin(), time.busy.end(),
                                             [](const Busy& b) { return b.what == "loads"; });
@@ -536,8 +534,7 @@ private:
         };
         std::optional<ScheduledKernel> with_nothing_ahead;
         if (!options_.quick) with_nothing_ahead = plan.scheduled, choose_ahead(plan.scheduled, schedules_.threads());
-        plan.time = choose_columns(plan.scheduled, model_, schedules_.threads(), schedules_.given_slots(),
-                                   options_.completion);
+        plan.time = choose_grid(plan.scheduled, model_, schedules_.threads());
         if (may_cut(candidate_of(plan.scheduled)))
             plan.time = choose_cut_groups(plan.scheduled, model_, schedules_.threads(), std::move(plan.time));
         Choice threads = thread_choice(plan);

@@ -5,7 +5,6 @@
 #include "plan/complete.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/modulo_body.hpp"
-#include "schedule/ones_column.hpp"
 #include "support/ids.hpp"
 
 namespace napkin {
@@ -35,14 +34,6 @@ void choose_slots(ScheduledKernel& kernel, const Simulator* model) {
         const ModuloSearch search = search_order(open, limit_of_candidate);
         for (const auto& [step, slot] : slots_of(*body, search.best.order))
             kernel.schedule.slots.try_emplace(step, slot);
-    }
-    // A sum that is a column of a product runs with it.
-    for (const Step& step : kernel.steps) {
-        if (step.atom < 0 || kernel.atom(step).kind != AtomKind::column) continue;
-        const auto product = product_beside(kernel, step);
-        const StepId* number = std::get_if<StepId>(&product);
-        const auto slot = number ? kernel.schedule.slots.find(*number) : kernel.schedule.slots.end();
-        if (slot != kernel.schedule.slots.end()) kernel.schedule.slots.try_emplace(kernel.number(step), slot->second);
     }
 }
 

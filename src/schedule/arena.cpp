@@ -2,7 +2,6 @@
 
 #include "schedule/fragments.hpp"
 #include "schedule/legality.hpp"
-#include "schedule/ones_column.hpp"
 #include "schedule/scheduled.hpp"
 #include "schedule/views.hpp"
 #include "support/ids.hpp"
@@ -426,14 +425,6 @@ void place_boxes(ScheduledKernel& kernel) {
     }
 }
 
-/// Behind those, as panels that follow all others: what products read as further columns.
-void place_ones(ScheduledKernel& kernel) {
-    const std::int64_t bytes = ones_bytes(kernel);
-    if (bytes == 0) return;
-    kernel.ones_offset = round_up(kernel.arena_values, operand_alignment / kernel.value_bytes());
-    kernel.arena_values = kernel.ones_offset + bytes / kernel.value_bytes();
-}
-
 /// Behind everything: a barrier of 8 bytes for each stage of each operand, and what hands on the numbers of groups.
 std::int64_t barrier_values(const ScheduledKernel& kernel) {
     return round_up(barrier_bytes(kernel), alignment_bytes) / kernel.value_bytes();
@@ -490,7 +481,6 @@ void apply_places(ScheduledKernel& kernel) {
     }
     place_partials(kernel);
     place_boxes(kernel);
-    place_ones(kernel);
     kernel.arena_values += barrier_values(kernel);
     count_held(kernel);
 }

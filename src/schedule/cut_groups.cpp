@@ -8,7 +8,6 @@
 #include "schedule/chunk_ranges.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
-#include "schedule/ones_column.hpp"
 #include "support/ids.hpp"
 #include "support/saturate.hpp"
 
@@ -100,9 +99,6 @@ std::variant<CutGroups, std::string> cut_groups(const ScheduledKernel& kernel) {
     if (cut.groups * cut.chunks > most_positions / (cut.blocks + 1) || cut.chunks > most_positions / tile ||
         groups > most_groups)
         return fmt::format("{} groups of {} chunks are too many to count", cut.groups, cut.chunks);
-    for (const StateMerge& merge : tiles.merges)
-        if (sum_in_column(kernel, merge.state))
-            return "a column of ones adds up one of its states, which has no registers of its own to merge";
     for (const StateMerge& merge : tiles.merges) cut.registers += fragment_registers(kernel, merge.state);
     return cut;
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "machine/block_machine.hpp"
-#include "schedule/ones_column.hpp"
 #include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
@@ -12,7 +11,7 @@ namespace napkin {
 
 std::int64_t fragment_registers(const ScheduledKernel& kernel, VariableId id) {
     const AxisId axis = column_axis(kernel, id);
-    if (axis < 0) return sum_in_column(kernel, id) ? ones_registers : 2;
+    if (axis < 0) return 2;
     const bool is_one_part = kernel.column_parts && kernel.column_parts->is_passing(id);
     return (is_one_part ? kernel.column_parts->columns : columns_of(kernel, axis, kernel.layout(id).scope)) /
            fragment_columns * 4;

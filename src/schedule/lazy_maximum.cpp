@@ -6,7 +6,6 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <numbers>
 #include <optional>
 
 #include "schedule/fragments.hpp"
@@ -21,13 +20,6 @@ namespace {
 constexpr double largest_sum = 8192;
 /// The part of a type's largest number that a weight may reach.
 constexpr double share_of_range = 0.25;
-/// The part that weights may leave to grow into, of the powers of two from a type's smallest normal number up to 1. What it takes
-/// from small weights they lose in f16, which has 14 of them: three leave the maximum a factor of 16 to lag. Among rows of 16,384 N(0, 1) logits, 14 in 1,000 come
-/// beyond that after their first 64, and 3 after their first 128; beyond a factor of 8 it would be 194 and 76 (computed from the normal distribution).
-constexpr double share_of_small = 0.25;
-/// A weight reaches this where the highest bit of its exponent is set, in f32 as in the 16 bits to which it is rounded: the bits of all weights together
-/// say whether one does.
-constexpr double largest_weight = 2;
 
 /// What an expression becomes where the reference grows by t and all sums are multiplied by e^-t: e^(-scaled·t) times its value, plus shifted·t.
 struct Drift {
@@ -177,7 +169,7 @@ private:
         if (correction_ < 0) return "nothing is corrected as it moves";
         found_.moving = {old_, maximum_, finite_, correction_};
         sort(found_.moving);
-        found_.finite = finite_, found_.correction = compute(correction_).variable;
+        found_.correction = compute(correction_).variable;
         for (const StepId s : found_.moving)
             if (!is_fragment(s)) return "it is not computed on fragments";
         return "";
@@ -204,9 +196,8 @@ private:
             if (!is_read(c.body, w) || column_axis(k_, c.variable) >= 0 || c.reduce_axes != maximum.reduce_axes)
                 continue;
             if (is_fragment(s)) found_.sum = s;
-            in_column_ |= k_.atom(k_.step(s)).kind == AtomKind::column;
         }
-        return found_.sum < 0 && !in_column_ ? "no sum of its weights says how large they are" : "";
+        return found_.sum < 0 ? "no sum of its weights says how large they are" : "";
     }
     /// They, or a positive part of them, which is the unit of their limit.
     bool are_weights(const Expr& e, const Expr& weights) {
@@ -251,31 +242,16 @@ private:
             want(s);
         }
         for (const StepId s : {found_.sum, old_, maximum_, finite_, correction_})
-            if (s >= 0 && k_.step(s).ahead != ahead) return "it moves in another turn than its weights";
+            if (k_.step(s).ahead != ahead) return "it moves in another turn than its weights";
         DType type = DType::f32;
         for (const StepId s : readers(compute(found_.weights).variable))
             if (const auto product = k_.atom(k_.step(s)).kind == AtomKind::matrix ? matrix_product(k_, k_.step(s))
                                                                                   : std::nullopt)
                 type = product->type;
-        if (found_.sum < 0) {
-            leave_room(type);
-            return "";
-        }
         found_.limit = std::min(largest_sum * part_,
                                 std::exp2(std::floor(std::log2(share_of_range * format_range(type).largest))));
-        found_.far = found_.limit, found_.largest = part_;
+        found_.largest = part_;
         return "";
-    }
-    /// Where no thread adds up weights, each of them stays below what its bits tell at no cost. The reference lies above the maximum, so that weights begin
-    /// as far below that as the maximum is to lag.
-    void leave_room(DType type) {
-        const double small = -std::log2(format_range(type).smallest_normal),
-                     wanted = std::min(std::log2(largest_sum / largest_weight), std::floor(share_of_small * small));
-        const double powers = std::max(0.0, wanted + std::ceil(std::log2(part_)));
-        found_.limit = largest_weight;
-        found_.above = powers * std::numbers::ln2;
-        found_.far = largest_weight / part_ * std::exp2(powers);
-        found_.largest = part_ * std::exp2(-powers);
     }
 
     /// What is computed after the loop and what is stored does not depend on the reference.
@@ -316,7 +292,6 @@ private:
     const ScheduledKernel& k_;
     StepId maximum_, old_, finite_, correction_;
     double part_ = 1;
-    bool in_column_ = false;  ///< a column of ones adds up the weights
     LazyMaximum found_;
 };
 

@@ -11,10 +11,6 @@
 // Weights that have left no range, of which the largest is w times what it is beside a maximum that has moved, need not be computed again: the reference moves
 // by the whole powers of two of w, and weights are multiplied by what corrects the sums (`maximum rescaled`). Where one is infinite, or more than 2^64 times
 // that, the chunk is computed again. Multiplying rounds once more, as sums are rounded that are corrected.
-//
-// Where threads add up their weights, the sums are at hand. Where a column of ones does (ones_column.hpp), the limit is one of each weight, 2, which the
-// highest bits of their exponents tell. The reference then lies above the maximum as it moves, by a power of two that leaves weights as much to grow; of
-// f16's small numbers it takes that much (lazy_maximum.cpp has how much and why).
 #include <string>
 #include <variant>
 #include <vector>

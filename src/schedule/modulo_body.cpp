@@ -4,7 +4,6 @@
 
 #include "schedule/fragment_registers.hpp"
 #include "schedule/lazy_maximum.hpp"
-#include "schedule/ones_column.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 
@@ -43,7 +42,6 @@ private:
             const StepId* s = std::get_if<StepId>(&node);
             if (!s) return "there are loops in it";
             const Step& step = k_.step(*s);
-            if (is_column(step)) continue;
             if (step.atom >= 0 && k_.atom(step).kind != AtomKind::block)
                 out_.steps.push_back(*s);
             else if (step.atom >= 0 || (!k_.loads_operand(step) && !k_.is_read_by_threads(variable_of(step))))
@@ -54,21 +52,12 @@ private:
         return "";
     }
 
-    /// A product has it in a further column, and runs it.
-    [[nodiscard]] bool is_column(const Step& step) const {
-        return step.atom >= 0 && k_.atom(step).kind == AtomKind::column;
-    }
-
     void add(StepId s) {
         const Step& step = k_.step(s);
         const StatementClocks& c = clocks_.of_step[at(s)];
         ModuloOperation o{
             .name = name(written(s)), .own = c.own, .unit = c.unit, .latency = c.latency, .latency_beside = c.latency_beside};
         o.is_product = runs_beside(k_, step);
-        if (const Step* sum = o.is_product ? column_of_ones(k_, step) : nullptr) {
-            const StatementClocks& more = clocks_.of_step[at(k_.number(*sum))];
-            o.unit += more.unit, o.own += more.own;
-        }
         o.gives_registers = k_.atom(step).kind == AtomKind::fragment;
         if (!o.is_product) o.own += o.unit, o.unit = 0;
         if (o.is_product) {
@@ -139,7 +128,7 @@ private:
         for (std::size_t s = 0; s < k_.steps.size(); ++s) {
             const auto number = StepId::of(s);
             const auto o = find(out_.steps, number);
-            if (!touches(number, v) || is_column(k_.step(number))) continue;
+            if (!touches(number, v)) continue;
             if (o == out_.steps.end()) {
                 is_outside = true;
                 continue;

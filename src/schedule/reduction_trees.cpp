@@ -2,7 +2,6 @@
 
 #include "schedule/cut_groups.hpp"
 #include "schedule/fragments.hpp"
-#include "schedule/ones_column.hpp"
 #include "support/saturate.hpp"
 
 namespace napkin {
@@ -16,13 +15,7 @@ std::vector<ReductionTree> reduction_trees(const ScheduledKernel& kernel) {
         ReductionTree& tree = trees[at(step.atom)];
         if (cut && step.scope == kernel.loops[cut->loop].scope) tree.splits = 2;
         const auto terms = [&](AxisId axis) { return kernel.span(axis, step.scope).tile; };
-        // A column of ones is rounded and added up as the product's are.
-        const Step* multiplied = &step;
-        if (atom.kind == AtomKind::column)
-            if (const auto beside = product_beside(kernel, step); std::holds_alternative<StepId>(beside))
-                multiplied = &kernel.step(std::get<StepId>(beside));
-        if (const auto product = kernel.atom(*multiplied).kind == AtomKind::matrix ? matrix_product(kernel, *multiplied)
-                                                                                   : std::nullopt) {
+        if (const auto product = atom.kind == AtomKind::matrix ? matrix_product(kernel, step) : std::nullopt) {
             if (product->a_in_registers) tree.factor_unit = epsilon(product->type) / 2;
             const double unit = bytes(product->type) == 1 ? accumulation_unit_of_8_bits : accumulation_unit_of_16_bits;
             tree.factor_unit += unit * static_cast<double>(ceil_div(total_terms(kernel, std::get<Compute>(*step.statement)),

@@ -14,7 +14,6 @@
 #include "schedule/gathered.hpp"
 #include "schedule/lazy_maximum.hpp"
 #include "schedule/legality.hpp"
-#include "schedule/ones_column.hpp"
 #include "schedule/views.hpp"
 #include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
@@ -275,9 +274,7 @@ private:
         for (const Step& step : k_.steps) {
             if (step.atom < 0) continue;
             const AtomKind kind = k_.on_matrix_unit() ? roles.atoms[at(step.atom)] : AtomKind::block;
-            if (kind == AtomKind::fragment && k_.atom(step).kind == AtomKind::column)
-                check_column(step);
-            else if (k_.atom(step).kind != kind)
+            if (k_.atom(step).kind != kind)
                 report(atom_of(step), "{} is a {} atom, and can only be a {} one",
                        k_.variable(std::get<Compute>(*step.statement).variable).name, name(k_.atom(step).kind), name(kind));
         }
@@ -304,19 +301,6 @@ private:
             report(tensor(), "its fragments take {} registers of {} of a thread", most_registers(k_), k_.unit.registers);
         if (k_.on_matrix_unit() && !k_.arena_in_core())
             report(tensor(), "its operands take more than a block's shared memory");
-    }
-
-    /// A sum that a product computes as a further column runs with it.
-    void check_column(const Step& sum) {
-        const std::string& name = k_.variable(variable_of(sum)).name;
-        const auto found = product_beside(k_, sum);
-        if (const auto* why = std::get_if<std::string>(&found))
-            return report(atom_of(sum), "{} can be no column of ones beside a product: {}", name, *why);
-        const Step& product = k_.step(std::get<StepId>(found));
-        if (product.ahead != sum.ahead)
-            report(slot_of(at(k_.number(sum))),
-                   "{} is a column of the product {}, and runs {} turns ahead where that runs {}", name,
-                   k_.variable(variable_of(product)).name, sum.ahead, product.ahead);
     }
 
     /// Products of a kernel are cut in as many parts, all of them.

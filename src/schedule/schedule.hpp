@@ -28,10 +28,9 @@ enum class AtomKind : std::uint8_t {
     block,  ///< a register block of vectors, of a thread of a CPU or of a warp
     fragment,  ///< every thread computes the values that are its own in the accumulator's layout of the machine's matrix instruction
     matrix,  ///< the matrix instruction
-    column,  ///< of a sum: a further column of the matrix instruction of a product, in which the right factor is 1 (ones_column.hpp)
 };
 
-inline constexpr std::string_view atom_kind_names[] = {"block", "fragment", "matrix", "column"};
+inline constexpr std::string_view atom_kind_names[] = {"block", "fragment", "matrix"};
 constexpr std::string_view name(AtomKind kind) { return atom_kind_names[at(kind)]; }
 
 /// The atom of a statement. A register block of vectors, and the loops in which the statement runs it: a block holds rows × vectors

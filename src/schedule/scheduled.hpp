@@ -161,18 +161,16 @@ struct GroupAxis {
 struct LazyMaximum {
     VariableId maximum = -1;
     std::vector<StepId> moving;  ///< the steps that move it: what it was, the maximum, the same without infinities, the correction
-    StepId finite = {};  ///< of them, the one without infinities, to which the weights refer
     VariableId correction = -1;
     StepId weights = {};  ///< the step exp(A − m)
-    StepId sum = {};  ///< the step by which threads add up the weights of a row; -1: a column of ones does (ones_column.hpp)
+    StepId sum = {};  ///< the step by which threads add up the weights of a row
     /// The steps that compute what A is made of in the same turn, which run again where the weights are to be computed again: their results'
     /// registers may be those of the weights.
     std::vector<StepId> again;
-    double limit = 0;  ///< of the sum of weights that a thread has of a row, or of each weight where no thread has such a sum
-    double above = 0;  ///< by how much the reference lies above the maximum as it moves, so that weights may grow up to the limit
+    /// Of the sum of weights that a thread has of a row. A maximum whose move scales weights by more than that may move again soon.
+    double limit = 0;
     double largest = 1;     ///< weight of a row as the reference moves to its maximum
     bool rescales = false;  ///< finite weights are multiplied by what corrects the sums before any are computed again
-    double far = 0;         ///< as a factor of the weights: a maximum that moved farther may do so again
 
     /// What the step computes is corrected as the maximum moves.
     [[nodiscard]] bool is_corrected(const Step& step) const;
@@ -230,7 +228,6 @@ struct ScheduledKernel {
     std::vector<bool> dense;        ///< outputs that must have row-major strides, because a view writes them
     std::int64_t arena_values = 0;  ///< of the compute type
     std::int64_t partials_offset = 0;  ///< where in the arena the warps that share a reduction leave what each of them found
-    std::int64_t ones_offset = 0;  ///< where in the arena the ones are that products read as further columns (ones_column.hpp)
     std::int64_t held_values = 0;    ///< the most values of tiles that the arena holds at a time, without padding
     std::int64_t memory_values = 0;  ///< the same with tiles that are read or written in place
 

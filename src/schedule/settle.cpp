@@ -7,7 +7,6 @@
 
 #include "schedule/fragments.hpp"
 #include "schedule/lazy_maximum.hpp"
-#include "schedule/ones_column.hpp"
 #include "schedule/scheduled.hpp"
 #include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
@@ -74,12 +73,9 @@ private:
     [[nodiscard]] bool touches(StepId step, const UnderWay& product) const {
         const Step &s = kernel_.step(step), &p = kernel_.step(product.step);
         const VariableId result = target(product.step);
-        if (s.atom >= 0 && kernel_.atom(s).kind == AtomKind::column) return false;  // its product does what it says
         if (step == product.step)
             return matrix_product(kernel_, p)->a_in_registers || !adds_in_place(std::get<Compute>(*s.statement));
-        const Step* sum = column_of_ones(kernel_, p);
-        return variable_of(s) == result || reads(s, result) ||
-               (sum && (variable_of(s) == variable_of(*sum) || reads(s, variable_of(*sum))));
+        return variable_of(s) == result || reads(s, result);
     }
 
     Products list(std::vector<Node>& nodes, Products products) {

@@ -72,7 +72,6 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
                                            const std::vector<std::int64_t>& tile) const {
     const auto& compute = std::get<Compute>(*step.statement);
     const Atom& atom = k.atom(step);
-    if (atom.kind == AtomKind::column) return column_clocks(k, step, tile);
     if (atom.kind != AtomKind::block) return fragment_clocks(k, step, work, tile);
     const auto lanes = static_cast<double>(k.lanes);
     const AxisId v = atom.vector_axis;
@@ -306,7 +305,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
                     const double alone = beside_others ? 0 : pipes.waits;
                     core[i] += times * (beside({pipes.arithmetic, pipes.load, pipes.store, pipes.cache}) +
                                         pipes.target + pipes.overhead + alone);
-                    if (k.atom(step).kind == AtomKind::matrix || k.atom(step).kind == AtomKind::column)
+                    if (k.atom(step).kind == AtomKind::matrix)
                         on_matrix_unit += times * pipes.unit, waiting_for_it += times * pipes.overhead,
                             shared += times * pipes.shared;
                     turns_of_steps.latency[i] += times * latency_of_warpgroups(k, step, pipes.overhead);

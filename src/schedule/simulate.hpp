@@ -116,7 +116,6 @@ private:
                                        const std::vector<std::int64_t>& tile) const;
     [[nodiscard]] Pipes fragment_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,
                                         const std::vector<std::int64_t>& tile) const;
-    [[nodiscard]] Pipes column_clocks(const ScheduledKernel& k, const Step& step, const std::vector<std::int64_t>& tile) const;
     [[nodiscard]] std::pair<double, double> cache_clocks(const ScheduledKernel& k, const Step& step, const Block& block) const;
     [[nodiscard]] double instruction_clocks(OpKind kind) const;
     [[nodiscard]] double answer_clocks(const ScheduledKernel& k, VariableId id) const;

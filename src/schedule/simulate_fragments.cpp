@@ -4,7 +4,6 @@
 #include "schedule/error_function.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
-#include "schedule/ones_column.hpp"
 #include "schedule/simulate_parts.hpp"
 #include "support/ids.hpp"
 
@@ -27,33 +26,6 @@ double share_of_moves(const ScheduledKernel& k, ScopeId scope) {
 }
 
 }  // namespace
-
-/// A sum that is a column of ones: its product takes so many columns more. Of a lazy maximum's weights, which no thread adds up then, the bits are taken
-/// together, three words at a time.
-Simulator::Pipes Simulator::column_clocks(const ScheduledKernel& k, const Step& step,
-                                          const std::vector<std::int64_t>& tile) const {
-    Pipes pipes;
-    const auto beside = product_beside(k, step);
-    const auto product = std::holds_alternative<StepId>(beside) ? matrix_product(k, k.step(std::get<StepId>(beside)))
-                                                                : std::nullopt;
-    if (!product) return pipes;  // the rules refuse it
-    const Instruction& instruction = *product->instruction;
-    const double rows = static_cast<double>(k.schedule.warps.value * fragment_rows),
-                 depth = static_cast<double>(round_up(tile[at(product->k)], instruction.k.at(product->type))),
-                 share = instruction.sustained.known() ? instruction.sustained.value : 1;
-    pipes.unit = rows * static_cast<double>(ones_columns) * depth /
-                 (share * per_clock(machine_, instruction.unit, product->type));
-    pipes.shared += clocks_of_shared(k, rows / static_cast<double>(instruction.m.to) *
-                                            static_cast<double>(ones_columns * bytes(product->type)) * depth);
-    pipes.arithmetic += pipes.unit;
-    if (k.lazy && k.lazy->sum < 0 && reads(step, variable_of(k.step(k.lazy->weights)))) {
-        const double clocks = rows * depth / 2 / static_cast<double>(k.lanes) *
-                              clocks_a_vector_[at(static_cast<int>(OpKind::simple))];
-        pipes.by_kind[at(static_cast<int>(OpKind::simple))] += clocks;
-        pipes.arithmetic += clocks;
-    }
-    return pipes;
-}
 
 /// The unit of the kernel's products, which works beside that on which threads multiply and add.
 std::string Simulator::name_of_matrix_unit(const ScheduledKernel& k) {

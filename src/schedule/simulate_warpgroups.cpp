@@ -43,7 +43,7 @@ constexpr double clocks_to_next_group = 2470, clocks_to_next_block = 3840;
 /// their sums, nobody waits for one before the next. `instructions`: of a product, the clocks that its instructions take on top of their work.
 double Simulator::latency_of_warpgroups(const ScheduledKernel& k, const Step& step, double instructions) {
     const AtomKind kind = k.atom(step).kind;
-    if (kind == AtomKind::block || kind == AtomKind::column) return 0;
+    if (kind == AtomKind::block) return 0;
     const StepId number = k.number(step);
     if (kind == AtomKind::fragment) return k.lazy && k.lazy->moves(number) ? 0 : statement_latency_clocks;
     const auto& compute = std::get<Compute>(*step.statement);

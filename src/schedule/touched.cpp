@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "schedule/fragments.hpp"
-#include "schedule/ones_column.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 
@@ -87,10 +86,9 @@ private:
     void own(StepTouches& out, const Step& s) {
         out.runs_beside = runs_beside(kernel_, s);
         const auto touch_registers = [&](VariableId v) {
-            if (kernel_.is_in_registers(v)) out.registers.push_back(registers_of(kernel_, v));
+            if (kernel_.is_in_registers(v)) out.registers.push_back(v);
         };
         const auto* compute = std::get_if<Compute>(s.statement);
-        if (compute && kernel_.atom(s).kind == AtomKind::column) return;  // its product does what it says
         if (!compute) {
             touch_registers(variable_of(s));
             if (std::holds_alternative<Store>(*s.statement) && kernel_.is_boxed(variable_of(s)))

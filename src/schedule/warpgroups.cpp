@@ -102,8 +102,7 @@ std::optional<TurnsAtProducts> turns_at_products(const ScheduledKernel& kernel) 
     int products = 0;
     for (const Node& node : loop.body) {
         const StepId* s = std::get_if<StepId>(&node);
-        // A column of ones is its product's.
-        if (!s || kernel.step(*s).atom < 0 || kernel.atom(kernel.step(*s)).kind == AtomKind::column) continue;
+        if (!s || kernel.step(*s).atom < 0) continue;
         if (!runs_beside(kernel, kernel.step(*s))) {
             are_done = true;
             continue;
@@ -132,8 +131,7 @@ bool is_rounded_ahead(const ScheduledKernel& kernel, VariableId id) {
     }
     if (!computed || !product || computed->scope != product->scope || product->ahead >= computed->ahead) return false;
     return all_of(kernel.steps, [&](const Step& step) {
-        // A column of ones is the product's own.
-        return step.atom < 0 || &step == product || !reads(step, id) || kernel.atom(step).kind == AtomKind::column ||
+        return step.atom < 0 || &step == product || !reads(step, id) ||
                (step.ahead == computed->ahead && step.scope == computed->scope);
     });
 }

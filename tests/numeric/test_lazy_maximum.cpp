@@ -69,9 +69,6 @@ TEST_P(RescaledMaximum, IsRightWhateverItsInputsAre) {
         planned_on_hopper(
             attention_of_logits("where(x <= q, S[h, q, x] / k, -inf)", "f16", "h = 1, q = 128, x = 128, d = 16"),
             rescaled(ahead), "c"),
-        // Beside a column of ones.
-        planned_on_hopper(attention_of_logits("S[h, q, x] * 2", "bf16", "h = 1, q = 72, x = 104, d = 64"),
-                          rescaled(in_turn) + "atom P_Z_acc column, points h q, over x\n", "d"),
         // Logits that rise by 2^4, 2^10 and 2^70 or so a chunk.
         planned_on_hopper(attention_of_logits("S[h, q, x] * k^-0.5 + x * 0.17", "f16", "h = 1, q = 64, x = 144, d = 16"),
                           rescaled(in_turn), "e"),

@@ -221,10 +221,9 @@ TEST(FactorUnit, IsHalfTheSpacingOfTheTypeInWhichWeightsAreMultipliedAndWhatTheU
     // 10 bits and 7 bits behind the leading one.
     EXPECT_EQ(of("f16", "O", on_the_unit), std::ldexp(1.0, -11) + cut_of_O);
     EXPECT_EQ(of("bf16", "O", on_the_unit), std::ldexp(1.0, -8) + cut_of_O);
-    // The sum of the weights is exact to f32 where threads add them up, and rounds them where it is a column of the product; the maximum beside it rounds nothing.
-    EXPECT_EQ(of("f16", "P_Z", on_the_unit + "atom P_Z_acc fragment, points q, over x\n"), 0);
-    EXPECT_EQ(of("f16", "P_Z", on_the_unit + "atom P_Z_acc column, points q, over x\n"), std::ldexp(1.0, -11) + cut_of_O);
-    EXPECT_EQ(of("f16", "P_M", on_the_unit + "atom P_Z_acc column, points q, over x\n"), 0);
+    // Threads add up the weights exactly to f32, and the maximum rounds nothing.
+    EXPECT_EQ(of("f16", "P_Z", on_the_unit), 0);
+    EXPECT_EQ(of("f16", "P_M", on_the_unit), 0);
     // Elsewhere all is computed in f32.
     EXPECT_EQ(of("bf16", "O", "tensor none\n"), 0);
 }
