@@ -29,7 +29,7 @@ enum class ChoiceOperand : std::uint8_t { size, optional_size, named_number, nam
 
 /// How blocks come to their groups (Dealing), how a maximum moves (Lagging), and whether warps take turns at the matrix unit: a word's place is its value.
 inline constexpr std::string_view dealing_words[] = {"fixed", "queue", "cut"};
-inline constexpr std::string_view lagging_words[] = {"exact", "lazy", "rescaled"};
+inline constexpr std::string_view lagging_words[] = {"exact", "rescaled"};
 inline constexpr std::string_view turn_words[] = {"free", "turns"};
 
 struct ChoiceField {

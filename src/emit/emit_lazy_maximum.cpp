@@ -46,15 +46,12 @@ public:
         out_(fmt::format("{}();", weigh_name));
         out_.open(fmt::format("if (const unsigned {0} = those_of_warp(!({1})); !{2} && {0} != 0)", large(), is_small(),
                               moves));
-        const std::string again = fmt::format("{}(), {}();", move_name, weigh_name);
-        if (lazy_.rescales) {
-            out_(fmt::format("{} = true;", moves));
-            rescale();
-            out_.open("else");
-        }
+        out_(fmt::format("{} = true;", moves));
+        rescale();
+        out_.open("else");
         for (const StepId s : lazy_.again) run_again(s);
-        out_(lazy_.rescales ? again : fmt::format("{} = true, {}", moves, again));
-        if (lazy_.rescales) out_.close();
+        out_(fmt::format("{}(), {}();", move_name, weigh_name));
+        out_.close();
         out_.close();
         add_up();
     }

@@ -337,9 +337,7 @@ std::optional<LazyMaximum> chosen_lazy_maximum(const ScheduledKernel& kernel) {
     if (kernel.schedule.lazy.value == 0) return std::nullopt;
     auto found = lazy_maximum(kernel);
     auto* lazy = std::get_if<LazyMaximum>(&found);
-    if (!lazy) return std::nullopt;
-    lazy->rescales = kernel.schedule.lazy.value == static_cast<std::int64_t>(Lagging::rescaled);
-    return std::move(*lazy);
+    return lazy ? std::optional(std::move(*lazy)) : std::nullopt;
 }
 
 bool reads_again(const ScheduledKernel& kernel, StepId step, VariableId operand) {

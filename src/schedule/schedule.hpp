@@ -135,9 +135,8 @@ constexpr std::string_view name(Dealing dealing) { return dealing_words[at(deali
 
 /// How a running maximum to which weights refer moves (lazy_maximum.hpp).
 enum class Lagging : std::uint8_t {
-    exact,     ///< in every chunk
-    lazy,      ///< where weights grow large, which are computed again then
-    rescaled,  ///< the same, but where they are finite still they are multiplied by what corrects the sums, and nothing is computed again
+    exact,  ///< in every chunk
+    rescaled,  ///< where weights grow large: finite ones are multiplied by what corrects the sums, all others are computed again
 };
 
 /// The schedule of one kernel. `atoms` stand in the order of the kernel's compute statements, `places` in that of its variables.

@@ -163,14 +163,13 @@ struct LazyMaximum {
     std::vector<StepId> moving;  ///< the steps that move it: what it was, the maximum, the same without infinities, the correction
     VariableId correction = -1;
     StepId weights = {};  ///< the step exp(A − m)
-    StepId sum = {};  ///< the step by which threads add up the weights of a row
+    StepId sum = {};      ///< the step by which threads add up the weights of a row
     /// The steps that compute what A is made of in the same turn, which run again where the weights are to be computed again: their results'
     /// registers may be those of the weights.
     std::vector<StepId> again;
     /// Of the sum of weights that a thread has of a row. A maximum whose move scales weights by more than that may move again soon.
     double limit = 0;
-    double largest = 1;     ///< weight of a row as the reference moves to its maximum
-    bool rescales = false;  ///< finite weights are multiplied by what corrects the sums before any are computed again
+    double largest = 1;  ///< weight of a row as the reference moves to its maximum
 
     /// What the step computes is corrected as the maximum moves.
     [[nodiscard]] bool is_corrected(const Step& step) const;

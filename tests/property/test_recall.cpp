@@ -127,8 +127,8 @@ TEST(Recall, GivesWhatIsByHandOfEveryField) {
     EXPECT_TRUE(s.cluster.by_hand && s.dealing.by_hand && s.roles.at(0).by_hand);
     EXPECT_EQ(count_if(s.places, [](const Place& p) { return p.by_hand && p.stages == 4; }), 2);
     const Chosen attention = chosen_twice(
-        "attention", parsed(bf16_attention),
-        gpu, file(warps + "q\ngroup q 128\nstream x 64\nmaximum lazy\nmatrix free\natom weight fragment, points q x\n"));
+        "attention", parsed(bf16_attention), gpu,
+        file(warps + "q\ngroup q 128\nstream x 64\nmaximum rescaled\nmatrix free\natom weight fragment, points q x\n"));
     const KernelSchedule& lazy = attention.plan.kernels.at(0).schedule();
     EXPECT_TRUE(lazy.lazy.by_hand && lazy.turns.by_hand);
     const Machine cpu = load_machine("generic-cpu").value();

@@ -242,7 +242,7 @@ TEST_F(ScheduleRules, AFileThatBreaksOneIsRefused) {
 
 // Beside the text, too, whatever it sets: else the rule is found broken after the plan, and called a fault of napkin.
 TEST(ScheduleRulesOfGpus, ALineOfTheTextThatBreaksOneIsRefused) {
-    for (const std::string line : {"matrix turns", "maximum lazy", "groups queue"}) {
+    for (const std::string line : {"matrix turns", "maximum rescaled", "groups queue"}) {
         const std::string text =
             "f(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[n, k]\n"
             "sizes m = n = k = 4096\nschedule\n    " +
