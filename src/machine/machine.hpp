@@ -55,7 +55,6 @@ struct CrossTransfer {
     std::string name;   ///< "cluster", "NVLink"
     std::string level;  ///< whose instances it joins: "SMEM"; the first level: several devices
     std::map<std::int64_t, Figure> bandwidth_bytes_per_s;  ///< what one instance receives, by how many are joined (from 2 on)
-    Figure pace;  ///< by how much longer a turn takes where two copy for each other, and so each waits for both; unknown: not known to be worth it
     friend bool operator==(const CrossTransfer&, const CrossTransfer&) = default;
 };
 

@@ -178,8 +178,7 @@ std::map<DType, std::vector<Accumulator>> read_accumulators(FigureReader& reader
 
 void read_cross_transfers(FigureReader& reader, const toml::table& root, Machine& machine) {
     for (const toml::table* table : reader.tables(root, "cross_transfer", false)) {
-        reader.check_keys(*table, {"name", "level", "bandwidth", "total_bandwidth", "pace", "source"},
-                          "a cross transfer");
+        reader.check_keys(*table, {"name", "level", "bandwidth", "total_bandwidth", "source"}, "a cross transfer");
         CrossTransfer cross;
         cross.name = reader.text(*table, "name", "a cross transfer");
         const TableName where{"cross transfer '" + cross.name + "'",
@@ -187,7 +186,6 @@ void read_cross_transfers(FigureReader& reader, const toml::table& root, Machine
         cross.level = reader.text(*table, "level", where.shown);
         reader.check_name(*table, "level", cross.level, names_of(machine.levels), "level");
         read_rates(reader, *table, where, machine, cross);
-        cross.pace = reader.optional_figure(*table, "pace", where, Dimension::number).value_or(Figure{});
         machine.cross_transfers.push_back(std::move(cross));
     }
 }

@@ -130,7 +130,6 @@ std::string cross_transfer_toml(const CrossTransfer& cross, const Machine& machi
     }
     TableWriter table;
     table.figures(totals ? "total_bandwidth" : "bandwidth", rates, sources);
-    if (cross.pace.known()) table.figure("pace", cross.pace, Dimension::number);
     return fmt::format("\n[[cross_transfer]]\nname = {}\nlevel = {}\n{}", quoted(cross.name), quoted(cross.level),
                        table.str());
 }

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "plan/candidate_schedules.hpp"
-#include "plan/cluster.hpp"
 #include "plan/complete.hpp"
 #include "plan/grid.hpp"
 #include "plan/ratings.hpp"
@@ -525,7 +524,6 @@ private:
         for (std::size_t i = 0; i < dimensions_.size() && !options_.quick; ++i)
             (dimensions_[i].stream ? schedule.stream : schedule.group).at(dimensions_[i].axis).reason = reason(best, i);
         KernelPlan plan;
-        if (!options_.quick) simulated_ += choose_cluster(schedule, schedules_, model_, options_, walk_limit);
         plan.scheduled = schedules_.completed(std::move(schedule), options_.completion);
         const auto choose_ahead = [&](ScheduledKernel& kernel, std::int64_t threads) {
             simulated_ += choose_prefetches(kernel, model_, threads, walk_limit);

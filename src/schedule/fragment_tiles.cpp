@@ -51,8 +51,7 @@ CopyAtoms copy_atoms(const Machine& gpu) {
     const std::string& core = gpu.levels[core_memory_level(gpu)].name;
     for (const CrossTransfer& link : gpu.cross_transfers)
         if (link.level == core)
-            for (const auto& [joined, rate] : link.bandwidth_bytes_per_s)
-                out.clusters.push_back(joined), out.cluster_pace = link.pace.value;
+            for (const auto& [joined, rate] : link.bandwidth_bytes_per_s) out.clusters.push_back(joined);
     for (const CopyInstruction& copy : gpu.copies) {
         const bool comes = copy.to == core, leaves = copy.from == core;
         if (copy.name == "cp.async.bulk.tensor" && comes)

@@ -31,8 +31,6 @@ struct CopyAtoms {
          stores_fragments = false;  ///< a warp's instructions between the core's memory and operands' fragments
     double loaded_bulk_clocks = 0;  ///< from asking for a box while all cores copy as fast as they can; 0: not known
     std::vector<std::int64_t> clusters = {};  ///< of so many blocks one bulk copy fills the memories of all
-    /// By how much longer turns take of blocks that copy for each other: 0 where that is not known.
-    double cluster_pace = 0;
     friend bool operator==(const CopyAtoms&, const CopyAtoms&) = default;
 };
 /// By the names that PTX gives them. Pre: a GPU.

@@ -491,15 +491,14 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
     const double turns = total - outside;
     if (k.copying_role())
         total = outside + seconds(starts) + (latency > 0 ? begun / workers * clocks_between_groups(k) / clock : 0) +
-                pace_of_cluster(k) *
-                    std::max({ahead, leaving, under_way,
-                              seconds_of_warpgroups(k, {.unit = seconds(on_matrix_unit),
-                                                        .special = seconds(special),
-                                                        .core = turns - seconds(starts) - seconds(waiting_for_it),
-                                                        .latency = seconds(latency),
-                                                        .stages = of_stages,
-                                                        .alone = begun / std::max(begun, tiles),
-                                                        .own = *std::min_element(own_share.begin(), own_share.end())})});
+                std::max({ahead, leaving, under_way,
+                          seconds_of_warpgroups(k, {.unit = seconds(on_matrix_unit),
+                                                    .special = seconds(special),
+                                                    .core = turns - seconds(starts) - seconds(waiting_for_it),
+                                                    .latency = seconds(latency),
+                                                    .stages = of_stages,
+                                                    .alone = begun / std::max(begun, tiles),
+                                                    .own = *std::min_element(own_share.begin(), own_share.end())})});
     else
         total = std::max(beside({total, ahead, leaving, flowing}), total + storing);
     // What is fetched ahead, waited for and stored passes one pipe, however well each hides beside the cores.

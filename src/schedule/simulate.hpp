@@ -134,7 +134,6 @@ private:
     [[nodiscard]] double seconds_of_stages(const ScheduledKernel& k, const Moved& moved, double answer, double copy,
                                            const StepSeconds& steps) const;
     [[nodiscard]] double warpgroups_beside(const ScheduledKernel& k) const;
-    [[nodiscard]] double pace_of_cluster(const ScheduledKernel& k) const;
     [[nodiscard]] double clocks_between_groups(const ScheduledKernel& k) const;
     [[nodiscard]] double seconds_of_parts(const ScheduledKernel& k, const CutGroups& cut, double workers) const;
     [[nodiscard]] double seconds_of_blocks(double groups, double workers, const BlockWork& work) const;

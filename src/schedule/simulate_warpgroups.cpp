@@ -227,12 +227,6 @@ double Simulator::seconds_of_stages(const ScheduledKernel& k, const Moved& moved
     return 0;
 }
 
-/// By how much longer the blocks of a cluster take over their turns, as each waits for the copies of all and for the stages of all; as measured of two.
-double Simulator::pace_of_cluster(const ScheduledKernel& k) const {
-    if (!k.in_cluster() || !(k.unit.copies.cluster_pace > 0)) return 1;
-    return k.unit.copies.cluster_pace;
-}
-
 /// What a block leaves of one group that is cut, and reads of another: it all goes through the pipe above the core's memory, and stays in the cache of all
 /// cores. Nothing else is computed meanwhile, as the states have the registers.
 double Simulator::seconds_of_parts(const ScheduledKernel& k, const CutGroups& cut, double workers) const {

@@ -1,4 +1,4 @@
-// Clusters of blocks in plans: which groups they run, when they are chosen, what their time counts, and how they print and come back.
+// Clusters of blocks in plans: which groups they run, that they are by hand, what their time counts, and how they print and come back.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,13 +27,6 @@ const std::string scaled =
     "sizes m = n = 4096, w = 32, block = 32, k = 128\n";
 
 Machine h200() { return load_machine("h200").value(); }
-/// The H200 as if blocks that copy for each other took so long over their turns.
-Machine with_pace(double pace) {
-    Machine out = h200();
-    for (CrossTransfer& cross : out.cross_transfers)
-        if (cross.level == "SMEM") cross.pace = Figure{pace, "a test's"};
-    return out;
-}
 
 KernelPlan planned(const std::string& text, const Machine& machine, const std::string& schedule = "") {
     const Derived derived = derived_from(text);
@@ -89,16 +82,11 @@ TEST(PlanCluster, LoadsOnceWhatItShares) {
     EXPECT_DOUBLE_EQ(loaded("cluster n 2"), alone * 5 / 6);
 }
 
-// As measured, a product's turns take longer in clusters, and what crosses into shared memory is no less than that of pairs whose requests meet.
-TEST(PlanCluster, IsChosenWhereTheSimulatorFindsItFaster) {
+TEST(PlanCluster, IsByHandAlone) {
     const std::string sizes = "sizes m = n = k = 4096\n";
     EXPECT_FALSE(planned(product + sizes, h200()).scheduled.in_cluster());
     EXPECT_FALSE(planned(product + sizes, load_machine("h100-sxm5").value()).scheduled.in_cluster());
-    EXPECT_FALSE(planned(product + sizes, with_pace(1.013)).scheduled.in_cluster());
-    const KernelPlan faster = planned(product + sizes, with_pace(0.95));
-    EXPECT_EQ(faster.scheduled.cluster_blocks(), 2);
-    EXPECT_THAT(faster.schedule().cluster.reason, HasSubstr("once for 2 blocks; each by itself is"));
-    EXPECT_FALSE(planned(product + sizes, with_pace(0.95), "cluster m 1").scheduled.in_cluster());
+    EXPECT_FALSE(planned(product + sizes, h200(), "cluster m 1").scheduled.in_cluster());
     EXPECT_FALSE(planned(scaled, h200()).scheduled.in_cluster());
 }
 

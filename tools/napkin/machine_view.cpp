@@ -157,22 +157,17 @@ private:
         return out;
     }
 
-    /// By how much longer turns take of two that copy for each other.
-    std::string paces(const CrossTransfer& cross) {
-        if (!cross.pace.known()) return "";
-        return fmt::format("{:.4g} times as long a turn{}", cross.pace.value, mark(cross.pace.source));
-    }
     Rows cross_transfers() {
         Rows rows;
         for (const CrossTransfer& cross : m_.cross_transfers)
             for (const auto& [joined, rate] : cross.bandwidth_bytes_per_s) {
-                if (rows.empty()) rows.push_back({"", "of level", "joined", "one receives", "all receive", ""});
+                if (rows.empty()) rows.push_back({"", "of level", "joined", "one receives", "all receive"});
                 double instances = 1;
                 for (const Level& level : m_.levels)
                     if (level.name == cross.level) instances = level.instances.value;
                 rows.push_back({cross.name, cross.level, std::to_string(joined),
                                 per_s_text(rate.value, "B") + mark(rate.source),
-                                per_s_text(rate.value * instances, "B"), joined == 2 ? paces(cross) : ""});
+                                per_s_text(rate.value * instances, "B")});
             }
         return rows;
     }
@@ -345,9 +340,6 @@ Json machine_json(const Machine& m) {
                                               {"joined", joined},
                                               {"bandwidth_bytes_per_s", rate.value},
                                               {"source", rate.source}});
-    for (const CrossTransfer& cross : m.cross_transfers)
-        if (cross.pace.known())
-            out["cross_transfer_paces"][cross.name]["pace"] = {{"value", cross.pace.value}, {"source", cross.pace.source}};
     out["instructions"] = Json::array();
     for (const Instruction& i : m.instructions) {
         Json k = Json::object();
