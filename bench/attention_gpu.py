@@ -1,21 +1,18 @@
 #!/usr/bin/env python3
 """Attention forward on the GPU at hand, beside its peers in one process: 36 shapes of 16384 tokens, heads of 64, 128 and 256, dense and causal.
 
-    python3 bench/attention_gpu.py [--rounds 7] [--seconds 0.1] [--lengths 512 1024 …] [--heads 64 128 256] [--type f16] [--prototypes FOLDER]
+    python3 bench/attention_gpu.py [--rounds 7] [--seconds 0.1] [--lengths 512 1024 …] [--heads 64 128 256] [--type f16]
                                    [--schedule 'groups fixed' …] [--deviation 8] [--output bench/results/NAME.json]
 
 In each round the kernels are measured in turns of a few launches, with the GPU's caches flushed before each launch; a kernel's ratio is the
 median of the rounds' ratios to cuDNN. FlashAttention-3 is not raced: its figures are those measured on an H200 on 2026-11-20, times what cuDNN reaches
-here over what it reached then. `--prototypes` names a folder with the hand-written kernels, whose build/ holds their compiled code; `--schedule` races
+here over what it reached then. `--schedule` races
 napkin's kernel with these lines of a schedule, too, where they are not refused; `--deviation` multiplies Q, so that logits deviate by so much. The core's clock and the board's power are sampled while a kernel runs. The
 results of napkin's kernels are compared with double precision in rows of some heads, over the greatest value, on memory that was full of NaN. Needs torch.
 """
 import concurrent.futures
 import math
-import os
 import sys
-import threading
-import time
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -35,16 +32,7 @@ FLASH_3 = {
     (256, False): [(513.4, 389.5), (591.1, 464.7), (659.8, 497.0), (690.9, 489.5), (677.9, 498.7), (662.8, 507.7)],
     (256, True): [(336.5, 274.5), (442.5, 364.3), (522.6, 434.6), (569.0, 479.7), (579.0, 499.6), (591.3, 506.9)],
 }
-# The hand-written kernel that its authors found the fastest, by head size and mask: up to which length, and its name.
-PROTOTYPES = {
-    (64, False): [(512, "w4_64_1_pp"), (8192, "w4_64_sk_pp"), (16384, "w3_128_1_st4_pp")],
-    (64, True): [(4096, "w4_64_pp_c"), (16384, "w3_128_1_st4_pp_c")],
-    (128, False): [(1024, "w2_128_q_pp"), (16384, "w3_64_st4_sk_pp")],
-    (128, True): [(512, "w3_64_st4_pp_c"), (1024, "w2_128_pp_c"), (16384, "w3_64_st4_pp_c")],
-    (256, False): [(1024, "w2_64_pp"), (16384, "w2_64_sk_pp")],
-    (256, True): [(16384, "w2_64_lz_pp_c")],
-}
-OWN, CUDNN, FLASH_2, FLASH_3_SCALED, PROTOTYPE = "napkin", "cuDNN", "FlashAttention-2", "FlashAttention-3, scaled", "prototype"
+OWN, CUDNN, FLASH_2, FLASH_3_SCALED = "napkin", "cuDNN", "FlashAttention-2", "FlashAttention-3, scaled"
 
 
 def peer(backend, q, k, v, causal):
@@ -70,21 +58,6 @@ def error_of(run, q, k, v, out, causal):
     return worst
 
 
-def prototypes(folder):
-    """The harness of the hand-written kernels. It stops a process that does not report for a while, which the planning of others may take."""
-    os.environ.setdefault("OUT", folder)
-    sys.path.insert(0, folder)
-    import harness
-    import variants
-
-    def report():
-        while True:
-            harness.beat()
-            time.sleep(5)
-    threading.Thread(target=report, daemon=True).start()
-    return harness, variants
-
-
 def main():
     parser = gpu.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=7)
@@ -92,11 +65,10 @@ def main():
     parser.add_argument("--heads", type=int, nargs="+", choices=(64, 128, 256), default=[64, 128, 256])
     parser.add_argument("--masks", nargs="+", choices=("dense", "causal"), default=["dense", "causal"])
     parser.add_argument("--type", choices=TYPES, default="f16")
-    parser.add_argument("--prototypes", help="a folder with the hand-written kernels, compiled")
     parser.add_argument("--schedule", nargs="+", default=[], help="lines of a schedule, with which napkin's kernel is raced, too")
     parser.add_argument("--deviation", type=float, default=1, help="of the logits")
     options = parser.parse_args()
-    napkin, hand_written = Napkin(), prototypes(options.prototypes) if options.prototypes else None
+    napkin = Napkin()
     lines = {OWN: "", **{f"{OWN}, {line}": line for line in options.schedule}}
 
     def kernel(d, causal, s, line):
@@ -124,10 +96,6 @@ def main():
         runs = {CUDNN: peer(SDPBackend.CUDNN_ATTENTION, q, k, v, causal), FLASH_2: peer(SDPBackend.FLASH_ATTENTION, q, k, v, causal)}
         own_runs = {name: lambda made=kernels[d, causal, s, line]: made(q, k, v, out) for name, line in lines.items() if kernels[d, causal, s, line]}
         runs |= own_runs
-        if hand_written and options.type == "f16":
-            harness, variants = hand_written
-            name = next(name for most, name in PROTOTYPES[d, causal] if s <= most)
-            runs[PROTOTYPE] = harness.attn(name, variants.flags(name), q, k, v, torch.empty_like(q))
         found = gpu.race(runs, CUDNN, options.rounds, options.seconds, samples)
         flops = 4 * TOKENS * WIDTH * s / (2 if causal else 1)
         for figures in found.values():
@@ -142,20 +110,16 @@ def main():
         predicted = kernels[d, causal, s, ""].predicted_seconds
         result = {"d": d, "causal": causal, "s": s, "type": options.type, "deviation": options.deviation, "predicted_seconds": predicted, "kernels": found,
                   "off_in_clocks": gpu.off_in_clocks(kernels[d, causal, s, ""], own), "over_cudnn": own["ratio"], "best_peer": best, "ratio": own["ratio"] / over[best]}
-        if PROTOTYPE in found:
-            result["over_prototype"] = own["ratio"] / found[PROTOTYPE]["ratio"]
         results.append(result)
         others = "".join(f"; {' '.join(line.split())} ×{found[name]['ratio'] / own['ratio']:.3f} of it (predicted"
                          f" ×{predicted / found[name]['predicted_seconds']:.3f}, error {found[name]['error']:.1e})"
                          for name, line in lines.items() if name in found and line)
         print(f"d {d:3} {'causal' if causal else 'dense ':6} {s:6} {own['rate']:6.0f} TFLOP/s, {100 * result['off_in_clocks']:+.0f}% of the predicted clocks;"
               f" cuDNN {cudnn:4.0f} ×{own['ratio']:.3f}; best {best} ×{result['ratio']:.3f}"
-              + (f"; prototype {found[PROTOTYPE]['rate']:4.0f} ×{result['over_prototype']:.3f}" if PROTOTYPE in found else "") + others
+              + others
               + f"; error {own['error']:.1e}; MHz " + " ".join(f"{f['clock_mhz']:.0f}" for f in found.values()), flush=True)
     mean = lambda key: math.exp(sum(math.log(r[key]) for r in results) / len(results))
     means = {"mean_over_best": mean("ratio"), "mean_over_cudnn": mean("over_cudnn")}
-    if hand_written and options.type == "f16":
-        means["mean_over_prototype"] = mean("over_prototype")
     means["mean_off_in_clocks"], worst = gpu.mean_off(results)
     if worst:
         print(f"predictions in clocks: {100 * means['mean_off_in_clocks']:.1f}% off in the mean, {100 * worst['off_in_clocks']:+.0f}% at worst: d {worst['d']}, "
