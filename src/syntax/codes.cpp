@@ -19,15 +19,6 @@ std::string name(Code code) {
     return text;
 }
 
-std::span<const Code> all_codes() {
-    static constexpr std::array codes{
-#define NAPKIN_CODE(name) Code::name,
-        NAPKIN_SYNTAX_CODES(NAPKIN_CODE)
-#undef NAPKIN_CODE
-    };
-    return codes;
-}
-
 Diagnostic& Diagnostics::error(std::string code, SourceRange range, std::string message, std::string expected,
                                std::string hint) {
     ++count_;

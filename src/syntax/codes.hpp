@@ -1,7 +1,6 @@
 // The user errors of the front end: one stable code each. tests/error holds a case for every one of them.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,8 +50,6 @@ enum class Code {
 
 /// As it stands in Diagnostic::code: "unknown-array".
 std::string name(Code code);
-/// Every code of the front end.
-std::span<const Code> all_codes();
 
 /// Collects user errors, at most limits::max_errors of them and one for a place.
 class Diagnostics {

@@ -115,12 +115,6 @@ bool LineParser::accept_word(std::string_view word) {
     return true;
 }
 
-void LineParser::expect_word(std::string_view word) {
-    if (accept_word(word) || failed_) return;
-    fail(Code::expected_token, range(peek()), fmt::format("{} where '{}' should stand", what_stands_here(), word),
-         fmt::format("'{}'", word));
-}
-
 std::int64_t LineParser::whole_number(const std::string& what) {
     const Token& t = peek();
     if (t.kind == TokenKind::number && t.integer && t.whole >= 0) return next().whole;

@@ -43,7 +43,6 @@ public:
     /// Takes the symbol or reports that it is missing.
     bool expect(std::string_view symbol);
     bool accept_word(std::string_view word);
-    void expect_word(std::string_view word);
     /// Takes a whole number of at least 0, or reports what stands there.
     std::int64_t whole_number(const std::string& what);
     /// Takes a name that is no reserved word or reports what stands there.

@@ -67,8 +67,13 @@ private:
         return false;
     }
 
+    void expect_word(std::string_view word) {
+        if (line().accept_word(word) || line().failed()) return;
+        line().fail(Code::expected_token, line().range(line().peek()), fmt::format("'{}' should stand here", word),
+                    fmt::format("'{}'", word));
+    }
     void expect_words(std::initializer_list<std::string_view> words) {
-        for (const std::string_view word : words) line().expect_word(word);
+        for (const std::string_view word : words) expect_word(word);
     }
 
     /// The place of a name among others, or -1 with an error.
@@ -95,7 +100,7 @@ private:
         expect_words({"tiles", "of"});
         finish_line(true);
         if (!need_line("`sizes` and the axes' extents")) return;
-        line().expect_word("sizes");
+        expect_word("sizes");
         program_.extents.assign(diagram_.axes.size(), 0);
         while (!line().at_end() && !line().failed()) {
             const AxisId axis = parse_axis();
@@ -112,7 +117,7 @@ private:
     }
 
     void parse_kernel() {
-        line().expect_word("kernel");
+        expect_word("kernel");
         program_.kernels.emplace_back();
         const std::vector<std::int64_t> whole(diagram_.axes.size(), 0);
         program_.sizes.push_back({whole, whole, whole});
@@ -231,11 +236,11 @@ private:
     }
 
     void parse_loop(int depth, std::vector<TileStatement>& list) {
-        line().expect_word("each");
+        expect_word("each");
         TileLoop loop;
         loop.is_sub = line().accept_word("part");
-        if (!loop.is_sub) line().expect_word("chunk");
-        line().expect_word("of");
+        if (!loop.is_sub) expect_word("chunk");
+        expect_word("of");
         loop.axis = parse_axis();
         TileSizes& sizes = program_.sizes.back();
         set(loop.is_sub ? sizes.sub : sizes.stream, loop.axis, parse_at_a_time());
@@ -276,7 +281,7 @@ private:
         const bool is_call = *op == ReduceOp::max || *op == ReduceOp::min;
         if (before > 0) {
             if (is_call) {
-                line().expect_word(name(*op)), line().expect("(");
+                expect_word(name(*op)), line().expect("(");
                 before -= 2;
             }
             const LogicalLine carry = line().take(before - 1);

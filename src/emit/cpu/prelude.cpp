@@ -17,11 +17,4 @@ std::string_view prelude_text() {
     return text;
 }
 
-std::string_view flush_to_zero_text() {
-    static constexpr std::string_view text =
-#include "emit/cpu/prelude_flush.inc"
-        ;
-    return text;
-}
-
 }  // namespace napkin::cpu

@@ -7,7 +7,5 @@ namespace napkin::cpu {
 
 /// All of it, in namespace napkin_cpu. It includes nothing, so compiling it takes a few milliseconds.
 std::string_view prelude_text();
-/// The struct FlushToZero alone, in no namespace: what kernels are compared with rounds as they do.
-std::string_view flush_to_zero_text();
 
 }  // namespace napkin::cpu
