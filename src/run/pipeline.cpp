@@ -24,6 +24,7 @@
 #include "schedule/rules.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
+#include "support/share_out.hpp"
 #include "syntax/parse.hpp"
 #include "syntax/print.hpp"
 #include "tile/expand.hpp"
@@ -351,6 +352,7 @@ Result<std::shared_ptr<const CpuKernel>> loaded_on_processor(const Compilation& 
 }
 
 Result<Compilation> run_pipeline(std::shared_ptr<const Source> source, const PipelineOptions& options) {
+    const Helpers helpers;
     Compilation c;
     c.source = std::move(source);
     Runner pass(options, c.times);

@@ -5,13 +5,29 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <limits>
+#include <memory>
 #include <thread>
 #include <vector>
 
 #include "support/threads.hpp"
 
 namespace napkin {
+
+/// As long as there is one of these, threads that have done a piece of work wait for the next one.
+/// A thread that ends hands its memory to others, which takes longer than many a piece of work.
+class Helpers {
+public:
+    class Crew;
+    Helpers();
+    /// Calls work(t) for some t below `count`, each once and at the same time: here for 0, and for others as far as there are threads. The work throws
+    /// nothing.
+    void run(std::size_t count, const std::function<void(std::size_t)>& work) const;
+
+private:
+    std::shared_ptr<Crew> crew_;
+};
 
 /// Calls work(i) for each i below `count`, each once and begun in their order, by as many threads as there are processors and at most so many; by fewer
 /// where the system gives no more. Returns when all is done; what one throws comes out.
@@ -28,12 +44,7 @@ void share_out(std::size_t count, const Work& work, std::size_t most_threads = s
             thrown[t] = std::current_exception();
         }
     };
-    {
-        std::vector<Thread> others(thrown.size() - 1);
-        for (std::size_t t = 1; t < threads; ++t)
-            if (others[t - 1].start([&take, t] { take(t); }) != 0) break;
-        take(0);
-    }
+    Helpers().run(thrown.size(), take);
     for (const std::exception_ptr& one : thrown)
         if (one) std::rethrow_exception(one);
 }

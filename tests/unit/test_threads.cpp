@@ -115,6 +115,28 @@ TEST(Threads, WorkIsDoneByThoseThatThereAre) {
                  std::runtime_error);
 }
 
+TEST(Threads, WaitForTheNextPieceOfWorkAndShareOutItsOwn) {
+    const auto each_once = [] {
+        std::vector<std::atomic<int>> done(100);
+        share_out(10, [&](std::size_t i) { share_out(10, [&, i](std::size_t j) { ++done[10 * i + j]; }); });
+        return std::all_of(done.begin(), done.end(), [](const auto& times) { return times == 1; });
+    };
+    EXPECT_TRUE(each_once());
+    const Helpers helpers;
+    for (int again = 0; again < 20; ++again) EXPECT_TRUE(each_once());
+    EXPECT_THROW(share_out(3,
+                           [](std::size_t i) {
+                               if (i > 0) throw std::runtime_error("comes out");
+                           }),
+                 std::runtime_error);
+    EXPECT_TRUE(each_once());
+    EXPECT_EQ(without_threads([&] {
+                  const Helpers none;
+                  return each_once() ? "" : "something is done twice or never";
+              }),
+              "");
+}
+
 TEST(Threads, WhoNeedsThemIsTold) {
     EXPECT_TRUE(Workers(3).all_started().ok());
     EXPECT_EQ(without_threads([]() -> std::string {
