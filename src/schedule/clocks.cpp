@@ -542,8 +542,9 @@ private:
         if (fault_) return;
         const auto name = [&](const Event& e) { return kernel_.variable(variable_of(kernel_.steps[e.step])).name; };
         const bool is_inside = now.is_second && before.step == now.step && before.turn + 1 == now.turn;
-        fault_ = Fault{fmt::format("the statement of {} {} {} before all warps are done with it in that of {}", name(now),
-                                   touch.writes ? "writes" : "reads", touches_.areas[at(touch.area)].name, name(before)),
+        fault_ = Fault{fmt::format("the statement of {} {} {} before all warps are done with it in that of {}",
+                                   name(now), touch.writes ? "writes" : "reads",
+                                   name_of(kernel_, touches_.areas[at(touch.area)]), name(before)),
                        now.step, is_inside};
     }
     /// Threads are where an operand has its stages.

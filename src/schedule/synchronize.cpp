@@ -30,8 +30,9 @@ public:
         add(std::min<std::int64_t>(kernel_.num_groups(), 2)), add(kernel_.copying_role() != nullptr);
         list(kernel_.body);
         for (const ScheduledLoop& loop : kernel_.loops) {
+            // Without a matrix unit the clocks run a turn and the next one, which say all.
             const Turns turns = turns_of(kernel_, loop);
-            add(turns.least), add(turns.most);
+            add(turns.least), add(std::min<std::int64_t>(turns.most, 2));
             for (const std::vector<Node>* nodes : {&loop.prologue, &loop.body, &loop.epilogue, &loop.skipped})
                 list(*nodes);
         }

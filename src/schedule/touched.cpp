@@ -41,16 +41,16 @@ private:
     }
     int tile_of(VariableId v) {
         const Layout& l = kernel_.layout(v);
-        return add({kernel_.variable(v).name, -1, kernel_.is_operand(v) ? v : VariableId(), l.offset,
+        return add({v, Area::Part::tile, -1, kernel_.is_operand(v) ? v : VariableId(), l.offset,
                     l.offset + l.count * kernel_.cell_values(kernel_.is_whole(v))});
     }
     int array_of(VariableId v) {
         const ArrayId array = kernel_.variable(v).array;
-        return add({fmt::format("{} in memory", kernel_.variable(v).name), array});
+        return add({v, Area::Part::memory, array});
     }
     int partials_of(const Step& step) {
-        return add({fmt::format("the parts of {}", kernel_.variable(variable_of(step)).name), -1, -1,
-                    kernel_.partials_offset, kernel_.partials_offset + kernel_.partials(step)});
+        return add({variable_of(step), Area::Part::partials, -1, -1, kernel_.partials_offset,
+                    kernel_.partials_offset + kernel_.partials(step)});
     }
 
     /// Operands are read by clocks of their own.
@@ -145,6 +145,16 @@ private:
 };
 
 }  // namespace
+
+std::string name_of(const ScheduledKernel& kernel, const Area& area) {
+    const std::string& variable = kernel.variable(area.variable).name;
+    switch (area.part) {
+        case Area::Part::tile: return variable;
+        case Area::Part::memory: return fmt::format("{} in memory", variable);
+        case Area::Part::partials: return fmt::format("the parts of {}", variable);
+    }
+    return "";
+}
 
 Touches touches_of(const ScheduledKernel& kernel) { return Touching(kernel).run(); }
 

@@ -12,7 +12,9 @@ namespace napkin {
 
 /// A range of the arena, or an array in memory.
 struct Area {
-    std::string name;
+    enum class Part : std::uint8_t { tile, memory, partials };
+    VariableId variable = -1;  ///< that it was first touched for: of its tile, of its array in memory, or what warps leave of it
+    Part part = Part::tile;
     ArrayId array = -1;               ///< -1: a range of the arena
     VariableId operand = -1;          ///< whose tiles the range has, all stages; -1: none's
     std::int64_t begin = 0, end = 0;  ///< in values
@@ -49,6 +51,8 @@ struct Touches {
     std::vector<StepTouches> steps;  ///< by step; of loads of operands nothing: their copies are not done by the step
     ByVariable<OperandAreas> operands;
 };
+
+std::string name_of(const ScheduledKernel& kernel, const Area& area);
 
 /// Pre: the places are applied.
 Touches touches_of(const ScheduledKernel& kernel);
