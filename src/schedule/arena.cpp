@@ -365,12 +365,13 @@ void place(ScheduledKernel& kernel, bool whole) {
 void count_held(ScheduledKernel& kernel) {
     std::vector<std::int64_t> in_arena, in_place(kernel.steps.size());  // by step
     for (const Step& step : kernel.steps) in_arena.push_back(kernel.partials(step));
+    const std::vector<StepId> steps = kernel.steps.ids();
     for (const VariableId id : kernel.layouts.ids()) {
         const Layout& l = kernel.layouts[id];
         if (l.lives.empty() || kernel.is_in_registers(id)) continue;
         std::vector<std::int64_t>& held = kernel.is_held(id) ? in_arena : in_place;
         const std::int64_t values = l.tile * kernel.cell_values(kernel.is_whole(id));
-        for (const StepId s : kernel.steps.ids())
+        for (const StepId s : steps)
             if (any_of(l.lives, [&, position = kernel.steps[s].position](const Life& life) {
                     return life.has(position) && !(l.over >= 0 && life.first == position);
                 }))

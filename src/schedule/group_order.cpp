@@ -14,6 +14,16 @@ namespace {
 /// Groups that are dealt out one by one: of more, the last ones hardly count.
 constexpr double most_in_turn = 1 << 15;
 
+/// Calls f for every axis on which the variable's indices depend, of each of them.
+template <class F>
+void for_each_axis(const Variable& variable, const F& f) {
+    for (const Index& dim : variable.dims)
+        if (const Affine* form = dim.affine())
+            for (const auto& [axis, factor] : form->terms) f(axis);
+        else
+            for (const AxisId axis : dim.axes()) f(axis);
+}
+
 /// Values of the streams that run for each value of the axis that the group stands further on. A form bounds its stream at one end, and
 /// so many values further as it grows by its coefficient of the stream.
 double growth(const ScheduledKernel& kernel, AxisId axis) {
@@ -26,12 +36,35 @@ double growth(const ScheduledKernel& kernel, AxisId axis) {
     return values;
 }
 
-/// The variables that a group loads.
-std::vector<const Variable*> loaded(const ScheduledKernel& kernel) {
-    std::vector<const Variable*> out;
+/// A variable that a group loads.
+struct Loaded {
+    double bytes;               ///< of its tile
+    std::vector<bool> carried;  ///< by axis: it carries the axis
+};
+std::vector<Loaded> loaded(const ScheduledKernel& kernel) {
+    std::vector<Loaded> out;
     for (const Step& step : kernel.steps)
-        if (const auto* load = std::get_if<Load>(step.statement)) out.push_back(&kernel.variable(load->variable));
+        if (const auto* load = std::get_if<Load>(step.statement)) {
+            const Variable& variable = kernel.variable(load->variable);
+            Loaded& next = out.emplace_back(bytes_of_group(kernel, variable), std::vector<bool>(kernel.extents.size()));
+            for (const AxisId axis : kernel.extents.ids()) next.carried[at(axis)] = carries(variable, axis);
+        }
     return out;
+}
+
+/// different_tiles of a variable that carries these axes.
+template <class Carries>
+double share_of_different(const std::vector<GroupAxis>& order, double groups, const Carries& carries) {
+    double below = 1, tiles = 1;
+    for (auto g = order.rbegin(); g != order.rend(); ++g) {
+        const auto n = static_cast<double>(g->tiles);
+        if (carries(g->axis)) tiles *= std::min(n, std::ceil(groups / below));
+        below *= n;
+    }
+    return std::min(1.0, tiles / std::min(groups, below));
+}
+double share_of_different(const std::vector<GroupAxis>& order, const Loaded& variable, double groups) {
+    return share_of_different(order, groups, [&](AxisId axis) { return bool(variable.carried[at(axis)]); });
 }
 
 /// An order of clusters with the groups of each, which are the innermost digit. Where what is left of their axis is next to it, it is one digit with it.
@@ -47,33 +80,34 @@ std::vector<GroupAxis> with_groups_of_clusters(const ScheduledKernel& kernel, st
 }
 
 /// Bytes that a group loads of all tiles, each counted as the part of it that is different among groups that run at the same time.
-double bytes_from_memory(const ScheduledKernel& kernel, const std::vector<GroupAxis>& order) {
+double bytes_from_memory(const ScheduledKernel& kernel, const std::vector<Loaded>& loaded,
+                         const std::vector<GroupAxis>& order) {
     const auto workers = static_cast<double>(kernel.schedule.threads.value);
     const std::vector<GroupAxis> all = kernel.in_cluster() ? with_groups_of_clusters(kernel, order) : order;
-    return sum<double>(loaded(kernel),
-                       [&](const Variable* v) { return bytes_of_group(kernel, *v) * different_tiles(all, *v, workers); });
+    return sum<double>(loaded, [&](const Loaded& v) { return v.bytes * share_of_different(all, v, workers); });
 }
 
 /// What groups read again of the tiles that those one tile before them along this digit of the order read stays in the cache of all cores
 /// meanwhile: it all fits, whatever passes through beside it.
-bool stay_for_next(const ScheduledKernel& kernel, const std::vector<GroupAxis>& order, std::size_t digit) {
+bool stay_for_next(const ScheduledKernel& kernel, const std::vector<Loaded>& loaded,
+                   const std::vector<GroupAxis>& order, std::size_t digit) {
     const auto inside = static_cast<double>(
         num_groups({order.begin() + static_cast<std::ptrdiff_t>(digit) + 1, order.end()}));
     double again = 0;
-    for (const Variable* v : loaded(kernel))
-        if (!carries(*v, order[digit].axis))
-            again += bytes_of_group(kernel, *v) * different_tiles(order, *v, inside) * inside;
+    for (const Loaded& v : loaded)
+        if (!v.carried[at(order[digit].axis)]) again += v.bytes * share_of_different(order, v, inside) * inside;
     return again <= static_cast<double>(kernel.unit.reread_bytes);
 }
 
 /// The order with uneven axes inside of sections: bands of the other axes, as long as what the groups of a section read again stays in the
 /// cache of all cores, or else as short as can be.
-std::vector<GroupAxis> in_sections(const ScheduledKernel& kernel, const std::vector<GroupAxis>& order) {
+std::vector<GroupAxis> in_sections(const ScheduledKernel& kernel, const std::vector<Loaded>& loaded,
+                                   const std::vector<GroupAxis>& order) {
     const auto first_even = find_if(order, [](const GroupAxis& a) { return !a.is_uneven; });
     std::vector<GroupAxis> found = order;
     const auto all_stay = [&] {
         for (std::size_t d = 0; d < found.size(); ++d)
-            if (found[d].is_uneven && !stay_for_next(kernel, found, d)) return false;
+            if (found[d].is_uneven && !stay_for_next(kernel, loaded, found, d)) return false;
         return true;
     };
     if (first_even == order.begin() || all_stay()) return order;
@@ -91,7 +125,8 @@ std::vector<GroupAxis> in_sections(const ScheduledKernel& kernel, const std::vec
 }
 
 /// The order with bands of the last axis but one, of those that have several tiles.
-std::vector<GroupAxis> with_bands(const ScheduledKernel& kernel, const std::vector<GroupAxis>& order) {
+std::vector<GroupAxis> with_bands(const ScheduledKernel& kernel, const std::vector<Loaded>& loaded,
+                                  const std::vector<GroupAxis>& order) {
     constexpr double worth_a_band = 0.99;
     std::vector<std::size_t> several;
     for (std::size_t i = 0; i < order.size(); ++i)
@@ -100,13 +135,13 @@ std::vector<GroupAxis> with_bands(const ScheduledKernel& kernel, const std::vect
         return order;
     const std::size_t outer = several[several.size() - 2];
     std::vector<GroupAxis> best = order;
-    double least = bytes_from_memory(kernel, order);
+    double least = bytes_from_memory(kernel, loaded, order);
     for (std::int64_t width = 2; width <= order[outer].tiles; ++width) {
         if (order[outer].tiles % width != 0) continue;
         std::vector<GroupAxis> banded = order;
         banded[outer].tiles /= width, banded[outer].stride = width;
         banded.push_back({order[outer].axis, width});
-        const double bytes = bytes_from_memory(kernel, banded);
+        const double bytes = bytes_from_memory(kernel, loaded, banded);
         if (bytes < least * worth_a_band) best = std::move(banded), least = bytes;
     }
     return best;
@@ -130,27 +165,22 @@ std::vector<GroupAxis> group_order(const ScheduledKernel& kernel) {
     const auto joined = find_if(out, [&](const GroupAxis& a) { return a.axis == kernel.schedule.cluster_axis; });
     const bool is_clustered = kernel.in_cluster() && joined != out.end() && joined->tiles % kernel.cluster_blocks() == 0;
     if (is_clustered) joined->tiles /= kernel.cluster_blocks();
-    out = with_bands(kernel, in_sections(kernel, out));
+    const std::vector<Loaded> tiles = loaded(kernel);
+    out = with_bands(kernel, tiles, in_sections(kernel, tiles, out));
     return is_clustered ? with_groups_of_clusters(kernel, std::move(out)) : out;
 }
 
 double bytes_of_group(const ScheduledKernel& kernel, const Variable& variable) {
     double values = 1;
-    for (const Index& dim : variable.dims)
-        for (const AxisId axis : dim.axes())
-            values *= static_cast<double>(contains(kernel.kernel->group_axes, axis) ? kernel.span(axis, 0).tile
-                                                                                    : kernel.extent(axis));
+    for_each_axis(variable, [&](AxisId axis) {
+        values *= static_cast<double>(contains(kernel.kernel->group_axes, axis) ? kernel.span(axis, 0).tile
+                                                                                : kernel.extent(axis));
+    });
     return values * bytes(variable.memory_type);
 }
 
 double different_tiles(const std::vector<GroupAxis>& order, const Variable& variable, double groups) {
-    double below = 1, tiles = 1;
-    for (auto g = order.rbegin(); g != order.rend(); ++g) {
-        const auto n = static_cast<double>(g->tiles);
-        if (carries(variable, g->axis)) tiles *= std::min(n, std::ceil(groups / below));
-        below *= n;
-    }
-    return std::min(1.0, tiles / std::min(groups, below));
+    return share_of_different(order, groups, [&](AxisId axis) { return carries(variable, axis); });
 }
 
 double groups_between_uses(const std::vector<GroupAxis>& order, const Variable& variable) {
@@ -162,17 +192,21 @@ double groups_between_uses(const std::vector<GroupAxis>& order, const Variable& 
 
 double groups_together(const ScheduledKernel& kernel, const Variable& variable, double workers) {
     const std::vector<GroupAxis>& order = kernel.group_order;
+    std::vector<Loaded> tiles;
     double together = 1;
-    for (std::size_t d = order.size(); d-- > 0; together *= static_cast<double>(order[d].tiles))
-        if (order[d].tiles > 1 && !carries(variable, order[d].axis) && !stay_for_next(kernel, order, d)) break;
+    for (std::size_t d = order.size(); d-- > 0; together *= static_cast<double>(order[d].tiles)) {
+        if (order[d].tiles <= 1 || carries(variable, order[d].axis)) continue;
+        if (tiles.empty()) tiles = loaded(kernel);
+        if (!stay_for_next(kernel, tiles, order, d)) break;
+    }
     return std::max(workers, together);
 }
 
 double missed_out_of_step(const ScheduledKernel& kernel, double groups) {
     double again = 0;
-    for (const Variable* v : loaded(kernel)) {
-        const double different = different_tiles(kernel.group_order, *v, groups);
-        if (different < 1) again += bytes_of_group(kernel, *v) * different * groups;
+    for (const Loaded& v : loaded(kernel)) {
+        const double different = share_of_different(kernel.group_order, v, groups);
+        if (different < 1) again += v.bytes * different * groups;
     }
     return again > 0 ? 1 - std::min(1.0, static_cast<double>(kernel.unit.reread_bytes) / again) : 0;
 }
