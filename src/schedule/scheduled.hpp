@@ -2,6 +2,7 @@
 // The scheduled program: a kernel's tile program under its schedule, with all that follows from the two: how every axis runs in every
 // loop, in which order statements run, where every variable lies. What is planned, costed, counted, printed and emitted is this; it is
 // made once, and after it everything only reads.
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -36,15 +37,32 @@ struct CopyAtoms {
 /// By the names that PTX gives them. Pre: a GPU.
 CopyAtoms copy_atoms(const Machine& gpu);
 
+/// Instructions that many kernels share, so that copies of a kernel copy none of them.
+class SharedInstructions {
+public:
+    SharedInstructions() = default;
+    SharedInstructions(std::vector<Instruction> all)  // NOLINT(google-explicit-constructor): it stands for them
+        : all_(all.empty() ? nullptr : std::make_shared<const std::vector<Instruction>>(std::move(all))) {}
+    [[nodiscard]] bool empty() const { return all_ == nullptr; }
+    [[nodiscard]] const Instruction* begin() const { return all_ ? all_->data() : nullptr; }
+    [[nodiscard]] const Instruction* end() const { return all_ ? all_->data() + all_->size() : nullptr; }
+    friend bool operator==(const SharedInstructions& a, const SharedInstructions& b) {
+        return a.all_ == b.all_ || std::equal(a.begin(), a.end(), b.begin(), b.end());
+    }
+
+private:
+    std::shared_ptr<const std::vector<Instruction>> all_;  ///< null: there are none
+};
+
 /// What of a processor decides on code: bytes and number of its vector registers, and of a line of its caches. A GPU's warp is a vector
 /// with a value in every thread, whatever its type.
 struct VectorUnit {
     int bytes = 64, registers = 32, line_bytes = 64;
     int warp_threads = 0;          ///< 0: vectors of so many bytes
     std::int64_t block_bytes = 0;  ///< of the core's memory that a block of warps may use; a larger arena lies in memory
-    std::int64_t share_bytes = 0;          ///< of it that one has where several share a core
-    std::int64_t block_registers = 0;      ///< of the core's registers that a block of warps may use
-    std::vector<Instruction> matrix = {};  ///< instructions that multiply tiles
+    std::int64_t share_bytes = 0;      ///< of it that one has where several share a core
+    std::int64_t block_registers = 0;  ///< of the core's registers that a block of warps may use
+    SharedInstructions matrix = {};    ///< instructions that multiply tiles
     CopyAtoms copies = {};
     int blocks_a_core = 1;  ///< that a core is to hold at a time: a thread may have so many registers that they fit
     std::int64_t reread_bytes = 0;  ///< of tiles that later blocks read again, which the cache of all cores holds meanwhile
