@@ -298,7 +298,8 @@ ScheduledKernel complete(ScheduledKernel unscheduled, KernelSchedule schedule, C
     choose_queue(out);
     choose_column_parts(out);
     apply_places(out);
-    if (completion == Completion::whole || !out.on_matrix_unit()) synchronize(out);
+    if (completion == Completion::whole || (completion == Completion::for_rating && !out.on_matrix_unit()))
+        synchronize(out);
     return out;
 }
 

@@ -195,6 +195,7 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
         return plans;
     };
     PlanOptions for_rating = options;
+    for_rating.known_tiles = std::make_shared<KnownTiles>();
     for_rating.quick = true, for_rating.completion = Completion::for_rating;
     PlanOptions as_a_whole = for_rating;
     as_a_whole.parts.resize(derived.kernels.size());
@@ -255,7 +256,9 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
         if (none_of(rated, same)) near.push_back(r.shape);
     }
     std::optional<Result<Plan>> best;
-    for (Result<Plan>& plan : each_planned(near, options, reason_of(shapes.size())))
+    PlanOptions in_full = options;
+    in_full.known_tiles = for_rating.known_tiles;
+    for (Result<Plan>& plan : each_planned(near, in_full, reason_of(shapes.size())))
         if (!best || (plan && (!*best || plan->seconds() < (*best)->seconds()))) best = std::move(plan);
     return *best;
 }

@@ -16,6 +16,7 @@
 #include "plan/kernel_chooser.hpp"
 #include "plan/kernel_times.hpp"
 #include "plan/parts.hpp"
+#include "plan/ratings.hpp"
 #include "plan/tiled.hpp"
 #include "schedule/rules.hpp"
 #include "support/ids.hpp"
@@ -141,10 +142,16 @@ Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const 
                           const HandChoices& hand, const std::vector<ScheduleItem>& items, const PlanOptions& options) {
     Plan plan;
     plan.machine = machine.description.empty() ? machine.name : fmt::format("{} ({})", machine.name, machine.description);
-    const auto tiles = options.tiles
-                           ? options.tiles
-                           : std::make_shared<const TilesToPlan>(TilesToPlan{tiles_of(derived, extents, items)});
-    const std::shared_ptr<const TileProgram> program(tiles, &tiles->program);
+    const auto make = [&] { return tiles_of(derived, extents, items); };
+    const auto program = options.tiles ? std::shared_ptr<const TileProgram>(options.tiles, &options.tiles->program)
+                         : options.known_tiles ? options.known_tiles->program(options.cut, make)
+                                               : std::make_shared<const TileProgram>(make());
+    const auto text = [&](std::size_t k) -> std::string {
+        if (!options.ratings) return "";
+        if (options.tiles && !options.tiles->texts.empty()) return options.tiles->texts[k];
+        const auto make_text = [&] { return text_of(with_whole_axes(*program, extents), k, derived.kernels[k]); };
+        return !options.tiles && options.known_tiles ? options.known_tiles->text(options.cut, k, make_text) : make_text();
+    };
     const auto given = schedules_by_hand(items, *program);
     if (!given) return given.errors();
     // Sizes alone break no rule: the search takes none that do.
@@ -160,8 +167,10 @@ Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const 
         const auto of_kernel = with_own(hand, derived, derived.kernels[k], extents, items);
         if (!of_kernel) return of_kernel.errors();
         if (auto error = too_many_parts(derived, derived.kernels[k], extents, *of_kernel)) return *error;
-        const Simulator model(derived, derived.kernels[k], program->kernels[k], extents, machine);
-        auto chosen = choose_kernel(program, k, model, *of_kernel, for_kernels, (*given)[k]);
+        const std::string of_tiles = text(k);
+        const Simulator model(derived, derived.kernels[k], program->kernels[k], extents, machine,
+                              options.ratings ? &options.ratings->counts_of(of_tiles) : nullptr);
+        auto chosen = choose_kernel(program, k, model, *of_kernel, for_kernels, (*given)[k], of_tiles);
         if (!chosen) {
             append(errors, chosen.errors());
             continue;
@@ -216,6 +225,22 @@ std::int64_t nearest_vectors(const Derived& derived, const Extents& extents, con
 }
 
 }  // namespace
+
+std::shared_ptr<const TileProgram> KnownTiles::program(const std::vector<std::int64_t>& cut,
+                                                       const std::function<TileProgram()>& make) {
+    const std::lock_guard lock(mutex_);
+    auto& known = programs_[cut];
+    if (!known) known = std::make_shared<const TileProgram>(make());
+    return known;
+}
+
+std::string KnownTiles::text(const std::vector<std::int64_t>& cut, std::size_t kernel,
+                             const std::function<std::string()>& make) {
+    const std::lock_guard lock(mutex_);
+    const auto [known, is_new] = texts_.try_emplace({cut, kernel});
+    if (is_new) known->second = make();
+    return known->second;
+}
 
 TileProgram tiles_of(const Derived& derived, const Extents& extents, const std::vector<ScheduleItem>& items) {
     return with_named_subloops(sized(expand(derived), extents, std::vector<TileSizes>(derived.kernels.size())), items);

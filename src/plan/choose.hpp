@@ -1,9 +1,11 @@
 #pragma once
 // The plan from the model: for every kernel the group and stream sizes with the least predicted time whose tiles fit the core's memory.
 // A search over the closed form; nothing is run.
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,6 +45,21 @@ struct TilesToPlan {
     std::vector<std::string> texts = {};  ///< text_of each kernel; of what asks no ratings, none
 };
 
+/// Those of a form and of what cuts of it make, for all who plan it: any number of threads may ask.
+class KnownTiles {
+public:
+    /// The cut is told from all others by its numbers.
+    std::shared_ptr<const TileProgram> program(const std::vector<std::int64_t>& cut,
+                                               const std::function<TileProgram()>& make);
+    /// text_of a kernel.
+    std::string text(const std::vector<std::int64_t>& cut, std::size_t kernel, const std::function<std::string()>& make);
+
+private:
+    std::mutex mutex_;
+    std::map<std::vector<std::int64_t>, std::shared_ptr<const TileProgram>> programs_;
+    std::map<std::pair<std::vector<std::int64_t>, std::size_t>, std::string> texts_;
+};
+
 struct PlanOptions {
     Choice warps = {};            ///< of a block of threads, where the machine is block_machine's
     bool blocks_by_hand = false;  ///< of a core: its number is that machine's
@@ -55,6 +72,9 @@ struct PlanOptions {
     Completion completion = Completion::whole;
     /// Those of the form, where the caller has them.
     std::shared_ptr<const TilesToPlan> tiles = {};
+    /// Else where they are kept for all plans of one form with the same choices by hand, and the cut of it that is planned.
+    std::shared_ptr<KnownTiles> known_tiles = {};
+    std::vector<std::int64_t> cut = {};
     /// What is found out of candidates, kept between calls that have the machine and all that is by hand in common; kernels of several forms are told
     /// apart by text_of.
     std::shared_ptr<Ratings> ratings = {};

@@ -57,8 +57,9 @@ int choose_prefetches(ScheduledKernel& kernel, const Simulator& model, std::int6
 void choose_caches(ScheduledKernel& kernel, const Machine& machine);
 int choose_deferrals(ScheduledKernel& kernel, const Simulator& model, std::int64_t threads, std::int64_t walk_limit);
 
-/// What a completed kernel is for: one that is only rated has none of a matrix unit's waits, which no rating asks for and which take long to find.
-enum class Completion : std::uint8_t { whole, for_rating };
+/// What a completed kernel is for: one that is only rated has none of a matrix unit's waits, which no rating asks for and which take long to find. One
+/// whose tiles alone are asked for has no waits at all: `synchronize` finds those that its time depends on.
+enum class Completion : std::uint8_t { whole, for_rating, for_tiles };
 
 /// How a completed kernel's products run where slots are not by hand: in the order of the statements, or beside what is computed for the turn
 /// to come (choose_slots).

@@ -18,6 +18,7 @@
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
+#include "support/saturate.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
@@ -40,6 +41,8 @@ constexpr double worth_crossing = 0.9;
 /// Tiles of ordinary size on a matrix unit differ so much by which axis has the rows, and those that are chosen less: of 8192³ the axis that is 12% slower
 /// there is predicted 9% faster in the end.
 constexpr double little_in_rows = 0.8;
+/// Shapes whose ordinary tiles take so many times those of the fastest are left out once anything fits.
+constexpr double far_slower = 1.5;
 /// By how many times the best one's time tiles of ordinary size of the second-best axis may differ and still be the faster ones at other sizes.
 constexpr double worth_searching = 2;
 
@@ -70,8 +73,8 @@ double bytes_of_one_stage(const ScheduledKernel& kernel) {
 class KernelChooser {
 public:
     KernelChooser(const CandidateSchedules& schedules, const Simulator& model, const HandChoices& hand,
-                  const PlanOptions& options, KernelRatings& known)
-        : schedules_(schedules), model_(model), hand_(hand), options_(options), known_(known) {
+                  const PlanOptions& options, KernelRatings& known, KernelRatings& in_vectors)
+        : schedules_(schedules), model_(model), hand_(hand), options_(options), known_(known), in_vectors_(in_vectors) {
         const int in_full = simulated_of_each(model.derived().kernels.size());
         budget_ = most_ = options.quick ? in_full / 4 : in_full;
     }
@@ -85,12 +88,23 @@ public:
         // Whether an axis is far slower shows on tiles of ordinary size.
         std::vector<RatedShape> shapes;
         for (const Shape& shape : tensors) shapes.push_back(rated_on_ordinary_tiles(shape));
+        // Beside a matrix unit most are, and their multiply-adds say so.
+        double least = std::numeric_limits<double>::infinity();
+        for (const RatedShape& shape : shapes) least = std::min(least, shape.seconds);
         if (!hand_.tensor || tensors.empty())
-            for (const VectorAxis& axis : axes) shapes.push_back(rated_in_panels(axis, 3));
-        std::stable_sort(shapes.begin(), shapes.end(), [](const RatedShape& a, const RatedShape& b) {
+            for (const VectorAxis& axis : axes) {
+                const double bound = tensors.empty() ? 0 : least_seconds_in_panels(axis);
+                const bool is_left_out = worth_crossing * bound > far_slower * least * (1 + tolerance);
+                shapes.push_back(
+                    is_left_out ? RatedShape{.shape = schedules_.in_panels(axis, 3), .seconds = bound, .is_bound = true}
+                                : rated_in_panels(axis, 3));
+                simulated_ += is_left_out ? 1 : 0;
+            }
+        const auto is_before = [](const RatedShape& a, const RatedShape& b) {
             return a.seconds * (a.shape.axis.vertical ? worth_crossing : 1) <
                    b.seconds * (b.shape.axis.vertical ? worth_crossing : 1);
-        });
+        };
+        std::stable_sort(shapes.begin(), shapes.end(), is_before);
         // Small tiles may turn the order of the best two, as where a row is read in runs that are too short for the memory: a plan that is more
         // than an estimate searches both.
         const auto is_runner_up = [&](std::size_t s) {
@@ -102,16 +116,25 @@ public:
         // Tiles of ordinary size say little of a GPU, where a block takes whole rows if it can: every axis is searched.
         const bool searches_all = options_.warps.value > 0 && tensors.empty();
         for (std::size_t s = 0; s < shapes.size(); ++s) {
-            const auto& [shape, seconds, loads] = shapes[s];
             // What fits no core's memory gives place to anything that does.
             const bool fits = best && best->fits && !std::isinf(best->rated.at(best->point).seconds);
+            if (!fits && shapes[s].is_bound) {
+                // Those that are left are looked at after all. They were counted.
+                const int counted = simulated_;
+                for (std::size_t left = s; left < shapes.size(); ++left)
+                    if (shapes[left].is_bound) shapes[left] = rated_in_panels(shapes[left].shape.axis, 3);
+                simulated_ = counted;
+                std::stable_sort(shapes.begin() + static_cast<std::ptrdiff_t>(s), shapes.end(), is_before);
+            }
+            const auto& [shape, seconds, loads, is_bound] = shapes[s];
             // Which of a product's axes has the rows makes little difference there, and more where tiles are large.
             const bool is_even = fits && shape.tensor >= 0 && best->shape.tensor >= 0 &&
                                  little_in_rows * seconds < shapes.front().seconds;
             if (searches_all && best && s >= most_axes) break;
             if (searches_all || is_even)
                 most_ = simulated_ + budget_;
-            else if (fits && (seconds > 1.5 * shapes.front().seconds || simulated_ >= budget_ / 2) && !is_runner_up(s))
+            else if (fits && (seconds > far_slower * shapes.front().seconds || simulated_ >= budget_ / 2) &&
+                     !is_runner_up(s))
                 break;
             else if (is_runner_up(1))
                 most_ = s == 0 ? budget_ - budget_ / 4 : budget_;
@@ -130,7 +153,7 @@ public:
             // Everything that may be chosen is refused: the fastest of it.
             PlanOptions open = options_;
             open.refused.clear();
-            return KernelChooser(schedules_, model_, hand_, open, known_).run();
+            return KernelChooser(schedules_, model_, hand_, open, known_, in_vectors_).run();
         }
         if (axes.size() > 1) best->shape.axis.reason += fmt::format("; fastest of {} axes", axes.size());
         if (searches_all && shapes.size() > most_axes)
@@ -149,6 +172,7 @@ private:
         Shape shape;
         double seconds = std::numeric_limits<double>::infinity();  ///< on ordinary tiles
         double loads = std::numeric_limits<double>::infinity();    ///< seconds of those in which the core loads
+        bool is_bound = false;                                     ///< its seconds are those that it takes at least
     };
     struct Rated {
         double seconds = std::numeric_limits<double>::infinity(), core_seconds = 0;
@@ -167,6 +191,7 @@ private:
 
     void take(const Found& found) {
         shape_ = found.shape, dimensions_ = found.dimensions, rated_ = found.rated, fits_ = found.fits;
+        at_points_.clear();
     }
 
     [[nodiscard]] KernelSchedule schedule_at(const Point& point) const {
@@ -175,15 +200,21 @@ private:
 
     /// The rating of the schedule, which is completed where nobody has asked for it yet; with its times where these are asked for.
     const Rating& rating_of(KernelSchedule schedule, bool with_times) {
-        const auto [found, is_new] = known_.candidates.try_emplace(searched_fields(schedule));
+        // Without a role that copies no product has an order.
+        const bool has_order = schedule.tensor_axis >= 0 || !schedule.roles.empty();
+        std::unique_lock<std::mutex> asking;
+        if (!has_order) asking = std::unique_lock(in_vectors_.asking);
+        const auto [found, is_new] = (has_order ? known_ : in_vectors_).candidates.try_emplace(searched_fields(schedule));
         Rating& rating = found->second;
         if (!is_new && (rating.times || !with_times)) return rating;
-        if (completed_of_ != &rating) completed_ = schedules_.completed(std::move(schedule)), completed_of_ = &rating;
+        if (completed_of_ != &rating)
+            completed_ = schedules_.completed(std::move(schedule), Completion::for_tiles), completed_of_ = &rating;
         if (is_new)
             rating = {candidate_of(completed_), static_cast<double>(completed_.memory_bytes()),
                       bytes_of_one_stage(completed_), spilled_registers(completed_) > 0, may_spill(completed_)};
         if (with_times) {
             completed_of_ = nullptr;
+            if (!completed_.on_matrix_unit()) synchronize(completed_);
             const Simulation time = choose_grid(completed_, model_, schedules_.threads(), walk_limit),
                              cut = choose_cut_groups(completed_, model_, schedules_.threads(), time, walk_limit);
             const auto loads = std::find_if(time.busy.begin(), time.busy.end(),
@@ -196,7 +227,10 @@ private:
         return rating;
     }
     const Rating& rating_at(const Point& point, bool with_times = false) {
-        return rating_of(schedule_at(point), with_times);
+        auto& [rating, has_times] = at_points_[point];
+        if (rating && (has_times || !with_times)) return *rating;
+        rating = &rating_of(schedule_at(point), with_times), has_times = with_times;
+        return *rating;
     }
 
     // ---- the shape
@@ -216,6 +250,32 @@ private:
         const auto known = in_panels_.find({axis.axis, shape.vectors});
         if (known != in_panels_.end()) return known->second;
         return in_panels_[{axis.axis, shape.vectors}] = rated_on_ordinary_tiles(shape);
+    }
+
+    /// Seconds of rated_in_panels at least, of blocks that wait for nothing: those in which all cores do the multiply-adds. 0 where what is by hand, or masks,
+    /// leave them open.
+    double least_seconds_in_panels(const VectorAxis& axis) const {
+        const Machine& machine = model_.machine();
+        const KernelSchedule schedule = schedules_.ordinary(schedules_.in_panels(axis, 3));
+        if (machine.kind != MachineKind::gpu || hand_.cluster || hand_.dealing || !schedule.roles.empty() ||
+            !schedule.atoms.empty() || any_of(model_.live().loops, [](const CoreLoop& l) { return !l.support.empty(); }))
+            return 0;
+        double clocks = 0, groups = 1;
+        for (const StatementWork& work : model_.work())
+            for (const OpCount& op : work.ops)
+                if (op.kind == OpKind::fma) {
+                    double points = static_cast<double>(op.count);
+                    for (const AxisId a : op.axes) points *= static_cast<double>(extent(a));
+                    clocks += points / static_cast<double>(model_.lanes()) * model_.fma_clocks();
+                }
+        for (const auto& [a, size] : schedule.group)
+            groups *= static_cast<double>(ceil_div(extent(a), std::min(size.value, extent(a))));
+        const StreamParts& parts = model_.kernel().parts;
+        if (parts.any()) groups *= static_cast<double>(extent(parts.part));
+        // At most: what rounds of groups leave idle, the rating leaves out.
+        const auto threads = static_cast<double>(std::max(schedules_.threads(), machine.num_cores()));
+        const double waves = (groups + threads) / groups;
+        return clocks / (machine.clock_hz.value * machine.cores.value) / waves;
     }
 
     /// The fewest vectors within 1% of the fastest: wide panels make wide tiles, which need memory and waste lanes at ragged ends. What is
@@ -243,7 +303,8 @@ private:
         take({shape, schedules_.sizes(shape), true, {}, {}});
         // Only where nothing fits the axes whose grouping repeats work are cut.
         if (!fits(smallest()))
-            for (SearchedSize& size : schedules_.repeating_sizes(shape)) dimensions_.push_back(std::move(size));
+            for (SearchedSize& size : schedules_.repeating_sizes(shape))
+                dimensions_.push_back(std::move(size)), at_points_.clear();
         Point best = smallest();
         fits_ = fits(best);
         if (!fits_) {
@@ -430,8 +491,10 @@ private:
             while (low + 1 < high) {
                 const std::int64_t middle = low + (high - low) / 2;
                 const std::int64_t kept = std::exchange(dimensions_[i].sizes[0], middle);
+                at_points_.clear();
                 (fits(point) ? low : high) = middle;
                 dimensions_[i].sizes[0] = kept;
+                at_points_.clear();
             }
             if (low > 0) return size_exceeds_memory(items.at(dimensions_[i].axis), need, low, model_);
             if (!first) first = size_exceeds_memory(items.at(dimensions_[i].axis), need, 0, model_);
@@ -573,15 +636,16 @@ private:
     const Simulator& model_;
     const HandChoices& hand_;
     const PlanOptions& options_;
-    KernelRatings& known_;
+    KernelRatings &known_, &in_vectors_;
     int simulated_ = 0, budget_ = most_simulated;
     int most_ = most_simulated;  ///< schedules that may have been simulated by the end of the search at hand
     Shape shape_;
     std::vector<SearchedSize> dimensions_;
     bool fits_ = true;
     std::map<Point, Rated> rated_;
-    ScheduledKernel completed_;                               ///< the last candidate that was completed
-    const Rating* completed_of_ = nullptr;                    ///< and its rating
+    std::map<Point, std::pair<const Rating*, bool>> at_points_;  ///< of the sizes at hand, and whether it is known to have its times
+    ScheduledKernel completed_;                                  ///< the last candidate that was completed
+    const Rating* completed_of_ = nullptr;                       ///< and its rating
     std::map<std::pair<AxisId, int>, RatedShape> in_panels_;  ///< by vector axis and vectors
 };
 
@@ -589,22 +653,18 @@ private:
 
 Result<KernelPlan> choose_kernel(const std::shared_ptr<const TileProgram>& program, std::size_t kernel,
                                  const Simulator& model, const HandChoices& hand, const PlanOptions& options,
-                                 KernelSchedule given) {
+                                 KernelSchedule given, const std::string& text) {
     const CandidateSchedules schedules(program, kernel, model, hand, options, std::move(given));
     if (!options.ratings) {
-        KernelRatings own;
-        return KernelChooser(schedules, model, hand, options, own).run();
+        KernelRatings own, in_vectors;
+        return KernelChooser(schedules, model, hand, options, own, in_vectors).run();
     }
     const VectorUnit& unit = schedules.unit();
-    const std::string question = fmt::format(
-        "{} + {} warps, {} blocks of {} B, products {}\n{}", options.warps.value, options.copying_warps,
-        unit.blocks_a_core, unit.share_bytes, static_cast<int>(options.products),
-        options.tiles && !options.tiles->texts.empty()
-            ? options.tiles->texts[kernel]
-            : text_of(with_whole_axes(*program, model.extents()), kernel, model.kernel()));
-    KernelRatings& known = options.ratings->of(question);
+    const std::string question = fmt::format("{} + {} warps, {} blocks of {} B\n{}", options.warps.value,
+                                             options.copying_warps, unit.blocks_a_core, unit.share_bytes, text);
+    KernelRatings& known = options.ratings->of(fmt::format("products {}, {}", static_cast<int>(options.products), question));
     const std::lock_guard lock(known.asking);
-    return KernelChooser(schedules, model, hand, options, known).run();
+    return KernelChooser(schedules, model, hand, options, known, options.ratings->of(question)).run();
 }
 
 }  // namespace napkin

@@ -168,6 +168,7 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
         const Cut cut = cut_streams(derived, extents, numbers);
         PlanOptions of_cut = options;
         if (cut.form.kernels.size() > numbers.size()) of_cut.tiles = nullptr;
+        of_cut.cut = numbers;
         of_cut.only.clear();
         for (std::size_t k = 0; k < cut.whole.size(); ++k)
             if (options.only.empty() || contains(options.only, cut.whole[k])) of_cut.only.push_back(k);
@@ -206,6 +207,8 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
             if (!cut.form) break;
             const double even_share = (whole - launch) / static_cast<double>(cores);
             if (even_share + static_cast<double>(cut.num_kernels) * launch >= least) continue;
+            // A form of this kernel alone: numbers of parts of all kernels are never below 1.
+            quick.cut = {-1, static_cast<std::int64_t>(k), n};
             const double seconds = seconds_kernel_by_kernel(*cut.form, with_part_extents(*cut.form, extents), machine,
                                                             quick, planner, least);
             if (seconds >= least) continue;

@@ -14,6 +14,11 @@ KernelRatings& Ratings::of(const std::string& question) {
     return kernels_[question];
 }
 
+KnownCounts& Ratings::counts_of(const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    return counts_[text];
+}
+
 std::size_t Ratings::num_simulated() const {
     std::size_t out = 0;
     for (const auto& [question, kernel] : kernels_)

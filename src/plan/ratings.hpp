@@ -13,6 +13,7 @@
 
 #include "plan/candidate_schedules.hpp"
 #include "plan/plan.hpp"
+#include "tile/exact.hpp"
 
 namespace napkin {
 
@@ -50,7 +51,7 @@ struct Rating {
 
 /// The candidates of one kernel in blocks of one shape.
 struct KernelRatings {
-    std::mutex asking;  ///< held by the one search that reads and extends them
+    std::mutex asking;  ///< held by the one search that reads and extends them: of candidates for which no order of products matters, for one rating at a time
     std::map<SearchedFields, Rating> candidates;
     /// Those made for their time alone (PlanOptions::quick), and whether their groups may be cut.
     std::map<std::pair<SearchedFields, bool>, KernelPlan> rated_plans;
@@ -62,12 +63,15 @@ class Ratings {
 public:
     /// The ratings of the kernel that `question` tells from all others, and of its blocks. Whoever reads them holds their mutex.
     KernelRatings& of(const std::string& question);
+    /// Counts of the kernel with that text (text_of), in blocks of all shapes.
+    KnownCounts& counts_of(const std::string& text);
     /// How many candidates have their times. Pre: no search is under way.
     [[nodiscard]] std::size_t num_simulated() const;
 
 private:
     std::mutex mutex_;
     std::map<std::string, KernelRatings> kernels_;
+    std::map<std::string, KnownCounts> counts_;
 };
 
 }  // namespace napkin

@@ -23,8 +23,8 @@
 namespace napkin {
 
 Simulator::Simulator(const Derived& derived, const Kernel& kernel, const TileKernel& tiles, const Extents& extents,
-                     const Machine& machine)
-    : derived_(derived), kernel_(kernel), extents_(extents), machine_(machine), live_(liveness(tiles)) {
+                     const Machine& machine, KnownCounts* known)
+    : derived_(derived), kernel_(kernel), extents_(extents), machine_(machine), known_(known), live_(liveness(tiles)) {
     work_ = statement_work(derived.diagram, tiles);
     for (const CoreVariable& v : live_.variables)
         if (derived.diagram.array(v.array).type == DType::f64) type_ = DType::f64;
@@ -273,7 +273,7 @@ std::int64_t Simulator::threads_of_model(const ScheduledKernel& k, std::int64_t 
 }
 
 Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, std::int64_t walk_limit) const {
-    const TileCounter counter(derived_.diagram, live_, extents_, k.sizes, walk_limit);
+    const TileCounter counter(derived_.diagram, live_, extents_, k.sizes, walk_limit, nullptr, known_);
     Simulation out;
     out.groups = counter.groups();
     const std::int64_t threads = threads_of_model(k, most_threads, out.groups);

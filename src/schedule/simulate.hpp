@@ -53,9 +53,9 @@ struct Simulation {
 /// Everything about a kernel on a machine that does not depend on its schedule; simulations of many schedules share it.
 class Simulator {
 public:
-    /// `tiles`: the kernel's tile program, with numbers in place of sizes.
+    /// `tiles`: the kernel's tile program, with numbers in place of sizes. `known`: counts of the kernel; it outlives this.
     Simulator(const Derived& derived, const Kernel& kernel, const TileKernel& tiles, const Extents& extents,
-              const Machine& machine);
+              const Machine& machine, KnownCounts* known = nullptr);
     Simulator(const Simulator&) = delete;  // parts of it point to others
     Simulator& operator=(const Simulator&) = delete;
 
@@ -174,6 +174,7 @@ private:
     const Kernel& kernel_;
     const Extents& extents_;
     const Machine& machine_;
+    KnownCounts* known_;
     Liveness live_;
     std::vector<StatementWork> work_;
     DType type_ = DType::f32;

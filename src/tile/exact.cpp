@@ -56,9 +56,19 @@ void restrict_range(Range& range, std::int64_t base, std::int64_t c, std::int64_
 
 }  // namespace
 
+std::int64_t KnownCounts::of(std::vector<std::int64_t> question, const std::function<std::int64_t()>& find) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (const auto found = known_.find(question); found != known_.end()) return found->second;
+    }
+    const std::int64_t count = find();
+    const std::lock_guard lock(mutex_);
+    return known_.emplace(std::move(question), count).first->second;
+}
+
 TileCounter::TileCounter(const Diagram& diagram, const Liveness& live, const Extents& extents, const TileSizes& sizes,
-                         std::int64_t walk_limit, const TileSizes* core)
-    : diagram_(diagram), live_(live), extents_(extents), sizes_(sizes), walk_limit_(walk_limit) {
+                         std::int64_t walk_limit, const TileSizes* core, KnownCounts* known)
+    : diagram_(diagram), live_(live), extents_(extents), sizes_(sizes), walk_limit_(walk_limit), known_(known) {
     if (live.parts.any()) {
         sizes_.group[live.parts.part] = 1;
         part_chunk_ = chunk_of(live.parts.axis, false, core ? *core : sizes, extents);
@@ -310,44 +320,55 @@ bool TileCounter::depends_on_place(const CoreVariable& v) const {
 }
 
 std::int64_t TileCounter::moved(const CoreVariable& v) const {
-    const std::vector<AxisId> axes = axes_of(v.dims);
-    std::int64_t total = 0;
     if (depends_on_place(v)) {
-        // Where a tile stands matters along the axes of such dimensions; along others there are full tiles and a ragged one.
-        std::vector<Index> placed;
-        for (std::size_t d = 0; d < v.dims.size(); ++d)
-            if (depends_on_place(v, d)) placed.push_back(v.dims[d]);
-        const std::vector<AxisId> walked = axes_of(placed);
-        std::vector<AxisId> others;
-        for (const AxisId axis : axes)
-            if (is_grouped(axis) && !contains(walked, axis)) others.push_back(axis);
-        for_each_place(
-            walked, v.loop,
-            [&](const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile, std::int64_t count) {
-                std::vector<std::int64_t> part = tile;
-                const auto sizes = [&](const auto& self, std::size_t next, std::int64_t times) -> void {
-                    if (next == others.size()) {
-                        const std::int64_t values = values_inside(v.dims, v.limits, extents_, begin, part);
-                        total = saturating_add(total, saturating_mul(times, values));
-                        return;
-                    }
-                    const AxisId axis = others[next];
-                    // Those in a loop's support are walked whatever is asked for.
-                    if (tile[at(axis)] != extent(axis)) return self(self, next + 1, times);
-                    const std::int64_t g = cut(axis, -1), full = extent(axis) / g, rest = extent(axis) % g;
-                    if (full > 0) part[at(axis)] = g, self(self, next + 1, saturating_mul(times, full));
-                    if (rest > 0) part[at(axis)] = rest, self(self, next + 1, times);
-                };
-                std::int64_t repeated = 1;  // for_each_place counts every tile of the others
-                for (const AxisId axis : others)
-                    if (tile[at(axis)] == extent(axis)) repeated = saturating_mul(repeated, num_tiles(axis));
-                sizes(sizes, 0, count / repeated);
-            });
-        return total;
+        if (!known_) return moved_by_place(v);
+        // What the core's sizes are beside these, the chunk of parts says.
+        std::vector<std::int64_t> question{&v - live_.variables.data(), walk_limit_, part_chunk_};
+        for (const auto* sizes : {&sizes_.group, &sizes_.stream, &sizes_.sub}) {
+            question.push_back(std::ssize(*sizes));
+            question.insert(question.end(), sizes->begin(), sizes->end());
+        }
+        return known_->of(std::move(question), [&] { return moved_by_place(v); });
     }
-    for_each_tile(axes, v.loop, [&](const std::vector<std::int64_t>& tile, std::int64_t count) {
+    std::int64_t total = 0;
+    for_each_tile(axes_of(v.dims), v.loop, [&](const std::vector<std::int64_t>& tile, std::int64_t count) {
         total = saturating_add(total, saturating_mul(count, box(v.dims, tile)));
     });
+    return total;
+}
+
+std::int64_t TileCounter::moved_by_place(const CoreVariable& v) const {
+    const std::vector<AxisId> axes = axes_of(v.dims);
+    std::int64_t total = 0;
+    // Where a tile stands matters along the axes of such dimensions; along others there are full tiles and a ragged one.
+    std::vector<Index> placed;
+    for (std::size_t d = 0; d < v.dims.size(); ++d)
+        if (depends_on_place(v, d)) placed.push_back(v.dims[d]);
+    const std::vector<AxisId> walked = axes_of(placed);
+    std::vector<AxisId> others;
+    for (const AxisId axis : axes)
+        if (is_grouped(axis) && !contains(walked, axis)) others.push_back(axis);
+    for_each_place(walked, v.loop,
+                   [&](const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile, std::int64_t count) {
+                       std::vector<std::int64_t> part = tile;
+                       const auto sizes = [&](const auto& self, std::size_t next, std::int64_t times) -> void {
+                           if (next == others.size()) {
+                               const std::int64_t values = values_inside(v.dims, v.limits, extents_, begin, part);
+                               total = saturating_add(total, saturating_mul(times, values));
+                               return;
+                           }
+                           const AxisId axis = others[next];
+                           // Those in a loop's support are walked whatever is asked for.
+                           if (tile[at(axis)] != extent(axis)) return self(self, next + 1, times);
+                           const std::int64_t g = cut(axis, -1), full = extent(axis) / g, rest = extent(axis) % g;
+                           if (full > 0) part[at(axis)] = g, self(self, next + 1, saturating_mul(times, full));
+                           if (rest > 0) part[at(axis)] = rest, self(self, next + 1, times);
+                       };
+                       std::int64_t repeated = 1;  // for_each_place counts every tile of the others
+                       for (const AxisId axis : others)
+                           if (tile[at(axis)] == extent(axis)) repeated = saturating_mul(repeated, num_tiles(axis));
+                       sizes(sizes, 0, count / repeated);
+                   });
     return total;
 }
 

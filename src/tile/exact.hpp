@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <vector>
 
 #include "diagram/sizes.hpp"
@@ -19,13 +20,25 @@
 
 namespace napkin {
 
+/// Counts that take a walk over tiles, kept for all who count the same kernel of the same extents: any number of threads may ask.
+class KnownCounts {
+public:
+    /// The count of which the numbers say all that it follows from beside the kernel, by `find` for the first who asks.
+    std::int64_t of(std::vector<std::int64_t> question, const std::function<std::int64_t()>& find);
+
+private:
+    std::mutex mutex_;
+    std::map<std::vector<std::int64_t>, std::int64_t> known_;
+};
+
 /// A kernel under one partition. Holds references: keep it no longer than what it was made from.
 class TileCounter {
 public:
     /// Where there are more than `walk_limit` tiles to walk, evenly spread ones stand for the rest and counts are estimates. `core` has the
-    /// chunks that parts of a stream consist of, where `sizes` are those of a level above it.
+    /// chunks that parts of a stream consist of, where `sizes` are those of a level above it. `known` is of this kernel and outlives it.
     TileCounter(const Diagram& diagram, const Liveness& live, const Extents& extents, const TileSizes& sizes,
-                std::int64_t walk_limit = std::int64_t{1} << 22, const TileSizes* core = nullptr);
+                std::int64_t walk_limit = std::int64_t{1} << 22, const TileSizes* core = nullptr,
+                KnownCounts* known = nullptr);
 
     [[nodiscard]] std::int64_t groups() const;
     /// Calls f(extent of every axis in the tile, how often) for every kind of tile that differs in one of `axes`: of the groups, and of
@@ -41,6 +54,7 @@ public:
     /// Points of the axes over the groups and the iterations that run of the loop (-1: none).
     [[nodiscard]] std::int64_t points(const std::vector<AxisId>& axes, int loop) const;
     /// Values of the variable that are moved, over all groups and iterations in which they are.
+    /// Pre: where there is something known, it is a variable of the kernel's liveness.
     [[nodiscard]] std::int64_t moved(const CoreVariable& v) const;
     /// Calls f(chunks that run, by loop; how often) for the groups that differ in how many run: of a stream's loop, 0 of a subloop.
     void for_each_group(const std::function<void(const std::vector<std::int64_t>& chunks, std::int64_t count)>& f) const;
@@ -100,6 +114,7 @@ private:
     /// Calls f(begin, tile, how often) for the tiles of these grouped axes; other axes run whole.
     void walk_groups(const std::vector<AxisId>& axes, const Places& f) const;
     [[nodiscard]] std::int64_t peak_by_place(const Moment& moment, const std::vector<AxisId>& axes) const;
+    [[nodiscard]] std::int64_t moved_by_place(const CoreVariable& v) const;
     [[nodiscard]] bool depends_on_place(const CoreVariable& v) const;
     [[nodiscard]] bool depends_on_place(const CoreVariable& v, std::size_t dimension) const;
 
@@ -108,6 +123,7 @@ private:
     const Extents& extents_;
     TileSizes sizes_;
     std::int64_t walk_limit_;
+    KnownCounts* known_;
     std::int64_t part_chunk_ = 1;  ///< of which parts of the stream consist
     std::vector<AxisId> grouped_;
     std::vector<ChunkRuns> runs_;  ///< by loop

@@ -1,0 +1,71 @@
+// What planning keeps is what it would find again.
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "bench/examples.hpp"
+#include "derive/derive.hpp"
+#include "plan/choose.hpp"
+#include "schedule/clocks.hpp"
+#include "support/parsed.hpp"
+#include "support/paths.hpp"
+#include "tile/exact.hpp"
+
+namespace napkin::test_known {
+namespace {
+
+TEST(Known, CountsAreThoseThatAWalkFinds) {
+    std::string text;
+    for_each_example(source_dir() / "examples", [&](const std::string& name, const std::string& example) {
+        if (name == "paged_attention") text = example;
+    });
+    const Derived derived = derived_from(text);
+    const Extents extents = bind_sizes(derived.source).value();
+    for (const Kernel& kernel : derived.kernels) {
+        const Liveness live = liveness(derived, kernel, &extents);
+        KnownCounts known;
+        for (int again = 0; again < 2; ++again)
+            for (const std::int64_t chunk : {16, 48, 64})
+                for (const std::int64_t group : {1, 4})
+                    for (const std::int64_t limit : {8, 1 << 20}) {
+                        TileSizes sizes{ByAxis<std::int64_t>(extents.size()), ByAxis<std::int64_t>(extents.size())};
+                        for (const AxisId axis : kernel.group_axes) sizes.group[axis] = std::min(group, extents[axis]);
+                        for (const CoreLoop& loop : live.loops)
+                            sizes.stream[loop.axis] = std::min(chunk, extents[loop.axis]);
+                        const TileCounter walks(derived.diagram, live, extents, sizes, limit),
+                            knows(derived.diagram, live, extents, sizes, limit, nullptr, &known);
+                        for (const CoreVariable& v : live.variables) {
+                            if (!v.loaded && !v.stored) continue;
+                            EXPECT_EQ(knows.moved(v), walks.moved(v)) << chunk << ' ' << group;
+                        }
+                    }
+    }
+}
+
+// Barriers that were found for one number of turns are kept for others.
+TEST(Known, BarriersKeepTheOrderWhateverTheTurns) {
+    for (const int size : {64, 100, 128, 1000, 4096})
+        for (const char* stream : {"32", "64", "1000"}) {
+            const Derived derived = derived_from(
+                "f(X[i, j], Y[j, k]) -> Z[i, k]\n    Z[i, k] = sum(j) exp(X[i, j]) * Y[j, k]\n"
+                "sizes i = k = 512, j = " +
+                std::to_string(size) + "\n");
+            const auto plan = choose_plan(derived, bind_sizes(derived.diagram).value(), load_machine("h200").value(),
+                                          {{ChoiceKind::stream, "j", std::min<std::int64_t>(std::stoi(stream), size)}});
+            ASSERT_TRUE(plan.ok()) << render(plan.errors());
+            for (const KernelPlan& kernel : plan->kernels)
+                EXPECT_EQ(out_of_order(kernel.scheduled), "") << size << stream;
+        }
+}
+
+TEST(Known, InstructionsThatAreSharedAreEqualByWhatTheyAre) {
+    const std::vector<Instruction> all = load_machine("h200").value().instructions;
+    const SharedInstructions one = all, other = all, none;
+    EXPECT_EQ(one, other);
+    EXPECT_FALSE(one == none);
+    EXPECT_TRUE(SharedInstructions(std::vector<Instruction>{}) == none);
+    EXPECT_EQ(std::vector<Instruction>(one.begin(), one.end()), all);
+}
+
+}  // namespace
+}  // namespace napkin::test_known
