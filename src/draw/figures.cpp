@@ -6,7 +6,7 @@
 #include "derive/derive.hpp"
 #include "diagram/empty_axes.hpp"
 #include "machine/builtin.hpp"
-#include "plan/by_hand.hpp"
+#include "plan/overrides.hpp"
 #include "plan/choose_form.hpp"
 #include "steps/report.hpp"
 #include "support/ranges.hpp"

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "draw/setting_fragments.hpp"
-#include "plan/by_hand.hpp"
+#include "plan/overrides.hpp"
 #include "plan/choose.hpp"
 #include "plan/choose_form.hpp"
 #include "support/numbers.hpp"

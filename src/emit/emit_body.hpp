@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "emit/emit_frame.hpp"
-#include "schedule/whole.hpp"
+#include "schedule/integer_values.hpp"
 
 namespace napkin::writers {
 

@@ -9,7 +9,7 @@
 
 #include "algebra/number.hpp"
 #include "emit/emit_body.hpp"
-#include "emit/emit_chunk_ranges.hpp"
+#include "emit/emit_k_block_ranges.hpp"
 #include "emit/emit_index.hpp"
 #include "emit/emit_write.hpp"
 #include "schedule/fragment_registers.hpp"

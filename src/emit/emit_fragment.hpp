@@ -8,7 +8,7 @@
 #include <string>
 
 #include "emit/emit_frame.hpp"
-#include "schedule/cut_groups.hpp"
+#include "schedule/stream_k.hpp"
 
 namespace napkin::writers {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "emit/emit_blocks.hpp"
-#include "emit/emit_chunk_ranges.hpp"
+#include "emit/emit_k_block_ranges.hpp"
 #include "emit/emit_entry.hpp"
 #include "emit/emit_fragment.hpp"
 #include "emit/emit_frame.hpp"
@@ -18,7 +18,7 @@
 #include "emit/tidy_source.hpp"
 #include "emit/whole_text.hpp"
 #include "machine/block_machine.hpp"
-#include "schedule/chunk_ranges.hpp"
+#include "schedule/k_block_ranges.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/warpgroups.hpp"
 #include "support/ranges.hpp"

@@ -4,11 +4,11 @@
 
 #include <cctype>
 
-#include "emit/emit_chunk_ranges.hpp"
+#include "emit/emit_k_block_ranges.hpp"
 #include "emit/emit_header.hpp"
 #include "emit/emit_text.hpp"
 #include "emit/emit_write.hpp"
-#include "schedule/chunk_ranges.hpp"
+#include "schedule/k_block_ranges.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ranges.hpp"
 

@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "machine/block_machine.hpp"
-#include "plan/by_hand.hpp"
+#include "plan/overrides.hpp"
 #include "plan/parts.hpp"
-#include "plan/ratings.hpp"
+#include "plan/estimates.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 #include "support/saturate.hpp"

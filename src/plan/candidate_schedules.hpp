@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "plan/axes.hpp"
-#include "plan/by_hand.hpp"
+#include "plan/overrides.hpp"
 #include "plan/choose.hpp"
 
 namespace napkin {

@@ -9,7 +9,7 @@
 
 #include "plan/aligned.hpp"
 #include "plan/blocks.hpp"
-#include "plan/by_hand.hpp"
+#include "plan/overrides.hpp"
 #include "plan/choose.hpp"
 #include "plan/kernel_times.hpp"
 #include "plan/parts.hpp"

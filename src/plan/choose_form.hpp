@@ -7,7 +7,7 @@
 #include "derive/derive.hpp"
 #include "diagram/sizes.hpp"
 #include "machine/machine.hpp"
-#include "plan/ratings.hpp"
+#include "plan/estimates.hpp"
 
 namespace napkin {
 

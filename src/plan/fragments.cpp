@@ -5,11 +5,11 @@
 #include <algorithm>
 
 #include "plan/complete.hpp"
-#include "schedule/chunk_ranges.hpp"
+#include "schedule/k_block_ranges.hpp"
 #include "schedule/column_parts.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
-#include "schedule/lazy_maximum.hpp"
+#include "schedule/conditional_rescale.hpp"
 #include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
 

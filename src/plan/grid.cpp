@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "plan/reasons.hpp"
-#include "schedule/chunk_ranges.hpp"
-#include "schedule/cut_groups.hpp"
+#include "schedule/k_block_ranges.hpp"
+#include "schedule/stream_k.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ranges.hpp"
 

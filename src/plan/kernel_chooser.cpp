@@ -13,7 +13,7 @@
 #include "plan/candidate_schedules.hpp"
 #include "plan/complete.hpp"
 #include "plan/grid.hpp"
-#include "plan/ratings.hpp"
+#include "plan/estimates.hpp"
 #include "plan/reasons.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"

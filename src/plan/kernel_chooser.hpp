@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "plan/by_hand.hpp"
+#include "plan/overrides.hpp"
 #include "plan/choose.hpp"
 
 namespace napkin {

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "plan/ratings.hpp"
+#include "plan/estimates.hpp"
 
 namespace napkin {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "plan/by_hand.hpp"
+#include "plan/overrides.hpp"
 #include "plan/choose.hpp"
 
 namespace napkin {

@@ -8,7 +8,7 @@
 
 #include "derive/derive.hpp"
 #include "plan/aligned.hpp"
-#include "plan/by_hand.hpp"
+#include "plan/overrides.hpp"
 #include "plan/parts.hpp"
 #include "plan/tiled.hpp"
 #include "schedule/rules.hpp"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "plan/aligned.hpp"
-#include "plan/by_hand.hpp"
+#include "plan/overrides.hpp"
 #include "plan/parts.hpp"
 
 namespace napkin {

@@ -14,7 +14,7 @@
 #include "machine/builtin.hpp"
 #include "machine/measured.hpp"
 #include "machine/processor.hpp"
-#include "plan/by_hand.hpp"
+#include "plan/overrides.hpp"
 #include "plan/choose.hpp"
 #include "plan/choose_form.hpp"
 #include "run/gpu/assembled_plan.hpp"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "schedule/chunk_ranges.hpp"
+#include "schedule/k_block_ranges.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"

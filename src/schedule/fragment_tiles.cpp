@@ -4,7 +4,7 @@
 #include <set>
 
 #include "diagram/guards.hpp"
-#include "schedule/chunk_ranges.hpp"
+#include "schedule/k_block_ranges.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"

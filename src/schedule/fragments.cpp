@@ -1,5 +1,5 @@
 #include "schedule/fragments.hpp"
-#include "schedule/chunk_ranges.hpp"
+#include "schedule/k_block_ranges.hpp"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "schedule/modulo_turn.hpp"
+#include "schedule/modulo_iteration.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "schedule/fragment_registers.hpp"
-#include "schedule/lazy_maximum.hpp"
+#include "schedule/conditional_rescale.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 

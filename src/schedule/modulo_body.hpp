@@ -6,7 +6,7 @@
 
 #include "schedule/modulo.hpp"
 #include "schedule/scheduled.hpp"
-#include "schedule/turn_clocks.hpp"
+#include "schedule/iteration_clocks.hpp"
 
 namespace napkin {
 

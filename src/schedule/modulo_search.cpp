@@ -1,7 +1,7 @@
 // Branch and bound over orders: by how many turns each operation runs ahead, then which one is issued next.
 
 #include "schedule/modulo.hpp"
-#include "schedule/modulo_turn.hpp"
+#include "schedule/modulo_iteration.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 

@@ -1,6 +1,6 @@
 #include "schedule/reduction_trees.hpp"
 
-#include "schedule/cut_groups.hpp"
+#include "schedule/stream_k.hpp"
 #include "schedule/fragments.hpp"
 #include "support/saturate.hpp"
 

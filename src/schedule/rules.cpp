@@ -5,14 +5,14 @@
 #include <map>
 #include <set>
 
-#include "schedule/clocks.hpp"
+#include "schedule/race_checker.hpp"
 #include "schedule/cluster.hpp"
 #include "schedule/column_parts.hpp"
-#include "schedule/cut_groups.hpp"
+#include "schedule/stream_k.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/gathered.hpp"
-#include "schedule/lazy_maximum.hpp"
+#include "schedule/conditional_rescale.hpp"
 #include "schedule/legality.hpp"
 #include "schedule/views.hpp"
 #include "schedule/warpgroups.hpp"

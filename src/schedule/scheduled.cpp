@@ -2,8 +2,8 @@
 
 #include "schedule/column_parts.hpp"
 #include "schedule/group_order.hpp"
-#include "schedule/lazy_maximum.hpp"
-#include "schedule/whole.hpp"
+#include "schedule/conditional_rescale.hpp"
+#include "schedule/integer_values.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
 

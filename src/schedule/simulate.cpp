@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "machine/block_machine.hpp"
-#include "schedule/cut_groups.hpp"
+#include "schedule/stream_k.hpp"
 #include "schedule/error_function.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/group_order.hpp"

@@ -12,7 +12,7 @@
 
 #include "machine/machine.hpp"
 #include "schedule/scheduled.hpp"
-#include "schedule/turn_clocks.hpp"
+#include "schedule/iteration_clocks.hpp"
 #include "tile/exact.hpp"
 #include "tile/work.hpp"
 

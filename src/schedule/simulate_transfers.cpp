@@ -4,7 +4,7 @@
 #include <set>
 
 #include "schedule/cluster.hpp"
-#include "schedule/cut_groups.hpp"
+#include "schedule/stream_k.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/group_order.hpp"
 #include "schedule/legality.hpp"

@@ -6,10 +6,10 @@
 #include <numeric>
 
 #include "machine/block_machine.hpp"
-#include "schedule/cut_groups.hpp"
+#include "schedule/stream_k.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
-#include "schedule/lazy_maximum.hpp"
+#include "schedule/conditional_rescale.hpp"
 #include "schedule/modulo_body.hpp"
 #include "schedule/simulate_parts.hpp"
 #include "support/ids.hpp"

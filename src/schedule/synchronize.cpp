@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "schedule/clocks.hpp"
+#include "schedule/race_checker.hpp"
 #include "schedule/scheduled.hpp"
 #include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"

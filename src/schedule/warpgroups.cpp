@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "schedule/chunk_ranges.hpp"
+#include "schedule/k_block_ranges.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"

@@ -5,7 +5,7 @@
 
 #include "cost/divisors.hpp"
 #include "cost/on_machine.hpp"
-#include "plan/by_hand.hpp"
+#include "plan/overrides.hpp"
 #include "steps/choices.hpp"
 #include "steps/open_sizes.hpp"
 #include "steps/tell.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "plan/by_hand.hpp"
+#include "plan/overrides.hpp"
 
 namespace napkin {
 namespace {

@@ -9,7 +9,7 @@
 #include "numeric/planned_on_cpu.hpp"
 #include "numeric/without_a_wait.hpp"
 #include "run/gpu/compiler.hpp"
-#include "schedule/clocks.hpp"
+#include "schedule/race_checker.hpp"
 #include "schedule/cluster.hpp"
 
 namespace napkin::test_clusters {

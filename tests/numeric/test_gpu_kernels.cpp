@@ -18,7 +18,7 @@
 #include "plan/choose_form.hpp"
 #include "run/gpu/assembled_plan.hpp"
 #include "run/gpu/kernel.hpp"
-#include "schedule/clocks.hpp"
+#include "schedule/race_checker.hpp"
 #include "support/examples.hpp"
 #include "support/random_diagram.hpp"
 #include "support/text.hpp"

@@ -12,7 +12,7 @@
 #include "numeric/cpu_kernel_case.hpp"
 #include "numeric/without_a_wait.hpp"
 #include "run/gpu/kernel.hpp"
-#include "schedule/clocks.hpp"
+#include "schedule/race_checker.hpp"
 #include "support/parsed.hpp"
 
 namespace napkin {

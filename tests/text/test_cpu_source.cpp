@@ -194,7 +194,7 @@ TEST(CudaSource, GroupsThatAreCutOnAMatrixUnit) {
         "attention(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: bf16\n"
         "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    P[h, q, x] = softmax(x) S[h, q, x] * k^-0.5\n"
         "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\nsizes h = 4, q = 300, x = 1000, k = d = 64\n",
-        "h200", "tensor q\nwarps 8\nrole copies 4\nstream x = 96\nthreads 5\ngroups cut\n", "cuda/cut_groups.txt");
+        "h200", "tensor q\nwarps 8\nrole copies 4\nstream x = 96\nthreads 5\ngroups cut\n", "cuda/stream_k.txt");
 }
 
 // A maximum that may lag, products of the turn to come beside it, turns at the matrix unit, and chunks of a warpgroup's own rows.

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "costed.hpp"
-#include "plan/by_hand.hpp"
+#include "plan/overrides.hpp"
 #include "steps/report.hpp"
 
 namespace napkin::stepped {

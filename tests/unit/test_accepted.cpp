@@ -7,7 +7,7 @@
 
 #include "derive/derive.hpp"
 #include "plan/accepted.hpp"
-#include "plan/ratings.hpp"
+#include "plan/estimates.hpp"
 #include "support/ids.hpp"
 #include "support/schedules.hpp"
 #include "syntax/parse.hpp"

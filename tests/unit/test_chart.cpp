@@ -6,7 +6,7 @@
 #include <random>
 
 #include "costed.hpp"
-#include "plan/by_hand.hpp"
+#include "plan/overrides.hpp"
 #include "stepped.hpp"
 #include "steps/report.hpp"
 #include "support/files.hpp"

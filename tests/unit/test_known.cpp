@@ -6,7 +6,7 @@
 #include "bench/examples.hpp"
 #include "derive/derive.hpp"
 #include "plan/choose.hpp"
-#include "schedule/clocks.hpp"
+#include "schedule/race_checker.hpp"
 #include "support/parsed.hpp"
 #include "support/paths.hpp"
 #include "tile/exact.hpp"

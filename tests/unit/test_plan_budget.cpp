@@ -11,7 +11,7 @@
 #include "machine/machine.hpp"
 #include "plan/choose.hpp"
 #include "plan/choose_form.hpp"
-#include "plan/ratings.hpp"
+#include "plan/estimates.hpp"
 #include "support/parsed.hpp"
 #include "support/paths.hpp"
 

@@ -6,7 +6,7 @@
 #include <fstream>
 #include "costed.hpp"
 #include "machine/peaks.hpp"
-#include "plan/by_hand.hpp"
+#include "plan/overrides.hpp"
 #include "plan/choose.hpp"
 #include "run/pipeline.hpp"
 #include "schedule/fragments.hpp"

@@ -4,7 +4,7 @@
 
 #include "draw/drawings.hpp"
 #include "draw/machine_steps.hpp"
-#include "plan/by_hand.hpp"
+#include "plan/overrides.hpp"
 #include "steps/steps.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"

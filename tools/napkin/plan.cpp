@@ -2,7 +2,7 @@
 #include "napkin/command.hpp"
 #include "napkin/cost_compare.hpp"
 #include "napkin/step_report.hpp"
-#include "plan/by_hand.hpp"
+#include "plan/overrides.hpp"
 #include "plan/prove.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"

@@ -1,6 +1,6 @@
 #include "napkin/step_report.hpp"
 
-#include "plan/by_hand.hpp"
+#include "plan/overrides.hpp"
 #include "support/share_out.hpp"
 
 namespace napkin::cli {

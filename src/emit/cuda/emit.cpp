@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include "emit/cuda/prelude.hpp"
-#include "emit/emit_chunk_ranges.hpp"
+#include "emit/emit_k_block_ranges.hpp"
 #include "emit/emit_fragment.hpp"
 #include "emit/emit_kernel.hpp"
-#include "schedule/chunk_ranges.hpp"
+#include "schedule/k_block_ranges.hpp"
 #include "schedule/cluster.hpp"
-#include "schedule/cut_groups.hpp"
+#include "schedule/stream_k.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"

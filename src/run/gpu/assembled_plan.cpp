@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "emit/cuda/emit.hpp"
-#include "plan/ratings.hpp"
+#include "plan/estimates.hpp"
 #include "run/gpu/compiler.hpp"
 
 namespace napkin::gpu {

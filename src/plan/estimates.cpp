@@ -1,4 +1,4 @@
-#include "plan/ratings.hpp"
+#include "plan/estimates.hpp"
 
 namespace napkin {
 

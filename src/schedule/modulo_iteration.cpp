@@ -1,4 +1,4 @@
-#include "schedule/modulo_turn.hpp"
+#include "schedule/modulo_iteration.hpp"
 
 #include "support/ids.hpp"
 #include "support/ranges.hpp"

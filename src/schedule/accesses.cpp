@@ -1,4 +1,4 @@
-#include "schedule/touched.hpp"
+#include "schedule/accesses.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "schedule/lazy_maximum.hpp"
+#include "schedule/conditional_rescale.hpp"
 
 #include <fmt/format.h>
 

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "schedule/scheduled.hpp"
-#include "schedule/touched.hpp"
+#include "schedule/accesses.hpp"
 
 namespace napkin {
 

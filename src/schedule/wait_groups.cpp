@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "schedule/fragments.hpp"
-#include "schedule/lazy_maximum.hpp"
+#include "schedule/conditional_rescale.hpp"
 #include "schedule/scheduled.hpp"
 #include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"

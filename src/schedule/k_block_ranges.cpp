@@ -1,4 +1,4 @@
-#include "schedule/chunk_ranges.hpp"
+#include "schedule/k_block_ranges.hpp"
 
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"

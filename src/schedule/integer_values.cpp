@@ -1,4 +1,4 @@
-#include "schedule/whole.hpp"
+#include "schedule/integer_values.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,11 +1,11 @@
-#include "schedule/cut_groups.hpp"
+#include "schedule/stream_k.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "algebra/expr_walk.hpp"
-#include "schedule/chunk_ranges.hpp"
+#include "schedule/k_block_ranges.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"

@@ -8,7 +8,7 @@
 
 #include "derive/derive.hpp"
 #include "plan/choose.hpp"
-#include "schedule/cut_groups.hpp"
+#include "schedule/stream_k.hpp"
 #include "schedule/reduction_trees.hpp"
 #include "schedule/rules.hpp"
 #include "support/parsed.hpp"

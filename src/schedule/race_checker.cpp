@@ -1,4 +1,4 @@
-#include "schedule/clocks.hpp"
+#include "schedule/race_checker.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "emit/emit_chunk_ranges.hpp"
+#include "emit/emit_k_block_ranges.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include "emit/emit_header.hpp"
 #include "emit/emit_index.hpp"
 #include "emit/emit_places.hpp"
-#include "schedule/chunk_ranges.hpp"
+#include "schedule/k_block_ranges.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// Chunks that data leave out (schedule/chunk_ranges.hpp): the pass that finds them, and what the kernel reads of it.
+// Chunks that data leave out (schedule/k_block_ranges.hpp): the pass that finds them, and what the kernel reads of it.
 #include <string>
 
 #include "emit/emit_write.hpp"

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "numeric/planned_on_cpu.hpp"
-#include "schedule/cut_groups.hpp"
+#include "schedule/stream_k.hpp"
 
 namespace napkin::test_cut_groups_numbers {
 namespace {

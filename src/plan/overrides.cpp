@@ -1,4 +1,4 @@
-#include "plan/by_hand.hpp"
+#include "plan/overrides.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // Which running maximum may lag: where what is computed in the end does not depend on it.
-#include "schedule/lazy_maximum.hpp"
+#include "schedule/conditional_rescale.hpp"
 
 #include <gmock/gmock.h>
 

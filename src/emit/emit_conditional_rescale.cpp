@@ -1,4 +1,4 @@
-// A lazy maximum (schedule/lazy_maximum.hpp): weights as it stands where their sums say that it may stay, else after it has moved.
+// A lazy maximum (schedule/conditional_rescale.hpp): weights as it stands where their sums say that it may stay, else after it has moved.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "numeric/planned_on_cpu.hpp"
-#include "schedule/chunk_ranges.hpp"
+#include "schedule/k_block_ranges.hpp"
 #include "support/ids.hpp"
 
 namespace napkin::test_chunk_ranges {
