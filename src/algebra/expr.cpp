@@ -191,7 +191,7 @@ Expr make(ExprNode::Variant v) {
 }  // namespace
 
 Expr constant(double value) { return make(Constant{value}); }
-Expr whole_constant(std::int64_t value) {
+Expr integer_constant(std::int64_t value) {
     const auto nearest = static_cast<double>(value);
     return make(Constant{nearest, static_cast<std::int64_t>(value - static_cast<__int128>(nearest))});
 }

@@ -116,7 +116,7 @@ struct ExprNode : std::enable_shared_from_this<const ExprNode> {
 
 // Construction does no simplification: what the user wrote is what is kept. Safe from several threads.
 Expr constant(double value);
-Expr whole_constant(std::int64_t value);
+Expr integer_constant(std::int64_t value);
 Expr axis_index(AxisId axis);
 Expr axis_size(AxisId axis);
 Expr read(ArrayId array, std::vector<Index> indices);

@@ -40,7 +40,7 @@ bool is_coordinate(const Expr& e) {
 }
 
 Expr as_constant(const Number& n) {
-    return n.kind() == Kind::real ? constant(n.as_real()) : whole_constant(n.as_whole(Kind::i64));
+    return n.kind() == Kind::real ? constant(n.as_real()) : integer_constant(n.as_whole(Kind::i64));
 }
 
 /// Whatever the types of the arrays that it reads: an identity must not make a real number into an integer, which wraps.
@@ -59,7 +59,7 @@ Expr simplify_unary(const Expr& e, const Unary& n) {
     if (const auto* c = as<Constant>(n.a)) return as_constant(apply(n.op, number_of(*c)));
     const auto* of = as<Unary>(n.a);
     if (of && scalar_function(n.op).is.inverse == of->op) return of->a;
-    if (gives_whole(n.op) && ((of && gives_whole(of->op)) || is_boolean(n.a) || as<AxisIndex>(n.a) || as<AxisSize>(n.a)))
+    if (gives_integer(n.op) && ((of && gives_integer(of->op)) || is_boolean(n.a) || as<AxisIndex>(n.a) || as<AxisSize>(n.a)))
         return n.a;
     switch (n.op) {
         case UnaryOp::neg:
@@ -187,7 +187,7 @@ Expr simplify_node(const Expr& e) {
         const auto* inner = as<Cast>(n->a);
         if ((n->type == DType::f64 && is_surely_real(n->a)) || (inner && inner->type == n->type)) return n->a;
         if (const auto* c = as<Constant>(n->a); c && !is_float(n->type))
-            return whole_constant(number_of(*c).to(n->type).as_whole(Kind::i64));
+            return integer_constant(number_of(*c).to(n->type).as_whole(Kind::i64));
         if (const auto* c = as<Constant>(n->a); c && is_surely_real(n->a) && round_to(n->type, c->value) == c->value)
             return n->a;
     }

@@ -52,8 +52,8 @@ Kind kind_of(DType type) {
 Kind join(Kind a, Kind b) { return std::max(a, b); }
 
 Kind kind_of(UnaryOp op, Kind a) {
-    const OfWhole of_whole = scalar_function(op).is.of_whole;
-    return of_whole == OfWhole::real ? Kind::real : of_whole == OfWhole::truth ? Kind::whole : a;
+    const OfInteger of_integer = scalar_function(op).is.of_integer;
+    return of_integer == OfInteger::real ? Kind::real : of_integer == OfInteger::truth ? Kind::whole : a;
 }
 
 Kind kind_of(BinaryOp op, Kind a, Kind b, const Expr& exponent) {
@@ -107,18 +107,18 @@ std::optional<std::int64_t> whole_of(const Constant& c) {
     return static_cast<std::int64_t>(exact);
 }
 
-std::int64_t apply_whole(UnaryOp op, Kind kind, std::int64_t a) {
-    switch (scalar_function(op).is.of_whole) {
-        case OfWhole::itself: return a;
-        case OfWhole::negated: return wrap(kind, difference(0, a));
-        case OfWhole::size: return a < 0 ? wrap(kind, difference(0, a)) : a;
-        case OfWhole::truth: return a == 0 ? 1 : 0;
-        case OfWhole::real: break;
+std::int64_t apply_integer(UnaryOp op, Kind kind, std::int64_t a) {
+    switch (scalar_function(op).is.of_integer) {
+        case OfInteger::itself: return a;
+        case OfInteger::negated: return wrap(kind, difference(0, a));
+        case OfInteger::size: return a < 0 ? wrap(kind, difference(0, a)) : a;
+        case OfInteger::truth: return a == 0 ? 1 : 0;
+        case OfInteger::real: break;
     }
     throw InternalError("a function of integers that is real");
 }
 
-std::int64_t apply_whole(BinaryOp op, Kind kind, std::int64_t a, std::int64_t b) {
+std::int64_t apply_integer(BinaryOp op, Kind kind, std::int64_t a, std::int64_t b) {
     switch (op) {
         case BinaryOp::add: return wrap(kind, sum(a, b));
         case BinaryOp::sub: return wrap(kind, difference(a, b));
@@ -135,11 +135,11 @@ std::int64_t apply_whole(BinaryOp op, Kind kind, std::int64_t a, std::int64_t b)
     }
 }
 
-std::int64_t apply_whole(ReduceOp op, Kind kind, std::int64_t a, std::int64_t b) {
-    return apply_whole(pairwise(op), kind, a, b);
+std::int64_t apply_integer(ReduceOp op, Kind kind, std::int64_t a, std::int64_t b) {
+    return apply_integer(pairwise(op), kind, a, b);
 }
 
-std::int64_t whole_identity(ReduceOp op, Kind kind) { return whole_of(kind, identity(op)); }
+std::int64_t integer_identity(ReduceOp op, Kind kind) { return whole_of(kind, identity(op)); }
 
 // ---- values ----------------------------------------------------------------------------------------------------------------
 
@@ -152,28 +152,28 @@ Number apply(UnaryOp op, const Number& a) {
     const Kind result = kind_of(op, a.kind());
     if (gives_truth(op)) return Number::whole(Kind::whole, a.truth() ? 0 : 1);
     if (result == Kind::real) return Number::real(apply(op, a.as_real()));
-    return Number::whole(result, apply_whole(op, result, a.as_whole(result)));
+    return Number::whole(result, apply_integer(op, result, a.as_whole(result)));
 }
 
 Number apply(BinaryOp op, Kind result, const Number& a, const Number& b) {
-    if (is_logic(op)) return Number::whole(Kind::whole, apply_whole(op, Kind::whole, a.truth(), b.truth()));
+    if (is_logic(op)) return Number::whole(Kind::whole, apply_integer(op, Kind::whole, a.truth(), b.truth()));
     if (is_comparison(op)) {
         if (join(a.kind(), b.kind()) == Kind::real)
             return Number::whole(Kind::whole, whole_of(Kind::whole, apply(op, a.as_real(), b.as_real())));
-        return Number::whole(Kind::whole, apply_whole(op, Kind::i64, a.as_whole(Kind::i64), b.as_whole(Kind::i64)));
+        return Number::whole(Kind::whole, apply_integer(op, Kind::i64, a.as_whole(Kind::i64), b.as_whole(Kind::i64)));
     }
     if (result == Kind::real) return Number::real(apply(op, a.as_real(), b.as_real()));
-    return Number::whole(result, apply_whole(op, result, a.as_whole(result), b.as_whole(result)));
+    return Number::whole(result, apply_integer(op, result, a.as_whole(result), b.as_whole(result)));
 }
 
 Number apply(ReduceOp op, const Number& a, const Number& b) {
     const Kind kind = join(a.kind(), b.kind());
     if (kind == Kind::real) return Number::real(apply(op, a.as_real(), b.as_real()));
-    return Number::whole(kind, apply_whole(op, kind, a.as_whole(kind), b.as_whole(kind)));
+    return Number::whole(kind, apply_integer(op, kind, a.as_whole(kind), b.as_whole(kind)));
 }
 
 Number identity(ReduceOp op, Kind kind) {
-    return kind == Kind::real ? Number::real(identity(op)) : Number::whole(kind, whole_identity(op, kind));
+    return kind == Kind::real ? Number::real(identity(op)) : Number::whole(kind, integer_identity(op, kind));
 }
 
 // ---- kinds of expressions --------------------------------------------------------------------------------------------------

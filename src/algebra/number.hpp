@@ -47,11 +47,11 @@ std::optional<std::int64_t> whole_of(const Constant& c);
 
 // Operators on integers of one kind. Comparisons and logic give 0 or 1. The result of an operator that is real on integers is not
 // asked for here.
-std::int64_t apply_whole(UnaryOp op, Kind kind, std::int64_t a);
-std::int64_t apply_whole(BinaryOp op, Kind kind, std::int64_t a, std::int64_t b);
-std::int64_t apply_whole(ReduceOp op, Kind kind, std::int64_t a, std::int64_t b);
+std::int64_t apply_integer(UnaryOp op, Kind kind, std::int64_t a);
+std::int64_t apply_integer(BinaryOp op, Kind kind, std::int64_t a, std::int64_t b);
+std::int64_t apply_integer(ReduceOp op, Kind kind, std::int64_t a, std::int64_t b);
 /// Sums and products begin at 0 and 1, a maximum at the least value of the kind, a minimum at its largest.
-std::int64_t whole_identity(ReduceOp op, Kind kind);
+std::int64_t integer_identity(ReduceOp op, Kind kind);
 /// A value of one kind.
 class Number {
 public:

@@ -15,7 +15,7 @@
 namespace napkin {
 
 /// What a function gives of an integer.
-enum class OfWhole : std::uint8_t {
+enum class OfInteger : std::uint8_t {
     real,  ///< a real number
     itself,
     negated,
@@ -56,7 +56,7 @@ struct ErrorRule {
 
 /// What the table says beside the name and the values.
 struct FunctionTraits {
-    OfWhole of_whole = OfWhole::real;
+    OfInteger of_integer = OfInteger::real;
     Image image = {};
     std::optional<Order> order = {};
     std::optional<UnaryOp> inverse = {};  ///< f(inverse(x)) = x over the reals
@@ -82,8 +82,8 @@ const ScalarFunction& scalar_function(UnaryOp op);
 std::span<const ScalarFunction> scalar_functions();
 
 /// Rounds to a whole number, and leaves whole numbers as they are.
-inline bool gives_whole(UnaryOp op) { return scalar_function(op).is.of_whole == OfWhole::itself; }
+inline bool gives_integer(UnaryOp op) { return scalar_function(op).is.of_integer == OfInteger::itself; }
 /// Always 0 or 1.
-inline bool gives_truth(UnaryOp op) { return scalar_function(op).is.of_whole == OfWhole::truth; }
+inline bool gives_truth(UnaryOp op) { return scalar_function(op).is.of_integer == OfInteger::truth; }
 
 }  // namespace napkin

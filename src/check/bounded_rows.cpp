@@ -49,7 +49,7 @@ bool fill(double* value, double* error, std::int64_t n, double largest, F f) {
 /// Whether the operation gives whole numbers from whole operands (`all` of them are) or from any.
 bool whole_by_form(const Expr& e, bool all) {
     if (const auto* u = as<Unary>(e)) {
-        if (gives_truth(u->op) || gives_whole(u->op)) return true;
+        if (gives_truth(u->op) || gives_integer(u->op)) return true;
         return all && (u->op == UnaryOp::neg || u->op == UnaryOp::abs);
     }
     if (const auto* b = as<Binary>(e)) {
@@ -85,7 +85,7 @@ bool is_whole_operator(const Expr& e, Kinds& kinds) {
 }
 
 /// The whole array, whose row-major cells `cells` has.
-Operand whole_array(const Read& element, Operand cells, const Diagram& diagram, const Extents& extents) {
+Operand integer_array(const Read& element, Operand cells, const Diagram& diagram, const Extents& extents) {
     const Array& array = diagram.array(element.array);
     cells.dimensions.resize(array.axes.size());
     std::int64_t stride = 1;
@@ -104,7 +104,7 @@ BoundedRows::BoundedRows(const Expr& root, AxisId row_axis, const Diagram& diagr
     : rounding_(rounding) {
     Kinds kinds = kinds_of(diagram);
     const auto values_of = [&](const Read& r) {
-        return whole_array(r, operand_of(values.value[r.array]), diagram, extents);
+        return integer_array(r, operand_of(values.value[r.array]), diagram, extents);
     };
     // Integer arithmetic on exact numbers is exact: it is left to the plain evaluation, and so is what is read.
     const auto is_leaf = [&](const Expr& e) {
@@ -127,7 +127,7 @@ BoundedRows::BoundedRows(const Expr& root, AxisId row_axis, const Diagram& diagr
             Kinds real([&](ArrayId a) { return a == r->array ? DType::f64 : diagram.array(a).type; });
             const auto part = [&](const std::vector<double>& cells) {
                 const auto find = [&](const Read& other) {
-                    return other.array == r->array ? whole_array(other, {cells.data(), nullptr, {}}, diagram, extents)
+                    return other.array == r->array ? integer_array(other, {cells.data(), nullptr, {}}, diagram, extents)
                                                    : values_of(other);
                 };
                 return RowProgram<double>(node.e, real, extents, find, as_real);
@@ -210,7 +210,7 @@ void BoundedRows::compute(const std::vector<std::int64_t>& point, std::int64_t n
     }
 }
 
-const BoundedWhole* BoundedRows::run_whole(const std::vector<std::int64_t>& point, std::int64_t n) {
+const BoundedWhole* BoundedRows::run_integer(const std::vector<std::int64_t>& point, std::int64_t n) {
     compute(point, n);
     std::vector<BoundedWhole>& result = nodes_.back().integers;
     if (nodes_.back().uniform) std::fill_n(result.begin(), n, BoundedWhole(result.front()));
@@ -396,7 +396,7 @@ bool BoundedRows::compute_together(Node& node, std::int64_t n) {
 
 /// The row of a leaf or of a truth as integers.
 void BoundedRows::read_integers(Node& node, const std::vector<std::int64_t>& point, std::int64_t n) {
-    const std::int64_t* value = node.leaf >= 0 ? leaves_[at(node.leaf)].integers[0].run_whole(point, n) : nullptr;
+    const std::int64_t* value = node.leaf >= 0 ? leaves_[at(node.leaf)].integers[0].run_integer(point, n) : nullptr;
     const bool exact = node.leaf >= 0 && leaves_[at(node.leaf)].error.empty();
     for (std::int64_t j = 0; j < n; ++j) {
         BoundedWhole& out = node.integers[at(j)];
@@ -426,11 +426,11 @@ BoundedWhole BoundedRows::apply_whole_at(const Node& node, std::int64_t j) const
     const auto whole = [&](std::size_t i, Kind kind) {
         return wrapped(kind, nodes_[node.operands[i]].integers[at(place(i))]);
     };
-    if (const auto* u = as<Unary>(node.e)) return apply_whole(u->op, node.kind, whole(0, node.kind));
+    if (const auto* u = as<Unary>(node.e)) return apply_integer(u->op, node.kind, whole(0, node.kind));
     if (const auto* b = as<Binary>(node.e)) {
         // Integers of any width are compared as they are.
         const Kind kind = is_comparison(b->op) ? Kind::i64 : node.kind;
-        return apply_whole(b->op, kind, whole(0, kind), whole(1, kind));
+        return apply_integer(b->op, kind, whole(0, kind), whole(1, kind));
     }
     if (as<Select>(node.e)) return select_whole(whole_truth(real(0)), whole(1, node.kind), whole(2, node.kind));
     const DType type = std::get<Cast>(node.e->v).type;

@@ -55,9 +55,9 @@ public:
                 const BoundedValues& values, const Rounding& rounding, Kind wanted = Kind::real);
 
     /// The values at `point` and the n - 1 points after it along the row's axis. Valid until the next run. run() is of rows that give real
-    /// numbers, run_whole() of those that give integers.
+    /// numbers, run_integer() of those that give integers.
     BoundedRow run(const std::vector<std::int64_t>& point, std::int64_t n);
-    const BoundedWhole* run_whole(const std::vector<std::int64_t>& point, std::int64_t n);
+    const BoundedWhole* run_integer(const std::vector<std::int64_t>& point, std::int64_t n);
 
     /// Whether every result is a whole number by its form, exact while its operands are small enough.
     [[nodiscard]] bool whole() const { return nodes_.back().whole; }

@@ -159,22 +159,22 @@ Bounded as_real(Kind kind, const BoundedWhole& a, const Rounding& rounding) {
     return out;
 }
 
-BoundedWhole apply_whole(UnaryOp op, Kind kind, const BoundedWhole& a) {
-    const std::int64_t value = apply_whole(op, kind, a.value);
-    switch (scalar_function(op).is.of_whole) {
-        case OfWhole::itself: return a;
-        case OfWhole::negated: return settled(kind, value, {-Wide{a.high}, -Wide{a.low}});
-        case OfWhole::size:
+BoundedWhole apply_integer(UnaryOp op, Kind kind, const BoundedWhole& a) {
+    const std::int64_t value = apply_integer(op, kind, a.value);
+    switch (scalar_function(op).is.of_integer) {
+        case OfInteger::itself: return a;
+        case OfInteger::negated: return settled(kind, value, {-Wide{a.high}, -Wide{a.low}});
+        case OfInteger::size:
             return settled(kind, value, {a.low > 0 ? Wide{a.low} : a.high < 0 ? -Wide{a.high} : 0, size_of(a)});
-        case OfWhole::truth:
+        case OfInteger::truth:
             return truth_of(a) == Sides::either ? BoundedWhole{value, 0, 1} : BoundedWhole::exactly(value);
-        case OfWhole::real: break;
+        case OfInteger::real: break;
     }
     throw InternalError("a function of integers that is real");
 }
 
-BoundedWhole apply_whole(BinaryOp op, Kind kind, const BoundedWhole& a, const BoundedWhole& b) {
-    const std::int64_t value = apply_whole(op, kind, a.value, b.value);
+BoundedWhole apply_integer(BinaryOp op, Kind kind, const BoundedWhole& a, const BoundedWhole& b) {
+    const std::int64_t value = apply_integer(op, kind, a.value, b.value);
     if (is_comparison(op)) return compared(op, value, a, b);
     if (op == BinaryOp::logical_and || op == BinaryOp::logical_or) return decided_by(op, value, a, b);
     if (a.is_exact() && b.is_exact()) return BoundedWhole::exactly(value);

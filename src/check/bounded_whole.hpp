@@ -35,8 +35,8 @@ Bounded distance_of(DType type, const BoundedWhole& a);
 Bounded as_real(Kind kind, const BoundedWhole& a, const Rounding& rounding);
 
 // Operators whose result is an integer; the operands are integers of the kind. Comparisons give 0 or 1.
-BoundedWhole apply_whole(UnaryOp op, Kind kind, const BoundedWhole& a);
-BoundedWhole apply_whole(BinaryOp op, Kind kind, const BoundedWhole& a, const BoundedWhole& b);
+BoundedWhole apply_integer(UnaryOp op, Kind kind, const BoundedWhole& a);
+BoundedWhole apply_integer(BinaryOp op, Kind kind, const BoundedWhole& a, const BoundedWhole& b);
 /// Both sides where the condition may go either way.
 BoundedWhole select_whole(const BoundedWhole& condition, const BoundedWhole& a, const BoundedWhole& b);
 

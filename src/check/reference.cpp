@@ -29,9 +29,9 @@ struct BoundedWholeReducer {
     BoundedWhole total;
 
     BoundedWholeReducer(ReduceOp reduce, Kind accumulated)
-        : op(reduce), kind(accumulated), total(BoundedWhole::exactly(whole_identity(reduce, accumulated))) {}
+        : op(reduce), kind(accumulated), total(BoundedWhole::exactly(integer_identity(reduce, accumulated))) {}
     void add(const BoundedWhole* values, std::int64_t n) {
-        for (std::int64_t j = 0; j < n; ++j) total = apply_whole(pairwise(op), kind, total, values[j]);
+        for (std::int64_t j = 0; j < n; ++j) total = apply_integer(pairwise(op), kind, total, values[j]);
     }
 };
 
@@ -89,7 +89,7 @@ private:
                 if (equation_.reduce) reducer.emplace(*equation_.reduce, kind_);
             },
             [&](const auto& point, std::int64_t place, std::int64_t n) {
-                const BoundedWhole* const row = program.run_whole(point, n);
+                const BoundedWhole* const row = program.run_integer(point, n);
                 if (reducer) return reducer->add(row, n);
                 for (std::int64_t k = 0; k < n; ++k) write(place + k, row[k]);
             },

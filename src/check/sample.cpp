@@ -88,7 +88,8 @@ Sample sample_outputs(const Diagram& diagram, const Extents& extents, double ope
         ArrayId coordinates = -1;
         for (Equation& equation : sample.diagram.equations) {
             equation.body = transform(equation.body, [&](const Expr& e) {
-                if (const auto* size = as<AxisSize>(e); size && size->axis == id) return whole_constant(extents[axis]);
+                if (const auto* size = as<AxisSize>(e); size && size->axis == id)
+                    return integer_constant(extents[axis]);
                 if (const auto* index = as<AxisIndex>(e); index && index->axis == id) {
                     if (coordinates < 0) {
                         coordinates = add_array(sample.diagram, diagram.axes[axis].name + "_kept", {id}, DType::i64,

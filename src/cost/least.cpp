@@ -92,12 +92,12 @@ LeastTransfers least_transfers(std::vector<Derived> forms, const Extents& extent
     out.compulsory = sized.transfers(whole);
     const auto value = [&](Symbol symbol) { return symbol == memory_symbol ? memory : axis_values(extents)(symbol); };
     if (out.letters.closed) out.formula = out.letters.value(out.letters.transfers, value);
-    out.misfit = misfit_of(out, value, memory);
+    out.mismatch = misfit_of(out, value, memory);
     return out;
 }
 
-std::string reason(Misfit misfit, const std::string& memory) {
-    switch (misfit) {
+std::string reason(Misfit mismatch, const std::string& memory) {
+    switch (mismatch) {
         case Misfit::none: return "";
         case Misfit::not_closed: return "there is no formula";
         case Misfit::no_value: return "it has no value at these sizes";

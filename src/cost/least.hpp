@@ -18,20 +18,20 @@ struct LeastTransfers {
     /// The cost of the form, over every axis that may be grouped, those that repeat work included. Whether iterations are skipped and padding counts is
     /// that of all forms.
     KernelCost cost;
-    KernelCost grouped;             ///< the same over the axes that are grouped without repeating work
-    Optimum letters;                ///< of that
-    SearchResult numeric;           ///< integer group sizes, and stream sizes of 1 where H does not depend on them
-    double compulsory = 0;          ///< every tile once: no M makes it fewer
-    std::optional<double> formula;  ///< the value of the formula in letters
-    Misfit misfit = Misfit::none;   ///< of the formula
-    [[nodiscard]] bool formula_holds() const { return misfit == Misfit::none; }
+    KernelCost grouped;              ///< the same over the axes that are grouped without repeating work
+    Optimum letters;                 ///< of that
+    SearchResult numeric;            ///< integer group sizes, and stream sizes of 1 where H does not depend on them
+    double compulsory = 0;           ///< every tile once: no M makes it fewer
+    std::optional<double> formula;   ///< the value of the formula in letters
+    Misfit mismatch = Misfit::none;  ///< of the formula
+    [[nodiscard]] bool formula_holds() const { return mismatch == Misfit::none; }
 };
 
 /// `forms`: of one kernel each, the ways to stream it (StreamChoices); the earlier one of those that move the same. `memory`: M in values.
 LeastTransfers least_transfers(std::vector<Derived> forms, const Extents& extents, double memory);
 
 /// "its group sizes pass their axes" and the like, with M called as said; empty where it holds.
-std::string reason(Misfit misfit, const std::string& memory);
+std::string reason(Misfit mismatch, const std::string& memory);
 
 /// Why the figures are no less than what is moved in fact: "iterations that are skipped count as run". Empty where they are what is moved.
 std::string why_upper_bound(const KernelCost& cost);

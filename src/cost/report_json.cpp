@@ -113,7 +113,7 @@ private:
             out["optimum_formula"] = {{"holds", f_.least->formula_holds()}};
             if (f_.least->formula) out["optimum_formula"]["transfers_values"] = *f_.least->formula;
             if (!f_.least->formula_holds())
-                out["optimum_formula"]["why_not"] = reason(f_.least->misfit, names_(memory_symbol));
+                out["optimum_formula"]["why_not"] = reason(f_.least->mismatch, names_(memory_symbol));
             out["compulsory_transfers_values"] = f_.least->compulsory;
             // Where M holds no tile, what the smallest tiles would move is no answer.
             out["fewest"] = {{"fits", fewest.fits},

@@ -101,7 +101,7 @@ private:
         if (!bound.empty()) text += ", where " + bound;
         if (f_.least->formula && !f_.least->formula_holds())
             text += fmt::format("; the formula of H* gives {}, but {}", count_text(std::round(*f_.least->formula)),
-                                reason(f_.least->misfit, m));
+                                reason(f_.least->mismatch, m));
         return text;
     }
 

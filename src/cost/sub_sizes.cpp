@@ -6,12 +6,12 @@
 
 namespace napkin {
 
-SubSizes::SubSizes(const Liveness& live, const Extents& extents, const std::map<AxisId, std::int64_t>& by_hand) {
+SubSizes::SubSizes(const Liveness& live, const Extents& extents, const std::map<AxisId, std::int64_t>& by_user) {
     for (const CoreLoop& loop : live.loops) {
         if (!loop.is_sub) continue;
-        const auto size = by_hand.find(loop.axis);
+        const auto size = by_user.find(loop.axis);
         const std::int64_t extent = extents[loop.axis];
-        sizes_[loop.axis] = size == by_hand.end() ? extent : std::min(size->second, extent);
+        sizes_[loop.axis] = size == by_user.end() ? extent : std::min(size->second, extent);
     }
 }
 

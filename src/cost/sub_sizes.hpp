@@ -13,7 +13,7 @@ class SubSizes {
 public:
     SubSizes() = default;
     /// Sizes of the subloops of a core, by hand; those without a size have the whole axis.
-    SubSizes(const Liveness& live, const Extents& extents, const std::map<AxisId, std::int64_t>& by_hand);
+    SubSizes(const Liveness& live, const Extents& extents, const std::map<AxisId, std::int64_t>& by_user);
 
     [[nodiscard]] const std::map<AxisId, std::int64_t>& sizes() const { return sizes_; }
     [[nodiscard]] Size in(Size size) const;

@@ -178,7 +178,7 @@ Derived rederive(const Derived& derived, const std::vector<std::size_t>& chosen)
 }
 
 Derived with_least_cost(const Derived& derived, const std::function<double(const Derived&, double)>& cost,
-                        std::size_t threads, double least_gain, const std::function<double(const Derived&)>& misfit) {
+                        std::size_t threads, double least_gain, const std::function<double(const Derived&)>& mismatch) {
     std::vector<std::size_t> chosen;
     bool changed = false;
     const Diagram normal = normal_form_of(derived);
@@ -196,8 +196,8 @@ Derived with_least_cost(const Derived& derived, const std::function<double(const
             };
             std::vector<std::size_t> fitting(region.alternatives.size());
             iota(fitting, std::size_t{0});
-            if (misfit) {
-                const auto misfits = mapped<double>(fitting, [&](std::size_t i) { return misfit(built(i)); });
+            if (mismatch) {
+                const auto misfits = mapped<double>(fitting, [&](std::size_t i) { return mismatch(built(i)); });
                 std::erase_if(fitting, [&](std::size_t i) { return misfits[i] > *min_element(misfits); });
             }
             LeastInTurn least(fitting.size(), least_gain);

@@ -88,7 +88,7 @@ void TileEvaluator::run(Compiled& c, ArrayId target, AxisId row, const CoreTile&
         if constexpr (std::is_same_v<Cell, double>)
             return identity(*e.reduce);
         else
-            return whole_identity(*e.reduce, c.kind);
+            return integer_identity(*e.reduce, c.kind);
     };
     std::vector<std::int64_t> point = tile.begin;
     const std::int64_t length = row < 0 ? 1 : tile.count[at(row)];

@@ -14,7 +14,7 @@ inline double combined(ReduceOp op, Kind /*kind*/, double a, double b) {
     return op == ReduceOp::sum ? a + b : apply(op, a, b);
 }
 inline std::int64_t combined(ReduceOp op, Kind kind, std::int64_t a, std::int64_t b) {
-    return apply_whole(op, kind, a, b);
+    return apply_integer(op, kind, a, b);
 }
 
 /// The program's values of a row. Pre: it gives cells of this type.
@@ -23,7 +23,7 @@ const Cell* cells_of_row(RowProgram<double>& program, const std::vector<std::int
     if constexpr (std::is_same_v<Cell, double>)
         return program.run(point, n);
     else
-        return program.run_whole(point, n);
+        return program.run_integer(point, n);
 }
 
 }  // namespace napkin

@@ -29,7 +29,7 @@ std::set<AxisId> axes_without_values(const Diagram& d) {
 
 /// What a reduction of nothing leaves in an array of the type.
 Expr of_nothing(ReduceOp op, DType type) {
-    return is_float(type) ? constant(identity(op)) : whole_constant(whole_of(type, identity(op)));
+    return is_float(type) ? constant(identity(op)) : integer_constant(whole_of(type, identity(op)));
 }
 
 }  // namespace

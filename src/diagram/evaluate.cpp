@@ -77,15 +77,15 @@ struct Reducer {
 };
 
 /// Reduces integers, whose order does not matter.
-struct WholeReducer {
+struct IntegerReducer {
     ReduceOp op;
     Kind kind;
     std::int64_t total;
 
-    WholeReducer(ReduceOp reduce, Kind accumulated)
-        : op(reduce), kind(accumulated), total(whole_identity(reduce, accumulated)) {}
+    IntegerReducer(ReduceOp reduce, Kind accumulated)
+        : op(reduce), kind(accumulated), total(integer_identity(reduce, accumulated)) {}
     void add(const std::int64_t* values, std::int64_t n) {
-        for (std::int64_t j = 0; j < n; ++j) total = apply_whole(op, kind, total, values[j]);
+        for (std::int64_t j = 0; j < n; ++j) total = apply_integer(op, kind, total, values[j]);
     }
     [[nodiscard]] std::int64_t result() const { return total; }
 };
@@ -124,12 +124,12 @@ struct EquationRun {
     template <class Cell>
     void part(RowProgram<T> program, std::int64_t begin, std::int64_t end) const {
         constexpr bool is_real = std::is_same_v<Cell, T>;
-        using CellReducer = std::conditional_t<is_real, Reducer<T>, WholeReducer>;
+        using CellReducer = std::conditional_t<is_real, Reducer<T>, IntegerReducer>;
         const auto values = [&](const std::vector<std::int64_t>& point, std::int64_t n) -> const Cell* {
             if constexpr (is_real)
                 return program.run(point, n);
             else
-                return program.run_whole(point, n);
+                return program.run_integer(point, n);
         };
         if (equation.reduce) {
             std::optional<CellReducer> reducer;

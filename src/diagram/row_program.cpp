@@ -101,7 +101,7 @@ RowProgram<T>::RowProgram(const Expr& e, Kinds& kinds, const Extents& extents,
     // Constants have a place of their own also where there are no rows.
     row_length_ = row_axis_ < 0 ? 1 : std::clamp<std::int64_t>(extents.at(row_axis_), 1, max_row);
     reals_.resize(real_slots_ * static_cast<std::size_t>(row_length_));
-    wholes_.resize(whole_slots_ * static_cast<std::size_t>(row_length_));
+    wholes_.resize(integer_slots_ * static_cast<std::size_t>(row_length_));
     for (std::size_t r = 0; r < registers_.size(); ++r) {
         const Register& c = registers_[r];
         if (!c.is_constant) continue;
@@ -115,7 +115,7 @@ RowProgram<T>::RowProgram(const Expr& e, Kinds& kinds, const Extents& extents,
 
 template <class T>
 std::size_t RowProgram<T>::add_register(Kind kind, bool uniform) {
-    registers_.push_back({.kind = kind, .uniform = uniform, .slot = kind == Kind::real ? real_slots_++ : whole_slots_++});
+    registers_.push_back({.kind = kind, .uniform = uniform, .slot = kind == Kind::real ? real_slots_++ : integer_slots_++});
     return registers_.size() - 1;
 }
 
@@ -302,7 +302,7 @@ const T* RowProgram<T>::run(const std::vector<std::int64_t>& point, std::int64_t
 }
 
 template <class T>
-const std::int64_t* RowProgram<T>::run_whole(const std::vector<std::int64_t>& point, std::int64_t n) {
+const std::int64_t* RowProgram<T>::run_integer(const std::vector<std::int64_t>& point, std::int64_t n) {
     run_code(point, n);
     const Register& result = registers_[result_];
     if (!result.uniform) return result.whole;
@@ -325,7 +325,7 @@ void RowProgram<T>::execute(const Instruction& in, const std::vector<std::int64_
             const auto op = static_cast<UnaryOp>(in.op);
             const Register& a = registers_[in.a];
             if (real) return scalar_function(op).fill(to, a.real, n);
-            return map1(whole, a.whole, n, [&](std::int64_t x) { return apply_whole(op, in.kind, x); });
+            return map1(whole, a.whole, n, [&](std::int64_t x) { return apply_integer(op, in.kind, x); });
         }
         case Code::binary: {
             const auto op = static_cast<BinaryOp>(in.op);
@@ -334,7 +334,7 @@ void RowProgram<T>::execute(const Instruction& in, const std::vector<std::int64_
             if (in.kind == Kind::real) return run_comparison(op, whole, a.real, a.step(), b.real, b.step(), n);
             if (is_comparison(op)) return run_comparison(op, whole, a.whole, a.step(), b.whole, b.step(), n);
             return map2(whole, a.whole, a.step(), b.whole, b.step(), n,
-                        [&](std::int64_t x, std::int64_t y) { return apply_whole(op, in.kind, x, y); });
+                        [&](std::int64_t x, std::int64_t y) { return apply_integer(op, in.kind, x, y); });
         }
         case Code::select: {
             const Register &condition = registers_[in.a], &yes = registers_[in.b], &no = registers_[in.c];

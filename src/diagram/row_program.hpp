@@ -47,9 +47,9 @@ public:
     void relocate(const std::function<Operand(const Read&)>& locate);
 
     /// The values at `point` and the n - 1 points after it along the row's axis, n ≤ max_row. Valid until the next run. run() is of
-    /// a program that gives real numbers, run_whole() of one that gives integers.
+    /// a program that gives real numbers, run_integer() of one that gives integers.
     const T* run(const std::vector<std::int64_t>& point, std::int64_t n);
-    const std::int64_t* run_whole(const std::vector<std::int64_t>& point, std::int64_t n);
+    const std::int64_t* run_integer(const std::vector<std::int64_t>& point, std::int64_t n);
 
 private:
     enum class Code : std::uint8_t { index, read, unary, binary, select, round, to_real, to_whole, to_narrow, truth };
@@ -76,7 +76,7 @@ private:
     std::vector<Register> registers_;
     std::vector<T> reals_;
     std::vector<std::int64_t> wholes_;
-    std::size_t real_slots_ = 0, whole_slots_ = 0;
+    std::size_t real_slots_ = 0, integer_slots_ = 0;
     std::vector<Instruction> code_;
     /// A read with what it takes to find its elements.
     struct Located {

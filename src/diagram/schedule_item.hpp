@@ -28,9 +28,9 @@ enum class ChoiceKind : std::uint8_t {
 enum class ChoiceOperand : std::uint8_t { size, optional_size, named_number, named_word, number, word, clauses, list };
 
 /// How blocks come to their groups (Dealing), how a maximum moves (Lagging), and whether warps take turns at the matrix unit: a word's place is its value.
-inline constexpr std::string_view dealing_words[] = {"fixed", "queue", "cut"};
-inline constexpr std::string_view lagging_words[] = {"exact", "rescaled"};
-inline constexpr std::string_view turn_words[] = {"free", "turns"};
+inline constexpr std::string_view tile_scheduler_words[] = {"fixed", "queue", "cut"};
+inline constexpr std::string_view rescale_words[] = {"exact", "rescaled"};
+inline constexpr std::string_view ping_pong_words[] = {"free", "turns"};
 
 struct ChoiceField {
     std::string_view name;
@@ -47,7 +47,7 @@ inline constexpr ChoiceField choice_fields[] = {
     {"subloop", ChoiceOperand::size},
     {"threads", ChoiceOperand::number, 4096},
     {"grid", ChoiceOperand::number, (std::int64_t{1} << 31) - 1},
-    {"groups", ChoiceOperand::word, 0, dealing_words},
+    {"groups", ChoiceOperand::word, 0, tile_scheduler_words},
     {"warps", ChoiceOperand::number, 32},
     {"blocks", ChoiceOperand::number, 32},
     {"role", ChoiceOperand::named_number, 4096},
@@ -61,8 +61,8 @@ inline constexpr ChoiceField choice_fields[] = {
     {"prefetch", ChoiceOperand::clauses},
     {"defer", ChoiceOperand::clauses},
     {"tensor", ChoiceOperand::word},
-    {"maximum", ChoiceOperand::word, 0, lagging_words},
-    {"matrix", ChoiceOperand::word, 0, turn_words},
+    {"maximum", ChoiceOperand::word, 0, rescale_words},
+    {"matrix", ChoiceOperand::word, 0, ping_pong_words},
     {"warpgroup", ChoiceOperand::size},
     {"precision", ChoiceOperand::named_word},
     {"piece", ChoiceOperand::clauses},

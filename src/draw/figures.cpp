@@ -6,8 +6,8 @@
 #include "derive/derive.hpp"
 #include "diagram/empty_axes.hpp"
 #include "machine/builtin.hpp"
-#include "plan/overrides.hpp"
 #include "plan/choose_form.hpp"
+#include "plan/overrides.hpp"
 #include "steps/report.hpp"
 #include "support/ranges.hpp"
 #include "support/text.hpp"
@@ -53,7 +53,7 @@ Result<Diagram> diagram_of(const FiguresRequest& request) {
 /// Everything by hand, with the request's own sizes in place of others.
 Result<std::vector<ScheduleItem>> items_of(const FiguresRequest& request, const Derived& derived,
                                            const std::shared_ptr<const Source>& schedule) {
-    auto items = all_by_hand(derived, {}, schedule);
+    auto items = all_overrides(derived, {}, schedule);
     if (!items) return items;
     const auto replace = [&](ChoiceKind kind, const std::map<std::string, std::int64_t>& sizes) {
         for (const auto& [axis, size] : sizes) {

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include "draw/setting_fragments.hpp"
-#include "plan/overrides.hpp"
 #include "plan/choose.hpp"
 #include "plan/choose_form.hpp"
+#include "plan/overrides.hpp"
 #include "support/numbers.hpp"
 #include "support/ranges.hpp"
 #include "support/text.hpp"
@@ -32,14 +32,14 @@ void add_choices(std::vector<std::vector<Element>>& rows, const Diagram& diagram
     for (const auto& [axis, choice] : choices)
         rows.push_back({element("span", {html::text(kind + " "),
                                          element("span", diagram.axis(axis).name).data("axis", diagram.axis(axis).name)}),
-                        cell(std::to_string(choice.value)), cell(choice.by_hand ? "by hand" : "chosen"),
+                        cell(std::to_string(choice.value)), cell(choice.by_user ? "by hand" : "chosen"),
                         cell(choice.reason)});
 }
 
 /// The plan of the setting, with its schedule's file or without it.
 Result<Plan> plan_of(const Setting& setting, const std::shared_ptr<const Source>& schedule) {
     // What is wrong in the file is said where the plan reads it.
-    const auto items = all_by_hand(setting.derived, {}, schedule);
+    const auto items = all_overrides(setting.derived, {}, schedule);
     const Derived form = choose_form_by_plans(setting.derived, setting.extents, setting.machine,
                                               items ? *items : std::vector<ScheduleItem>{});
     PlanOptions options;
@@ -60,7 +60,7 @@ std::vector<Element> plan_content(const Plan& plan, const Machine& machine, cons
         add_choices(rows, diagram, "stream", s.schedule.stream);
         add_choices(rows, diagram, "subloop", s.schedule.subloop);
         rows.push_back({cell("threads"), cell(std::to_string(s.schedule.threads.value)),
-                        cell(s.schedule.threads.by_hand ? "by hand" : "chosen"), cell(s.schedule.threads.reason)});
+                        cell(s.schedule.threads.by_user ? "by hand" : "chosen"), cell(s.schedule.threads.reason)});
         out.push_back(html::table("Choices and their reasons", {"choice", "value", "by", "reason"}, rows, {1}));
         out.push_back(element("p", fmt::format("Predicted {}, bound by {}; H = {} values, M = {} values a core.",
                                                seconds_text(kernel.time.seconds), kernel.time.busy.front().what,

@@ -20,7 +20,7 @@ struct DrawnAxis {
     std::string name;
     double length = 0, tile = 0, chunk = 0;  ///< of the drawing
     double tile_from = 0, chunk_from = 0;    ///< of the drawing
-    std::int64_t size = 1, tile_size = 1, chunk_size = 1;
+    std::int64_t size = 1, tile_size = 1, k_block_size = 1;
     std::string letter;
 };
 
@@ -42,15 +42,15 @@ struct Tiler {
             return at(id) < by.size() && by[at(id)] > 0 ? std::min(by[at(id)], whole) : whole;
         };
         out.tile_size = streamed.contains(id) ? out.size : cut(sizes.group, out.size);
-        out.chunk_size = streamed.contains(id) ? cut(sizes.stream, out.size) : out.tile_size;
+        out.k_block_size = streamed.contains(id) ? cut(sizes.stream, out.size) : out.tile_size;
         const auto part = [&](std::int64_t n) {
             return out.length * static_cast<double>(n) / static_cast<double>(out.size);
         };
-        out.tile = part(out.tile_size), out.chunk = part(out.chunk_size);
+        out.tile = part(out.tile_size), out.chunk = part(out.k_block_size);
         // The second tile and chunk, where there are two: what has been and what is to come can be seen on both sides.
         out.tile_from = 2 * out.tile_size <= out.size ? out.tile : 0;
-        out.chunk_from = streamed.contains(id) ? (2 * out.chunk_size <= out.size ? out.chunk : 0) : out.tile_from;
-        out.letter = out.chunk_size == out.size ? "" : streamed.contains(id) ? "s_" + out.name : "g_" + out.name;
+        out.chunk_from = streamed.contains(id) ? (2 * out.k_block_size <= out.size ? out.chunk : 0) : out.tile_from;
+        out.letter = out.k_block_size == out.size ? "" : streamed.contains(id) ? "s_" + out.name : "g_" + out.name;
         return out;
     }
 };
@@ -60,7 +60,7 @@ constexpr double gap = 74;  ///< between arrays
 std::string axis_text(const DrawnAxis& a) {
     if (a.axis < 0) return "";
     return a.letter.empty() ? fmt::format("{} = {}", a.name, a.size)
-                            : fmt::format("{} = {}, {} = {}", a.name, a.size, a.letter, a.chunk_size);
+                            : fmt::format("{} = {}, {} = {}", a.name, a.size, a.letter, a.k_block_size);
 }
 /// As much of it as there is room for beside an axis of this length: columns have a gap on both sides, rows the labels of columns above them.
 std::string axis_label(const DrawnAxis& a, bool is_rows = false) {
@@ -92,7 +92,7 @@ void draw_array(svg::Document& out, double x, double y, const std::string& name,
     draw_cuts(out, x, y, rows, columns);
     out.add(rect(x + columns.tile_from, y + rows.tile_from, columns.tile, rows.tile, wash(color)));
     out.add(titled(rect(x + columns.chunk_from, y + rows.chunk_from, columns.chunk, rows.chunk, tint(color)),
-                   fmt::format("{} at a time: {} × {}", name, rows.chunk_size, columns.chunk_size)));
+                   fmt::format("{} at a time: {} × {}", name, rows.k_block_size, columns.k_block_size)));
     out.add(label(x + columns.length / 2, y + rows.length / 2 + 5, array_label(name, columns), "strong", Anchor::middle));
     if (says_columns) out.add(label(x + columns.length / 2, y - 8, axis_label(columns), "small", Anchor::middle));
     if (says_rows) out.add(upward_label(x - 8, y + rows.length / 2, axis_label(rows, true), "small"));

@@ -61,7 +61,8 @@ private:
 
 BlocksFunction function_of_blocks(Frame& frame, const Step& step, const Step* before) {
     Lines body(1);
-    step.is_deferred() ? write_compute(frame.of_group_before(), body, step) : write_compute(frame, body, step, before);
+    step.is_tile_pipelined() ? write_compute(frame.of_group_before(), body, step)
+                             : write_compute(frame, body, step, before);
     std::vector<const Compute*> computes = {&std::get<Compute>(*step.statement)};
     if (before) computes.insert(computes.begin(), &std::get<Compute>(*before->statement));
     if (step.follower >= 0) computes.push_back(&std::get<Compute>(*frame.step(step.follower).statement));

@@ -24,7 +24,7 @@ BodyWriter::BodyWriter(const Frame& frame, const Step& step, std::vector<AxisId>
       loops_(std::move(loops)),
       point_level_(point_level),
       names_(names),
-      whole_values_(frame),
+      integer_values_(frame),
       near_error_function_(near_error_function(frame, step)),
       nonpositive_(nonpositive_exponentials(frame, step)) {}
 

@@ -110,8 +110,8 @@ private:
     ValueId as_mask(ValueId id);
     ValueId as_whole(ValueId id);
     ValueId whole(std::string pattern, std::vector<ValueId> args, int precedence, std::vector<int> argument_precedence);
-    ValueId lower_whole(const Expr& e, Kind kind);
-    ValueId lower_whole_binary(const Binary& b, Kind kind);
+    ValueId lower_integer(const Expr& e, Kind kind);
+    ValueId lower_integer_binary(const Binary& b, Kind kind);
     ValueId lower(const Expr& e);
     ValueId nonpositive_exponential(const Binary& difference);
     ValueId lower_unary(const Unary& u);
@@ -147,7 +147,7 @@ private:
     std::map<VariableId, std::string> given_;
     std::map<VariableId, std::function<Element(const Read&)>> in_memory_;
     Names& names_;
-    WholeValues whole_values_;
+    IntegerValues integer_values_;
     const Unary* near_error_function_;
     std::vector<const Unary*> nonpositive_;
 };

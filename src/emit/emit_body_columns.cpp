@@ -12,7 +12,7 @@ namespace napkin::writers {
 
 /// The affine form of small integers that an expression is, in numbers alone; none: it is no such one.
 std::optional<Affine> BodyWriter::small_form(const Expr& e) {
-    if (!whole_values_.is_small(e)) return std::nullopt;
+    if (!integer_values_.is_small(e)) return std::nullopt;
     return affine_form(transform(e, [&](const Expr& node) -> Expr {
         const auto* size = as<AxisSize>(node);
         return size ? constant(static_cast<double>(frame_.extent(size->axis))) : node;

@@ -225,8 +225,8 @@ ValueId BodyWriter::read_by_lane(const Read& r, const Address& address) {
     std::string place = position(r.variable(), address);
     if (along != 0) place += fmt::format(" + {} * lane", along);
     for (const Address::Other& other : address.others) {
-        const WholeText index = index_text(other.index, [&](AxisId axis) {
-            return WholeText{coordinate(axis, "lane"), coordinates_of(frame_, axis, scope_)};
+        const IntegerText index = index_text(other.index, [&](AxisId axis) {
+            return IntegerText{coordinate(axis, "lane"), coordinates_of(frame_, axis, scope_)};
         });
         place += fmt::format(" + ({} - {}) * {}", index.text, other.first, other.stride);
     }
@@ -316,7 +316,7 @@ ValueId BodyWriter::lower_binary(const Binary& b) {
     const ValueId a = lower(b.a), c = lower(b.b);
     if (at(a).is_constant && at(c).is_constant) return number(apply(b.op, at(a).constant, at(c).constant));
     const bool compares = b.op >= BinaryOp::lt && b.op <= BinaryOp::ne;
-    if (step_.is_whole && compares && whole_values_.kind(b.a) != Kind::real && whole_values_.kind(b.b) != Kind::real)
+    if (step_.is_whole && compares && integer_values_.kind(b.a) != Kind::real && integer_values_.kind(b.b) != Kind::real)
         return compare(b.op, as_whole(a), as_whole(c));
     switch (b.op) {
         case BinaryOp::mul:
@@ -345,16 +345,17 @@ ValueId BodyWriter::lower_binary(const Binary& b) {
 
 ValueId BodyWriter::lower(const Expr& e) {
     if (const auto it = lowered_.find(e.get()); it != lowered_.end()) return it->second;
-    const Kind kind = step_.is_whole ? whole_values_.kind(e) : Kind::real;
+    const Kind kind = step_.is_whole ? integer_values_.kind(e) : Kind::real;
     const bool is_number = as<Read>(e) || (as<Constant>(e) && kind == Kind::whole);
     // Small integers are computed as real numbers, but a choice between them: converting its outcome is more than choosing. A quotient by zero
     // is 0 of integers alone, and a narrower type wraps.
     const auto* quotient = as<Binary>(e);
     const bool divides = quotient && (quotient->op == BinaryOp::floor_div || quotient->op == BinaryOp::mod);
     const auto* narrowed = as<Cast>(e);
-    const bool is_of_wide = narrowed && is_integer(whole_values_.kind(narrowed->a)) && !whole_values_.is_small(narrowed->a);
-    if (is_integer(kind) && !is_number && (as<Select>(e) || divides || is_of_wide || !whole_values_.is_small(e)))
-        return lowered_[e.get()] = lower_whole(e, kind);
+    const bool is_of_wide = narrowed && is_integer(integer_values_.kind(narrowed->a)) &&
+                            !integer_values_.is_small(narrowed->a);
+    if (is_integer(kind) && !is_number && (as<Select>(e) || divides || is_of_wide || !integer_values_.is_small(e)))
+        return lowered_[e.get()] = lower_integer(e, kind);
     if (!step_.is_whole)
         if (const ValueId of_column = sum_with_column(e); of_column >= 0) return lowered_[e.get()] = of_column;
     const auto visitor = [&](const auto& node) -> ValueId {
@@ -373,8 +374,8 @@ ValueId BodyWriter::lower(const Expr& e) {
             return lower_binary(node);
         else if constexpr (std::is_same_v<T, Cast>) {
             const ValueId a = as_number(lower(node.a));
-            if (!is_float(node.type) && is_integer(whole_values_.kind(node.a)))
-                return whole_values_.keeps_all(node.type, node.a) ? a : call(wrapping_function(node.type), {a});
+            if (!is_float(node.type) && is_integer(integer_values_.kind(node.a)))
+                return integer_values_.keeps_all(node.type, node.a) ? a : call(wrapping_function(node.type), {a});
             if (at(a).is_constant) return number(round_to(node.type, at(a).constant));
             if (node.type == DType::f64 || (node.type == DType::f32 && !frame_.is_double)) return a;
             return call(rounding_function(node.type), {a});

@@ -11,7 +11,7 @@ namespace napkin::writers {
 /// A real number that stands for an integer is one.
 ValueId BodyWriter::as_whole(ValueId id) {
     if (at(id).is_whole) return id;
-    if (at(id).is_constant) return whole(whole_literal(static_cast<std::int64_t>(at(id).constant)), {}, 4, {});
+    if (at(id).is_constant) return whole(integer_literal(static_cast<std::int64_t>(at(id).constant)), {}, 4, {});
     return at(id).is_mask ? whole("int64_t({0} ? 1 : 0)", {id}, 4, {1}) : whole("int64_t({0})", {id}, 4, {0});
 }
 
@@ -32,17 +32,17 @@ ValueId BodyWriter::whole(std::string pattern, std::vector<ValueId> args, int pr
 }
 
 /// An integer that real numbers may not hold.
-ValueId BodyWriter::lower_whole(const Expr& e, Kind kind) {
+ValueId BodyWriter::lower_integer(const Expr& e, Kind kind) {
     const int bits = kind == Kind::i32 ? 32 : 64;
-    if (const auto* c = as<Constant>(e)) return whole(whole_literal(*whole_of(*c)), {}, 4, {});
-    if (const auto* size = as<AxisSize>(e)) return whole(whole_literal(frame_.extent(size->axis)), {}, 4, {});
+    if (const auto* c = as<Constant>(e)) return whole(integer_literal(*whole_of(*c)), {}, 4, {});
+    if (const auto* size = as<AxisSize>(e)) return whole(integer_literal(frame_.extent(size->axis)), {}, 4, {});
     if (const auto* index = as<AxisIndex>(e)) return axis_index(index->axis, true);
     if (const auto* u = as<Unary>(e)) {
         const ValueId a = as_whole(lower(u->a));
-        if (gives_whole(u->op)) return a;
+        if (gives_integer(u->op)) return a;
         return whole(fmt::format("whole_{}<{}>({{0}})", u->op == UnaryOp::neg ? "neg" : "abs", bits), {a}, 4, {0});
     }
-    if (const auto* b = as<Binary>(e)) return lower_whole_binary(*b, kind);
+    if (const auto* b = as<Binary>(e)) return lower_integer_binary(*b, kind);
     if (const auto* s = as<Select>(e)) {
         const ValueId c = as_mask(lower(s->condition)), a = as_whole(lower(s->a)), b = as_whole(lower(s->b));
         return whole("({0} ? {1} : {2})", {c, a, b}, 4, {1, 0, 0});
@@ -50,23 +50,23 @@ ValueId BodyWriter::lower_whole(const Expr& e, Kind kind) {
     const auto& [type, from] = std::get<Cast>(e->v);
     const ValueId a = lower(from);
     if (is_narrow_integer(type)) return whole(fmt::format("{}({{0}})", wrapping_function(type)), {as_whole(a)}, 4, {0});
-    if (is_integer(whole_values_.kind(from)))
+    if (is_integer(integer_values_.kind(from)))
         return bits == 64 ? as_whole(a) : whole("wrap<32>({0})", {as_whole(a)}, 4, {0});
     return whole(fmt::format("whole_of<{}>({{0}})", bits), {as_number(a)}, 4, {0});
 }
 
-ValueId BodyWriter::lower_whole_binary(const Binary& b, Kind kind) {
+ValueId BodyWriter::lower_integer_binary(const Binary& b, Kind kind) {
     const ValueId x = as_whole(lower(b.a)), y = as_whole(lower(b.b));
-    const auto call_whole = [&](const char* function) {
+    const auto call_integer = [&](const char* function) {
         return whole(fmt::format("{}<{}>({{0}}, {{1}})", function, kind == Kind::i32 ? 32 : 64), {x, y}, 4, {0, 0});
     };
     switch (b.op) {
-        case BinaryOp::add: return call_whole("whole_add");
-        case BinaryOp::sub: return call_whole("whole_sub");
-        case BinaryOp::mul: return call_whole("whole_mul");
-        case BinaryOp::floor_div: return call_whole("whole_div");
-        case BinaryOp::mod: return call_whole("whole_mod");
-        case BinaryOp::pow: return call_whole("whole_pow");
+        case BinaryOp::add: return call_integer("whole_add");
+        case BinaryOp::sub: return call_integer("whole_sub");
+        case BinaryOp::mul: return call_integer("whole_mul");
+        case BinaryOp::floor_div: return call_integer("whole_div");
+        case BinaryOp::mod: return call_integer("whole_mod");
+        case BinaryOp::pow: return call_integer("whole_pow");
         case BinaryOp::min: return whole("min_index({0}, {1})", {x, y}, 4, {0, 0});
         case BinaryOp::max: return whole("max_index({0}, {1})", {x, y}, 4, {0, 0});
         default: throw InternalError("emit: an operator that integers do not have");

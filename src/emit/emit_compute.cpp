@@ -32,7 +32,7 @@ const char* horizontal(ReduceOp op) {
 namespace {
 
 /// Modulo 2^64.
-std::string combined_whole(ReduceOp op, const std::string& a, const std::string& b) {
+std::string combined_integer(ReduceOp op, const std::string& a, const std::string& b) {
     switch (op) {
         case ReduceOp::sum: return fmt::format("whole_add<64>({}, {})", a, b);
         case ReduceOp::prod: return fmt::format("whole_mul<64>({}, {})", a, b);
@@ -43,7 +43,7 @@ std::string combined_whole(ReduceOp op, const std::string& a, const std::string&
 }
 
 /// A reduction that rides in the loops of the statement before it (Step::follower).
-struct Follower {
+struct FusedReduction {
     const Compute& compute;
     int level;  ///< of the loop over the points around the reduced axis
     std::string acc;
@@ -90,19 +90,20 @@ public:
                                   ? body.add_root(compute_.carry, target_level_, !atom_.across, true, is_whole())
                                   : -1;
         body.decide();
-        if (step_.follower >= 0) plan_follower();
+        if (step_.follower >= 0) plan_fused_reduction();
         if (before) plan_before(*before);
 
         hoist(0);
         if (frame_.in_blocks()) share_points();
         for (int level = 1; level <= target_level_; ++level) frame_.in_blocks() ? hoist(level) : open_loop(level);
         if (!compute_.reduce) {
-            if (follower_) out_(fmt::format("vec {}{};", result(), dims()));
+            if (fused_reduction_) out_(fmt::format("vec {}{};", result(), dims()));
             if (before_) before_->write_point();
             prefetches();
             body.statement(out_, root, [&](const std::string& text) {
-                return follower_ ? fmt::format("{}{} = {};", result(), index(), as_vector(text, body.is_vector(root)))
-                                 : store(text, body.is_vector(root));
+                return fused_reduction_
+                           ? fmt::format("{}{} = {};", result(), index(), as_vector(text, body.is_vector(root)))
+                           : store(text, body.is_vector(root));
             });
         } else if (cut_level_ > 0) {
             cut_sum(root, carry);
@@ -114,9 +115,9 @@ public:
             for (int level = target_level_ + 1; level <= last; ++level) out_.close();
             write_back(carry);
         }
-        if (follower_) follow();
+        if (fused_reduction_) follow();
         for (int level = target_level_; level >= 0; --level) {
-            if (follower_ && level == follower_->level) finish_follower();
+            if (fused_reduction_ && level == fused_reduction_->level) finish_fused_reduction();
             if (level > (frame_.in_blocks() ? target_level_ - 1 : 0)) out_.close();
         }
     }
@@ -285,12 +286,12 @@ private:
     void hoist(int level) {
         if (before_) before_->body_->hoist(out_, level);
         body_->hoist(out_, level);
-        if (!follower_ || level > target_level_) return;
-        follower_->body.hoist(out_, level);
-        if (level != follower_->level) return;
+        if (!fused_reduction_ || level > target_level_) return;
+        fused_reduction_->body.hoist(out_, level);
+        if (level != fused_reduction_->level) return;
         const bool several = atom_.vectors > 1;
-        declare(follower_->acc, several ? fmt::format("[{}]", atom_.vectors) : "", vectors(), several ? "[j]" : "",
-                *follower_->compute.reduce);
+        declare(fused_reduction_->acc, several ? fmt::format("[{}]", atom_.vectors) : "", vectors(),
+                several ? "[j]" : "", *fused_reduction_->compute.reduce);
     }
 
     // ---- the block ---------------------------------------------------------------------------------------------------------------
@@ -352,7 +353,7 @@ private:
                  const std::string& indices, ReduceOp op) {
         const char* type = is_whole() ? "int64_t" : atom_.vector_axis < 0 ? "real" : "vec";
         const Kind kind = kind_of(frame_.variable(compute_.variable).memory_type);
-        const std::string start = is_whole() ? whole_literal(whole_identity(op, kind))
+        const std::string start = is_whole() ? integer_literal(integer_identity(op, kind))
                                              : as_vector(literal(identity(op), frame_.is_double), false);
         if (extents.empty()) {
             out_(fmt::format("{} {} = {};", type, name, start));
@@ -372,7 +373,7 @@ private:
 
     [[nodiscard]] std::string accumulate(const std::string& text, bool is_vector) const {
         const ReduceOp op = *compute_.reduce;
-        if (is_whole()) return fmt::format("acc{0} = {1};", index(), combined_whole(op, "acc" + index(), text));
+        if (is_whole()) return fmt::format("acc{0} = {1};", index(), combined_integer(op, "acc" + index(), text));
         std::string value = as_vector(text, is_vector);
         if (atom_.across) {
             // Lanes past the end must not take part.
@@ -404,14 +405,14 @@ private:
         const std::string block = result() + index();
         const bool is_vector = atom_.vector_axis >= 0;
         if (carry < 0) {
-            if (!follower_) out_(rows() + (atom_.across ? "" : vectors()) + store(total, is_vector));
+            if (!fused_reduction_) out_(rows() + (atom_.across ? "" : vectors()) + store(total, is_vector));
             return;
         }
         body_->statement(out_, carry, [&](const std::string& text) {
             const bool splat = is_vector && !atom_.across && !body_->is_vector(carry);
-            const std::string sum = is_whole() ? combined_whole(op, text, total)
+            const std::string sum = is_whole() ? combined_integer(op, text, total)
                                                : combined(op, splat ? fmt::format("splat({})", text) : text, total);
-            return follower_ ? fmt::format("{} = {};", block, sum) : store(sum, is_vector);
+            return fused_reduction_ ? fmt::format("{} = {};", block, sum) : store(sum, is_vector);
         });
     }
 
@@ -431,52 +432,54 @@ private:
 
     // ---- what follows ------------------------------------------------------------------------------------------------------------
 
-    void plan_follower() {
+    void plan_fused_reduction() {
         const Step& step = frame_.step(step_.follower);
         const auto& compute = std::get<Compute>(*step.statement);
         const bool has_loop = target_level_ > 0 && axis_at(target_level_) == compute.reduce_axes.front();
         const int around = has_loop ? target_level_ - 1 : target_level_;
-        follower_ = std::make_unique<Follower>(
-            Follower{compute, around, names_.add(frame_.name(compute.variable) + "_acc"),
-                     BodyWriter(frame_, step_, {loops_.begin(), loops_.begin() + target_level_}, around, names_)});
-        BodyWriter& body = follower_->body;
+        fused_reduction_ = std::make_unique<FusedReduction>(FusedReduction{
+            compute, around, names_.add(frame_.name(compute.variable) + "_acc"),
+            BodyWriter(frame_, step_, {loops_.begin(), loops_.begin() + target_level_}, around, names_)});
+        BodyWriter& body = fused_reduction_->body;
         body.give(compute_.variable, result() + index());
-        follower_->root = body.add_root(compute.body, target_level_, true);
-        if (compute.carry) follower_->carry = body.add_root(compute.carry, around, true, false);
+        fused_reduction_->root = body.add_root(compute.body, target_level_, true);
+        if (compute.carry) fused_reduction_->carry = body.add_root(compute.carry, around, true, false);
         body.decide();
     }
-    [[nodiscard]] std::string follower_acc() const { return follower_->acc + (atom_.vectors > 1 ? "[j]" : ""); }
+    [[nodiscard]] std::string fused_reduction_acc() const {
+        return fused_reduction_->acc + (atom_.vectors > 1 ? "[j]" : "");
+    }
 
     /// Stores the block of results and reduces it; padding rows must not take part.
     void follow() {
-        const AxisId axis = follower_->compute.reduce_axes.front();
+        const AxisId axis = fused_reduction_->compute.reduce_axes.front();
         const Span& span = frame_.span(axis, scope_);
         std::string guard;
         if (atom_.rows > 1 && (span.ragged || span.tile % atom_.rows != 0)) {
             const std::string name = body_->loop_name(axis);
             guard = fmt::format("if ({}i < {}) ", name.empty() ? "" : name + " + ", frame_.count(axis, scope_));
         }
-        follower_->body.statement(out_, follower_->root, [&](const std::string& text) {
-            const std::string value = as_vector(text, follower_->body.is_vector(follower_->root));
+        fused_reduction_->body.statement(out_, fused_reduction_->root, [&](const std::string& text) {
+            const std::string value = as_vector(text, fused_reduction_->body.is_vector(fused_reduction_->root));
             return fmt::format("{{ {} {}{} }}", store(result() + index(), true), guard,
-                               accumulated(*follower_->compute.reduce, follower_acc(), value));
+                               accumulated(*fused_reduction_->compute.reduce, fused_reduction_acc(), value));
         });
     }
 
-    void finish_follower() {
-        const Compute& c = follower_->compute;
+    void finish_fused_reduction() {
+        const Compute& c = fused_reduction_->compute;
         const auto store_to = [&](const std::string& text) {
             const Address address = frame_.address(c.variable, frame_.variable(c.variable).dims, scope_);
             return fmt::format("store(&{}[{}], {});", frame_.name(c.variable),
-                               follower_->body.position(c.variable, address), text);
+                               fused_reduction_->body.position(c.variable, address), text);
         };
-        if (follower_->carry < 0) {
-            out_(vectors() + store_to(follower_acc()));
+        if (fused_reduction_->carry < 0) {
+            out_(vectors() + store_to(fused_reduction_acc()));
             return;
         }
-        follower_->body.statement(out_, follower_->carry, [&](const std::string& text) {
-            return store_to(
-                combined(*c.reduce, as_vector(text, follower_->body.is_vector(follower_->carry)), follower_acc()));
+        fused_reduction_->body.statement(out_, fused_reduction_->carry, [&](const std::string& text) {
+            return store_to(combined(*c.reduce, as_vector(text, fused_reduction_->body.is_vector(fused_reduction_->carry)),
+                                     fused_reduction_acc()));
         });
     }
 
@@ -496,7 +499,7 @@ private:
     ValueId root_ = -1;                     ///< and its value
     std::unique_ptr<Frame> frame_before_;
     std::unique_ptr<ComputeWriter> before_;
-    std::unique_ptr<Follower> follower_;
+    std::unique_ptr<FusedReduction> fused_reduction_;
 };
 
 /// Where the extremum of coordinates lies, all of them being reduced.

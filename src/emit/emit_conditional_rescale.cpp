@@ -17,21 +17,21 @@ namespace {
 
 /// As a factor, how far beyond its largest a weight may be that is multiplied: what corrects it is a normal number then, and its exponent was a number of few
 /// digits before the point, whose rounding the sums' own exceeds.
-constexpr double largest_rescaled = 0x1p64;
+constexpr double largest_rescaled_weight = 0x1p64;
 
 /// The maximum moved little in the turn before: it is worth trying without.
 std::string stays_name(const Frame& frame) { return frame.name(frame.lazy->maximum) + "_stays_"; }
 
-class LazyWriter {
+class RescaleWriter {
 public:
-    LazyWriter(const Frame& frame, Lines& out) : frame_(frame), lazy_(*frame.lazy), out_(out) {}
+    RescaleWriter(const Frame& frame, Lines& out) : frame_(frame), rescale_(*frame.lazy), out_(out) {}
 
     /// As it stands, and after it has moved where that was too little.
     void try_as_it_stands() {
-        const std::string maximum = frame_.name(lazy_.maximum), moves = moves_name(frame_);
+        const std::string maximum = frame_.name(rescale_.maximum), moves = moves_name(frame_);
         out_(fmt::format("// {} may stay where it is while no weight grows large: nothing depends on it in the end",
                          maximum));
-        out_(fmt::format("EACH(r_, 2) {}[r_] = 1.0f;", frame_.name(lazy_.correction)));
+        out_(fmt::format("EACH(r_, 2) {}[r_] = 1.0f;", frame_.name(rescale_.correction)));
         declare_guard();
         // Functions, not a loop: of a loop's two rounds the assembler keeps flags and addresses in registers (CUDA 13.0: 60 and 72 bytes of a thread spill for
         // 32 and 24 of attention at d = 64 in chunks of 128).
@@ -49,7 +49,7 @@ public:
         out_(fmt::format("{} = true;", moves));
         rescale();
         out_.open("else");
-        for (const StepId s : lazy_.again) run_again(s);
+        for (const StepId s : rescale_.again) run_again(s);
         out_(fmt::format("{}(), {}();", move_name, weigh_name));
         out_.close();
         out_.close();
@@ -65,37 +65,37 @@ public:
 
 private:
     void move() {
-        for (const StepId s : lazy_.moving) write(s);
+        for (const StepId s : rescale_.moving) write(s);
         say_whether_it_stays();
     }
     void say_whether_it_stays() {
         // Where it moves far it may do so again, and where a row has none yet it will. What was infinite has no correction.
-        const std::string delta = frame_.name(lazy_.correction), maximum = frame_.name(lazy_.maximum);
+        const std::string delta = frame_.name(rescale_.correction), maximum = frame_.name(rescale_.maximum);
         std::string moves_again;
         for (int r = 0; r < 2; ++r)
             moves_again += fmt::format("{0}({1}[{2}] > 0.0f && {1}[{2}] < {3}) || {4}[{2}] == {5}", r > 0 ? " || " : "",
-                                       delta, r, literal(1 / lazy_.limit, false), maximum,
+                                       delta, r, literal(1 / rescale_.limit, false), maximum,
                                        literal(-std::numeric_limits<double>::infinity(), false));
         out_(fmt::format("{} = !any_of_warp({});", stays_name(frame_), moves_again));
     }
     /// Where all weights of the warp's rows are in range: the reference moves by the powers of two of each row's largest.
     void rescale() {
-        const std::string maximum = frame_.name(lazy_.maximum), &weights = name_of(lazy_.weights),
-                          &delta = frame_.name(lazy_.correction), most = maximum + "_most_";
-        const Step& step = frame_.step(lazy_.weights);
+        const std::string maximum = frame_.name(rescale_.maximum), &weights = name_of(rescale_.weights),
+                          &delta = frame_.name(rescale_.correction), most = maximum + "_most_";
+        const Step& step = frame_.step(rescale_.weights);
         const std::string values = fmt::format(
             "EACH(j_, {}) EACH(c_, 2) ",
             columns_of(frame_, columns_of_statement(frame_, step), step.scope) / fragment_columns);
         out_("// where all weights are in range, they move with the sums by whole powers of two");
         out_(fmt::format("float {}[2];", most));
         out_(fmt::format("EACH(r_, 2) {}[r_] = most_of_row({}, r_){};", most, weights,
-                         lazy_.largest == 1 ? "" : " * " + literal(1 / lazy_.largest, false)));
-        const std::string range = literal(largest_rescaled, false);
+                         rescale_.largest == 1 ? "" : " * " + literal(1 / rescale_.largest, false)));
+        const std::string range = literal(largest_rescaled_weight, false);
         const std::string leaves = fmt::format("{0}[0] < {1} && {0}[1] < {1} && {2}[0] < {3} && {2}[1] < {3}", most,
                                                range, sums(), "infinity<real>");
         out_.open(fmt::format("if (!any_of_warp(!({})))", leaves));
-        for (const StepId s : lazy_.moving) {
-            if (variable_of(frame_.step(s)) == lazy_.maximum)
+        for (const StepId s : rescale_.moving) {
+            if (variable_of(frame_.step(s)) == rescale_.maximum)
                 out_(fmt::format("EACH(r_, 2) {0}[r_] = {0}[r_] + whole_powers({1}[r_]) * {2};", maximum, most,
                                  literal(std::numbers::ln2, false)));
             else
@@ -109,22 +109,23 @@ private:
     /// The sums of weights say how large these are, and are needed anyway.
     void declare_guard() { out_(fmt::format("float {}[2];", sums())); }
     void weigh() {
-        write(lazy_.weights, [&] { write_sum_of_thread(frame_, out_, frame_.step(lazy_.sum), sums()); });
+        write(rescale_.weights, [&] { write_sum_of_thread(frame_, out_, frame_.step(rescale_.sum), sums()); });
     }
     void add_up() {
-        const Step& s = frame_.step(lazy_.sum);
+        const Step& s = frame_.step(rescale_.sum);
         const auto& compute = std::get<Compute>(*s.statement);
         const std::string own = sums() + "[r_]";
         out_(fmt::format("// {}", equation(frame_, compute)));
-        out_(fmt::format("EACH(r_, 2) {0}[r_] = {0}[r_] * {1}[r_] + {2};", name_of(lazy_.sum), frame_.name(lazy_.correction),
+        out_(fmt::format("EACH(r_, 2) {0}[r_] = {0}[r_] * {1}[r_] + {2};", name_of(rescale_.sum),
+                         frame_.name(rescale_.correction),
                          is_kept_by_threads(frame_, compute.variable) ? own : fmt::format("sum_over_quad({})", own)));
     }
-    [[nodiscard]] std::string sums() const { return frame_.name(lazy_.maximum) + "_sums_"; }
+    [[nodiscard]] std::string sums() const { return frame_.name(rescale_.maximum) + "_sums_"; }
     /// The threads whose weights are too large, or no numbers.
-    [[nodiscard]] std::string large() const { return frame_.name(lazy_.maximum) + "_large_"; }
+    [[nodiscard]] std::string large() const { return frame_.name(rescale_.maximum) + "_large_"; }
     /// Not where something is no number.
     [[nodiscard]] std::string is_small() const {
-        return fmt::format("{0}[0] <= {1} && {0}[1] <= {1}", sums(), literal(lazy_.limit, false));
+        return fmt::format("{0}[0] <= {1} && {0}[1] <= {1}", sums(), literal(rescale_.limit, false));
     }
 
     [[nodiscard]] const std::string& name_of(StepId step) const { return frame_.name(variable_of(frame_.step(step))); }
@@ -140,7 +141,7 @@ private:
         if (frame_.atom(s).kind != AtomKind::matrix) return write(step);
         out_(fmt::format("// {}", equation(frame_, std::get<Compute>(*s.statement))));
         // Two products would declare the same names.
-        const bool is_alone = std::count_if(lazy_.again.begin(), lazy_.again.end(), [&](StepId other) {
+        const bool is_alone = std::count_if(rescale_.again.begin(), rescale_.again.end(), [&](StepId other) {
                                   return frame_.atom(frame_.step(other)).kind == AtomKind::matrix;
                               }) == 1;
         if (!is_alone) out_.open("");
@@ -149,7 +150,7 @@ private:
     }
 
     const Frame& frame_;
-    const LazyMaximum& lazy_;
+    const ConditionalRescale& rescale_;
     Lines& out_;
 };
 
@@ -157,18 +158,18 @@ private:
 
 std::string moves_name(const Frame& frame) { return frame.name(frame.lazy->maximum) + "_moves_"; }
 
-void declare_lazy_maximum(const Frame& frame, Lines& out) {
+void declare_rescale(const Frame& frame, Lines& out) {
     // As numbers: they live through the loop in registers, and of a kernel that is short of them the assembler (CUDA 13.0) spills a few bytes more for truth values.
     if (frame.lazy) out(fmt::format("int {} = true, {} = false;", moves_name(frame), stays_name(frame)));
 }
 
-void write_init_of_lazy_maximum(const Frame& frame, Lines& out) {
+void write_init_of_rescale(const Frame& frame, Lines& out) {
     out(fmt::format("{} = true, {} = false;", moves_name(frame), stays_name(frame)));
 }
 
-void write_lazy_weights(const Frame& frame, Lines& out, bool is_first_turn) {
-    LazyWriter writer(frame, out);
-    is_first_turn ? writer.as_it_moves() : writer.try_as_it_stands();
+void write_rescaled_weights(const Frame& frame, Lines& out, bool is_first_iteration) {
+    RescaleWriter writer(frame, out);
+    is_first_iteration ? writer.as_it_moves() : writer.try_as_it_stands();
 }
 
 }  // namespace napkin::writers

@@ -20,10 +20,10 @@ void begin_on_cpu(Lines& out, const std::string& entry) {
 /// Blocks of warps take the groups in turn, or one each. The assembler leaves each of the blocks that share an SM its part of the registers; roles
 /// share that out among them, and so it has to know the part even where a block has the SM for itself.
 void begin_on_gpu(const Frame& frame, Lines& out, const std::string& entry) {
-    const int blocks = frame.on_matrix_unit() && !frame.copying_role() ? 0 : frame.unit.blocks_a_core;
+    const int blocks = frame.on_tensor_cores() && !frame.producer_role() ? 0 : frame.unit.blocks_a_core;
     out.open(fmt::format("extern \"C\" __global__ void {}__launch_bounds__({}{}) {}({})",
                          frame.in_cluster() ? fmt::format("__cluster_dims__({}, 1, 1) ", frame.cluster_blocks()) : "",
-                         frame.num_threads(), blocks > 1 || frame.copying_role() ? fmt::format(", {}", blocks) : "",
+                         frame.num_threads(), blocks > 1 || frame.producer_role() ? fmt::format(", {}", blocks) : "",
                          entry, parameters_on_gpu(frame)));
     out(fmt::format("block_has({}, {});", frame.threads_a_row(), frame.num_threads() / frame.threads_a_row()));
     out("const void* const* const inputs = arguments.inputs;");
@@ -31,7 +31,7 @@ void begin_on_gpu(const Frame& frame, Lines& out, const std::string& entry) {
     out("const int64_t* const strides = arguments.strides;");
     if (frame.arena_in_core()) {
         out(fmt::format("extern __shared__ __align__({}) char shared_memory[];",
-                        frame.on_matrix_unit() ? operand_alignment : 16));
+                        frame.on_tensor_cores() ? operand_alignment : 16));
         out("void* const arena = shared_memory;");
     } else {
         out(fmt::format("void* const arena = scratch + blockIdx.x * {}ll;", round_up(frame.arena_bytes(), 256)));
@@ -48,9 +48,9 @@ std::string parameters_on_gpu(const Frame& frame) {
         for (const ArrayId a : *arrays) strides += frame.diagram().array(a).axes.size();
     return fmt::format("\n        const __grid_constant__ Arguments<{}, {}, {}> arguments, char* scratch{}",
                        count(frame.inputs.size()), count(frame.outputs.size()), count(strides),
-                       frame.on_matrix_unit() && frame.has_bulk_copies()
+                       frame.on_tensor_cores() && frame.has_bulk_copies()
                            ? fmt::format(", const __grid_constant__ TensorMaps<{}> maps",
-                                         operands_of(frame).size() + boxed_of(frame).size())
+                                         operands_of(frame).size() + staged_out(frame).size())
                            : "");
 }
 

@@ -9,8 +9,8 @@
 
 #include "algebra/number.hpp"
 #include "emit/emit_body.hpp"
-#include "emit/emit_k_block_ranges.hpp"
 #include "emit/emit_index.hpp"
+#include "emit/emit_k_block_ranges.hpp"
 #include "emit/emit_write.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
@@ -51,7 +51,7 @@ public:
 
     void open_rows() {
         out_.open("EACH(r_, 2)");
-        declare(frame_.schedule.tensor_axis, "fragment_row(r_)", fragment_rows * frame_.schedule.warps.value);
+        declare(frame_.schedule.mma_m_axis, "fragment_row(r_)", fragment_rows * frame_.schedule.warps.value);
     }
     void open_columns() {
         if (columns_ < 0) return;
@@ -88,7 +88,7 @@ public:
         return columns_ >= 0 && is_padded(columns_, columns_of(frame_, columns_, scope_));
     }
     [[nodiscard]] bool rows_are_padded() const {
-        return is_padded(frame_.schedule.tensor_axis, fragment_rows * frame_.schedule.warps.value);
+        return is_padded(frame_.schedule.mma_m_axis, fragment_rows * frame_.schedule.warps.value);
     }
     /// Whether a thread's column is one of the tile, and not what stands for one past its end.
     [[nodiscard]] std::string is_inside() const {
@@ -115,7 +115,7 @@ private:
 
 /// The loops that BodyWriter hoists out of, rows around columns.
 std::vector<AxisId> loops_of(const Frame& frame, AxisId columns) {
-    std::vector<AxisId> loops{frame.schedule.tensor_axis};
+    std::vector<AxisId> loops{frame.schedule.mma_m_axis};
     if (columns >= 0) loops.push_back(columns);
     return loops;
 }
@@ -177,7 +177,7 @@ void give_values(const Frame& frame, const Step& step, BodyWriter& body, const s
                                                inner_axes(frame, read.indices, step.scope)};
                 if (!is_read_by_rows(frame, read.variable())) return element_in_memory(frame, read, step.scope);
                 return BodyWriter::Element{row_element(frame, read.variable(), frame.name(read.variable())),
-                                           {frame.schedule.tensor_axis}};
+                                           {frame.schedule.mma_m_axis}};
             });
         if (!frame.is_operand(r->variable())) continue;
         const Variable& v = frame.variable(r->variable());
@@ -384,7 +384,7 @@ void write_fragment(const Frame& frame, Lines& out, const Step& step, const std:
                       fragment_rows};
     for (const Affine& form : within->forms)
         everywhere += fmt::format("{}{} >= 0", everywhere.empty() ? "" : " && ", lowest(frame, form, step.scope, &own));
-    if (within->by_data) everywhere += (everywhere.empty() ? "" : " && ") + is_whole_chunk(frame, step.scope);
+    if (within->by_data) everywhere += (everywhere.empty() ? "" : " && ") + is_unmasked_k_block(frame, step.scope);
     out.open(fmt::format("if ({})", everywhere));
     write(within->body, within->carry);
     if (then) then();
@@ -410,10 +410,10 @@ void write_sums_of_rows(const Frame& frame, Lines& out, ScopeId scope) {
 void write_correction(const Frame& frame, Lines& out, const Step& step, AxisId columns) {
     const auto& compute = std::get<Compute>(*step.statement);
     if (!compute.carry || adds_in_place(compute)) return;
-    const bool is_lazy = frame.lazy && reads_variable(compute.carry, frame.lazy->correction);
-    if (is_lazy) out.open(fmt::format("if ({})", moves_name(frame)));
+    const bool is_rescaled_late = frame.lazy && reads_variable(compute.carry, frame.lazy->correction);
+    if (is_rescaled_late) out.open(fmt::format("if ({})", moves_name(frame)));
     each_value(frame, out, step, columns, compute.carry);
-    if (is_lazy) out.close();
+    if (is_rescaled_late) out.close();
 }
 
 void write_fetches(const Frame& frame, Lines& out) {
@@ -429,15 +429,15 @@ void write_fetches(const Frame& frame, Lines& out) {
             std::size_t row = 0;
             for (std::size_t d = 0; d < r->indices.size(); ++d) {
                 const AxisId axis = r->indices[d].single_axis();
-                const bool is_wide = r->indices[d].is_axis(frame.schedule.tensor_axis) || d + 1 == r->indices.size();
-                if (r->indices[d].is_axis(frame.schedule.tensor_axis)) row = d;
+                const bool is_wide = r->indices[d].is_axis(frame.schedule.mma_m_axis) || d + 1 == r->indices.size();
+                if (r->indices[d].is_axis(frame.schedule.mma_m_axis)) row = d;
                 const std::string at = !is_wide                     ? index_in_tile(frame, r->indices[d], 0)
                                        : frame.span(axis, 0).begins ? frame.axis(axis).begin
                                                                     : std::string("0");
                 if (at != "0") tile += fmt::format(" + {} * {}[{}]", at, strides, d);
             }
             out(fmt::format("fetch_rows({0}, {1}[{2}], {1}[{3}], {4}, {5});  // {6}", tile, strides, row,
-                            r->indices.size() - 1, frame.count(frame.schedule.tensor_axis, 0),
+                            r->indices.size() - 1, frame.count(frame.schedule.mma_m_axis, 0),
                             frame.count(r->indices.back().single_axis(), 0), v.name));
         }
     }
@@ -445,7 +445,7 @@ void write_fetches(const Frame& frame, Lines& out) {
 
 void write_load_of_rows(const Frame& frame, Lines& out, const Step& step) {
     const VariableId id = std::get<Load>(*step.statement).variable;
-    const int ahead = turns_read_ahead(frame, step);
+    const int ahead = iterations_read_ahead(frame, step);
     if (ahead == 0) return write_rows_into(frame, out, step, frame.name(id));
     const AxisId axis = loop_of(frame, step).loop->axis;
     const std::string name = ahead_name(frame, id);
@@ -458,7 +458,7 @@ void write_load_of_rows(const Frame& frame, Lines& out, const Step& step) {
 
 void write_first_rows(const Frame& frame, Lines& out, const Step& step, const std::string& begin) {
     const std::int64_t tile = frame.span(loop_of(frame, step).loop->axis, step.scope).tile;
-    const int ahead = turns_read_ahead(frame, step);
+    const int ahead = iterations_read_ahead(frame, step);
     for (int turn = 0; turn < ahead; ++turn)
         write_rows_at(frame, out, step, turn == 0 ? begin : fmt::format("{} + {}", begin, turn * tile), turn + 1);
 }
@@ -466,7 +466,7 @@ void write_first_rows(const Frame& frame, Lines& out, const Step& step, const st
 void declare_rows(const Frame& frame, Lines& out, const Step& step) {
     const VariableId id = std::get<Load>(*step.statement).variable;
     out(fmt::format("float {}[{}];", frame.name(id), row_values(frame, id)));
-    if (const int ahead = turns_read_ahead(frame, step); ahead > 0)
+    if (const int ahead = iterations_read_ahead(frame, step); ahead > 0)
         out(fmt::format("float {}[{}][{}];", ahead_name(frame, id), ahead, row_values(frame, id)));
 }
 
@@ -477,7 +477,7 @@ void write_init_of_fragments(const Frame& frame, Lines& out, const Init& init) {
 
 void write_store_of_fragments(const Frame& frame, Lines& out, VariableId variable, ScopeId scope) {
     const Variable& v = frame.variable(variable);
-    const AxisId columns = column_axis(frame, variable), rows = frame.schedule.tensor_axis;
+    const AxisId columns = column_axis(frame, variable), rows = frame.schedule.mma_m_axis;
     ValueLoops loops(frame, out, scope, columns, false);
     const auto place = [&](bool with_columns) {
         std::string text = frame.memory.at(v.array);

@@ -43,7 +43,7 @@ void add_names(Frame& frame) {
     for (const Prefetch& p : frame.schedule.prefetches)
         frame.ahead[p.variable] = frame.names.add(frame.name(p.variable) + "_ahead");
     for (const Step& s : frame.steps)
-        for (std::size_t v = 0; s.is_deferred() && v < frame.layouts.size(); ++v)
+        for (std::size_t v = 0; s.is_tile_pipelined() && v < frame.layouts.size(); ++v)
             if (const auto id = VariableId::of(v);
                 frame.is_view(id) && !frame.before.contains(id) && (variable_of(s) == id || reads(s, id)))
                 frame.before[id] = frame.names.add(frame.name(id) + "_before");

@@ -50,11 +50,11 @@ public:
             if (is_cut != "true") out_.close();
         }
         look_up(0);
-        std::size_t looked_up_by = 0;
+        std::size_t gathered_by = 0;
         for (std::size_t d = 0; d < how_.source.size(); ++d)
-            if (how_.plain(d) < 0) looked_up_by = std::max(looked_up_by, how_.depth(d));
+            if (how_.plain(d) < 0) gathered_by = std::max(gathered_by, how_.depth(d));
         for (std::size_t k = 0; k <= how_.loops.size(); ++k) {
-            if (is_view && k == looked_up_by) choose_view(k);
+            if (is_view && k == gathered_by) choose_view(k);
             if (k < how_.loops.size()) open_loop(k), look_up(k + 1);
         }
         copy();
@@ -95,13 +95,13 @@ private:
         return {begin == bounds.low.text ? declared.low.text : begin, first, count,
                 is_cut ? fmt::format("{} < 0 || {} >= {}", declared.low.text, declared.high.text, extent) : ""};
     }
-    WholeText declare(std::size_t p, const char* what, const WholeText& value) {
+    IntegerText declare(std::size_t p, const char* what, const IntegerText& value) {
         std::string name = fmt::format("{}{}_", place(p), what);
         out_(fmt::format("const {} {} = {};", type_of(value), name, value.text));
         return {name, value.range};
     }
     /// A coordinate of the box: loops leave out those that lie outside of its array.
-    [[nodiscard]] WholeText in_box(AxisId p) const {
+    [[nodiscard]] IntegerText in_box(AxisId p) const {
         const auto dimension = static_cast<std::size_t>(p);
         return {place(dimension), {0, frame_.extent(v_.limits[dimension]) - 1}};
     }
@@ -135,14 +135,14 @@ private:
     void look_up(std::size_t opened) {
         for (std::size_t d = 0; d < how_.source.size(); ++d)
             if (how_.plain(d) < 0 && how_.depth(d) == opened) {
-                const WholeText index = index_text(
+                const IntegerText index = index_text(
                     how_.source[d], [&](AxisId p) { return in_box(p); }, [&](const Read& r) { return element(r); });
                 out_(fmt::format("const {} {} = {};", type_of(index), row(d), index.text));
             }
     }
 
     /// Elements of arrays in memory are read there, where they are exact; those that were gathered themselves lie in their tiles.
-    [[nodiscard]] WholeText element(const Read& r) const {
+    [[nodiscard]] IntegerText element(const Read& r) const {
         const Variable& inner = frame_.variable(r.variable());
         const Layout& tile = frame_.layout(r.variable());
         std::string position, there;
@@ -158,7 +158,7 @@ private:
                             : fmt::format("({} - {}) * {}", coordinate,
                                           bounds_text(frame_, inner.dims[d], tile.scope).low.text, tile.strides[d]);
         }
-        WholeText value{"", elements_of(inner.memory_type)};
+        IntegerText value{"", elements_of(inner.memory_type)};
         value.text = fmt::format("static_cast<{}>({}[{}])", type_of(value),
                                  inner.gathers.empty() ? frame_.memory.at(inner.array) : frame_.name(r.variable()),
                                  position.empty() ? "0" : position);

@@ -72,8 +72,8 @@ void write_header(const Frame& frame, Lines& out) {
     line("threads", s.threads);
     if (s.grid.value > 0) line("grid", s.grid);
     if (s.cluster_axis >= 0) line("cluster " + frame.diagram().axis(s.cluster_axis).name, s.cluster);
-    if (frame.cuts_groups())
-        out(fmt::format("//     {:<14} {:>6}  {}", "groups", name(Dealing::cut), s.dealing.reason));
+    if (frame.uses_stream_k())
+        out(fmt::format("//     {:<14} {:>6}  {}", "groups", name(TileScheduler::cut), s.dealing.reason));
     if (frame.in_blocks())
         line("warps", {s.warps.value, fmt::format("{} block{} an SM{}{}", s.blocks.value, s.blocks.value == 1 ? "" : "s",
                                                   s.warps.reason.empty() ? "" : "; ", s.warps.reason)});

@@ -20,35 +20,36 @@ std::int64_t whole(const Expr& e) {
 }
 
 /// Text of a part of an index in place of what is written otherwise; none: that.
-using PartText = std::function<std::optional<WholeText>(const Expr&)>;
+using PartText = std::function<std::optional<IntegerText>(const Expr&)>;
 
-WholeText text_of(const Expr& e, const CoordinateText& coordinate, const ElementText& element, const PartText& part = {}) {
+IntegerText text_of(const Expr& e, const CoordinateText& coordinate, const ElementText& element, const PartText& part = {}) {
     if (part)
         if (auto text = part(e)) return *text;
     const auto of = [&](const Expr& operand) { return text_of(operand, coordinate, element, part); };
     if (const auto* i = as<AxisIndex>(e)) return coordinate(i->axis);
     if (const auto* r = as<Read>(e)) return element(*r);
-    if (const auto* u = as<Unary>(e)) return whole_negated(of(u->a));
+    if (const auto* u = as<Unary>(e)) return integer_negated(of(u->a));
     const auto* b = as<Binary>(e);
-    return b ? whole_binary(b->op, of(b->a), of(b->b)) : whole_number(whole(e));
+    return b ? integer_binary(b->op, of(b->a), of(b->b)) : whole_number(whole(e));
 }
 
 BoundsText bounds_of(const Frame& frame, const Expr& e, ScopeId scope, bool padded) {
     if (const auto* i = as<AxisIndex>(e)) {
         const Span& span = frame.span(i->axis, scope);
-        const WholeText low = span.begins ? WholeText{frame.axis(i->axis).begin, coordinates_of(frame, i->axis, scope)}
-                                          : whole_number(0),
-                        last = whole_number((padded ? span.padded : span.tile) - 1);
-        return {low, span.begins ? whole_binary(BinaryOp::add, low, last) : last};
+        const IntegerText low = span.begins
+                                    ? IntegerText{frame.axis(i->axis).begin, coordinates_of(frame, i->axis, scope)}
+                                    : whole_number(0),
+                          last = whole_number((padded ? span.padded : span.tile) - 1);
+        return {low, span.begins ? integer_binary(BinaryOp::add, low, last) : last};
     }
     if (const auto* u = as<Unary>(e)) {
         const BoundsText a = bounds_of(frame, u->a, scope, padded);
-        return {whole_negated(a.high), whole_negated(a.low)};
+        return {integer_negated(a.high), integer_negated(a.low)};
     }
     const auto* b = as<Binary>(e);
     if (!b) return {whole_number(whole(e)), whole_number(whole(e))};
     const BoundsText x = bounds_of(frame, b->a, scope, padded), y = bounds_of(frame, b->b, scope, padded);
-    const auto both = [&](const WholeText& p, const WholeText& q) { return whole_binary(b->op, p, q); };
+    const auto both = [&](const IntegerText& p, const IntegerText& q) { return integer_binary(b->op, p, q); };
     switch (b->op) {
         case BinaryOp::add:
         case BinaryOp::min:
@@ -79,17 +80,17 @@ std::string index_in_tile(const Frame& frame, const Index& index, ScopeId scope)
     const auto sum = [](const std::string& a, const std::string& b) {
         return a == "0" ? b : b == "0" ? a : fmt::format("({} + {})", a, b);
     };
-    const auto quotient_or_rest = [&](const Expr& e) -> std::optional<WholeText> {
+    const auto quotient_or_rest = [&](const Expr& e) -> std::optional<IntegerText> {
         const auto* b = as<Binary>(e);
         const auto* of = b && (b->op == BinaryOp::floor_div || b->op == BinaryOp::mod) ? as<AxisIndex>(b->a) : nullptr;
         if (!of || !as<Constant>(b->b)) return std::nullopt;
         const AxisId axis = of->axis;
         const Interval coordinates = coordinates_of(frame, axis, scope);
         const auto part = [&](const std::string& x) {
-            return x == "0" ? x : text_of(e, [&](AxisId) { return WholeText{x, coordinates}; }, {}).text;
+            return x == "0" ? x : text_of(e, [&](AxisId) { return IntegerText{x, coordinates}; }, {}).text;
         };
         const auto found = [&](const std::string& text) {
-            return WholeText{text, apply_interval(b->op, coordinates, {whole(b->b), whole(b->b)})};
+            return IntegerText{text, apply_interval(b->op, coordinates, {whole(b->b), whole(b->b)})};
         };
         // A part of columns has one, and its own begin.
         if (const auto& parts = frame.column_parts; parts && parts->axis == axis && parts->scope == scope) {
@@ -104,12 +105,12 @@ std::string index_in_tile(const Frame& frame, const Index& index, ScopeId scope)
         return found(b->op == BinaryOp::mod ? part(local(axis)) : sum(part(begin(axis)), part(local(axis))));
     };
     const auto coordinate = [&](AxisId axis) {
-        return WholeText{sum(begin(axis), local(axis)), coordinates_of(frame, axis, scope)};
+        return IntegerText{sum(begin(axis), local(axis)), coordinates_of(frame, axis, scope)};
     };
     return text_of(index.value(), coordinate, {}, quotient_or_rest).text;
 }
 
-WholeText index_text(const Index& index, const CoordinateText& coordinate, const ElementText& element) {
+IntegerText index_text(const Index& index, const CoordinateText& coordinate, const ElementText& element) {
     return text_of(index.value(), coordinate, element);
 }
 
@@ -129,7 +130,7 @@ InsideText inside_text(const BoundsText& bounds, std::int64_t extent) {
 
 void write_zeros(const Frame& frame, Lines& out, VariableId variable, bool synchronizes) {
     out(fmt::format("fill({}, {}, {});", frame.name(variable), frame.layout(variable).count,
-                    frame.is_whole(variable) ? whole_literal(0) : literal(0, frame.is_double)));
+                    frame.is_whole(variable) ? integer_literal(0) : literal(0, frame.is_double)));
     if (synchronizes) out("sync();");
 }
 

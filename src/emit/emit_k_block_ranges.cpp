@@ -32,7 +32,7 @@ std::string text_of(const Frame& frame, const MaskForm& form) {
 }
 
 /// Where the range of the group's first rows lies among all.
-std::string first_range(const Frame& frame, const ChunkRanges& ranges) {
+std::string first_range(const Frame& frame, const KBlockRanges& ranges) {
     std::string at;
     const auto add = [&](AxisId axis, std::int64_t tiles, std::int64_t tile) {
         const Span& span = frame.span(axis, 0);
@@ -42,15 +42,15 @@ std::string first_range(const Frame& frame, const ChunkRanges& ranges) {
         at = at.empty() || at == "0" ? own : fmt::format("({}) * {} + {}", at, tiles, own);
     };
     for (const AxisId axis : ranges.others) add(axis, num_tiles(frame, axis), frame.span(axis, 0).tile);
-    add(frame.schedule.tensor_axis, ranges.tiles, ranges.rows);
+    add(frame.schedule.mma_m_axis, ranges.tiles, ranges.rows);
     return at;
 }
 
 /// The pass: a block for each range, whose warps take the chunks in turn.
 class Pass {
 public:
-    Pass(const Frame& frame, const ScheduledLoop& node, const ChunkRanges& ranges)
-        : frame_(frame), node_(node), ranges_(ranges), stream_(node.loop->axis), rows_(frame.schedule.tensor_axis) {
+    Pass(const Frame& frame, const ScheduledLoop& node, const KBlockRanges& ranges)
+        : frame_(frame), node_(node), ranges_(ranges), stream_(node.loop->axis), rows_(frame.schedule.mma_m_axis) {
         for (const MaskForm& form : ranges.forms)
             for (const Expr& e : {form.plus, form.minus})
                 if (e && place_of(e) == reads_.end()) reads_.push_back(e);
@@ -141,7 +141,7 @@ private:
             if (a > 0) locals[a] = fmt::format("{} % {}", locals[a], n);
             count = count == "1" ? n : fmt::format("{} * {}", count, n);
         }
-        const auto coordinate = [&](AxisId axis) -> WholeText {
+        const auto coordinate = [&](AxisId axis) -> IntegerText {
             const auto a = static_cast<std::size_t>(find(axes, axis) - axes.begin());
             const Span& span = frame_.span(axis, node_.scope);
             const std::string begin = axis == rows_ || span.begins ? frame_.axis(axis).begin : "0";
@@ -156,33 +156,33 @@ private:
 
     const Frame& frame_;
     const ScheduledLoop& node_;
-    const ChunkRanges& ranges_;
+    const KBlockRanges& ranges_;
     AxisId stream_, rows_;
     std::vector<Expr> reads_;  ///< of all forms, each once
 };
 
 }  // namespace
 
-void write_chunk_range(const Frame& frame, Lines& out, const ScheduledLoop& node, const std::string& begin,
-                       const std::string& end, bool is_own) {
-    const auto ranges = chunk_ranges(frame, node);
+void write_k_block_range(const Frame& frame, Lines& out, const ScheduledLoop& node, const std::string& begin,
+                         const std::string& end, bool is_own) {
+    const auto ranges = k_block_ranges(frame, node);
     if (!ranges) return;
     for (const MaskForm& form : ranges->forms)
         out(fmt::format("// {} >= 0, as the pass before says", text_of(frame, form)));
-    const std::int64_t n = is_own ? 1 : frame.span(frame.schedule.tensor_axis, 0).tile / ranges->rows;
+    const std::int64_t n = is_own ? 1 : frame.span(frame.schedule.mma_m_axis, 0).tile / ranges->rows;
     const std::string range = range_name(frame, node, is_own);
     out(fmt::format("const ChunkRange {} = range_of_tiles<{}>(scratch, {}{});", range, n, first_range(frame, *ranges),
                     is_own ? " + " + warpgroup_text() : ""));
     out(fmt::format("{0} = max_index({0}, {2}.first), {1} = min_index({1}, {2}.last);", begin, end, range));
 }
 
-void write_whole_chunks(const Frame& frame, Lines& out, const ScheduledLoop& node, bool is_own) {
+void write_unmasked_k_blocks(const Frame& frame, Lines& out, const ScheduledLoop& node, bool is_own) {
     const AxisId axis = node.loop->axis;
     out(fmt::format("[[maybe_unused]] const Index {0} = {2}.whole_first, {1} = {2}.whole_last;",
                     whole_first(frame, axis), whole_last(frame, axis), range_name(frame, node, is_own)));
 }
 
-std::string is_whole_chunk(const Frame& frame, ScopeId scope) {
+std::string is_unmasked_k_block(const Frame& frame, ScopeId scope) {
     for (const ScheduledLoop& loop : frame.loops)
         if (loop.scope == scope)
             return fmt::format("{0} >= {1} && {0} < {2}", frame.axis(loop.loop->axis).begin,
@@ -193,7 +193,7 @@ std::string is_whole_chunk(const Frame& frame, ScopeId scope) {
 std::string ranges_pass(const Frame& frame, const std::string& entry, const std::string& parameters) {
     Lines body(1);
     for (const ScheduledLoop& loop : frame.loops)
-        if (const auto ranges = chunk_ranges(frame, loop)) Pass(frame, loop, *ranges).write(body);
+        if (const auto ranges = k_block_ranges(frame, loop)) Pass(frame, loop, *ranges).write(body);
     if (body.text().empty()) return "";
     Lines out;
     out("// Before the kernel: which chunks the data leave to each tile of rows");

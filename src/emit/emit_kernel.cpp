@@ -8,18 +8,18 @@
 #include <utility>
 
 #include "emit/emit_blocks.hpp"
-#include "emit/emit_k_block_ranges.hpp"
 #include "emit/emit_entry.hpp"
 #include "emit/emit_fragment.hpp"
 #include "emit/emit_frame.hpp"
 #include "emit/emit_header.hpp"
+#include "emit/emit_k_block_ranges.hpp"
 #include "emit/emit_places.hpp"
 #include "emit/emit_write.hpp"
 #include "emit/tidy_source.hpp"
 #include "emit/whole_text.hpp"
 #include "machine/block_machine.hpp"
-#include "schedule/k_block_ranges.hpp"
 #include "schedule/fragments.hpp"
+#include "schedule/k_block_ranges.hpp"
 #include "schedule/warpgroups.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
@@ -35,21 +35,21 @@ public:
         write_entry(frame_, out_, entry_);
         const Lines head = std::exchange(out_, Lines());
         const std::string groups_loop = groups();
-        in_copying_role_ = true;
-        const std::string copies_loop = frame_.copying_role() ? groups() : "";
+        in_producer_ = true;
+        const std::string copies_loop = frame_.producer_role() ? groups() : "";
         out_ = head;
         write_memory_pointers(frame_, out_, groups_loop + copies_loop);
         write_variable_pointers(frame_, out_);
         if (frame_.in_cluster())
             out_(fmt::format("const unsigned {} = blockIdx.x % {};", cluster_rank_name, frame_.cluster_blocks()));
-        if (frame_.on_matrix_unit()) write_barriers(frame_, out_);
-        if (frame_.copying_role()) copying_role(copies_loop);
-        if (frame_.on_matrix_unit()) declare_fragments();
-        declare_turns();
+        if (frame_.on_tensor_cores()) write_barriers(frame_, out_);
+        if (frame_.producer_role()) producer_role(copies_loop);
+        if (frame_.on_tensor_cores()) declare_fragments();
+        declare_iterations();
         out_.append(groups_loop);
         if (is_any_non_temporal()) out_("settle();");
-        if (frame_.waits_for_boxes) out_("wait_boxes<0>();");
-        if (frame_.meets_cluster_after) out_("meet_in_cluster();");
+        if (frame_.waits_for_staging) out_("wait_boxes<0>();");
+        if (frame_.syncs_cluster_after) out_("meet_in_cluster();");
         out_.close();
         const std::string main = std::exchange(out_, Lines()).text();
 
@@ -70,23 +70,23 @@ public:
 private:
     /// The loop over the groups that a thread, or a block, runs.
     std::string groups() {
-        out_ = Lines(!in_copying_role_ ? 1 : frame_.meets_cluster_after ? 3 : 2);
+        out_ = Lines(!in_producer_ ? 1 : frame_.syncs_cluster_after ? 3 : 2);
         const std::int64_t num_groups = frame_.num_groups();
         const std::string of_sections = fmt::format("{}, {}", num_groups / frame_.num_sections(), num_groups);
-        const bool by_queue = frame_.takes_from_queue();
+        const bool by_queue = frame_.is_dynamic();
         for (const auto& [id, before] : frame_.before)
             out_(fmt::format("{}real* {} = nullptr;", frame_.is_output(id) ? "" : "const ", before));
         if (by_queue) out_("unsigned queue_turn_ = 0;");
-        if (by_queue && in_copying_role_) out_("unsigned next_group_ = 0;"), out_("bool has_asked_ = false;");
+        if (by_queue && in_producer_) out_("unsigned next_group_ = 0;"), out_("bool has_asked_ = false;");
         out_.open(
             !frame_.in_blocks() ? "for (Index group = first_group; group < last_group; ++group)"
             : cut_
                 ? fmt::format("for (Share {0} = {1}::first_share(); {0}.begin < {0}.end; {0} = {1}::share_after({0}))",
                               share_name, shares_type(frame_, *cut_))
-            : by_queue ? fmt::format("for (Index group = blockIdx.x; group < {}; group = {})", num_groups,
-                                     in_copying_role_ ? "hand_on(queue, queue_turn_, next_group_)"
-                                                      : "handed_on(queue, queue_turn_)")
-            : frame_.turns_back()
+            : by_queue
+                ? fmt::format("for (Index group = blockIdx.x; group < {}; group = {})", num_groups,
+                              in_producer_ ? "hand_on(queue, queue_turn_, next_group_)" : "handed_on(queue, queue_turn_)")
+            : frame_.alternates_direction()
                 ? fmt::format("for (Index group = first_group(0, {0}); group < {1}; group = group_after(group, {0}))",
                               of_sections, num_groups)
                 : fmt::format("for (Index group = blockIdx.x; group < {}; group += gridDim.x)", num_groups));
@@ -98,13 +98,13 @@ private:
                 out_(fmt::format("[[maybe_unused]] const Index {} = min_index({}, {} - {});", frame_.axis(axis).count,
                                  span.tile, frame_.extent(axis), frame_.axis(axis).begin));
         }
-        if (!in_copying_role_) write_tiles_ahead(frame_, out_), write_fetches(frame_, out_);
-        cut_ && !in_copying_role_ ? nodes_of_part() : nodes(frame_.body);
-        if (frame_.on_matrix_unit()) count_turn(frame_, out_, 0);
-        if (by_queue && in_copying_role_) ask_for_group("!has_asked_"), out_("has_asked_ = false;");
+        if (!in_producer_) write_tiles_ahead(frame_, out_), write_fetches(frame_, out_);
+        cut_ && !in_producer_ ? nodes_of_part() : nodes(frame_.body);
+        if (frame_.on_tensor_cores()) next_iteration(frame_, out_, 0);
+        if (by_queue && in_producer_) ask_for_group("!has_asked_"), out_("has_asked_ = false;");
         out_.close();
         for (const Step& step : frame_.steps)
-            if (step.is_deferred()) {
+            if (step.is_tile_pipelined()) {
                 out_.open(fmt::format("if ({})", frame_.before.at(variable_of(step))));
                 call_of_blocks(step);
                 out_.close();
@@ -115,25 +115,25 @@ private:
     /// Where groups are cut: what is computed and stored behind the stream runs in the warp that has both parts' states, once no product adds to them. What is
     /// given up there is given up by all.
     void nodes_of_part() {
-        const auto is_settle = [](const Node& n) { return std::holds_alternative<Settle>(n); };
+        const auto is_wait_group = [](const Node& n) { return std::holds_alternative<WaitGroup>(n); };
         const auto loop = find_if(frame_.body, [](const Node& n) { return std::holds_alternative<LoopId>(n); });
         auto node = std::find_if(loop + 1, frame_.body.end(), [&](const Node& n) {
             const StepId* s = std::get_if<StepId>(&n);
             return s && !std::holds_alternative<Load>(*frame_.step(*s).statement);
         });
         nodes({frame_.body.begin(), node});
-        Settle all;
+        WaitGroup all;
         for (auto n = node; n != frame_.body.end(); ++n)
-            if (const auto* later = std::get_if<Settle>(&*n); later && later->pending >= 0)
+            if (const auto* later = std::get_if<WaitGroup>(&*n); later && later->pending >= 0)
                 all.pending = 0, append(all.results, later->results);
-        if (all.pending == 0) write_settle(frame_, out_, all, 0);
+        if (all.pending == 0) write_wait_group(frame_, out_, all, 0);
         write_parts_of_group(frame_, out_, *cut_);
         while (node != frame_.body.end()) {
-            const auto end = std::find_if(node, frame_.body.end(), is_settle);
+            const auto end = std::find_if(node, frame_.body.end(), is_wait_group);
             out_.open(fmt::format("if ({})", goes_on_name));
             nodes({node, end});
             out_.close();
-            node = std::find_if_not(end, frame_.body.end(), is_settle);
+            node = std::find_if_not(end, frame_.body.end(), is_wait_group);
             nodes({end, node});
         }
     }
@@ -142,7 +142,7 @@ private:
     /// earlier, since who has asked early has less to do than others in the end.
     void ask_for_group(const std::string& condition) {
         out_(fmt::format("if ({}) next_group_ = next_of_queue(scratch + {}, {}), has_asked_ = true;", condition,
-                         chunk_ranges_bytes(frame_), frame_.num_groups()));
+                         k_block_ranges_bytes(frame_), frame_.num_groups()));
     }
     /// The loop is the last one whose operands the role copies.
     [[nodiscard]] bool is_last_of_copies(const ScheduledLoop& node) const {
@@ -155,19 +155,19 @@ private:
 
     /// The last warps of the block: one thread asks for copies, in the order in which the others wait for them, as far ahead as stages are
     /// free. What it leaves of its registers the others take.
-    void copying_role(const std::string& loop) {
+    void producer_role(const std::string& loop) {
         const std::int64_t warps = frame_.schedule.warps.value;
-        const RoleRegisters registers = role_registers(frame_.unit.block_registers, warps, frame_.copying_role()->workers);
+        const RoleRegisters registers = role_registers(frame_.unit.block_registers, warps, frame_.producer_role()->workers);
         out_.open(fmt::format("if (warp_of_thread() >= {})", warps));
         if (registers.copying < registers.launch) out_(fmt::format("keep_registers<{}>();", registers.copying));
         const std::int64_t thread = warps * frame_.unit.warp_threads;
-        if (!frame_.meets_cluster_after) {
+        if (!frame_.syncs_cluster_after) {
             out_(fmt::format("if (thread_of_block() != {}) return;", thread));
-            declare_turns();
+            declare_iterations();
             out_.append(loop);
         } else {
             out_.open(fmt::format("if (thread_of_block() == {})", thread));
-            declare_turns();
+            declare_iterations();
             out_.append(loop);
             out_.close();
             out_("meet_in_cluster();");
@@ -188,15 +188,16 @@ private:
                 declare_rows(frame_, out_, s);
         declare_rounded(frame_, out_);
         if (turns_) out_(fmt::format("if ({} == {}) pass_turn(0);", warpgroup_text(), turns_->groups - 1));
-        declare_lazy_maximum(frame_, out_);
+        declare_rescale(frame_, out_);
     }
-    void declare_turns() {
-        if (!frame_.on_matrix_unit()) return;
-        declare_turn(frame_, out_, 0);
+    void declare_iterations() {
+        if (!frame_.on_tensor_cores()) return;
+        declare_iteration(frame_, out_, 0);
         for (const ScheduledLoop& l : frame_.loops)
-            if (!operands_of(frame_, l.scope).empty()) declare_turn(frame_, out_, l.scope);
+            if (!operands_of(frame_, l.scope).empty()) declare_iteration(frame_, out_, l.scope);
         for (const ScheduledLoop& l : frame_.loops)
-            for (const VariableId v : owed(l)) out_(fmt::format("bool {} = false;", owed_name(frame_, v)));
+            for (const VariableId v : deferred_releases(l))
+                out_(fmt::format("bool {} = false;", deferred_release_name(frame_, v)));
     }
 
     [[nodiscard]] bool is_any_non_temporal() const {
@@ -207,19 +208,19 @@ private:
         for (std::size_t n = 0; n < list.size(); ++n) {
             const Node& node = list[n];
             if (const StepId* s = std::get_if<StepId>(&node);
-                s && !in_copying_role_ && frame_.column_parts && frame_.column_parts->steps.front() == *s) {
+                s && !in_producer_ && frame_.column_parts && frame_.column_parts->steps.front() == *s) {
                 n = in_parts(list, n);
                 continue;
             }
             if (const StepId* s = std::get_if<StepId>(&node))
-                in_copying_role_ ? step_of_copies(frame_.step(*s)) : step(frame_.step(*s));
-            if (const auto* r = std::get_if<Run>(&node); r && !in_copying_role_) run_panels(*r);
+                in_producer_ ? step_of_copies(frame_.step(*s)) : step(frame_.step(*s));
+            if (const auto* r = std::get_if<FusedStatements>(&node); r && !in_producer_) fused_panels(*r);
             if (const auto* l = std::get_if<LoopId>(&node)) {
                 loop(frame_.loop(*l));
-                if (!in_copying_role_) write_sums_of_rows(frame_, out_, frame_.loop(*l).scope);
+                if (!in_producer_) write_sums_of_rows(frame_, out_, frame_.loop(*l).scope);
             }
-            if (const auto* s = std::get_if<Settle>(&node); s && !in_copying_role_)
-                write_settle(frame_, out_, *s, shift_);
+            if (const auto* s = std::get_if<WaitGroup>(&node); s && !in_producer_)
+                write_wait_group(frame_, out_, *s, shift_);
         }
     }
 
@@ -235,8 +236,8 @@ private:
         out_.open(fmt::format("EACH(part_, {})", parts.parts));
         for (std::size_t n = first; n <= last; ++n) {
             if (const StepId* s = std::get_if<StepId>(&list[n]); s && parts.has(*s)) step(frame_.step(*s));
-            if (const auto* s = std::get_if<Settle>(&list[n]))
-                write_settle(frame_, out_, *s, shift_, fmt::format("part_ == {} && ", parts.parts - 1));
+            if (const auto* s = std::get_if<WaitGroup>(&list[n]))
+                write_wait_group(frame_, out_, *s, shift_, fmt::format("part_ == {} && ", parts.parts - 1));
         }
         out_.close();
         return last;
@@ -244,7 +245,7 @@ private:
 
     void step_of_copies(const Step& s) {
         const auto* load = std::get_if<Load>(s.statement);
-        if (load && frame_.is_operand(load->variable)) write_refill(frame_, out_, s);
+        if (load && frame_.is_operand(load->variable)) write_producer_copy(frame_, out_, s);
     }
 
     void step(const Step& s) {
@@ -254,17 +255,17 @@ private:
             return to_string(read(v, variable.gathers.empty() ? variable.dims : variable.gathers), expression_names(frame_));
         };
         if (const auto* load = std::get_if<Load>(s.statement); load && frame_.is_operand(load->variable)) {
-            out_(fmt::format("// {} {}", s.scope == 0 && !frame_.copying_role() ? "load" : "wait for",
+            out_(fmt::format("// {} {}", s.scope == 0 && !frame_.producer_role() ? "load" : "wait for",
                              tile(load->variable)));
-            if (s.scope == 0 && !frame_.copying_role()) {
+            if (s.scope == 0 && !frame_.producer_role()) {
                 if (frame_.has_bulk_copies()) out_.open("if (thread_of_block() == 0)");
-                write_fill(frame_, out_, load->variable, s.scope, "0");
+                write_copy(frame_, out_, load->variable, s.scope, "0");
                 if (frame_.has_bulk_copies()) out_.close();
             }
             if (!stages_are_declared_) declare_stage(frame_, out_, load->variable, 0);
             write_wait(frame_, out_, s, s.ahead + shift_);
         } else if (load) {
-            if (s.stays || (frame_.is_view(load->variable) && frame_.facts(load->variable).is_only_looked_up)) return;
+            if (s.stays || (frame_.is_view(load->variable) && frame_.facts(load->variable).is_only_gathered)) return;
             if (frame_.is_read_by_threads(load->variable) && !is_read_by_rows(frame_, load->variable)) return;
             out_(fmt::format("// load {}", tile(load->variable)));
             if (frame_.is_read_by_threads(load->variable)) return write_load_of_rows(frame_, out_, s);
@@ -272,8 +273,8 @@ private:
         } else if (const auto* store = std::get_if<Store>(s.statement)) {
             if (frame_.is_view(store->variable)) return;  // its statement wrote it where it goes
             out_(fmt::format("// store {}", tile(store->variable)));
-            if (frame_.is_boxed(store->variable))
-                write_store_by_boxes(frame_, out_, s);
+            if (frame_.is_staged_out(store->variable))
+                write_store_by_staging(frame_, out_, s);
             else if (frame_.is_in_registers(store->variable))
                 write_store_of_fragments(frame_, out_, store->variable, s.scope);
             else
@@ -281,7 +282,7 @@ private:
         } else if (const auto* init = std::get_if<Init>(s.statement)) {
             frame_.is_in_registers(init->variable) ? write_init_of_fragments(frame_, out_, *init)
                                                    : write_init(frame_, out_, *init);
-            if (frame_.lazy && frame_.lazy->maximum == init->variable) write_init_of_lazy_maximum(frame_, out_);
+            if (frame_.lazy && frame_.lazy->maximum == init->variable) write_init_of_rescale(frame_, out_);
         } else {
             compute(s);
         }
@@ -291,14 +292,14 @@ private:
         if (frame_.atom(s).follows) return;
         const StepId number = frame_.number(s);
         if (frame_.lazy && (frame_.lazy->moves(number) || frame_.lazy->sum == number)) return;
-        if (frame_.lazy && frame_.lazy->weights == number) return write_lazy_weights(frame_, out_, shift_ < 0);
+        if (frame_.lazy && frame_.lazy->weights == number) return write_rescaled_weights(frame_, out_, shift_ < 0);
         if (frame_.atom(s).kind != AtomKind::block) {
             out_(fmt::format("// {}", equation(frame_, std::get<Compute>(*s.statement))));
             frame_.atom(s).kind == AtomKind::matrix ? write_product(frame_, out_, s, instructions_)
                                                     : write_fragment(frame_, out_, s);
             return;
         }
-        if (s.is_deferred()) {
+        if (s.is_tile_pipelined()) {
             write_target(frame_, out_, variable_of(s), s.scope);
             out_(fmt::format("// {}: beside the next group", equation(frame_, std::get<Compute>(*s.statement))));
             for (const auto& [id, before] : frame_.before)
@@ -323,7 +324,7 @@ private:
         out_(function.call);
     }
 
-    void run_panels(const Run& run) {
+    void fused_panels(const FusedStatements& run) {
         const AxisId v = frame_.schedule.vector_axis;
         const Step& first = frame_.step(run.steps.front());
         const bool several = frame_.span(v, first.scope).tile > frame_.panel();
@@ -342,17 +343,17 @@ private:
         const StreamParts& parts = frame_.kernel->parts;
         const bool in_part = !l.is_sub && parts.cut(l.axis);
         const bool fills = !operands_of(frame_, node.scope).empty();
-        if (in_copying_role_ && !fills) return;
+        if (in_producer_ && !fills) return;
         if (!is_repeated(frame_, node)) {
             out_.open("");
-            fill_ahead(node, "0", "", false);
+            copy_ahead(node, "0", "", false);
             nodes(node.body);
-            if (fills) count_turn(frame_, out_, node.scope);
+            if (fills) next_iteration(frame_, out_, node.scope);
             out_.close();
             return;
         }
         std::string begin = "0", end = std::to_string(extent);
-        const bool is_bounded = in_part || cut_ || !l.support.empty() || chunk_ranges(frame_, node);
+        const bool is_bounded = in_part || cut_ || !l.support.empty() || k_block_ranges(frame_, node);
         if (is_bounded) {
             out_.open("");
             if (cut_) {
@@ -369,87 +370,88 @@ private:
                 begin = first(part), end = first(fmt::format("({} + 1)", part));
                 if (span.ragged) end = fmt::format("min_index({}, {})", end, extent);
             }
-            write_chunk_bounds(frame_, out_, node, names.begin + "_first_", begin, names.begin + "_last_", end);
-            if (const auto ranges = chunk_ranges(frame_, node);
-                ranges && !in_copying_role_ && !have_own_chunks(frame_, node))
-                write_whole_chunks(frame_, out_, node, false);
+            write_k_block_bounds(frame_, out_, node, names.begin + "_first_", begin, names.begin + "_last_", end);
+            if (const auto ranges = k_block_ranges(frame_, node);
+                ranges && !in_producer_ && !have_own_k_blocks(frame_, node))
+                write_unmasked_k_blocks(frame_, out_, node, false);
             begin = names.begin + "_first_", end = names.begin + "_last_";
         }
         if (fills && !is_bounded) out_.open("");
-        const bool has_own = !in_copying_role_ && have_own_chunks(frame_, node);
-        if (has_own) own_chunks(node, begin, end);
-        if (!node.prologue.empty() && !in_copying_role_) {
-            turns_ahead(node, begin, end);
-            if (has_own) chunks_of_others_after(node);
+        const bool has_own = !in_producer_ && have_own_k_blocks(frame_, node);
+        if (has_own) own_k_blocks(node, begin, end);
+        if (!node.prologue.empty() && !in_producer_) {
+            iterations_ahead(node, begin, end);
+            if (has_own) skipped_k_blocks_after(node);
             if (is_bounded || fills) out_.close();
             return;
         }
-        const std::string fill = fill_ahead(node, begin, end, true);
-        if (!in_copying_role_)
+        const std::string fill = copy_ahead(node, begin, end, true);
+        if (!in_producer_)
             for (const Step& s : frame_.steps)
-                if (s.scope == node.scope && turns_read_ahead(frame_, s) > 0) write_first_rows(frame_, out_, s, begin);
-        if (const int turns = in_copying_role_ ? 1 : unrolled_turns(frame_, node); turns > 1)
+                if (s.scope == node.scope && iterations_read_ahead(frame_, s) > 0)
+                    write_first_rows(frame_, out_, s, begin);
+        if (const int turns = in_producer_ ? 1 : unrolled_iterations(frame_, node); turns > 1)
             out_(fmt::format("NAPKIN_UNROLL_BY({})", turns));
         out_.open(fmt::format("for (Index {0} = {1}; {0} < {2}; {0} += {3})", names.begin, begin, end, span.tile));
         if (span.ragged)
-            out_(fmt::format("{}const Index {} = min_index({}, {} - {});", in_copying_role_ ? "[[maybe_unused]] " : "",
+            out_(fmt::format("{}const Index {} = min_index({}, {} - {});", in_producer_ ? "[[maybe_unused]] " : "",
                              names.count, span.tile, extent, names.begin));
-        if (!in_copying_role_) fill_next(node, fill, end);
-        if (in_copying_role_ && frame_.takes_from_queue() && is_last_of_copies(node))
+        if (!in_producer_) copy_next(node, fill, end);
+        if (in_producer_ && frame_.is_dynamic() && is_last_of_copies(node))
             ask_for_group(fmt::format("{} + {} >= {}", names.begin, span.tile, end));
         nodes(node.body);
-        if (!in_copying_role_) owe(node, true);
-        if (fills) count_turn(frame_, out_, node.scope);
+        if (!in_producer_) owe(node, true);
+        if (fills) next_iteration(frame_, out_, node.scope);
         out_.close();
-        if (has_own) chunks_of_others_after(node);
+        if (has_own) skipped_k_blocks_after(node);
         if (is_bounded || fills) out_.close();
     }
 
     /// A warpgroup runs the chunks that contribute to its own rows, from `begin` to `end` then, and of the block's others it says that it is done
     /// with their tiles.
-    void own_chunks(const ScheduledLoop& node, std::string& begin, std::string& end) {
+    void own_k_blocks(const ScheduledLoop& node, std::string& begin, std::string& end) {
         const std::string axis = frame_.axis(node.loop->axis).begin, first = axis + "_own_first_",
                           last = axis + "_own_last_", at = axis + "_at_";
         const OwnRows own{fmt::format("{} * ({})", warps_together * fragment_rows, warpgroup_text()),
                           warps_together * fragment_rows};
         out_("// of them those that contribute to the warpgroup's own rows");
-        write_chunk_bounds(frame_, out_, node, first, begin, last, end, &own);
-        if (chunk_ranges(frame_, node)) write_whole_chunks(frame_, out_, node, true);
+        write_k_block_bounds(frame_, out_, node, first, begin, last, end, &own);
+        if (k_block_ranges(frame_, node)) write_unmasked_k_blocks(frame_, out_, node, true);
         out_(fmt::format("Index {} = {};", at, begin));
-        const bool may_begin_later = chunk_ranges(frame_, node) || any_of(node.loop->support, [&](const Affine& form) {
+        const bool may_begin_later = k_block_ranges(frame_, node) || any_of(node.loop->support, [&](const Affine& form) {
                                          return form.coefficient(node.loop->axis) > 0;
                                      });
-        if (may_begin_later) chunks_of_others(node, fmt::format("{0} < {1} && {0} < {2}", at, first, end));
+        if (may_begin_later) skipped_k_blocks(node, fmt::format("{0} < {1} && {0} < {2}", at, first, end));
         all_end_ = end, begin = at, end = last;
     }
-    void chunks_of_others_after(const ScheduledLoop& node) {
+    void skipped_k_blocks_after(const ScheduledLoop& node) {
         const std::string axis = frame_.axis(node.loop->axis).begin, last = axis + "_own_last_", at = axis + "_at_";
         const std::int64_t tile = frame_.span(node.loop->axis, node.scope).tile;
         out_(fmt::format("if ({0} < {1}) {0} += ({1} - {0} + {2}) / {3} * {3};", at, last, tile - 1, tile));
-        chunks_of_others(node, fmt::format("{} < {}", at, all_end_));
+        skipped_k_blocks(node, fmt::format("{} < {}", at, all_end_));
     }
-    void chunks_of_others(const ScheduledLoop& node, const std::string& condition) {
+    void skipped_k_blocks(const ScheduledLoop& node, const std::string& condition) {
         out_.open(fmt::format("for (; {}; {}_at_ += {})", condition, frame_.axis(node.loop->axis).begin,
                               frame_.span(node.loop->axis, node.scope).tile));
         if (turns_) out_(fmt::format("wait_turn({});", warpgroup_text())), pass_turn();
-        Settle all;
+        WaitGroup all;
         for (const Step* load : frame_.operand_loads(node.scope)) {
             write_wait(frame_, out_, *load, 0);
             all.frees.push_back({frame_.operand_loaded(*load), 0});
         }
-        write_settle(frame_, out_, all, 0);
-        count_turn(frame_, out_, node.scope);
+        write_wait_group(frame_, out_, all, 0);
+        next_iteration(frame_, out_, node.scope);
         out_.close();
     }
     void pass_turn() { out_(fmt::format("pass_turn(({} + 1) % {});", warpgroup_text(), turns_->groups)); }
 
     /// Operands of the loop that are freed a turn later.
-    [[nodiscard]] std::vector<VariableId> owed(const ScheduledLoop& node) const {
+    [[nodiscard]] std::vector<VariableId> deferred_releases(const ScheduledLoop& node) const {
         std::vector<VariableId> out;
         const auto add = [&](const std::vector<Node>& list) {
             for (const Node& n : list)
-                if (const auto* s = std::get_if<Settle>(&n))
-                    for (const Freed& freed : s->frees)
+                if (const auto* s = std::get_if<WaitGroup>(&n))
+                    for (const Release& freed : s->frees)
                         if (freed.ahead < 0 && frame_.layout(freed.operand).scope == node.scope &&
                             !contains(out, freed.operand))
                             out.push_back(freed.operand);
@@ -458,32 +460,33 @@ private:
         add(frame_.body);
         return out;
     }
-    void owe(const ScheduledLoop& node, bool is_owed) {
-        for (const VariableId v : owed(node)) out_(fmt::format("{} = {};", owed_name(frame_, v), is_owed));
+    void owe(const ScheduledLoop& node, bool is_release_deferred) {
+        for (const VariableId v : deferred_releases(node))
+            out_(fmt::format("{} = {};", deferred_release_name(frame_, v), is_release_deferred));
     }
 
     /// A loop of which some statements run for the turn to come: those of the first turn before it, and the others of the last one after it.
-    void turns_ahead(const ScheduledLoop& node, const std::string& begin, const std::string& end) {
+    void iterations_ahead(const ScheduledLoop& node, const std::string& begin, const std::string& end) {
         const std::string axis = frame_.axis(node.loop->axis).begin, turn = axis + "_turn_";
         const std::int64_t tile = frame_.span(node.loop->axis, node.scope).tile;
         for (const Node& n : node.skipped)
-            if (const auto* settle = std::get_if<Settle>(&n))
-                write_settle(frame_, out_, *settle, 0, fmt::format("{} >= {} && ", begin, end));
+            if (const auto* settle = std::get_if<WaitGroup>(&n))
+                write_wait_group(frame_, out_, *settle, 0, fmt::format("{} >= {} && ", begin, end));
         out_.open(fmt::format("if ({} < {})", begin, end));
         out_(fmt::format("Index {} = {};", turn, begin));
-        nodes_of_turn(node, node.prologue, turn, -1);
+        nodes_of_iteration(node, node.prologue, turn, -1);
         out_.open(fmt::format("for (; {0} + {1} < {2}; {0} += {1})", turn, tile, end));
-        nodes_of_turn(node, node.body, turn, 0);
+        nodes_of_iteration(node, node.body, turn, 0);
         owe(node, true);
-        count_turn(frame_, out_, node.scope);
+        next_iteration(frame_, out_, node.scope);
         out_.close();
-        nodes_of_turn(node, node.epilogue, turn, 0);
+        nodes_of_iteration(node, node.epilogue, turn, 0);
         owe(node, true);
-        count_turn(frame_, out_, node.scope);
+        next_iteration(frame_, out_, node.scope);
         out_.close();
     }
     /// A warpgroup takes a turn for each chunk: for the products before the loop, and for those of each pass through it.
-    [[nodiscard]] bool is_product_in_turn(StepId step, const std::vector<Node>& list) const {
+    [[nodiscard]] bool is_ping_pong_product(StepId step, const std::vector<Node>& list) const {
         return turns_ && &list != &frame_.loops[turns_->loop].epilogue && runs_beside(frame_, frame_.step(step));
     }
     /// Something that is computed so many turns ahead is rounded as its turn ends.
@@ -494,7 +497,7 @@ private:
     }
     /// Statements beside each other that run for the same turn stand in one block, in which the axis begins where that turn does. The loop's
     /// counters are `shift` turns before those of the list: the prologue is of the turn before the first one.
-    void nodes_of_turn(const ScheduledLoop& node, const std::vector<Node>& list, const std::string& turn, int shift) {
+    void nodes_of_iteration(const ScheduledLoop& node, const std::vector<Node>& list, const std::string& turn, int shift) {
         const AxisNames& names = frame_.axis(node.loop->axis);
         const Span& span = frame_.span(node.loop->axis, node.scope);
         shift_ = shift, stages_are_declared_ = true;
@@ -515,13 +518,13 @@ private:
         std::set<int> computed;  // of how many turns to come
         StepId first, last;      // of its products that run in turn
         for (const Node& n : list)
-            if (const StepId* s = std::get_if<StepId>(&n); s && is_product_in_turn(*s, list))
+            if (const StepId* s = std::get_if<StepId>(&n); s && is_ping_pong_product(*s, list))
                 first = first < 0 ? *s : first, last = *s;
         for (const Node& n : list) {
             const StepId* s = std::get_if<StepId>(&n);
             open_for(s ? frame_.step(*s).ahead : open.value_or(0));
             if (s) computed.insert(frame_.step(*s).ahead);
-            const bool is_product = turns_ && s && is_product_in_turn(*s, list);
+            const bool is_product = turns_ && s && is_ping_pong_product(*s, list);
             if (is_product && *s == first) out_(fmt::format("wait_turn({});", warpgroup_text()));
             nodes({n});
             if (is_product && *s == last) pass_turn();
@@ -537,11 +540,11 @@ private:
     }
     /// Without a role that asks for copies: before a loop the first turns' operands are asked for, one turn fewer than there are stages;
     /// without a loop those of the only turn. The name of what asks for a turn's operands; "": another role does, or there are none.
-    std::string fill_ahead(const ScheduledLoop& node, const std::string& begin, const std::string& end, bool is_loop) {
+    std::string copy_ahead(const ScheduledLoop& node, const std::string& begin, const std::string& end, bool is_loop) {
         const std::vector<VariableId> operands = operands_of(frame_, node.scope);
-        if (operands.empty() || frame_.copying_role()) return "";
+        if (operands.empty() || frame_.producer_role()) return "";
         const std::string &axis = frame_.axis(node.loop->axis).begin, fill = "fill_" + axis + "_",
-                          stage = turn_names(frame_, node.scope).stage;
+                          stage = iteration_names(frame_, node.scope).stage;
         const std::int64_t tile = frame_.span(node.loop->axis, node.scope).tile;
         const int stages = frame_.place(operands.front()).stages;
         const bool by_one = frame_.has_bulk_copies();
@@ -550,7 +553,7 @@ private:
                               axis));
         if (by_one) out_("if (thread_of_block() != 0) return;");
         for (const VariableId v : operands)
-            write_fill(frame_, out_, v, node.scope, stages > 1 ? "stage_" : "0",
+            write_copy(frame_, out_, v, node.scope, stages > 1 ? "stage_" : "0",
                        is_loop ? fmt::format("{} < {}", axis, end) : "");
         out_.close(";");
         if (node.synchronizes_before) out_("sync();");
@@ -570,10 +573,10 @@ private:
         return fill;
     }
     /// As a turn begins all are done with the one before it, whose stage is filled anew.
-    void fill_next(const ScheduledLoop& node, const std::string& fill, const std::string& end) {
+    void copy_next(const ScheduledLoop& node, const std::string& fill, const std::string& end) {
         if (node.synchronizes) out_("sync();");
         if (fill.empty()) return;
-        const std::string stage = turn_names(frame_, node.scope).stage;
+        const std::string stage = iteration_names(frame_, node.scope).stage;
         const int stages = frame_.place(operands_of(frame_, node.scope).front()).stages;
         const std::string more = frame_.has_bulk_copies() ? fmt::format("if ({} < {}) ", next_of(node), end) : "";
         out_(fmt::format("{}{}({}, {});", more, fill, next_of(node),
@@ -584,12 +587,12 @@ private:
     Frame& frame_;
     std::string entry_, functions_;
     std::string all_end_;  ///< of a loop of which warpgroups run their own chunks
-    std::optional<CutGroups> cut_ = chosen_cut_groups(frame_);
-    std::optional<TurnsAtProducts> turns_ = frame_.schedule.turns.value > 0 ? turns_at_products(frame_) : std::nullopt;
+    std::optional<StreamK> cut_ = chosen_stream_k(frame_);
+    std::optional<PingPong> turns_ = frame_.schedule.turns.value > 0 ? ping_pong(frame_) : std::nullopt;
     std::set<std::string> instructions_;  ///< functions of the matrix unit that statements call
     bool stages_are_declared_ = false;    ///< of the loop's operands, around the text
     int shift_ = 0;                       ///< turns that the text stands before the counters of its loop
-    bool in_copying_role_ = false;        ///< the text is of the role that asks for copies
+    bool in_producer_ = false;            ///< the text is of the role that asks for copies
     Lines out_;
 };
 

@@ -88,7 +88,7 @@ std::vector<VariableId> operands_of(const ScheduledKernel& kernel, ScopeId scope
     return mapped<VariableId>(kernel.operand_loads(scope), [&](const Step* s) { return kernel.operand_loaded(*s); });
 }
 
-TurnNames turn_names(const Frame& frame, ScopeId scope, int ahead) {
+IterationNames iteration_names(const Frame& frame, ScopeId scope, int ahead) {
     std::string of = "group";
     for (const ScheduledLoop& loop : frame.loops)
         if (loop.scope == scope && scope > 0) of = fmt::format("{}_{}", frame.axis(loop.loop->axis).begin, scope);
@@ -104,22 +104,22 @@ TurnNames turn_names(const Frame& frame, ScopeId scope, int ahead) {
     return {stage, phase};
 }
 
-void declare_turn(const Frame& frame, Lines& out, ScopeId scope) {
-    const TurnNames turn = turn_names(frame, scope);
+void declare_iteration(const Frame& frame, Lines& out, ScopeId scope) {
+    const IterationNames turn = iteration_names(frame, scope);
     if (turn.stage == "0")
         out(fmt::format("[[maybe_unused]] unsigned {} = 0;", turn.phase));
     else
         out(fmt::format("unsigned {} = 0, {} = 0;", turn.phase, turn.stage));
 }
 
-void count_turn(const Frame& frame, Lines& out, ScopeId scope) {
-    const TurnNames turn = turn_names(frame, scope);
+void next_iteration(const Frame& frame, Lines& out, ScopeId scope) {
+    const IterationNames turn = iteration_names(frame, scope);
     if (turn.stage == "0") return out(fmt::format("{} ^= 1;", turn.phase));
     out(fmt::format("if (++{0} == {1}) {0} = 0, {2} ^= 1;", turn.stage,
                     frame.place(operands_of(frame, scope).front()).stages, turn.phase));
 }
 
-void write_fill(const Frame& frame, Lines& out, VariableId variable, ScopeId scope, const std::string& stage,
+void write_copy(const Frame& frame, Lines& out, VariableId variable, ScopeId scope, const std::string& stage,
                 const std::string& condition) {
     if (!frame.has_bulk_copies()) return write_own_copies(frame, out, variable, scope, stage, condition);
     const Variable& v = frame.variable(variable);
@@ -156,14 +156,14 @@ void write_fill(const Frame& frame, Lines& out, VariableId variable, ScopeId sco
 }
 
 void declare_stage(const Frame& frame, Lines& out, VariableId operand, int ahead) {
-    const TurnNames turn = turn_names(frame, frame.layout(operand).scope, ahead);
+    const IterationNames turn = iteration_names(frame, frame.layout(operand).scope, ahead);
     out(fmt::format("[[maybe_unused]] const unsigned {} = {};", stage_name(frame, operand),
                     turn.stage == "0" ? "0" : fmt::format("{} * {}", turn.stage, operand_tile(frame, operand)->bytes)));
 }
 
 void write_wait(const Frame& frame, Lines& out, const Step& load, int ahead) {
     const VariableId variable = std::get<Load>(*load.statement).variable;
-    const TurnNames turn = turn_names(frame, load.scope, ahead);
+    const IterationNames turn = iteration_names(frame, load.scope, ahead);
     if (!load.waits) return;
     if (!frame.has_bulk_copies()) {
         out(fmt::format("wait_copies<{}>();", load.copies_behind));
@@ -173,36 +173,36 @@ void write_wait(const Frame& frame, Lines& out, const Step& load, int ahead) {
     out(fmt::format("wait_phase(barriers + 8 * ({} + {}), {});", first_barrier(frame, variable), turn.stage, turn.phase));
 }
 
-void write_refill(const Frame& frame, Lines& out, const Step& load) {
+void write_producer_copy(const Frame& frame, Lines& out, const Step& load) {
     const VariableId variable = std::get<Load>(*load.statement).variable;
-    const TurnNames turn = turn_names(frame, load.scope);
-    if (load.refills)
+    const IterationNames turn = iteration_names(frame, load.scope);
+    if (load.acquires)
         out(fmt::format("wait_phase(barriers + 8 * ({} + {}), {} ^ 1);",
                         num_stages(frame) + first_barrier(frame, variable), turn.stage, turn.phase));
-    write_fill(frame, out, variable, load.scope, turn.stage);
+    write_copy(frame, out, variable, load.scope, turn.stage);
 }
 
-std::string owed_name(const Frame& frame, VariableId operand) { return frame.name(operand) + "_owed_"; }
+std::string deferred_release_name(const Frame& frame, VariableId operand) { return frame.name(operand) + "_owed_"; }
 
-void write_settle(const Frame& frame, Lines& out, const Settle& settle, int shift, const std::string& condition) {
+void write_wait_group(const Frame& frame, Lines& out, const WaitGroup& settle, int shift, const std::string& condition) {
     if (settle.pending >= 0) out(fmt::format("wgmma_wait<{}>();", settle.pending));
     for (const VariableId v : settle.results) out(fmt::format("pin({});", frame.name(v)));
-    for (const Freed& freed : settle.frees) {
+    for (const Release& freed : settle.frees) {
         const VariableId v = freed.operand;
-        const TurnNames turn = turn_names(frame, frame.layout(v).scope, freed.ahead + shift);
+        const IterationNames turn = iteration_names(frame, frame.layout(v).scope, freed.ahead + shift);
         const std::string barrier = fmt::format("barriers + 8 * ({} + {})", num_stages(frame) + first_barrier(frame, v),
                                                 turn.stage),
-                          owed = freed.ahead < 0 ? owed_name(frame, v) + " && " : "";
+                          deferred_releases = freed.ahead < 0 ? deferred_release_name(frame, v) + " && " : "";
         // One thread says so to its own block's role, or as many as there are blocks in the cluster each to one.
         if (cluster_part(frame, v))
             out(
                 fmt::format("if ({}{}lane_of_thread() < {}) arrive_at({}, lane_of_thread());  // {} is free, for all "
                             "of the cluster",
-                            condition, owed, frame.cluster_blocks(), barrier, frame.name(v)));
+                            condition, deferred_releases, frame.cluster_blocks(), barrier, frame.name(v)));
         else
-            out(fmt::format("if ({}{}lane_of_thread() == 0) arrive({});  // {} is free", condition, owed, barrier,
-                            frame.name(v)));
-        if (freed.ahead < 0) out(fmt::format("{} = false;", owed_name(frame, v)));
+            out(fmt::format("if ({}{}lane_of_thread() == 0) arrive({});  // {} is free", condition, deferred_releases,
+                            barrier, frame.name(v)));
+        if (freed.ahead < 0) out(fmt::format("{} = false;", deferred_release_name(frame, v)));
     }
 }
 
@@ -211,7 +211,7 @@ void write_barriers(const Frame& frame, Lines& out) {
     if (count == 0) return;
     out(fmt::format("const unsigned barriers = shared_address(shared_memory) + {};",
                     frame.arena_bytes() - barrier_bytes(frame)));
-    if (frame.takes_from_queue())
+    if (frame.is_dynamic())
         out(fmt::format("char* const queue = shared_memory + {};  // numbers of groups, stages: {}",
                         frame.arena_bytes() - barrier_bytes(frame) + 8 * count, queue_stages));
     out.open("if (thread_of_block() == 0)");
@@ -228,10 +228,10 @@ void write_barriers(const Frame& frame, Lines& out) {
         out(fmt::format("for (int i = {}; i < {}; ++i) init_barrier(barriers + 8 * i, {});", first, end, arrivals(v)));
         first = end;
     }
-    if (frame.takes_from_queue()) out(fmt::format("init_queue(queue, {});", frame.schedule.warps.value));
+    if (frame.is_dynamic()) out(fmt::format("init_queue(queue, {});", frame.schedule.warps.value));
     out("fence_barriers();");
     out.close();
-    out(frame.meets_cluster_before ? "meet_in_cluster();" : "__syncthreads();");
+    out(frame.syncs_cluster_before ? "meet_in_cluster();" : "__syncthreads();");
 }
 
 }  // namespace napkin::writers

@@ -4,12 +4,12 @@
 
 #include <cctype>
 
-#include "emit/emit_k_block_ranges.hpp"
 #include "emit/emit_header.hpp"
+#include "emit/emit_k_block_ranges.hpp"
 #include "emit/emit_text.hpp"
 #include "emit/emit_write.hpp"
-#include "schedule/k_block_ranges.hpp"
 #include "schedule/fragments.hpp"
+#include "schedule/k_block_ranges.hpp"
 #include "support/ranges.hpp"
 
 namespace napkin::writers {
@@ -94,13 +94,13 @@ void write_tiles_ahead(const Frame& frame, Lines& out) {
         out(fmt::format("const real* const {} = {}{};", name, frame.memory.at(v.array), position));
     }
 }
-void write_chunk_bounds(const Frame& frame, Lines& out, const ScheduledLoop& node, const std::string& begin,
-                        const std::string& from, const std::string& end, const std::string& to, const OwnRows* own) {
+void write_k_block_bounds(const Frame& frame, Lines& out, const ScheduledLoop& node, const std::string& begin,
+                          const std::string& from, const std::string& end, const std::string& to, const OwnRows* own) {
     const TileLoop& l = *node.loop;
     const Span& span = frame.span(l.axis, node.scope);
-    const AxisId rows = frame.schedule.tensor_axis;
+    const AxisId rows = frame.schedule.mma_m_axis;
     const bool may_have_no_rows = own && frame.span(rows, 0).ragged;
-    const bool is_fixed = l.support.empty() && !may_have_no_rows && !chunk_ranges(frame, node);
+    const bool is_fixed = l.support.empty() && !may_have_no_rows && !k_block_ranges(frame, node);
     out(fmt::format("{}Index {} = {}, {} = {};", is_fixed ? "const " : "", begin, from, end, to));
     if (may_have_no_rows) out(fmt::format("if ({} >= {}) {} = {};", own->first, frame.axis(rows).count, end, begin));
     for (const Affine& form : l.support) {
@@ -125,7 +125,7 @@ void write_chunk_bounds(const Frame& frame, Lines& out, const ScheduledLoop& nod
                             is_near ? first : fmt::format("min_index({}, {})", first, past)));
         }
     }
-    write_chunk_range(frame, out, node, begin, end, own != nullptr);
+    write_k_block_range(frame, out, node, begin, end, own != nullptr);
 }
 
 }  // namespace napkin::writers

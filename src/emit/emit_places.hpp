@@ -18,8 +18,8 @@ std::vector<std::pair<AxisId, std::string>> group_position(const Frame& frame, c
 void write_tiles_ahead(const Frame& frame, Lines& out);
 /// The chunks that contribute: of those from `from` to `to`, those in which every support form reaches 0 somewhere, of the block's rows or of its
 /// own warps' alone.
-void write_chunk_bounds(const Frame& frame, Lines& out, const ScheduledLoop& node, const std::string& begin,
-                        const std::string& from, const std::string& end, const std::string& to,
-                        const OwnRows* own = nullptr);
+void write_k_block_bounds(const Frame& frame, Lines& out, const ScheduledLoop& node, const std::string& begin,
+                          const std::string& from, const std::string& end, const std::string& to,
+                          const OwnRows* own = nullptr);
 
 }  // namespace napkin::writers

@@ -12,11 +12,11 @@ namespace napkin::writers {
 namespace {
 
 /// It is under way as a turn ends: its operands are free a turn later.
-bool outlasts_a_turn(const Frame& frame, const MatrixProduct& product) {
+bool outlasts_an_iteration(const Frame& frame, const MmaProduct& product) {
     return any_of(frame.loops, [&](const ScheduledLoop& l) {
         return any_of(l.body, [&](const Node& node) {
-            const auto* settle = std::get_if<Settle>(&node);
-            return settle && any_of(settle->frees, [&](const Freed& freed) {
+            const auto* settle = std::get_if<WaitGroup>(&node);
+            return settle && any_of(settle->frees, [&](const Release& freed) {
                        return freed.ahead < 0 && freed.operand == product.b->variable();
                    });
         });
@@ -24,12 +24,12 @@ bool outlasts_a_turn(const Frame& frame, const MatrixProduct& product) {
 }
 
 /// A product as it is written.
-struct Product : MatrixProduct {
-    Product(const Frame& frame, const Step& step) : Product(frame, step, *matrix_product(frame, step)) {}
-    Product(const Frame& frame, const Step& step, const MatrixProduct& product)
-        : MatrixProduct(product),
+struct Product : MmaProduct {
+    Product(const Frame& frame, const Step& step) : Product(frame, step, *mma_product(frame, step)) {}
+    Product(const Frame& frame, const Step& step, const MmaProduct& product)
+        : MmaProduct(product),
           target(frame.name(std::get<Compute>(*step.statement).variable)),
-          continues(outlasts_a_turn(frame, *this)),
+          continues(outlasts_an_iteration(frame, *this)),
           columns(frame.runs_in_parts(step) ? frame.column_parts->columns : columns_of(frame, n, step.scope)),
           is_in_parts(frame.runs_in_parts(step)),
           deep(instruction->k.at(type)),
@@ -217,7 +217,7 @@ void write_product_again(const Frame& frame, Lines& out, const Step& step, const
 const Step& product_of(const Frame& frame, VariableId id) {
     return *find_if(frame.steps, [&](const Step& s) {
         if (s.atom < 0 || frame.atom(s).kind != AtomKind::matrix) return false;
-        const auto product = matrix_product(frame, s);
+        const auto product = mma_product(frame, s);
         return product->a_in_registers && product->a->variable() == id;
     });
 }

@@ -9,19 +9,19 @@
 
 namespace napkin::writers {
 
-std::vector<VariableId> boxed_of(const ScheduledKernel& kernel) {
+std::vector<VariableId> staged_out(const ScheduledKernel& kernel) {
     std::vector<VariableId> out;
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
-        if (kernel.is_boxed(VariableId::of(v))) out.push_back(VariableId::of(v));
+        if (kernel.is_staged_out(VariableId::of(v))) out.push_back(VariableId::of(v));
     return out;
 }
 
-void write_store_by_boxes(const Frame& frame, Lines& out, const Step& store) {
+void write_store_by_staging(const Frame& frame, Lines& out, const Step& store) {
     const VariableId variable = variable_of(store);
     const Variable& v = frame.variable(variable);
-    const StoredBoxes boxes = *stored_boxes(frame, variable);
+    const StagingTiles boxes = *staging_tiles_of(frame, variable);
     const int held = frame.place(variable).boxes;
-    const std::vector<VariableId> boxed = boxed_of(frame);
+    const std::vector<VariableId> boxed = staged_out(frame);
     const auto map = operands_of(frame).size() + static_cast<std::size_t>(find(boxed, variable) - boxed.begin());
     std::string coordinates;
     for (std::size_t d = v.dims.size(); d-- > 0;) {
@@ -38,13 +38,13 @@ void write_store_by_boxes(const Frame& frame, Lines& out, const Step& store) {
     out(fmt::format("const unsigned boxes = shared_address(shared_memory) + {} + {} * {};",
                     frame.layout(variable).offset * frame.value_bytes(), held * box_bytes, warp_name));
     out.open(boxes.count > 1 ? fmt::format("EACH(box_, {})", boxes.count) : "");
-    if (store.boxes_behind >= 0) out(fmt::format("wait_boxes<{}>();", store.boxes_behind));
+    if (store.staging_behind >= 0) out(fmt::format("wait_boxes<{}>();", store.staging_behind));
     if (boxes.count > 1)
         out(fmt::format("write_box<{}>({}, {} + {} * box_, {} - {} * box_);", memory_type(v.memory_type), here,
                         frame.name(variable), 4 * groups_a_box, groups, groups_a_box));
     else
         out(fmt::format("write_box<{}>({}, {}, {});", memory_type(v.memory_type), here, frame.name(variable), groups));
-    if (store.publishes) out("publish_box();");
+    if (store.fences_proxy) out("publish_box();");
     out(fmt::format("send_box({}, &maps.of[{}]{});", here, map, coordinates));
     out.close();
     out.close();

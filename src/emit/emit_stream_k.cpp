@@ -53,13 +53,13 @@ private:
 
 }  // namespace
 
-std::string shares_type(const Frame& frame, const CutGroups& cut) {
+std::string shares_type(const Frame& frame, const StreamK& cut) {
     const ScheduledLoop& loop = frame.loops[cut.loop];
     return fmt::format("Shares<{}, {}, {}, {}, {}>", cut.blocks, cut.rounds, cut.groups, cut.chunks,
                        frame.span(loop.loop->axis, loop.scope).tile);
 }
 
-void write_parts_of_group(const Frame& frame, Lines& out, const CutGroups& cut) {
+void write_parts_of_group(const Frame& frame, Lines& out, const StreamK& cut) {
     const FrameOfParts parts(frame);
     out(fmt::format("bool {} = true;", goes_on_name));
     out.open(fmt::format("if ({}.number >= Share::part)", share_name));
@@ -68,7 +68,7 @@ void write_parts_of_group(const Frame& frame, Lines& out, const CutGroups& cut) 
                     warp_name));
     out("unsigned* const word_ = reinterpret_cast<unsigned*>(scratch) + pair_;");
     out(fmt::format("float* const {} = reinterpret_cast<float*>(scratch + {}) + pair_ * {} + lane_of_thread();",
-                    left_name, cut_words_bytes(frame, cut), cut.registers * frame.unit.warp_threads));
+                    left_name, stream_k_words_bytes(frame, cut), cut.registers * frame.unit.warp_threads));
     out(fmt::format("{} = comes_second(word_);", goes_on_name));
     const auto for_each_state = [&](const auto& f) {
         std::int64_t first = 0;

@@ -71,7 +71,7 @@ std::string Names::add(std::string_view wanted) {
     return name;
 }
 
-std::string whole_literal(std::int64_t value) {
+std::string integer_literal(std::int64_t value) {
     if (value == std::numeric_limits<std::int64_t>::min()) return fmt::format("int64_t({} - 1)", value + 1);
     return fmt::format("int64_t({})", value);
 }

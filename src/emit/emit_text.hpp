@@ -23,7 +23,7 @@ private:
 /// The value as a literal of float or double that reads back exactly (infinities and NaN by the prelude's names).
 std::string literal(double value, bool is_double);
 /// A 64-bit integer.
-std::string whole_literal(std::int64_t value);
+std::string integer_literal(std::int64_t value);
 
 /// Whether the text contains the name as a whole word.
 bool mentions_name(std::string_view text, std::string_view name);

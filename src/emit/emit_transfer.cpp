@@ -229,7 +229,7 @@ std::string bound(const Frame& frame, const Affine& form, ScopeId scope, bool hi
         const Span& span = frame.span(axis, scope);
         const auto add = [&](const std::string& what) { add_term(sum, c == -1 ? "-" + what : scaled(c, what)); };
         if (span.begins) add(wide(frame.axis(axis).begin));
-        if (own && axis == frame.schedule.tensor_axis) {
+        if (own && axis == frame.schedule.mma_m_axis) {
             add_term(sum, scaled(c, wide(fmt::format("({})", own->first))));
             if ((c > 0) == high) constant += c * (std::min(own->count, span.tile) - 1);
             continue;
@@ -274,7 +274,7 @@ void write_target(const Frame& frame, Lines& out, VariableId variable, ScopeId s
 void write_init(const Frame& frame, Lines& out, const Init& init) {
     const DType type = frame.variable(init.variable).memory_type;
     out(fmt::format("fill({}, {}, {});", frame.name(init.variable), frame.layout(init.variable).count,
-                    frame.is_whole(init.variable) ? whole_literal(whole_of(type, init.value))
+                    frame.is_whole(init.variable) ? integer_literal(whole_of(type, init.value))
                                                   : literal(init.value, frame.is_double)));
 }
 

@@ -11,7 +11,7 @@
 namespace napkin::writers {
 namespace {
 
-bool is_literal(const WholeText& a) { return a.range.low == a.range.high && a.text == std::to_string(a.range.low); }
+bool is_literal(const IntegerText& a) { return a.range.low == a.range.high && a.text == std::to_string(a.range.low); }
 
 /// The text as a number of the type: what stands in brackets keeps its own.
 std::string converted(const char* type, const std::string& text) {
@@ -23,7 +23,7 @@ std::string converted(const char* type, const std::string& text) {
 }
 
 /// By a power of two both are single instructions, of which compilers see what is the same for neighbours.
-std::string quotient_or_rest(BinaryOp op, const std::string& a, const WholeText& b) {
+std::string quotient_or_rest(BinaryOp op, const std::string& a, const IntegerText& b) {
     if (is_literal(b) && b.range.low >= 1 && std::has_single_bit(static_cast<std::uint64_t>(b.range.low))) {
         if (op == BinaryOp::mod) return fmt::format("({} & {})", a, b.range.low - 1);
         return fmt::format("({} >> {})", a, std::countr_zero(static_cast<std::uint64_t>(b.range.low)));
@@ -31,7 +31,7 @@ std::string quotient_or_rest(BinaryOp op, const std::string& a, const WholeText&
     return fmt::format("{}({}, {})", op == BinaryOp::mod ? "floor_mod" : "floor_div", a, b.text);
 }
 
-std::string operation(BinaryOp op, const std::string& a, const WholeText& right, const std::string& b) {
+std::string operation(BinaryOp op, const std::string& a, const IntegerText& right, const std::string& b) {
     switch (op) {
         case BinaryOp::floor_div:
         case BinaryOp::mod: return quotient_or_rest(op, a, right);
@@ -42,7 +42,7 @@ std::string operation(BinaryOp op, const std::string& a, const WholeText& right,
 }
 
 /// Past what 64 bits hold: only sums and products lead there.
-std::string saturating(BinaryOp op, const WholeText& a, const WholeText& b) {
+std::string saturating(BinaryOp op, const IntegerText& a, const IntegerText& b) {
     return fmt::format("{}_index({}, {})",
                        op == BinaryOp::add   ? "add"
                        : op == BinaryOp::sub ? "sub"
@@ -61,9 +61,9 @@ Interval coordinates_of(const Frame& frame, AxisId axis, ScopeId scope) {
     return {0, (span.begins ? frame.extent(axis) - 1 : 0) + span.padded};
 }
 
-WholeText whole_number(std::int64_t value) { return {std::to_string(value), {value, value}}; }
+IntegerText whole_number(std::int64_t value) { return {std::to_string(value), {value, value}}; }
 
-WholeText whole_binary(BinaryOp op, const WholeText& a, const WholeText& b) {
+IntegerText integer_binary(BinaryOp op, const IntegerText& a, const IntegerText& b) {
     const Interval range = apply_interval(op, a.range, b.range);
     const bool may_pass = op == BinaryOp::add || op == BinaryOp::sub || op == BinaryOp::mul;
     if (may_pass && may_saturate(range)) return {saturating(op, a, b), range};
@@ -71,13 +71,13 @@ WholeText whole_binary(BinaryOp op, const WholeText& a, const WholeText& b) {
         return {operation(op, a.text, b, b.text), range};
     // One operand of 64 bits makes the operation one of 64 bits.
     const bool by_right = is_literal(a) && !is_literal(b);
-    const auto wide = [&](const WholeText& x) { return fits_index(x.range) ? converted("int64_t", x.text) : x.text; };
+    const auto wide = [&](const IntegerText& x) { return fits_index(x.range) ? converted("int64_t", x.text) : x.text; };
     const std::string text = operation(op, by_right ? a.text : wide(a), b, by_right ? wide(b) : b.text);
     if (!fits_index(range)) return {text, range};
     return {converted("Index", text), range};
 }
 
-WholeText whole_negated(const WholeText& a) {
+IntegerText integer_negated(const IntegerText& a) {
     const Interval range = negated(a.range);
     if (may_saturate(range)) return {fmt::format("sub_index(0, {})", a.text), range};
     if (fits_index(range) && fits_index(a.range)) return {fmt::format("-({})", a.text), range};
@@ -88,6 +88,6 @@ std::string widened(const std::string& text, const Interval& results) {
     return fits_index(results) ? text : converted("int64_t", text);
 }
 
-const char* type_of(const WholeText& text) { return fits_index(text.range) ? "Index" : "int64_t"; }
+const char* type_of(const IntegerText& text) { return fits_index(text.range) ? "Index" : "int64_t"; }
 
 }  // namespace napkin::writers

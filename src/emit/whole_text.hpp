@@ -8,7 +8,7 @@
 
 namespace napkin::writers {
 
-struct WholeText {
+struct IntegerText {
     std::string text;
     Interval range;  ///< in which its values lie: its type has 64 bits where an Index does not hold them
 };
@@ -18,14 +18,14 @@ bool fits_index(const Interval& range);
 /// The coordinates of an axis in a scope, those of padding included.
 Interval coordinates_of(const Frame& frame, AxisId axis, ScopeId scope);
 
-WholeText whole_number(std::int64_t value);
+IntegerText whole_number(std::int64_t value);
 /// An operand: in brackets where it needs them. Pre: is_index_operator(op), and // and % are by a positive number.
-WholeText whole_binary(BinaryOp op, const WholeText& a, const WholeText& b);
-WholeText whole_negated(const WholeText& a);
+IntegerText integer_binary(BinaryOp op, const IntegerText& a, const IntegerText& b);
+IntegerText integer_negated(const IntegerText& a);
 
 /// The text, of 64 bits where results of the interval are made of it that an Index does not hold.
 std::string widened(const std::string& text, const Interval& results);
 /// "Index", or a type that holds the text's values.
-const char* type_of(const WholeText& text);
+const char* type_of(const IntegerText& text);
 
 }  // namespace napkin::writers

@@ -39,7 +39,7 @@ RoleRegisters role_registers(std::int64_t block_registers, std::int64_t computin
     return {static_cast<int>(launch), static_cast<int>(share), static_cast<int>(std::min(rest, share))};
 }
 
-Machine block_machine(const Machine& gpu, int warps, int blocks_a_core, int copying_warps) {
+Machine block_machine(const Machine& gpu, int warps, int blocks_a_core, int producer_warps) {
     internal_check(gpu.kind == MachineKind::gpu && gpu.threads.has_value(), "machine: only a GPU has blocks of warps");
     const ThreadLimits& limits = *gpu.threads;
     const std::size_t core = core_memory_level(gpu);
@@ -54,9 +54,9 @@ Machine block_machine(const Machine& gpu, int warps, int blocks_a_core, int copy
     out.vector_registers = derived(
         std::floor(share_of_registers * registers),
         fmt::format("3/4 of a thread's {:.0f} registers, the rest being for addresses and operands", registers));
-    if (copying_warps > 0) {
+    if (producer_warps > 0) {
         const int computing = role_registers(static_cast<std::int64_t>(limits.registers_a_core.value / share), warps,
-                                             copying_warps)
+                                             producer_warps)
                                   .computing;
         out.vector_registers = derived(static_cast<double>(computing - registers_beside_tiles),
                                        fmt::format("a thread's {} registers less {}", computing, registers_beside_tiles));

@@ -23,8 +23,8 @@ struct RoleRegisters {
 RoleRegisters role_registers(std::int64_t block_registers, std::int64_t computing, std::int64_t copying);
 
 /// The machine whose cores are the blocks that run at the same time, each of `warps` warps, `blocks_a_core` of them on every SM, beside
-/// `copying_warps` that ask for copies. Rates are the sustained ones where the file has them. What a GPU's file does not say of code is
+/// `producer_warps` that ask for copies. Rates are the sustained ones where the file has them. What a GPU's file does not say of code is
 /// estimated, with its source. Pre: a GPU with thread limits.
-Machine block_machine(const Machine& gpu, int warps, int blocks_a_core, int copying_warps = 0);
+Machine block_machine(const Machine& gpu, int warps, int blocks_a_core, int producer_warps = 0);
 
 }  // namespace napkin

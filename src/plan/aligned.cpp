@@ -23,18 +23,18 @@ std::optional<WithAlignedRows> with_copied_rows(const Derived& derived, const Ex
 }
 
 Result<Plan> choose_aligned(const Derived& derived, const Extents& extents, const Machine& gpu,
-                            const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
-    auto as_it_is = choose_blocks(derived, extents, gpu, by_hand, options);
+                            const std::vector<ScheduleItem>& by_user, const PlanOptions& options) {
+    auto as_it_is = choose_blocks(derived, extents, gpu, by_user, options);
     const auto aligned = with_copied_rows(derived, extents, gpu);
     if (!aligned) return as_it_is;
     PlanOptions of_aligned = options;
     of_aligned.tiles = nullptr;
-    auto copied = choose_blocks(aligned->form, aligned->extents, gpu, by_hand, of_aligned);
+    auto copied = choose_blocks(aligned->form, aligned->extents, gpu, by_user, of_aligned);
     if (!copied || (as_it_is && copied->seconds() >= as_it_is->seconds())) return as_it_is;
     // What by hand was refused of one kernel is not said of a program of several.
-    const bool on_matrix_unit = any_of(copied->kernels,
-                                       [](const KernelPlan& kernel) { return kernel.scheduled.on_matrix_unit(); });
-    if (!on_matrix_unit) return as_it_is;
+    const bool on_tensor_cores = any_of(copied->kernels,
+                                        [](const KernelPlan& kernel) { return kernel.scheduled.on_tensor_cores(); });
+    if (!on_tensor_cores) return as_it_is;
     for (KernelPlan& kernel : copied->kernels) kernel.whole = aligned->whole[kernel.whole];
     copied->change.has_aligned_rows = true;
     return copied;

@@ -14,7 +14,7 @@ constexpr std::int64_t longest_chain = 512;
 
 /// Vectors less for a warp to go through that are worth it to wait for the others at the end. Estimated: a barrier and five more shuffles take
 /// as long as loading and adding up so many vectors.
-constexpr std::int64_t worth_meeting = 8;
+constexpr std::int64_t worth_barrier = 8;
 
 bool mentions(const Read& r, AxisId axis) {
     return any_of(r.indices, [&](const Index& i) { return i.depends_on(axis); });
@@ -195,14 +195,15 @@ private:
     /// Warps that would have no register block of the target take a part of each one's vectors instead, where that spares them enough.
     void share_among_warps(Atom& atom) const {
         const Place& place = kernel_.place(compute_.variable);
-        if (!kernel_.in_blocks() || !atom.across || reads_.empty() || (place.by_hand && place.holding != Holding::buffer))
+        if (!kernel_.in_blocks() || !atom.across || reads_.empty() ||
+            (place.by_user && place.holding != MemorySpace::buffer))
             return;
         std::int64_t blocks = 1;
         for (const AxisId a : targets_) blocks *= a == atom.row_axis ? (tile(a) + atom.rows - 1) / atom.rows : tile(a);
         const std::int64_t warps = kernel_.schedule.warps.value,
                            vectors = (tile(atom.vector_axis) + kernel_.lanes - 1) / kernel_.lanes,
                            of_warp = (vectors + warps - 1) / warps;
-        if (blocks >= warps || vectors - blocks * of_warp < worth_meeting) return;
+        if (blocks >= warps || vectors - blocks * of_warp < worth_barrier) return;
         atom.shared = true;
         atom.vectors = fitting_block(of_warp, atom.vectors);
         while (!takes_blocks(atom.vector_axis, atom.vectors * kernel_.lanes)) --atom.vectors;
@@ -249,7 +250,7 @@ void choose_orders(ScheduledKernel& kernel) {
             for (std::size_t d = 0; d < variable.dims.size(); ++d)
                 if (variable.dims[d].depends_on(kernel.schedule.vector_axis)) inner = static_cast<int>(d);
         Place& place = kernel.schedule.places[v];
-        if (!place.by_hand || place.innermost < 0) place.innermost = inner;
+        if (!place.by_user || place.innermost < 0) place.innermost = inner;
     }
 }
 
@@ -257,13 +258,13 @@ void choose_atoms(ScheduledKernel& kernel) {
     if (const AxisId axis = kernel.schedule.vector_axis; axis >= 0) {
         const std::int64_t vectors = (kernel.span(axis, 0).tile + kernel.lanes - 1) / kernel.lanes;
         int& panel = kernel.schedule.panel_vectors;
-        if (!kernel.schedule.panel_by_hand) panel = fitting_block(vectors, panel);
+        if (!kernel.schedule.panel_by_user) panel = fitting_block(vectors, panel);
     }
     for (const Step& step : kernel.steps) {
         if (step.atom < 0) continue;
         const auto i = step.atom;
         if (kernel.schedule.atoms.size() <= i) kernel.schedule.atoms.resize(i + 1);
-        if (!kernel.schedule.atoms[i].by_hand) kernel.schedule.atoms[i] = AtomChoice(kernel, step).run();
+        if (!kernel.schedule.atoms[i].by_user) kernel.schedule.atoms[i] = AtomChoice(kernel, step).run();
     }
 }
 
@@ -273,32 +274,32 @@ ScheduledKernel with_atoms(ScheduledKernel unscheduled, KernelSchedule schedule)
     ScheduledKernel out = with_sizes(std::move(unscheduled), std::move(schedule));
     choose_orders(out);
     choose_atoms(out);
-    if (out.on_matrix_unit() && !choose_fragments(out)) out.schedule.tensor_axis = -1;
+    if (out.on_tensor_cores() && !choose_fragments(out)) out.schedule.mma_m_axis = -1;
     return out;
 }
 }  // namespace
 
 bool suits_matrix_unit(ScheduledKernel unscheduled, KernelSchedule schedule) {
-    return with_atoms(std::move(unscheduled), std::move(schedule)).on_matrix_unit();
+    return with_atoms(std::move(unscheduled), std::move(schedule)).on_tensor_cores();
 }
 
 ScheduledKernel complete(ScheduledKernel unscheduled, KernelSchedule schedule, Completion completion,
                          ProductOrder products, const Simulator* model) {
     ScheduledKernel out = with_atoms(std::move(unscheduled), std::move(schedule));
     // Warps share each statement as a whole: panels would leave most of them without work.
-    if (!out.in_blocks()) form_runs(out), join_reductions(out);
+    if (!out.in_blocks()) form_fusions(out), fuse_reductions(out);
     apply_atoms(out);
-    choose_places(out);
+    choose_storage(out);
     choose_roles(out);
     if (products == ProductOrder::ahead) choose_slots(out, model);
     apply_slots(out);
-    choose_turns(out);
-    choose_lazy_maximum(out);
-    if (out.on_matrix_unit()) choose_stages(out), choose_boxes(out), choose_group_stages(out);
-    choose_queue(out);
+    choose_ping_pong(out);
+    choose_rescale(out);
+    if (out.on_tensor_cores()) choose_stages(out), choose_staging(out), choose_group_stages(out);
+    choose_tile_scheduler(out);
     choose_column_parts(out);
-    apply_places(out);
-    if (completion == Completion::whole || (completion == Completion::for_rating && !out.on_matrix_unit()))
+    apply_storage(out);
+    if (completion == Completion::whole || (completion == Completion::for_estimate && !out.on_tensor_cores()))
         synchronize(out);
     return out;
 }

@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "machine/block_machine.hpp"
+#include "plan/estimates.hpp"
 #include "plan/overrides.hpp"
 #include "plan/parts.hpp"
-#include "plan/estimates.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 #include "support/saturate.hpp"
@@ -30,7 +30,7 @@ constexpr std::int64_t most_warps = 32;
 
 struct BlockShape {
     int warps, blocks_a_core;
-    int copying_warps = 0;  ///< beside the others, of kernels that load operands of a matrix unit in a loop
+    int producer_warps = 0;  ///< beside the others, of kernels that load operands of a matrix unit in a loop
     ProductOrder products = ProductOrder::in_turn;
     friend bool operator==(const BlockShape&, const BlockShape&) = default;
 };
@@ -48,12 +48,12 @@ constexpr BlockShape shapes_with_copies[] = {{8, 1, 4},
                                              {4, 1}};
 
 /// What a quick plan in blocks of a shape says of it: fewer kernels that are refused are better, then fewer seconds.
-struct RatedShape {
+struct EstimatedStrategy {
     BlockShape shape;
     std::size_t refused;
     double seconds;
-    bool uses_matrix_unit;
-    friend bool operator<(const RatedShape& a, const RatedShape& b) {
+    bool uses_tensor_cores;
+    friend bool operator<(const EstimatedStrategy& a, const EstimatedStrategy& b) {
         return std::tie(a.refused, a.seconds) < std::tie(b.refused, b.seconds);
     }
 };
@@ -62,36 +62,36 @@ struct RatedShape {
 constexpr double near_the_best = 1.05;
 
 /// What is said of all blocks by hand.
-struct BlocksByHand {
+struct BlocksByUser {
     std::optional<std::int64_t> warps, threads;
     std::optional<ScheduleItem> blocks;  ///< of an SM
     std::int64_t copying = 0;
-    SourceRange copying_range = {};
+    SourceRange producer_range = {};
     bool needs_copies = false;  ///< clusters, groups that are cut or come from a queue, and turns are of blocks with a role that copies
 };
 
 /// Those to try, each once. With as many warps as by hand, an SM that holds `most` of them has room for fewer blocks; as many threads as by hand
 /// have even shares of the SMs, where it is not said how many blocks an SM has.
-std::vector<BlockShape> shapes_to_try(std::span<const BlockShape> shapes, const BlocksByHand& by_hand,
+std::vector<BlockShape> shapes_to_try(std::span<const BlockShape> shapes, const BlocksByUser& by_user,
                                       std::int64_t cores, std::int64_t most) {
     std::vector<BlockShape> out;
     for (BlockShape shape : shapes) {
-        if (by_hand.copying > 0) shape.copying_warps = static_cast<int>(by_hand.copying);
-        if (by_hand.warps) shape.warps = static_cast<int>(*by_hand.warps);
-        if (by_hand.threads && !by_hand.blocks)
-            shape.blocks_a_core = static_cast<int>(std::min(most, ceil_div(*by_hand.threads, cores)));
-        const int warps = shape.warps + shape.copying_warps;
-        if (by_hand.blocks)
-            shape.blocks_a_core = static_cast<int>(*by_hand.blocks->value);
-        else if (by_hand.warps || by_hand.threads || by_hand.copying > 0)
+        if (by_user.copying > 0) shape.producer_warps = static_cast<int>(by_user.copying);
+        if (by_user.warps) shape.warps = static_cast<int>(*by_user.warps);
+        if (by_user.threads && !by_user.blocks)
+            shape.blocks_a_core = static_cast<int>(std::min(most, ceil_div(*by_user.threads, cores)));
+        const int warps = shape.warps + shape.producer_warps;
+        if (by_user.blocks)
+            shape.blocks_a_core = static_cast<int>(*by_user.blocks->value);
+        else if (by_user.warps || by_user.threads || by_user.copying > 0)
             shape.blocks_a_core = std::max(1, std::min(shape.blocks_a_core, static_cast<int>(most) / warps));
         if (warps <= most_warps && warps * shape.blocks_a_core <= most && !contains(out, shape)) out.push_back(shape);
     }
     return out;
 }
 
-bool is_any_on_matrix_unit(const Plan& plan) {
-    return any_of(plan.kernels, [](const KernelPlan& kernel) { return kernel.scheduled.on_matrix_unit(); });
+bool is_any_on_tensor_cores(const Plan& plan) {
+    return any_of(plan.kernels, [](const KernelPlan& kernel) { return kernel.scheduled.on_tensor_cores(); });
 }
 
 /// One thread asks for copies of them, which warps of their own could do.
@@ -107,9 +107,9 @@ std::string reason_of(std::size_t num_shapes) {
 
 /// The last that says so decides on warps: the file, the choices beside the text, the text. What is said of the kernel's parts, or of their merge, is said of all
 /// of it.
-Result<BlocksByHand> blocks_by_hand(const Derived& derived, const Extents& extents, std::size_t kernel,
-                                    const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
-    auto said = all_by_hand(derived, by_hand, options.file);
+Result<BlocksByUser> blocks_by_user(const Derived& derived, const Extents& extents, std::size_t kernel,
+                                    const std::vector<ScheduleItem>& by_user, const PlanOptions& options) {
+    auto said = all_overrides(derived, by_user, options.file);
     if (!said) return said.errors();
     std::vector<ScheduleItem> items = std::move(said).value();
     const std::string& own = derived.kernels[kernel].name;
@@ -117,12 +117,12 @@ Result<BlocksByHand> blocks_by_hand(const Derived& derived, const Extents& exten
         if (item.kernel.empty() || item.kernel == own) return false;
         return contains(names_of(derived.kernels), item.kernel) || !is_of_parts(derived, kernel, item.kernel);
     });
-    BlocksByHand out;
+    BlocksByUser out;
     for (const ScheduleItem& item : items)
         if (item.kind == ChoiceKind::threads)
             out.threads = std::max(out.threads.value_or(1), *item.value);
         else if (item.kind == ChoiceKind::role && item.value.value_or(0) > out.copying)
-            out.copying = *item.value, out.copying_range = item.range;
+            out.copying = *item.value, out.producer_range = item.range;
         else if ((item.kind == ChoiceKind::cluster && item.value.value_or(1) > 1) ||
                  (item.kind == ChoiceKind::groups && *item.value > 0) ||
                  (item.kind == ChoiceKind::matrix && *item.value > 0))
@@ -130,7 +130,7 @@ Result<BlocksByHand> blocks_by_hand(const Derived& derived, const Extents& exten
     std::erase_if(items, [](const ScheduleItem& item) {
         return item.kind != ChoiceKind::warps && item.kind != ChoiceKind::blocks;
     });
-    const auto checked = hand_choices(derived, extents, items);
+    const auto checked = checked_overrides(derived, extents, items);
     if (!checked) return checked.errors();
     if (checked->warps) out.warps = *checked->warps->value;
     out.blocks = checked->blocks;
@@ -138,12 +138,12 @@ Result<BlocksByHand> blocks_by_hand(const Derived& derived, const Extents& exten
 }
 
 /// What by hand no block or no SM has, which runs `most` warps at a time.
-std::optional<Diagnostic> too_many(const BlocksByHand& wanted, std::int64_t most) {
+std::optional<Diagnostic> too_many(const BlocksByUser& wanted, std::int64_t most) {
     const std::int64_t computing = wanted.warps.value_or(ordinary_shapes[3].warps), warps = wanted.copying + computing;
     if (warps > most_warps)
         return Diagnostic{
             "too-many-warps",
-            wanted.copying_range,
+            wanted.producer_range,
             fmt::format("a block of {} warps beside {} of a role is more than the {} that a block may have", computing,
                         wanted.copying, most_warps),
             "a role of 4 warps",
@@ -173,20 +173,20 @@ std::size_t refused_kernels(const Plan& plan, const PlanOptions& options) {
 }  // namespace
 
 Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const Extents& extents, const Machine& gpu,
-                              const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
-    const auto wanted = blocks_by_hand(derived, extents, kernel, by_hand, options);
+                              const std::vector<ScheduleItem>& by_user, const PlanOptions& options) {
+    const auto wanted = blocks_by_user(derived, extents, kernel, by_user, options);
     if (!wanted) return wanted.errors();
     const auto most = static_cast<std::int64_t>(gpu.threads->warps_a_core.value);
     if (auto error = too_many(*wanted, most)) return *error;
     const auto machine_of = [&](const BlockShape& shape) {
-        return block_machine(gpu, shape.warps, shape.blocks_a_core, shape.copying_warps);
+        return block_machine(gpu, shape.warps, shape.blocks_a_core, shape.producer_warps);
     };
     const auto planned = [&](const BlockShape& shape, PlanOptions how, const std::string& reason) {
         how.only = {kernel};
         how.warps = {shape.warps, reason, wanted->warps.has_value()};
-        how.blocks_by_hand = wanted->blocks.has_value();
-        how.copying_warps = shape.copying_warps, how.products = shape.products;
-        return choose_plan(derived, extents, machine_of(shape), by_hand, how);
+        how.blocks_by_user = wanted->blocks.has_value();
+        how.producer_warps = shape.producer_warps, how.products = shape.products;
+        return choose_plan(derived, extents, machine_of(shape), by_user, how);
     };
     // Shapes have nothing in common that one of them finds out: they are planned side by side.
     const auto each_planned = [&](const std::vector<BlockShape>& of, const PlanOptions& how, const std::string& reason) {
@@ -194,16 +194,16 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
         share_out(of.size(), [&](std::size_t i) { plans[i] = planned(of[i], how, reason); });
         return plans;
     };
-    PlanOptions for_rating = options;
-    for_rating.known_tiles = std::make_shared<KnownTiles>();
-    for_rating.quick = true, for_rating.completion = Completion::for_rating;
-    PlanOptions as_a_whole = for_rating;
+    PlanOptions for_estimate = options;
+    for_estimate.known_tiles = std::make_shared<KnownTiles>();
+    for_estimate.quick = true, for_estimate.completion = Completion::for_estimate;
+    PlanOptions as_a_whole = for_estimate;
     as_a_whole.parts.resize(derived.kernels.size());
     const bool may_be_cut = !as_a_whole.parts[kernel];
     if (may_be_cut) as_a_whole.parts[kernel] = Choice{1, "", false};
     std::vector<BlockShape> shapes;
     std::optional<Result<Plan>> refused;
-    std::vector<RatedShape> rated;
+    std::vector<EstimatedStrategy> rated;
     bool copies = false;
     double least = std::numeric_limits<double>::infinity();
     const auto try_all = [&](std::span<const BlockShape> more) {
@@ -214,7 +214,7 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
         for (const Result<Plan>& plan : plans)
             if (plan && refused_kernels(*plan, options) == 0) least = std::min(least, plan->seconds());
         // Parts are of use where they come near the fastest shape without them.
-        PlanOptions in_parts = for_rating;
+        PlanOptions in_parts = for_estimate;
         in_parts.enough = near_the_best * least;
         share_out(may_be_cut ? next.size() : 0, [&](std::size_t i) {
             if (!plans[i]) return;
@@ -227,37 +227,37 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
         for (std::size_t i = 0; i < next.size(); ++i) {
             const Result<Plan>& plan = plans[i];
             // Sizes by hand may fit where fewer blocks share an SM, and what needs a role that copies be said to fail for another reason with one.
-            if (!plan && (!refused || (wanted->needs_copies && next[i].copying_warps > 0 &&
+            if (!plan && (!refused || (wanted->needs_copies && next[i].producer_warps > 0 &&
                                        plan.errors().front().code == refused->errors().front().code)))
                 refused = plan;
             if (!plan) continue;
             copies |= any_of(plan->kernels, loads_operands_in_a_loop);
-            rated.push_back({next[i], refused_kernels(*plan, options), plan->seconds(), is_any_on_matrix_unit(*plan)});
+            rated.push_back({next[i], refused_kernels(*plan, options), plan->seconds(), is_any_on_tensor_cores(*plan)});
         }
     };
     try_all(ordinary_shapes);
     if (wanted->copying > 0 || ((copies || wanted->needs_copies) && !wanted->warps)) try_all(shapes_with_copies);
-    if (!rated.empty() && !std::min_element(rated.begin(), rated.end())->uses_matrix_unit) try_all(more_shapes);
+    if (!rated.empty() && !std::min_element(rated.begin(), rated.end())->uses_tensor_cores) try_all(more_shapes);
     if (rated.empty()) return *refused;
 
-    // Ratings leave out what a whole plan has: orders of groups, the rest of a tile. Those that are near the best one are compared by plans.
+    // Estimates leave out what a whole plan has: orders of groups, the rest of a tile. Those that are near the best one are compared by plans.
     std::stable_sort(rated.begin(), rated.end());
     std::vector<BlockShape> near;
-    for (const RatedShape& r : rated) {
+    for (const EstimatedStrategy& r : rated) {
         if (!near.empty() &&
             (options.quick || r.refused > rated.front().refused || r.seconds > near_the_best * rated.front().seconds))
             break;
         // Where an order of products changes nothing, there are none to choose an order of.
-        const auto same = [&](const RatedShape& other) {
+        const auto same = [&](const EstimatedStrategy& other) {
             return &other < &r && other.seconds == r.seconds && other.shape.warps == r.shape.warps &&
                    other.shape.blocks_a_core == r.shape.blocks_a_core &&
-                   other.shape.copying_warps == r.shape.copying_warps;
+                   other.shape.producer_warps == r.shape.producer_warps;
         };
         if (none_of(rated, same)) near.push_back(r.shape);
     }
     std::optional<Result<Plan>> best;
     PlanOptions in_full = options;
-    in_full.known_tiles = for_rating.known_tiles;
+    in_full.known_tiles = for_estimate.known_tiles;
     for (Result<Plan>& plan : each_planned(near, in_full, reason_of(shapes.size())))
         if (!best || (plan && (!*best || plan->seconds() < (*best)->seconds()))) best = std::move(plan);
     return *best;
@@ -267,11 +267,11 @@ namespace {
 
 /// Every kernel of the form by itself.
 Result<Plan> choose_each(const Derived& derived, const Extents& extents, const Machine& gpu,
-                         const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
+                         const std::vector<ScheduleItem>& by_user, const PlanOptions& options) {
     Plan plan;
     std::vector<Diagnostic> errors;
     for (std::size_t k = 0; k < derived.kernels.size(); ++k) {
-        auto of_kernel = choose_blocks_of(k, derived, extents, gpu, by_hand, options);
+        auto of_kernel = choose_blocks_of(k, derived, extents, gpu, by_user, options);
         if (!of_kernel) {
             // What is wrong with all of them is said once.
             for (const Diagnostic& error : of_kernel.errors())
@@ -294,7 +294,7 @@ Result<Plan> choose_each(const Derived& derived, const Extents& extents, const M
 bool has_cuda_blocks(const Machine& gpu) { return gpu.threads && gpu.threads->warp_threads.value == cuda_warp; }
 
 Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const Machine& gpu,
-                           const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
+                           const std::vector<ScheduleItem>& by_user, const PlanOptions& options) {
     if (!has_cuda_blocks(gpu)) {
         return Diagnostic{
             .code = "no-emitter",
@@ -306,8 +306,8 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
     }
     // The search of the shape that is taken finds what it found before.
     PlanOptions of_kernels = options;
-    if (!of_kernels.ratings) of_kernels.ratings = std::make_shared<Ratings>();
-    auto plan = choose_each(derived, extents, gpu, by_hand, of_kernels);
+    if (!of_kernels.ratings) of_kernels.ratings = std::make_shared<Estimates>();
+    auto plan = choose_each(derived, extents, gpu, by_user, of_kernels);
     const bool is_cut = plan && any_of(plan->change.parts, [](std::int64_t n) { return n > 1; });
     if (!is_cut || derived.kernels.size() == 1) return plan;
     // Each is of a form in which its own stream is cut: in the form where all of them are, they are planned once more.
@@ -315,7 +315,7 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
     of_kernels.parts.assign(derived.kernels.size(), Choice{1, "", false});
     for (const KernelPlan& kernel : plan->kernels)
         if (kernel.scheduled.kernel->parts.any()) of_kernels.parts[kernel.whole] = kernel.schedule().split;
-    return choose_each(derived, extents, gpu, by_hand, of_kernels);
+    return choose_each(derived, extents, gpu, by_user, of_kernels);
 }
 
 }  // namespace napkin

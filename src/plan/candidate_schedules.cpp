@@ -19,7 +19,7 @@ namespace {
 /// Sizes that tiles have before any are chosen, where the axes are that long.
 constexpr std::int64_t ordinary_group = 64;
 /// Where tiles of a matrix unit are so wide that those along a stream of 128 do not fit beside them.
-constexpr std::int64_t shorter_chunks[] = {64, 32};
+constexpr std::int64_t shorter_k_blocks[] = {64, 32};
 
 VectorUnit unit_of(const Simulator& model) {
     const Machine& machine = model.machine();
@@ -45,10 +45,10 @@ VectorUnit unit_of(const Simulator& model) {
 }  // namespace
 
 CandidateSchedules::CandidateSchedules(const std::shared_ptr<const TileProgram>& program, std::size_t kernel,
-                                       const Simulator& model, const HandChoices& hand, const PlanOptions& options,
+                                       const Simulator& model, const Overrides& hand, const PlanOptions& options,
                                        KernelSchedule given)
     : model_(model),
-      hand_(hand),
+      overrides_(hand),
       options_(options),
       given_(std::move(given)),
       unit_(unit_of(model)),
@@ -57,7 +57,7 @@ CandidateSchedules::CandidateSchedules(const std::shared_ptr<const TileProgram>&
 
 std::int64_t CandidateSchedules::extent(AxisId axis) const { return model_.extents()[axis]; }
 
-std::int64_t CandidateSchedules::panel(const Shape& shape) const { return shape.vectors * model_.lanes(); }
+std::int64_t CandidateSchedules::panel(const TilingStrategy& shape) const { return shape.vectors * model_.lanes(); }
 
 /// The number of parts of the kernel's stream; 1: it runs whole.
 std::int64_t CandidateSchedules::num_parts() const {
@@ -66,7 +66,7 @@ std::int64_t CandidateSchedules::num_parts() const {
 }
 
 /// The longest chunk of a streamed axis of which every part has one.
-std::int64_t CandidateSchedules::longest_chunk(AxisId axis) const {
+std::int64_t CandidateSchedules::longest_k_block(AxisId axis) const {
     return model_.kernel().parts.cut(axis) ? std::max<std::int64_t>(1, extent(axis) / num_parts()) : extent(axis);
 }
 
@@ -83,39 +83,40 @@ bool CandidateSchedules::is_cut_whole(AxisId axis) const {
 // ---- shapes
 
 std::vector<VectorAxis> CandidateSchedules::vectors() const {
-    if (hand_.vector) return {{hand_.vector_axis, "by hand", true}};
+    if (overrides_.vector) return {{overrides_.vector_axis, "by hand", true}};
     return vector_axes(model_);
 }
 
-Shape CandidateSchedules::in_panels(const VectorAxis& axis, int vectors) const {
-    return {axis, hand_.vectors ? static_cast<int>(*hand_.vectors->value) : vectors};
+TilingStrategy CandidateSchedules::in_panels(const VectorAxis& axis, int vectors) const {
+    return {axis, overrides_.vectors ? static_cast<int>(*overrides_.vectors->value) : vectors};
 }
 
-Shape CandidateSchedules::on_matrix_unit(AxisId axis) const {
-    Shape shape;
+TilingStrategy CandidateSchedules::on_tensor_cores(AxisId axis) const {
+    TilingStrategy shape;
     shape.axis.reason = "none: threads have their own values";
     shape.tensor = axis;
     return shape;
 }
 
-std::vector<Shape> CandidateSchedules::on_matrix_unit() const {
-    std::vector<Shape> shapes;
+std::vector<TilingStrategy> CandidateSchedules::on_tensor_cores() const {
+    std::vector<TilingStrategy> shapes;
     if (options_.warps.value == 0 || unit_.matrix.empty()) return shapes;
-    if (hand_.tensor ? hand_.tensor_axis < 0 : hand_.vector || hand_.vectors) return shapes;
+    if (overrides_.tensor ? overrides_.mma_m_axis < 0 : overrides_.vector || overrides_.vectors) return shapes;
     if (!may_have_products()) return shapes;
     for (const AxisId axis : model_.kernel().group_axes) {
-        if (hand_.tensor && axis != hand_.tensor_axis) continue;
-        const auto by_hand = hand_.group.find(axis);
-        if (by_hand != hand_.group.end() && *by_hand->second.value != std::min(rows_of_warps(), extent(axis))) continue;
+        if (overrides_.tensor && axis != overrides_.mma_m_axis) continue;
+        const auto by_user = overrides_.group.find(axis);
+        if (by_user != overrides_.group.end() && *by_user->second.value != std::min(rows_of_warps(), extent(axis)))
+            continue;
         // Tiles have rows and columns. A product of its own for every value of a stream, as of blocks that have a scale each, is one of a chunk.
-        const Shape first = on_matrix_unit(axis);
-        Shape shape = first;
+        const TilingStrategy first = on_tensor_cores(axis);
+        TilingStrategy shape = first;
         bool found = runs_there(shape);
-        for (const std::int64_t chunk : shorter_chunks)
+        for (const std::int64_t chunk : shorter_k_blocks)
             if (!found) shape.chunk = chunk, found = runs_there(shape);
         if (!found) shape = first, found = find_columns(shape);
         for (const AxisId single : streamed_axes())
-            if (!found && !hand_.stream.contains(single))
+            if (!found && !overrides_.stream.contains(single))
                 shape = first, shape.single = single, found = runs_there(shape) || find_columns(shape);
         if (found) shapes.push_back(shape);
     }
@@ -135,7 +136,7 @@ bool CandidateSchedules::may_have_products() const {
 
 /// Where axes that some operand lacks, as the batch of a layer or the heads that share keys, would make tiles wide in more directions than two, one
 /// of those is the columns': the longest that the unit takes, or none where the columns are no group's. False where no choice is.
-bool CandidateSchedules::find_columns(Shape& shape) const {
+bool CandidateSchedules::find_columns(TilingStrategy& shape) const {
     for (const AxisId columns : model_.kernel().group_axes) {
         if (shape.columns >= 0 && columns != shape.tensor && extent(columns) <= extent(shape.columns)) continue;
         const AxisId before = std::exchange(shape.columns, columns);
@@ -144,22 +145,22 @@ bool CandidateSchedules::find_columns(Shape& shape) const {
     return shape.columns >= 0;
 }
 
-bool CandidateSchedules::runs_there(const Shape& shape) const {
+bool CandidateSchedules::runs_there(const TilingStrategy& shape) const {
     return suits_matrix_unit(unscheduled_, ordinary(shape));
 }
 
-std::optional<Diagnostic> CandidateSchedules::no_tensor() const {
-    if (!hand_.tensor || hand_.tensor_axis < 0) return std::nullopt;
+std::optional<Diagnostic> CandidateSchedules::why_no_mma() const {
+    if (!overrides_.tensor || overrides_.mma_m_axis < 0) return std::nullopt;
     // Said of this kernel alone, or of a program that has no other.
-    if (hand_.tensor->kernel.empty() && unscheduled_.program->kernels.size() != 1) return std::nullopt;
+    if (overrides_.tensor->kernel.empty() && unscheduled_.program->kernels.size() != 1) return std::nullopt;
     std::string why = fmt::format("{} has none", model_.machine().name);
     if (options_.warps.value > 0 && !unit_.matrix.empty()) {
-        ScheduledKernel k = with_sizes(unscheduled_, ordinary(on_matrix_unit(hand_.tensor_axis)));
+        ScheduledKernel k = with_sizes(unscheduled_, ordinary(on_tensor_cores(overrides_.mma_m_axis)));
         choose_orders(k);
-        why = matrix_roles(k).refusal;
+        why = mma_roles(k).refusal;
     }
     return Diagnostic{"no-tensor",
-                      hand_.tensor->range,
+                      overrides_.tensor->range,
                       fmt::format("kernel {} does not run on a matrix unit: {}", model_.kernel().name, why),
                       "a kernel with a product of 16-bit or 8-bit tiles that the machine's instructions take",
                       "leave 'tensor' out",
@@ -169,12 +170,12 @@ std::optional<Diagnostic> CandidateSchedules::no_tensor() const {
 
 // ---- sizes
 
-std::optional<SearchedSize> CandidateSchedules::group_size(const Shape& shape, AxisId axis) const {
+std::optional<SearchedSize> CandidateSchedules::group_size(const TilingStrategy& shape, AxisId axis) const {
     if (is_cut_whole(axis)) return std::nullopt;
     SearchedSize d{axis, false, {}, false};
-    if (const auto found = hand_.group.find(axis); found != hand_.group.end()) {
+    if (const auto found = overrides_.group.find(axis); found != overrides_.group.end()) {
         d.sizes = {*found->second.value};
-        d.by_hand = true;
+        d.by_user = true;
     } else if (axis == shape.tensor) {
         d.sizes = {std::min(extent(axis), rows_of_warps())};
     } else if (shape.columns >= 0 && axis != shape.columns) {
@@ -188,11 +189,11 @@ std::optional<SearchedSize> CandidateSchedules::group_size(const Shape& shape, A
     return d;
 }
 
-SearchedSize CandidateSchedules::stream_size(const Shape& shape, AxisId axis) const {
-    if (const auto found = hand_.stream.find(axis); found != hand_.stream.end())
+SearchedSize CandidateSchedules::stream_size(const TilingStrategy& shape, AxisId axis) const {
+    if (const auto found = overrides_.stream.find(axis); found != overrides_.stream.end())
         return {axis, true, {*found->second.value}, true};
     if (axis == shape.single) return {axis, true, {1}, false};
-    std::vector<std::int64_t> sizes = candidate_sizes(longest_chunk(axis), 1);
+    std::vector<std::int64_t> sizes = candidate_sizes(longest_k_block(axis), 1);
     // Chunks of fewer values than an instruction of the matrix unit takes leave it to others.
     // Beside products of the turn to come, a turn is to compute for longer than its warps wait for each other.
     const std::int64_t fewest = options_.products == ProductOrder::ahead ? 2 * fragment_rows : fragment_rows;
@@ -209,20 +210,20 @@ std::vector<AxisId> CandidateSchedules::streamed_axes() const {
     return streamed;
 }
 
-std::vector<SearchedSize> CandidateSchedules::sizes(const Shape& shape) const {
+std::vector<SearchedSize> CandidateSchedules::sizes(const TilingStrategy& shape) const {
     const Kernel& kernel = model_.kernel();
     std::vector<SearchedSize> out;
     for (const AxisId axis : kernel.group_axes)
-        if (!contains(kernel.recompute_axes, axis) || hand_.group.contains(axis))
+        if (!contains(kernel.recompute_axes, axis) || overrides_.group.contains(axis))
             if (auto size = group_size(shape, axis)) out.push_back(std::move(*size));
     for (const AxisId axis : streamed_axes()) out.push_back(stream_size(shape, axis));
     return out;
 }
 
-std::vector<SearchedSize> CandidateSchedules::repeating_sizes(const Shape& shape) const {
+std::vector<SearchedSize> CandidateSchedules::repeating_sizes(const TilingStrategy& shape) const {
     std::vector<SearchedSize> out;
     for (const AxisId axis : model_.kernel().recompute_axes)
-        if (!hand_.group.contains(axis))
+        if (!overrides_.group.contains(axis))
             if (auto size = group_size(shape, axis)) out.push_back(std::move(*size));
     return out;
 }
@@ -230,43 +231,45 @@ std::vector<SearchedSize> CandidateSchedules::repeating_sizes(const Shape& shape
 // ---- schedules
 
 /// What is said of the clusters of all kernels is of those on the matrix unit that group their axis.
-bool CandidateSchedules::joins_blocks(const Shape& shape) const {
-    if (!hand_.cluster) return false;
-    return !hand_.cluster->kernel.empty() || unscheduled_.program->kernels.size() == 1 ||
-           (shape.tensor >= 0 && contains(model_.kernel().group_axes, hand_.cluster_axis));
+bool CandidateSchedules::joins_blocks(const TilingStrategy& shape) const {
+    if (!overrides_.cluster) return false;
+    return !overrides_.cluster->kernel.empty() || unscheduled_.program->kernels.size() == 1 ||
+           (shape.tensor >= 0 && contains(model_.kernel().group_axes, overrides_.cluster_axis));
 }
 
-KernelSchedule CandidateSchedules::of_shape(const Shape& shape) const {
+KernelSchedule CandidateSchedules::of_shape(const TilingStrategy& shape) const {
     KernelSchedule s;
-    s.atoms = given_.atoms, s.places = given_.places, s.prefetches = given_.prefetches, s.deferrals = given_.deferrals;
+    s.atoms = given_.atoms, s.places = given_.places, s.prefetches = given_.prefetches,
+    s.tile_pipelining = given_.tile_pipelining;
     s.kernel = model_.kernel().name;
     s.vector_axis = shape.axis.axis, s.vector_axis_reason = shape.axis.reason, s.panel_vectors = shape.vectors;
-    s.panel_by_hand = hand_.vectors.has_value();
-    s.tensor_axis = shape.tensor;
-    if (shape.tensor >= 0) s.tensor_axis_reason = fmt::format("{} rows a warp", fragment_rows);
-    s.threads = {threads_, "", hand_.threads.has_value()};
-    if (hand_.grid) s.grid = {*hand_.grid->value, "", true};
-    if (joins_blocks(shape)) s.cluster_axis = hand_.cluster_axis, s.cluster = {*hand_.cluster->value, "", true};
+    s.panel_by_user = overrides_.vectors.has_value();
+    s.mma_m_axis = shape.tensor;
+    if (shape.tensor >= 0) s.mma_m_axis_reason = fmt::format("{} rows a warp", fragment_rows);
+    s.threads = {threads_, "", overrides_.threads.has_value()};
+    if (overrides_.grid) s.grid = {*overrides_.grid->value, "", true};
+    if (joins_blocks(shape))
+        s.cluster_axis = overrides_.cluster_axis, s.cluster = {*overrides_.cluster->value, "", true};
     s.warps = options_.warps;
-    if (s.warps.value > 0) s.blocks = {unit_.blocks_a_core, "an SM", options_.blocks_by_hand};
+    if (s.warps.value > 0) s.blocks = {unit_.blocks_a_core, "an SM", options_.blocks_by_user};
     s.split.value = num_parts();
     s.roles = given_.roles, s.slots = given_.slots;
-    if (s.roles.empty() && shape.tensor >= 0 && options_.copying_warps > 0)
-        s.roles = {{"copies", options_.copying_warps, "asks for tiles as stages are free", false}};
+    if (s.roles.empty() && shape.tensor >= 0 && options_.producer_warps > 0)
+        s.roles = {{"copies", options_.producer_warps, "asks for tiles as stages are free", false}};
     for (const CoreLoop& loop : model_.live().loops)
-        if (loop.is_sub) s.subloop[loop.axis] = {*hand_.subloop.at(loop.axis).value, "", true};
-    s.rows = {hand_.rows ? *hand_.rows->value : unit_.registers, "", hand_.rows.has_value()};
-    if (hand_.turns) s.turns = {*hand_.turns->value, "", true};
-    if (hand_.dealing) s.dealing = {*hand_.dealing->value, "", true};
-    if (hand_.maximum) s.lazy = {*hand_.maximum->value, "", true};
+        if (loop.is_sub) s.subloop[loop.axis] = {*overrides_.subloop.at(loop.axis).value, "", true};
+    s.rows = {overrides_.rows ? *overrides_.rows->value : unit_.registers, "", overrides_.rows.has_value()};
+    if (overrides_.turns) s.turns = {*overrides_.turns->value, "", true};
+    if (overrides_.dealing) s.dealing = {*overrides_.dealing->value, "", true};
+    if (overrides_.maximum) s.lazy = {*overrides_.maximum->value, "", true};
     return s;
 }
 
-KernelSchedule CandidateSchedules::ordinary(const Shape& shape) const {
+KernelSchedule CandidateSchedules::ordinary(const TilingStrategy& shape) const {
     KernelSchedule s = of_shape(shape);
     for (const AxisId axis : model_.kernel().group_axes) {
         if (is_cut_whole(axis)) continue;
-        if (const auto found = hand_.group.find(axis); found != hand_.group.end()) {
+        if (const auto found = overrides_.group.find(axis); found != overrides_.group.end()) {
             s.group[axis] = {*found->second.value, "", true};
         } else if (!contains(model_.kernel().recompute_axes, axis)) {
             const bool batch = shape.columns >= 0 ? axis != shape.columns && axis != shape.tensor
@@ -281,20 +284,20 @@ KernelSchedule CandidateSchedules::ordinary(const Shape& shape) const {
         }
     }
     for (const AxisId axis : streamed_axes()) {
-        const auto found = hand_.stream.find(axis);
-        s.stream[axis] = {found != hand_.stream.end() ? *found->second.value
-                          : axis == shape.single      ? 1
-                                                      : std::min(longest_chunk(axis), shape.chunk),
+        const auto found = overrides_.stream.find(axis);
+        s.stream[axis] = {found != overrides_.stream.end() ? *found->second.value
+                          : axis == shape.single           ? 1
+                                                           : std::min(longest_k_block(axis), shape.chunk),
                           "", false};
     }
     return s;
 }
 
-KernelSchedule CandidateSchedules::at_sizes(const Shape& shape, const std::vector<SearchedSize>& sizes,
+KernelSchedule CandidateSchedules::at_sizes(const TilingStrategy& shape, const std::vector<SearchedSize>& sizes,
                                             const Point& point) const {
     KernelSchedule s = of_shape(shape);
     for (std::size_t i = 0; i < sizes.size(); ++i)
-        (sizes[i].stream ? s.stream : s.group)[sizes[i].axis] = {sizes[i].sizes[point[i]], "", sizes[i].by_hand};
+        (sizes[i].stream ? s.stream : s.group)[sizes[i].axis] = {sizes[i].sizes[point[i]], "", sizes[i].by_user};
     return s;
 }
 

@@ -12,11 +12,11 @@
 #include "cost/compulsory.hpp"
 #include "cost/footprint.hpp"
 #include "cost/on_machine.hpp"
-#include "plan/overrides.hpp"
+#include "plan/estimates.hpp"
 #include "plan/kernel_chooser.hpp"
 #include "plan/kernel_times.hpp"
+#include "plan/overrides.hpp"
 #include "plan/parts.hpp"
-#include "plan/estimates.hpp"
 #include "plan/tiled.hpp"
 #include "schedule/rules.hpp"
 #include "support/ids.hpp"
@@ -32,28 +32,28 @@ namespace napkin {
 namespace {
 
 /// The choices by hand of one kernel: those of all kernels, and what is said of this one alone, checked by the same rules.
-Result<HandChoices> with_own(const HandChoices& hand, const Derived& derived, const Kernel& kernel,
-                             const Extents& extents, const std::vector<ScheduleItem>& items) {
+Result<Overrides> with_own(const Overrides& hand, const Derived& derived, const Kernel& kernel, const Extents& extents,
+                           const std::vector<ScheduleItem>& items) {
     Derived alone = derived;
     alone.kernels = {kernel};
     std::vector<ScheduleItem> own;
     for (const ScheduleItem& item : items)
         if (item.kernel == kernel.name) own.push_back(item);
-    auto checked = hand_choices(alone, extents, own);
+    auto checked = checked_overrides(alone, extents, own);
     if (!checked) return checked.errors();
-    HandChoices out = hand;
+    Overrides out = hand;
     // What is said of all kernels is of those that have the axis.
     if (out.vector && out.vector_axis >= 0 && !contains(axes_of(derived.diagram, kernel), out.vector_axis))
         out.vector = std::nullopt, out.vector_axis = -1;
     for (const auto& [axis, item] : checked->group) out.group[axis] = item;
     for (const auto& [axis, item] : checked->stream) out.stream[axis] = item;
     for (const auto& [axis, item] : checked->subloop) out.subloop[axis] = item;
-    for (const auto field : {&HandChoices::threads, &HandChoices::grid, &HandChoices::warps, &HandChoices::blocks,
-                             &HandChoices::rows, &HandChoices::vectors, &HandChoices::vector, &HandChoices::tensor,
-                             &HandChoices::maximum, &HandChoices::turns, &HandChoices::dealing, &HandChoices::cluster})
+    for (const auto field : {&Overrides::threads, &Overrides::grid, &Overrides::warps, &Overrides::blocks,
+                             &Overrides::rows, &Overrides::vectors, &Overrides::vector, &Overrides::tensor,
+                             &Overrides::maximum, &Overrides::turns, &Overrides::dealing, &Overrides::cluster})
         if ((*checked).*field) out.*field = (*checked).*field;
     if (checked->vector) out.vector_axis = checked->vector_axis;
-    if (checked->tensor) out.tensor_axis = checked->tensor_axis;
+    if (checked->tensor) out.mma_m_axis = checked->mma_m_axis;
     if (checked->cluster) out.cluster_axis = checked->cluster_axis;
     return out;
 }
@@ -96,7 +96,7 @@ Diagnostic broken(const BrokenRule& rule, const std::string& kernel, const std::
 }
 
 /// The vector axis by hand is the schedule's: one of which tiles have a single value fills no vector, and the schedule has none then.
-std::optional<Diagnostic> no_vectors(const Derived& derived, const HandChoices& hand, const KernelPlan& plan) {
+std::optional<Diagnostic> no_vectors(const Derived& derived, const Overrides& hand, const KernelPlan& plan) {
     const ScheduledKernel& k = plan.scheduled;
     if (!hand.vector || hand.vector_axis < 0 || k.schedule.vector_axis == hand.vector_axis) return std::nullopt;
     std::vector<std::string> longer;
@@ -115,7 +115,7 @@ std::optional<Diagnostic> no_vectors(const Derived& derived, const HandChoices& 
 
 /// Every part has a chunk.
 std::optional<Diagnostic> too_many_parts(const Derived& derived, const Kernel& kernel, const Extents& extents,
-                                         const HandChoices& hand) {
+                                         const Overrides& hand) {
     const auto item = hand.stream.find(kernel.parts.axis);
     if (!kernel.parts.any() || item == hand.stream.end()) return std::nullopt;
     const std::int64_t parts = extents[kernel.parts.part], extent = extents[kernel.parts.axis],
@@ -138,8 +138,8 @@ constexpr ChoiceKind kinds_of_statements[] = {ChoiceKind::role,   ChoiceKind::ma
                                               ChoiceKind::vectors};
 
 /// Every kernel of the form by itself.
-Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const Machine& machine,
-                          const HandChoices& hand, const std::vector<ScheduleItem>& items, const PlanOptions& options) {
+Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const Machine& machine, const Overrides& hand,
+                          const std::vector<ScheduleItem>& items, const PlanOptions& options) {
     Plan plan;
     plan.machine = machine.description.empty() ? machine.name : fmt::format("{} ({})", machine.name, machine.description);
     const auto make = [&] { return tiles_of(derived, extents, items); };
@@ -152,7 +152,7 @@ Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const 
         const auto make_text = [&] { return text_of(with_whole_axes(*program, extents), k, derived.kernels[k]); };
         return !options.tiles && options.known_tiles ? options.known_tiles->text(options.cut, k, make_text) : make_text();
     };
-    const auto given = schedules_by_hand(items, *program);
+    const auto given = schedule_overrides(items, *program);
     if (!given) return given.errors();
     // Sizes alone break no rule: the search takes none that do.
     const bool sets_statements = options.file || any_of(items, [](const ScheduleItem& item) {
@@ -190,7 +190,7 @@ Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const 
 }
 
 Result<Plan> plan_whole_or_in_parts(const Derived& derived, const Extents& extents, const Machine& machine,
-                                    const HandChoices& hand, const std::vector<ScheduleItem>& items,
+                                    const Overrides& hand, const std::vector<ScheduleItem>& items,
                                     const std::vector<std::optional<Choice>>& parts, const PlanOptions& options) {
     const std::int64_t cores = hand.threads ? *hand.threads->value : machine.num_cores();
     return plan_in_parts(derived, extents, machine, cores, parts, options,
@@ -214,7 +214,7 @@ std::int64_t nearest_vectors(const Derived& derived, const Extents& extents, con
     quick.quick = true;
     for (std::int64_t n = std::min(*vectors->value - 1, most_tried); n > 0; --n) {
         vectors->value = n;
-        const auto hand = hand_choices(derived, extents, of_all_kernels(items));
+        const auto hand = checked_overrides(derived, extents, of_all_kernels(items));
         if (!hand) continue;
         const auto is_planned = [&](const PlanOptions& how) {
             return plan_whole_or_in_parts(derived, extents, machine, *hand, items, parts, how).ok();
@@ -247,7 +247,7 @@ TileProgram tiles_of(const Derived& derived, const Extents& extents, const std::
 }
 
 Result<std::vector<TileKernel>> tiles_in_letters(const Derived& derived, const std::shared_ptr<const Source>& file) {
-    const auto items = all_by_hand(derived, {}, file);
+    const auto items = all_overrides(derived, {}, file);
     if (!items) return items.errors();
     return with_named_subloops(expand(derived), *items).kernels;
 }
@@ -276,14 +276,14 @@ KernelCandidate candidate_of(const ScheduledKernel& kernel) {
                         s.warps.value,
                         1,
                         s.vector_axis,
-                        s.tensor_axis,
+                        s.mma_m_axis,
                         s.panel_vectors,
                         {},
                         {},
                         runs_ahead(kernel),
                         s.cluster_axis,
                         kernel.cluster_blocks(),
-                        kernel.cuts_groups()};
+                        kernel.uses_stream_k()};
     if (const StreamParts& parts = kernel.kernel->parts; parts.any()) out.split = kernel.extent(parts.part);
     for (const auto& [axis, choice] : s.group) out.group[axis] = choice.value;
     for (const auto& [axis, choice] : s.stream) out.stream[axis] = choice.value;
@@ -291,14 +291,14 @@ KernelCandidate candidate_of(const ScheduledKernel& kernel) {
 }
 
 Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const Machine& machine,
-                         const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
+                         const std::vector<ScheduleItem>& by_user, const PlanOptions& options) {
     if (machine.kind == MachineKind::gpu && options.warps.value == 0)
-        return choose_tiled(derived, extents, machine, by_hand, options);
+        return choose_tiled(derived, extents, machine, by_user, options);
     internal_check(extents.size() == derived.diagram.axes.size(), "plan: the extents are those of another diagram");
-    auto said = all_by_hand(derived, by_hand, options.file);
+    auto said = all_overrides(derived, by_user, options.file);
     if (!said) return said.errors();
     std::vector<ScheduleItem> items = std::move(said).value();
-    const auto hand = hand_choices(derived, extents, of_all_kernels(items));
+    const auto hand = checked_overrides(derived, extents, of_all_kernels(items));
     if (!hand) return hand.errors();
     for (const ScheduleItem& item : items)
         if (machine.kind == MachineKind::cpu && (item.kind == ChoiceKind::warps || item.kind == ChoiceKind::blocks))
@@ -310,7 +310,7 @@ Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const M
                 fmt::format("leave '{}' out, or use 'threads'", name(item.kind)),
                 {},
                 ExitCode::bad_input};
-    auto parts = parts_by_hand(derived, extents, items);
+    auto parts = parts_by_user(derived, extents, items);
     if (!parts) return parts.errors();
     for (std::size_t k = 0; k < options.parts.size(); ++k)
         if (!(*parts)[k]) (*parts)[k] = options.parts[k];
@@ -329,8 +329,8 @@ Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const M
 
 namespace {
 /// On a GPU, by what the closed form says of each kernel.
-double quick_seconds_by_cost(const Derived& derived, const Extents& extents, const Machine& machine, KernelTimes& known,
-                             double enough) {
+double estimated_seconds_by_cost(const Derived& derived, const Extents& extents, const Machine& machine,
+                                 KernelTimes& known, double enough) {
     const SizedProgram tiles = with_whole_axes(tiles_of(derived, extents, {}), extents);
     double seconds = 0;
     for (std::size_t k = 0; k < derived.kernels.size(); ++k) {
@@ -348,14 +348,14 @@ double quick_seconds_by_cost(const Derived& derived, const Extents& extents, con
 }
 }  // namespace
 
-double quick_seconds(const Derived& derived, const Extents& extents, const Machine& machine, KernelTimes& known,
-                     double enough, const std::vector<ScheduleItem>& by_hand) {
-    if (machine.kind == MachineKind::gpu) return quick_seconds_by_cost(derived, extents, machine, known, enough);
-    PlanOptions quick{.quick = true, .completion = Completion::for_rating, .ratings = known.ratings()};
-    const std::vector<ScheduleItem> items = of_all_kernels(by_hand);
-    const auto hand = hand_choices(derived, extents, items);
+double estimated_seconds(const Derived& derived, const Extents& extents, const Machine& machine, KernelTimes& known,
+                         double enough, const std::vector<ScheduleItem>& by_user) {
+    if (machine.kind == MachineKind::gpu) return estimated_seconds_by_cost(derived, extents, machine, known, enough);
+    PlanOptions quick{.quick = true, .completion = Completion::for_estimate, .ratings = known.ratings()};
+    const std::vector<ScheduleItem> items = of_all_kernels(by_user);
+    const auto hand = checked_overrides(derived, extents, items);
     if (!hand) return std::numeric_limits<double>::infinity();
-    const auto parts = parts_by_hand(derived, extents, items);
+    const auto parts = parts_by_user(derived, extents, items);
     if (!parts) return std::numeric_limits<double>::infinity();
     const SizedProgram tiles = with_whole_axes(tiles_of(derived, extents, items), extents);
     std::vector<std::string> texts;

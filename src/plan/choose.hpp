@@ -25,19 +25,19 @@ struct KernelCandidate {
     std::string kernel;
     VectorUnit unit;  ///< with the share of an SM that a block has
     std::int64_t warps = 0, split = 1;
-    AxisId vector_axis = -1, tensor_axis = -1;
+    AxisId vector_axis = -1, mma_m_axis = -1;
     int panel_vectors = 1;
     std::map<AxisId, std::int64_t> group, stream;
     bool runs_ahead = false;  ///< some of its statements, of the loop that they are in
     AxisId cluster_axis = -1;
     std::int64_t cluster = 1;
-    bool cuts_groups = false;
+    bool uses_stream_k = false;
     friend bool operator==(const KernelCandidate&, const KernelCandidate&) = default;
 };
 KernelCandidate candidate_of(const ScheduledKernel& kernel);
 
 class KernelTimes;
-class Ratings;
+class Estimates;
 
 /// The kernels of a form as they are planned.
 struct TilesToPlan {
@@ -62,8 +62,8 @@ private:
 
 struct PlanOptions {
     Choice warps = {};            ///< of a block of threads, where the machine is block_machine's
-    bool blocks_by_hand = false;  ///< of a core: its number is that machine's
-    int copying_warps = 0;        ///< beside them, which ask for the copies of operands
+    bool blocks_by_user = false;  ///< of a core: its number is that machine's
+    int producer_warps = 0;       ///< beside them, which ask for the copies of operands
     ProductOrder products = ProductOrder::in_turn;
     std::vector<std::size_t> only = {};             ///< the kernels of the form that are planned, in order; none: all
     std::vector<std::optional<Choice>> parts = {};  ///< of every kernel's stream, where they are settled and not by hand
@@ -77,7 +77,7 @@ struct PlanOptions {
     std::vector<std::int64_t> cut = {};
     /// What is found out of candidates, kept between calls that have the machine and all that is by hand in common; kernels of several forms are told
     /// apart by text_of.
-    std::shared_ptr<Ratings> ratings = {};
+    std::shared_ptr<Estimates> ratings = {};
     /// Not taken where a kernel has any other candidate: who compiles it refuses it.
     std::vector<KernelCandidate> refused = {};
     /// Seconds that a kernel takes without its stream in parts, or about as long: parts that take as long are not planned to their end.
@@ -85,11 +85,11 @@ struct PlanOptions {
     bool strict = false;  ///< tiles that do not fit the core's memory at any size are an error; else the smallest are taken, and the reason says so
 };
 
-/// Chooses every degree of freedom; what the diagram's schedule and `by_hand` fix is kept (the latter first) where it breaks no rule.
-/// Pre: `extents` binds derived.diagram. Errors: those of parse_schedule_file, hand_choices and
-/// schedules_by_hand, broken-schedule (the rule that a field by hand breaks), and memory-exceeded (M, the core's memory, the nearest size that fits).
+/// Chooses every degree of freedom; what the diagram's schedule and `by_user` fix is kept (the latter first) where it breaks no rule.
+/// Pre: `extents` binds derived.diagram. Errors: those of parse_schedule_file, checked_overrides and
+/// schedule_overrides, broken-schedule (the rule that a field by hand breaks), and memory-exceeded (M, the core's memory, the nearest size that fits).
 Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const Machine& machine,
-                         const std::vector<ScheduleItem>& by_hand = {}, const PlanOptions& options = {});
+                         const std::vector<ScheduleItem>& by_user = {}, const PlanOptions& options = {});
 
 /// The tile programs of the form's kernels, cut by the subloops that its schedule or the file names, before sizes stand in indices. Errors:
 /// those of parse_schedule_file.
@@ -107,7 +107,7 @@ std::string text_of(const SizedProgram& program, std::size_t k, const Kernel& ke
 /// `enough` once the kernels' times, with what nothing can beat of those that are not simulated (cost/compulsory.hpp), come to that. Alternatives
 /// share many kernels, of which `known` remembers the times; any number of threads may ask with one `known`. Of what is by hand, which is to
 /// be legal for the form, the lines of single kernels are not looked at.
-double quick_seconds(const Derived& derived, const Extents& extents, const Machine& machine, KernelTimes& known,
-                     double enough, const std::vector<ScheduleItem>& by_hand = {});
+double estimated_seconds(const Derived& derived, const Extents& extents, const Machine& machine, KernelTimes& known,
+                         double enough, const std::vector<ScheduleItem>& by_user = {});
 
 }  // namespace napkin

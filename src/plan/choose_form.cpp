@@ -9,9 +9,9 @@
 
 #include "plan/aligned.hpp"
 #include "plan/blocks.hpp"
-#include "plan/overrides.hpp"
 #include "plan/choose.hpp"
 #include "plan/kernel_times.hpp"
+#include "plan/overrides.hpp"
 #include "plan/parts.hpp"
 #include "schedule/schedule.hpp"
 #include "support/ranges.hpp"
@@ -42,21 +42,21 @@ constexpr std::size_t most_near_forms = 2;
 /// The lines by hand, read for the kernels of one form.
 class LinesOfForm {
 public:
-    LinesOfForm(const Derived& form, const Extents& extents, const std::vector<ScheduleItem>& by_hand)
+    LinesOfForm(const Derived& form, const Extents& extents, const std::vector<ScheduleItem>& by_user)
         : form_(form), extents_(extents) {
         // Where a stream is cut by hand, the lines are those of its parts and of their merge, which may have the name of the whole kernel.
-        const auto parts = parts_by_hand(form, extents, by_hand);
+        const auto parts = parts_by_user(form, extents, by_user);
         const std::vector<std::int64_t> numbers = parts ? mapped<std::int64_t>(
                                                               *parts,
                                                               [](const auto& part) { return part ? part->value : 1; })
                                                         : std::vector<std::int64_t>(form.kernels.size(), 1);
         cut_ = cut_streams(form, extents, numbers);
         const std::vector<std::string> names = names_of(cut_.form.kernels);
-        const TileProgram tiles = tiles_of(cut_.form, cut_.extents, by_hand);
-        for (const ScheduleItem& item : by_hand) {
+        const TileProgram tiles = tiles_of(cut_.form, cut_.extents, by_user);
+        for (const ScheduleItem& item : by_user) {
             if (!item.kernel.empty() && !contains(names, item.kernel)) {
                 missing_.insert(item.kernel);
-            } else if (is_readable(item, by_hand, tiles, parts.ok())) {
+            } else if (is_readable(item, by_user, tiles, parts.ok())) {
                 if (item.kernel.empty()) of_all_.push_back(item);
             } else {
                 ++unread_;
@@ -66,7 +66,7 @@ public:
 
     /// Kernels that the form has not weigh more than lines that cannot be read of those that it has. Kernels and lines of other forms' regions count
     /// in each of the alternatives alike.
-    [[nodiscard]] double misfit() const {
+    [[nodiscard]] double mismatch() const {
         constexpr double weight_of_kernel = 1e6;
         return weight_of_kernel * static_cast<double>(missing_.size()) + unread_;
     }
@@ -74,22 +74,22 @@ public:
     [[nodiscard]] const std::vector<ScheduleItem>& of_all_kernels() const { return of_all_; }
 
 private:
-    [[nodiscard]] bool is_readable(const ScheduleItem& item, const std::vector<ScheduleItem>& by_hand,
+    [[nodiscard]] bool is_readable(const ScheduleItem& item, const std::vector<ScheduleItem>& by_user,
                                    const TileProgram& tiles, bool is_cut_as_said) const {
         // A merge no longer streams what the kernel that was cut did.
         if (item.kind == ChoiceKind::split)
-            return is_cut_as_said && (!item.kernel.empty() || hand_choices(form_, extents_, {item}).ok());
+            return is_cut_as_said && (!item.kernel.empty() || checked_overrides(form_, extents_, {item}).ok());
         std::vector<ScheduleItem> lines{item};
         // A slot may name a role.
         if (item.kind == ChoiceKind::slot)
-            for (const ScheduleItem& role : by_hand)
+            for (const ScheduleItem& role : by_user)
                 if (role.kind == ChoiceKind::role && (role.kernel.empty() || role.kernel == item.kernel))
                     lines.insert(lines.begin(), role);
-        if (!schedules_by_hand(lines, tiles).ok()) return false;
+        if (!schedule_overrides(lines, tiles).ok()) return false;
         if (!item.clauses.empty()) return true;
         Derived named = cut_.form;
         if (!item.kernel.empty()) std::erase_if(named.kernels, [&](const Kernel& k) { return k.name != item.kernel; });
-        return hand_choices(named, cut_.extents, {item}).ok();
+        return checked_overrides(named, cut_.extents, {item}).ok();
     }
 
     const Derived& form_;
@@ -124,11 +124,11 @@ struct FormToPlan {
 
 /// The fastest form, by a plan of each; the earlier one where they are alike.
 Derived fastest_planned(std::vector<FormToPlan> forms, const Extents& extents, const Machine& machine,
-                        const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
+                        const std::vector<ScheduleItem>& by_user, const PlanOptions& options) {
     std::size_t best = 0;
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < forms.size(); ++i) {
-        const auto plan = choose_plan(forms[i].form, extents, machine, by_hand, options);
+        const auto plan = choose_plan(forms[i].form, extents, machine, by_user, options);
         if (plan && plan->seconds() < least) best = i, least = plan->seconds();
     }
     return std::move(forms[best].form);
@@ -139,9 +139,9 @@ Derived fastest_planned(std::vector<FormToPlan> forms, const Extents& extents, c
 class FormsByKernels {
 public:
     FormsByKernels(std::vector<FormToPlan> forms, const Extents& extents, const Machine& gpu,
-                   const std::vector<ScheduleItem>& by_hand, PlanOptions options)
-        : extents_(extents), gpu_(gpu), by_hand_(by_hand), options_(std::move(options)) {
-        if (!options_.ratings) options_.ratings = std::make_shared<Ratings>();
+                   const std::vector<ScheduleItem>& by_user, PlanOptions options)
+        : extents_(extents), gpu_(gpu), by_user_(by_user), options_(std::move(options)) {
+        if (!options_.ratings) options_.ratings = std::make_shared<Estimates>();
         for (FormToPlan& form : forms) {
             const double by_model = plan_over_model * form.seconds;
             planned_.push_back({std::move(form.form), by_model});
@@ -178,20 +178,20 @@ private:
         // Rows that are copied make another form, of other kernels.
         const bool may_copy_rows = with_copied_rows(p.form, extents_, gpu_).has_value();
         if (!may_copy_rows) {
-            const auto plan = choose_blocks_of(p.kernels, p.form, extents_, gpu_, by_hand_, options_);
+            const auto plan = choose_blocks_of(p.kernels, p.form, extents_, gpu_, by_user_, options_);
             p.seconds += plan ? plan->seconds() : std::numeric_limits<double>::infinity();
             p.is_cut |= plan && any_of(plan->change.parts, [](std::int64_t n) { return n > 1; });
             if (++p.kernels < p.form.kernels.size() || !p.is_cut) return;
         }
         // What is cut is planned once more, with all that are cut beside it.
-        const auto plan = choose_plan(p.form, extents_, gpu_, by_hand_, options_);
+        const auto plan = choose_plan(p.form, extents_, gpu_, by_user_, options_);
         p.seconds = plan ? plan->seconds() : std::numeric_limits<double>::infinity();
         p.kernels = p.form.kernels.size();
     }
 
     const Extents& extents_;
     const Machine& gpu_;
-    const std::vector<ScheduleItem>& by_hand_;
+    const std::vector<ScheduleItem>& by_user_;
     PlanOptions options_;
     std::vector<Planned> planned_;
 };
@@ -225,34 +225,36 @@ std::vector<FormToPlan> near_forms(const Derived& least, const std::function<dou
 
 /// choose_form, with what is known of kernels' times.
 Derived least_form(const Derived& derived, const Extents& extents, const Machine& machine,
-                   const std::vector<ScheduleItem>& by_hand, KernelTimes& known) {
+                   const std::vector<ScheduleItem>& by_user, KernelTimes& known) {
     const auto quick = [&](const Derived& form, double enough) {
-        if (by_hand.empty()) return quick_seconds(form, extents, machine, known, enough);
-        return quick_seconds(form, extents, machine, known, enough, LinesOfForm(form, extents, by_hand).of_all_kernels());
+        if (by_user.empty()) return estimated_seconds(form, extents, machine, known, enough);
+        return estimated_seconds(form, extents, machine, known, enough,
+                                 LinesOfForm(form, extents, by_user).of_all_kernels());
     };
-    std::function<double(const Derived&)> misfit;
-    if (!by_hand.empty()) misfit = [&](const Derived& form) { return LinesOfForm(form, extents, by_hand).misfit(); };
-    Derived least = with_least_cost(derived, quick, forms_at_a_time, least_gain_of_form, misfit);
+    std::function<double(const Derived&)> mismatch;
+    if (!by_user.empty())
+        mismatch = [&](const Derived& form) { return LinesOfForm(form, extents, by_user).mismatch(); };
+    Derived least = with_least_cost(derived, quick, forms_at_a_time, least_gain_of_form, mismatch);
     if (machine.kind == MachineKind::gpu || names_of(least.kernels) == names_of(derived.kernels)) return least;
-    if (misfit && misfit(derived) > misfit(least)) return least;
+    if (mismatch && mismatch(derived) > mismatch(least)) return least;
     // A quick search finds less of a long fold's schedules than of its parts'.
     constexpr double no_limit = std::numeric_limits<double>::infinity();
     if (quick(derived, no_limit) > near_the_least * quick(least, no_limit)) return least;
-    return fastest_planned({{std::move(least)}, {derived}}, extents, machine, by_hand, {.ratings = known.ratings()});
+    return fastest_planned({{std::move(least)}, {derived}}, extents, machine, by_user, {.ratings = known.ratings()});
 }
 
 }  // namespace
 
 Derived choose_form(const Derived& derived, const Extents& extents, const Machine& machine,
-                    const std::vector<ScheduleItem>& by_hand, const std::shared_ptr<Ratings>& ratings) {
-    KernelTimes known(by_hand.empty() ? ratings : nullptr);
-    return least_form(derived, extents, machine, by_hand, known);
+                    const std::vector<ScheduleItem>& by_user, const std::shared_ptr<Estimates>& ratings) {
+    KernelTimes known(by_user.empty() ? ratings : nullptr);
+    return least_form(derived, extents, machine, by_user, known);
 }
 
 Derived choose_form_by_plans(const Derived& derived, const Extents& extents, const Machine& machine,
-                             const std::vector<ScheduleItem>& by_hand, const std::shared_ptr<Ratings>& ratings) {
-    KernelTimes known(by_hand.empty() ? ratings : nullptr);
-    Derived least = least_form(derived, extents, machine, by_hand, known);
+                             const std::vector<ScheduleItem>& by_user, const std::shared_ptr<Estimates>& ratings) {
+    KernelTimes known(by_user.empty() ? ratings : nullptr);
+    Derived least = least_form(derived, extents, machine, by_user, known);
     if (machine.kind != MachineKind::gpu || !has_cuda_blocks(machine)) return least;
     // The model of forms takes each product in the widest type of what it reads, where a kernel on a matrix unit rounds what it computes.
     if (!rounds_a_factor(expand(derived))) return least;
@@ -262,16 +264,16 @@ Derived choose_form_by_plans(const Derived& derived, const Extents& extents, con
             forms.push_back(std::move(next));
     };
     add({derived});
-    if (by_hand.empty()) {
+    if (by_user.empty()) {
         for (FormToPlan& next : near_forms(least, [&](const Derived& form, double enough) {
-                 return quick_seconds(form, extents, machine, known, enough);
+                 return estimated_seconds(form, extents, machine, known, enough);
              }))
             add(std::move(next));
     }
     if (forms.size() == 1) return least;
     return FormsByKernels(
-               std::move(forms), extents, machine, by_hand,
-               {.quick = true, .completion = Completion::for_rating, .ratings = by_hand.empty() ? ratings : nullptr})
+               std::move(forms), extents, machine, by_user,
+               {.quick = true, .completion = Completion::for_estimate, .ratings = by_user.empty() ? ratings : nullptr})
         .run();
 }
 

@@ -17,10 +17,10 @@ namespace napkin {
 /// What is found out of candidates goes to `ratings` where nothing is by hand: the plan of the form that is taken asks for much of it again.
 /// Pre: `extents` binds derived.diagram.
 Derived choose_form(const Derived& derived, const Extents& extents, const Machine& machine,
-                    const std::vector<ScheduleItem>& by_hand = {}, const std::shared_ptr<Ratings>& ratings = {});
+                    const std::vector<ScheduleItem>& by_user = {}, const std::shared_ptr<Estimates>& ratings = {});
 /// The same for one plan, which has time for it: where the matrix unit of a GPU may round what the model of forms multiplies as it is, the whole fold
 /// is planned beside the form that the model finds and those that it finds little slower, and the fastest one is taken.
 Derived choose_form_by_plans(const Derived& derived, const Extents& extents, const Machine& machine,
-                             const std::vector<ScheduleItem>& by_hand = {}, const std::shared_ptr<Ratings>& ratings = {});
+                             const std::vector<ScheduleItem>& by_user = {}, const std::shared_ptr<Estimates>& ratings = {});
 
 }  // namespace napkin

@@ -3,23 +3,23 @@
 namespace napkin {
 
 SearchedFields searched_fields(const KernelSchedule& schedule) {
-    SearchedFields out{schedule.vector_axis, schedule.tensor_axis, schedule.panel_vectors, {}, {}};
-    for (const auto& [axis, choice] : schedule.group) out.group.emplace_back(axis, choice.value, choice.by_hand);
-    for (const auto& [axis, choice] : schedule.stream) out.stream.emplace_back(axis, choice.value, choice.by_hand);
+    SearchedFields out{schedule.vector_axis, schedule.mma_m_axis, schedule.panel_vectors, {}, {}};
+    for (const auto& [axis, choice] : schedule.group) out.group.emplace_back(axis, choice.value, choice.by_user);
+    for (const auto& [axis, choice] : schedule.stream) out.stream.emplace_back(axis, choice.value, choice.by_user);
     return out;
 }
 
-KernelRatings& Ratings::of(const std::string& question) {
+KernelEstimates& Estimates::of(const std::string& question) {
     const std::lock_guard lock(mutex_);
     return kernels_[question];
 }
 
-KnownCounts& Ratings::counts_of(const std::string& text) {
+KnownCounts& Estimates::counts_of(const std::string& text) {
     const std::lock_guard lock(mutex_);
     return counts_[text];
 }
 
-std::size_t Ratings::num_simulated() const {
+std::size_t Estimates::num_simulated() const {
     std::size_t out = 0;
     for (const auto& [question, kernel] : kernels_)
         for (const auto& [fields, rating] : kernel.candidates) out += rating.times ? 1 : 0;

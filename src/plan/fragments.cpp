@@ -5,11 +5,11 @@
 #include <algorithm>
 
 #include "plan/complete.hpp"
-#include "schedule/k_block_ranges.hpp"
 #include "schedule/column_parts.hpp"
+#include "schedule/conditional_rescale.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
-#include "schedule/conditional_rescale.hpp"
+#include "schedule/k_block_ranges.hpp"
 #include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
 
@@ -34,7 +34,7 @@ constexpr std::int64_t most_queued = std::int64_t{1} << 31;
 constexpr std::int64_t most_parts = 8, least_columns_of_part = 64;
 
 /// Boxes of a warp, at most: one is written while the one before it is read.
-constexpr std::int64_t most_boxes = 2;
+constexpr std::int64_t most_staging = 2;
 
 /// Only the loops of an atom are named: which values are whose is the instruction's.
 Atom scalar_loops(const ScheduledKernel& kernel, const Step& step, AtomKind kind) {
@@ -82,16 +82,16 @@ SharedBytes shared_bytes(ScheduledKernel& kernel) {
 }  // namespace
 
 bool choose_fragments(ScheduledKernel& kernel) {
-    const MatrixRoles roles = matrix_roles(kernel);
+    const MmaRoles roles = mma_roles(kernel);
     if (!roles.refusal.empty()) return false;
     for (const Step& step : kernel.steps)
-        if (step.atom >= 0 && !kernel.schedule.atoms[step.atom].by_hand)
+        if (step.atom >= 0 && !kernel.schedule.atoms[step.atom].by_user)
             kernel.schedule.atoms[step.atom] = scalar_loops(kernel, step, roles.atoms[step.atom]);
     for (const VariableId v : roles.places.ids()) {
         Place& place = kernel.schedule.places[v];
-        if (!roles.places[v] || place.by_hand) continue;
+        if (!roles.places[v] || place.by_user) continue;
         place.holding = *roles.places[v];
-        if (place.holding == Holding::operand)
+        if (place.holding == MemorySpace::operand)
             place.innermost = static_cast<int>(kernel.kernel->variables[v].dims.size()) - 1;
     }
     return true;
@@ -102,22 +102,22 @@ void choose_roles(ScheduledKernel& kernel) {
     if (roles.empty()) return;
     const bool repeats = std::any_of(kernel.steps.begin(), kernel.steps.end(),
                                      [&](const Step& step) { return kernel.loads_operand(step) && step.scope > 0; });
-    if (!kernel.on_matrix_unit() || !kernel.has_bulk_copies() || !repeats) {
-        std::erase_if(roles, [](const Role& role) { return !role.by_hand; });
+    if (!kernel.on_tensor_cores() || !kernel.has_bulk_copies() || !repeats) {
+        std::erase_if(roles, [](const Role& role) { return !role.by_user; });
         return;
     }
     for (const StepId s : kernel.steps.ids())
         if (kernel.loads_operand(kernel.steps[s])) kernel.schedule.slots.try_emplace(s, Slot{0});
 }
 
-void choose_queue(ScheduledKernel& kernel) {
+void choose_tile_scheduler(ScheduledKernel& kernel) {
     Choice& dealing = kernel.schedule.dealing;
-    if (dealing.by_hand) return;
-    dealing = {static_cast<std::int64_t>(Dealing::fixed), "", false};
+    if (dealing.by_user) return;
+    dealing = {static_cast<std::int64_t>(TileScheduler::fixed), "", false};
     const bool by_data = std::any_of(kernel.loops.begin(), kernel.loops.end(),
-                                     [&](const ScheduledLoop& loop) { return chunk_ranges(kernel, loop).has_value(); });
+                                     [&](const ScheduledLoop& loop) { return k_block_ranges(kernel, loop).has_value(); });
     const bool has_shorter = std::any_of(kernel.loops.begin(), kernel.loops.end(),
-                                         [&](const ScheduledLoop& loop) { return have_own_chunks(kernel, loop); });
+                                         [&](const ScheduledLoop& loop) { return have_own_k_blocks(kernel, loop); });
     const std::int64_t groups = kernel.num_groups(), blocks = kernel.schedule.threads.value,
                        grid = kernel.schedule.grid.value;
     // Blocks of a cluster keep step, and so none takes the next group as it is done.
@@ -127,44 +127,45 @@ void choose_queue(ScheduledKernel& kernel) {
                       : threads_read_ahead(kernel) ? "turns wait for what threads read, and blocks keep different paces"
                       : has_shorter                ? "groups that end before their tiles do run fewer products"
                                                    : nullptr;
-    if (!kernel.copying_role() || !why || blocks <= 1 || groups <= blocks || groups > most_queued || grid >= groups)
+    if (!kernel.producer_role() || !why || blocks <= 1 || groups <= blocks || groups > most_queued || grid >= groups)
         return;
     // A role that cannot go on to the next group's tiles has nothing to ask for meanwhile.
     for (const Step* load : kernel.operand_loads(0))
         if (kernel.place(kernel.operand_loaded(*load)).stages < 2) return;
-    dealing = {static_cast<std::int64_t>(Dealing::queue),
+    dealing = {static_cast<std::int64_t>(TileScheduler::queue),
                fmt::format("{}: a block takes the next one as it ends one", why), false};
 }
 
-void choose_turns(ScheduledKernel& kernel) {
+void choose_ping_pong(ScheduledKernel& kernel) {
     Choice& turns = kernel.schedule.turns;
-    if (!turns.by_hand) turns = {turns_at_products(kernel).has_value(), "", false};
+    if (!turns.by_user) turns = {ping_pong(kernel).has_value(), "", false};
 }
 
 // Weights that grew large are multiplied where they are finite, a part of what computing the chunk again takes, without its product and its exponentials;
 // where none did, both ways issue the same.
-void choose_lazy_maximum(ScheduledKernel& kernel) {
+void choose_rescale(ScheduledKernel& kernel) {
     Choice& lazy = kernel.schedule.lazy;
-    if (!lazy.by_hand) {
+    if (!lazy.by_user) {
         lazy = {0, "", false};
-        if (kernel.on_matrix_unit())
-            if (const auto found = lazy_maximum(kernel); const auto* maximum = std::get_if<LazyMaximum>(&found))
+        if (kernel.on_tensor_cores())
+            if (const auto found = conditional_rescale(kernel);
+                const auto* maximum = std::get_if<ConditionalRescale>(&found))
                 lazy = moves_by_position(kernel, *maximum)
                            ? Choice{0, "what it is taken of grows with the position: it moves in every chunk", false}
-                           : Choice{static_cast<std::int64_t>(Lagging::rescaled), "", false};
+                           : Choice{static_cast<std::int64_t>(RescaleMode::rescaled), "", false};
     }
-    kernel.lazy = chosen_lazy_maximum(kernel);
+    kernel.lazy = chosen_rescale(kernel);
 }
 
 void choose_column_parts(ScheduledKernel& kernel) {
     kernel.column_parts = chosen_column_parts(kernel);
-    const auto is_by_hand = [](const Atom& atom) { return atom.by_hand; };
-    if (!kernel.on_matrix_unit() || std::holds_alternative<std::string>(columns_in_parts(kernel, 2)) ||
-        std::any_of(kernel.schedule.atoms.begin(), kernel.schedule.atoms.end(), is_by_hand))
+    const auto is_by_user = [](const Atom& atom) { return atom.by_user; };
+    if (!kernel.on_tensor_cores() || std::holds_alternative<std::string>(columns_in_parts(kernel, 2)) ||
+        std::any_of(kernel.schedule.atoms.begin(), kernel.schedule.atoms.end(), is_by_user))
         return;
     // Registers follow from what lives together, which the places say.
     ScheduledKernel placed = kernel;
-    apply_places(placed);
+    apply_storage(placed);
     for (std::int64_t parts = 2; spilled_registers(placed) > 0 && parts <= most_parts; parts *= 2) {
         auto found = columns_in_parts(kernel, parts);
         if (std::holds_alternative<std::string>(found) || std::get<ColumnParts>(found).columns < least_columns_of_part)
@@ -181,26 +182,26 @@ void choose_column_parts(ScheduledKernel& kernel) {
 void choose_stages(ScheduledKernel& kernel) {
     const SharedBytes bytes = shared_bytes(kernel);
     std::int64_t chunks = 1;
-    for (const ScheduledLoop& loop : kernel.loops) chunks = std::max(chunks, turns_of(kernel, loop).most);
+    for (const ScheduledLoop& loop : kernel.loops) chunks = std::max(chunks, iterations_of(kernel, loop).most);
     const std::int64_t fit = bytes.staged == 0 ? 1 : (bytes.left_for_stages() - bytes.boxes) / bytes.staged;
-    const bool only_adds = kernel.copying_role() &&
+    const bool only_adds = kernel.producer_role() &&
                            std::all_of(kernel.loops.begin(), kernel.loops.end(),
                                        [&](const ScheduledLoop& loop) { return only_adds_products(kernel, loop.scope); });
     const auto stages = static_cast<int>(
         std::clamp<std::int64_t>(std::min(fit, chunks), 1, only_adds ? most_stages_of_products : most_stages));
     for (const VariableId v : kernel.layouts.ids())
-        if (kernel.is_operand(v) && kernel.layouts[v].scope > 0 && !kernel.schedule.places[v].by_hand)
+        if (kernel.is_operand(v) && kernel.layouts[v].scope > 0 && !kernel.schedule.places[v].by_user)
             kernel.schedule.places[v].stages = stages;
 }
 
-void choose_boxes(ScheduledKernel& kernel) {
+void choose_staging(ScheduledKernel& kernel) {
     std::int64_t left = shared_bytes(kernel).left();
     for (const VariableId v : kernel.layouts.ids()) {
         Place& place = kernel.schedule.places[v];
-        const auto boxes = stored_boxes(kernel, v);
-        if (place.by_hand || !boxes) continue;
+        const auto boxes = staging_tiles_of(kernel, v);
+        if (place.by_user || !boxes) continue;
         // A row of boxes comes round to the same box in every tile.
-        std::int64_t n = std::min(boxes->count, most_boxes);
+        std::int64_t n = std::min(boxes->count, most_staging);
         const auto bytes_of = [&](std::int64_t count) { return count * kernel.schedule.warps.value * box_bytes; };
         while (n > 0 && (boxes->count % n != 0 || bytes_of(n) > left)) --n;
         place.boxes = static_cast<int>(n);
@@ -209,7 +210,7 @@ void choose_boxes(ScheduledKernel& kernel) {
 }
 
 void choose_group_stages(ScheduledKernel& kernel) {
-    if (!kernel.copying_role() || kernel.num_groups() < 2) return;
+    if (!kernel.producer_role() || kernel.num_groups() < 2) return;
     std::vector<Place*> once, repeated, stored;  // what is loaded once a group, in loops, and stored by boxes
     std::int64_t needed = 0;
     for (const VariableId id : kernel.layouts.ids()) {
@@ -218,7 +219,7 @@ void choose_group_stages(ScheduledKernel& kernel) {
         if (kernel.is_operand(id) && kernel.layouts[id].scope == 0) needed += operand_bytes(kernel, id);
         if (place.boxes > 0) stored.push_back(&place);
     }
-    const auto is_open = [](const Place* place) { return !place->by_hand; };
+    const auto is_open = [](const Place* place) { return !place->by_user; };
     if (once.empty() || !std::all_of(once.begin(), once.end(), is_open)) return;
     const std::vector<Place> before = kernel.schedule.places;
     const auto has_room = [&] { return shared_bytes(kernel).left() >= needed; };

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "plan/reasons.hpp"
+#include "schedule/fragments.hpp"
 #include "schedule/k_block_ranges.hpp"
 #include "schedule/stream_k.hpp"
-#include "schedule/fragments.hpp"
 #include "support/ranges.hpp"
 
 namespace napkin {
@@ -16,7 +16,7 @@ namespace {
 /// Blocks that take groups in turn must be so much faster, as cores keep different paces, and none takes over what is left to another. Measured on one
 /// H200 on 2026-11-23 on causal attention of 192 rows: turns that the model finds 16%, 5% and 1.2% faster and 0.3% slower are 11% and 6% faster, and 0.6%
 /// and 1.7% slower.
-constexpr double worth_turns = 0.98;
+constexpr double worth_ping_pong = 0.98;
 
 /// Groups that are cut must make a kernel so much faster: they are more code, and states go through memory. Measured on one H200 on 2026-11-25 on 16 shapes of dense
 /// attention: of the 11 that the model finds 1.5% faster and more, 10 are 0.8 to 8.7% faster and one 1.4% slower; the others are 1.2% faster to 3.2% slower.
@@ -28,19 +28,19 @@ Simulation choose_grid(ScheduledKernel& kernel, const Simulator& model, std::int
     Choice& grid = kernel.schedule.grid;
     const std::int64_t groups = kernel.num_groups();
     const bool by_data = any_of(kernel.loops,
-                                [&](const ScheduledLoop& loop) { return chunk_ranges(kernel, loop).has_value(); });
-    if (kernel.takes_from_queue()) return model.run(kernel, threads, walk_limit);
-    if (by_data && grid.value == 0 && kernel.copying_role() && threads > 1 && groups > threads) {
+                                [&](const ScheduledLoop& loop) { return k_block_ranges(kernel, loop).has_value(); });
+    if (kernel.is_dynamic()) return model.run(kernel, threads, walk_limit);
+    if (by_data && grid.value == 0 && kernel.producer_role() && threads > 1 && groups > threads) {
         grid.value = groups;
         grid.reason = "a block for each group: data say how many chunks one runs";
     }
     Simulation time = model.run(kernel, threads, walk_limit);
-    if (grid.value > 0 || !kernel.has_block_a_group() || !kernel.copying_role() || threads <= 1 || groups <= threads)
+    if (grid.value > 0 || !kernel.has_block_a_group() || !kernel.producer_role() || threads <= 1 || groups <= threads)
         return time;
     grid.value = threads;
     Simulation in_turn = model.run(kernel, threads, walk_limit);
     const double slower = time.seconds / in_turn.seconds;
-    if (in_turn.seconds < worth_turns * time.seconds) {
+    if (in_turn.seconds < worth_ping_pong * time.seconds) {
         grid.reason = fmt::format("in turn, back and forth; a block for each of {} groups is {}", groups,
                                   time_change(slower));
         return in_turn;
@@ -51,17 +51,17 @@ Simulation choose_grid(ScheduledKernel& kernel, const Simulator& model, std::int
     return time;
 }
 
-Simulation choose_cut_groups(ScheduledKernel& kernel, const Simulator& model, std::int64_t threads, Simulation whole,
-                             std::int64_t walk_limit) {
+Simulation choose_stream_k(ScheduledKernel& kernel, const Simulator& model, std::int64_t threads, Simulation whole,
+                           std::int64_t walk_limit) {
     Choice& dealing = kernel.schedule.dealing;
     // A block that is late cuts no groups of others. Measured on one H200 on 2026-11-25: block-scaled products of 8192³, which the model finds 1.6% faster
     // with groups cut than whole, are 4% slower than from a queue.
-    if (!model.machine().meeting_s.known() || dealing.by_hand || threads_read_ahead(kernel) || threads <= 1)
+    if (!model.machine().meeting_s.known() || dealing.by_user || threads_read_ahead(kernel) || threads <= 1)
         return whole;
-    const auto found = cut_groups(kernel);
-    const auto* cut = std::get_if<CutGroups>(&found);
+    const auto found = stream_k(kernel);
+    const auto* cut = std::get_if<StreamK>(&found);
     if (!cut || cut->blocks != threads) return whole;
-    const Choice before = std::exchange(dealing, {static_cast<std::int64_t>(Dealing::cut), "", false});
+    const Choice before = std::exchange(dealing, {static_cast<std::int64_t>(TileScheduler::cut), "", false});
     Simulation time = model.run(kernel, threads, walk_limit);
     if (time.seconds < worth_cutting * whole.seconds) {
         dealing.reason = fmt::format("{} groups of {} chunks, {:.1f} for each of {} blocks; whole ones are {}", time.groups,

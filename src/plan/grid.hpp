@@ -11,7 +11,7 @@ Simulation choose_grid(ScheduledKernel& kernel, const Simulator& model, std::int
 
 /// Cuts groups of the last rounds where KernelSchedule::dealing is open, the machine's file says what blocks that meet take, and that is faster than whole ones,
 /// which take `whole`; the time of the kernel as it is then.
-Simulation choose_cut_groups(ScheduledKernel& kernel, const Simulator& model, std::int64_t threads, Simulation whole,
-                             std::int64_t walk_limit = std::int64_t{1} << 22);
+Simulation choose_stream_k(ScheduledKernel& kernel, const Simulator& model, std::int64_t threads, Simulation whole,
+                           std::int64_t walk_limit = std::int64_t{1} << 22);
 
 }  // namespace napkin

@@ -12,8 +12,8 @@
 
 #include "plan/candidate_schedules.hpp"
 #include "plan/complete.hpp"
-#include "plan/grid.hpp"
 #include "plan/estimates.hpp"
+#include "plan/grid.hpp"
 #include "plan/reasons.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
@@ -37,7 +37,7 @@ constexpr int least_simulated = 16;
 /// Axes of vectors that are searched where small tiles do not tell them apart: those that are the fastest there.
 constexpr std::size_t most_axes = 6;
 /// Reductions across the lanes must be worth it.
-constexpr double worth_crossing = 0.9;
+constexpr double hysteresis_across_lanes = 0.9;
 /// Tiles of ordinary size on a matrix unit differ so much by which axis has the rows, and those that are chosen less: of 8192³ the axis that is 12% slower
 /// there is predicted 9% faster in the end.
 constexpr double little_in_rows = 0.8;
@@ -49,8 +49,8 @@ constexpr double worth_searching = 2;
 /// How often the search goes on from half or twice a size that is faster by more than the model is off in the median (bench/results, predictions): of two
 /// that the model finds within 7%, the one that fills less of the cache was measured as the faster one (attention_fp8 and attention_bf16 on two cores of a Xeon
 /// of which other work took a quarter, 2026-11-28).
-constexpr int most_valleys = 4;
-constexpr double worth_crossing_valleys = 0.1;
+constexpr int most_restarts = 4;
+constexpr double hysteresis_of_restarts = 0.1;
 
 /// Tiles that are fetched ahead into the first cache must be so much faster than the larger ones that the search finds.
 constexpr double worth_smaller_tiles = 0.01;
@@ -72,37 +72,38 @@ double bytes_of_one_stage(const ScheduledKernel& kernel) {
 
 class KernelChooser {
 public:
-    KernelChooser(const CandidateSchedules& schedules, const Simulator& model, const HandChoices& hand,
-                  const PlanOptions& options, KernelRatings& known, KernelRatings& in_vectors)
-        : schedules_(schedules), model_(model), hand_(hand), options_(options), known_(known), in_vectors_(in_vectors) {
+    KernelChooser(const CandidateSchedules& schedules, const Simulator& model, const Overrides& hand,
+                  const PlanOptions& options, KernelEstimates& known, KernelEstimates& in_vectors)
+        : schedules_(schedules), model_(model), overrides_(hand), options_(options), known_(known), in_vectors_(in_vectors) {
         const int in_full = simulated_of_each(model.derived().kernels.size());
         budget_ = most_ = options.quick ? in_full / 4 : in_full;
     }
 
     Result<KernelPlan> run() {
         const std::vector<VectorAxis> axes = schedules_.vectors();
-        if (!known_.on_matrix_unit) known_.on_matrix_unit = schedules_.on_matrix_unit();
-        const std::vector<Shape>& tensors = *known_.on_matrix_unit;
+        if (!known_.on_tensor_cores) known_.on_tensor_cores = schedules_.on_tensor_cores();
+        const std::vector<TilingStrategy>& tensors = *known_.on_tensor_cores;
         if (tensors.empty())
-            if (auto error = schedules_.no_tensor()) return *error;
+            if (auto error = schedules_.why_no_mma()) return *error;
         // Whether an axis is far slower shows on tiles of ordinary size.
-        std::vector<RatedShape> shapes;
-        for (const Shape& shape : tensors) shapes.push_back(rated_on_ordinary_tiles(shape));
+        std::vector<EstimatedStrategy> shapes;
+        for (const TilingStrategy& shape : tensors) shapes.push_back(rated_on_ordinary_tiles(shape));
         // Beside a matrix unit most are, and their multiply-adds say so.
         double least = std::numeric_limits<double>::infinity();
-        for (const RatedShape& shape : shapes) least = std::min(least, shape.seconds);
-        if (!hand_.tensor || tensors.empty())
+        for (const EstimatedStrategy& shape : shapes) least = std::min(least, shape.seconds);
+        if (!overrides_.tensor || tensors.empty())
             for (const VectorAxis& axis : axes) {
                 const double bound = tensors.empty() ? 0 : least_seconds_in_panels(axis);
-                const bool is_left_out = worth_crossing * bound > far_slower * least * (1 + tolerance);
+                const bool is_left_out = hysteresis_across_lanes * bound > far_slower * least * (1 + tolerance);
                 shapes.push_back(
-                    is_left_out ? RatedShape{.shape = schedules_.in_panels(axis, 3), .seconds = bound, .is_bound = true}
-                                : rated_in_panels(axis, 3));
+                    is_left_out
+                        ? EstimatedStrategy{.shape = schedules_.in_panels(axis, 3), .seconds = bound, .is_bound = true}
+                        : rated_in_panels(axis, 3));
                 simulated_ += is_left_out ? 1 : 0;
             }
-        const auto is_before = [](const RatedShape& a, const RatedShape& b) {
-            return a.seconds * (a.shape.axis.vertical ? worth_crossing : 1) <
-                   b.seconds * (b.shape.axis.vertical ? worth_crossing : 1);
+        const auto is_before = [](const EstimatedStrategy& a, const EstimatedStrategy& b) {
+            return a.seconds * (a.shape.axis.vertical ? hysteresis_across_lanes : 1) <
+                   b.seconds * (b.shape.axis.vertical ? hysteresis_across_lanes : 1);
         };
         std::stable_sort(shapes.begin(), shapes.end(), is_before);
         // Small tiles may turn the order of the best two, as where a row is read in runs that are too short for the memory: a plan that is more
@@ -144,7 +145,7 @@ public:
                 if (!refused) refused = std::move(error);
                 continue;
             }
-            const double margin = fits && best->shape.axis.vertical && !shape.axis.vertical ? worth_crossing : 1;
+            const double margin = fits && best->shape.axis.vertical && !shape.axis.vertical ? hysteresis_across_lanes : 1;
             const bool faster = best && found.rated.at(found.point).seconds < margin * best->rated.at(best->point).seconds;
             if (!best || (found.fits && !fits) || (found.fits == fits && faster)) best = std::move(found);
         }
@@ -153,7 +154,7 @@ public:
             // Everything that may be chosen is refused: the fastest of it.
             PlanOptions open = options_;
             open.refused.clear();
-            return KernelChooser(schedules_, model_, hand_, open, known_, in_vectors_).run();
+            return KernelChooser(schedules_, model_, overrides_, open, known_, in_vectors_).run();
         }
         if (axes.size() > 1) best->shape.axis.reason += fmt::format("; fastest of {} axes", axes.size());
         if (searches_all && shapes.size() > most_axes)
@@ -164,23 +165,23 @@ public:
                 "; {} and not {} schedules are simulated for each: the form has {} kernels", simulated_of_each(kernels),
                 most_simulated, kernels);
         take(*best);
-        return plan_of(options_.quick || !fits_ ? best->point : beyond_valley(best->point));
+        return plan_of(options_.quick || !fits_ ? best->point : from_neighbour(best->point));
     }
 
 private:
-    struct RatedShape {
-        Shape shape;
+    struct EstimatedStrategy {
+        TilingStrategy shape;
         double seconds = std::numeric_limits<double>::infinity();  ///< on ordinary tiles
         double loads = std::numeric_limits<double>::infinity();    ///< seconds of those in which the core loads
         bool is_bound = false;                                     ///< its seconds are those that it takes at least
     };
     struct Rated {
         double seconds = std::numeric_limits<double>::infinity(), core_seconds = 0;
-        double bytes = 0;  ///< Rating::bytes_of_one_stage
+        double bytes = 0;  ///< Estimate::bytes_of_one_stage
     };
     /// The best sizes for one way to fill vectors, with what they were found among.
     struct Found {
-        Shape shape;
+        TilingStrategy shape;
         std::vector<SearchedSize> dimensions;
         bool fits = true;
         std::map<Point, Rated> rated;
@@ -199,13 +200,13 @@ private:
     }
 
     /// The rating of the schedule, which is completed where nobody has asked for it yet; with its times where these are asked for.
-    const Rating& rating_of(KernelSchedule schedule, bool with_times) {
+    const Estimate& estimate_of(KernelSchedule schedule, bool with_times) {
         // Without a role that copies no product has an order.
-        const bool has_order = schedule.tensor_axis >= 0 || !schedule.roles.empty();
+        const bool has_order = schedule.mma_m_axis >= 0 || !schedule.roles.empty();
         std::unique_lock<std::mutex> asking;
         if (!has_order) asking = std::unique_lock(in_vectors_.asking);
         const auto [found, is_new] = (has_order ? known_ : in_vectors_).candidates.try_emplace(searched_fields(schedule));
-        Rating& rating = found->second;
+        Estimate& rating = found->second;
         if (!is_new && (rating.times || !with_times)) return rating;
         if (completed_of_ != &rating)
             completed_ = schedules_.completed(std::move(schedule), Completion::for_tiles), completed_of_ = &rating;
@@ -214,30 +215,30 @@ private:
                       bytes_of_one_stage(completed_), spilled_registers(completed_) > 0, may_spill(completed_)};
         if (with_times) {
             completed_of_ = nullptr;
-            if (!completed_.on_matrix_unit()) synchronize(completed_);
+            if (!completed_.on_tensor_cores()) synchronize(completed_);
             const Simulation time = choose_grid(completed_, model_, schedules_.threads(), walk_limit),
-                             cut = choose_cut_groups(completed_, model_, schedules_.threads(), time, walk_limit);
+                             cut = choose_stream_k(completed_, model_, schedules_.threads(), time, walk_limit);
             const auto loads = std::find_if(time.busy.begin(), time.busy.end(),
                                             [](const Busy& b) { return b.what == "loads"; });
-            rating.times = RatedTimes{
+            rating.times = EstimatedTimes{
                 time.seconds, time.core_seconds,
                 time.waves,   loads == time.busy.end() ? std::numeric_limits<double>::infinity() : loads->seconds,
                 cut.seconds,  cut.core_seconds};
         }
         return rating;
     }
-    const Rating& rating_at(const Point& point, bool with_times = false) {
+    const Estimate& estimate_at(const Point& point, bool with_times = false) {
         auto& [rating, has_times] = at_points_[point];
         if (rating && (has_times || !with_times)) return *rating;
-        rating = &rating_of(schedule_at(point), with_times), has_times = with_times;
+        rating = &estimate_of(schedule_at(point), with_times), has_times = with_times;
         return *rating;
     }
 
     // ---- the shape
 
-    RatedShape rated_on_ordinary_tiles(const Shape& shape) {
-        RatedShape rated{shape};
-        const RatedTimes& times = *rating_of(schedules_.ordinary(shape), true).times;
+    EstimatedStrategy rated_on_ordinary_tiles(const TilingStrategy& shape) {
+        EstimatedStrategy rated{shape};
+        const EstimatedTimes& times = *estimate_of(schedules_.ordinary(shape), true).times;
         // How many groups each core gets is a matter of the sizes, which are chosen later.
         rated.seconds = times.seconds / times.waves;
         rated.loads = times.load_seconds / times.waves;
@@ -245,8 +246,8 @@ private:
         return rated;
     }
 
-    RatedShape rated_in_panels(const VectorAxis& axis, int vectors) {
-        const Shape shape = schedules_.in_panels(axis, vectors);
+    EstimatedStrategy rated_in_panels(const VectorAxis& axis, int vectors) {
+        const TilingStrategy shape = schedules_.in_panels(axis, vectors);
         const auto known = in_panels_.find({axis.axis, shape.vectors});
         if (known != in_panels_.end()) return known->second;
         return in_panels_[{axis.axis, shape.vectors}] = rated_on_ordinary_tiles(shape);
@@ -257,7 +258,7 @@ private:
     double least_seconds_in_panels(const VectorAxis& axis) const {
         const Machine& machine = model_.machine();
         const KernelSchedule schedule = schedules_.ordinary(schedules_.in_panels(axis, 3));
-        if (machine.kind != MachineKind::gpu || hand_.cluster || hand_.dealing || !schedule.roles.empty() ||
+        if (machine.kind != MachineKind::gpu || overrides_.cluster || overrides_.dealing || !schedule.roles.empty() ||
             !schedule.atoms.empty() || any_of(model_.live().loops, [](const CoreLoop& l) { return !l.support.empty(); }))
             return 0;
         double clocks = 0, groups = 1;
@@ -280,26 +281,26 @@ private:
 
     /// The fewest vectors within 1% of the fastest: wide panels make wide tiles, which need memory and waste lanes at ragged ends. What is
     /// as fast and loads a tenth less is better, too: it leaves room beside the arithmetic for what no model sees.
-    Shape best_panel(const VectorAxis& axis) {
-        RatedShape best = rated_in_panels(axis, 1);
+    TilingStrategy best_panel(const VectorAxis& axis) {
+        EstimatedStrategy best = rated_in_panels(axis, 1);
         const std::int64_t lanes = model_.lanes(), by_registers = (schedules_.unit().registers - 1) / 2;
         const std::int64_t wanted = axis.axis < 0 ? 4 : std::min<std::int64_t>(6, (extent(axis.axis) + lanes - 1) / lanes);
-        for (int vectors = 2; !hand_.vectors && vectors <= std::min(wanted, by_registers); ++vectors) {
-            const RatedShape rated = rated_in_panels(axis, vectors);
+        for (int vectors = 2; !overrides_.vectors && vectors <= std::min(wanted, by_registers); ++vectors) {
+            const EstimatedStrategy rated = rated_in_panels(axis, vectors);
             const bool is_lighter = rated.seconds < best.seconds * (1 + tolerance) && rated.loads < best.loads * 0.9;
             if (rated.seconds < best.seconds * 0.99 || is_lighter) best = rated;
         }
         // Panels of whole lines, where they are as fast: what is fetched ahead is asked for once a line.
         const int line = schedules_.unit().line_bytes / schedules_.unit().bytes;
-        if (!hand_.vectors && best.shape.vectors < line && line <= std::min(wanted, by_registers))
-            if (RatedShape rated = rated_in_panels(axis, line); rated.seconds < best.seconds * (1 + tolerance))
+        if (!overrides_.vectors && best.shape.vectors < line && line <= std::min(wanted, by_registers))
+            if (EstimatedStrategy rated = rated_in_panels(axis, line); rated.seconds < best.seconds * (1 + tolerance))
                 best = rated;
         return best.shape;
     }
 
     // ---- the sizes
 
-    std::optional<Diagnostic> search_shape(const Shape& shape, Found& found) {
+    std::optional<Diagnostic> search_shape(const TilingStrategy& shape, Found& found) {
         take({shape, schedules_.sizes(shape), true, {}, {}});
         // Only where nothing fits the axes whose grouping repeats work are cut.
         if (!fits(smallest()))
@@ -310,7 +311,7 @@ private:
         if (!fits_) {
             if (auto error = memory_error(best)) return error;
             Rated& rated = rated_[best];
-            if (const Rating& smallest_tiles = rating_at(best, true); !is_refused(smallest_tiles.candidate))
+            if (const Estimate& smallest_tiles = estimate_at(best, true); !is_refused(smallest_tiles.candidate))
                 rated.seconds = smallest_tiles.times->seconds;
         } else {
             // From ordinary tiles and from the smallest: a cache that holds what all cores work on makes two valleys.
@@ -329,11 +330,11 @@ private:
         return std::nullopt;
     }
 
-    [[nodiscard]] double bytes_of(const Point& point) { return rating_at(point).bytes; }
-    [[nodiscard]] bool fits(const Rating& rating) const {
+    [[nodiscard]] double bytes_of(const Point& point) { return estimate_at(point).bytes; }
+    [[nodiscard]] bool fits(const Estimate& rating) const {
         return rating.bytes <= model_.usable_bytes() && (!rating.spills || rating.may_spill);
     }
-    [[nodiscard]] bool fits(const Point& point) { return fits(rating_at(point)); }
+    [[nodiscard]] bool fits(const Point& point) { return fits(estimate_at(point)); }
     [[nodiscard]] Point smallest() const { return Point(dimensions_.size(), 0); }
 
     /// The smallest groups that have all of their streams at once.
@@ -368,8 +369,8 @@ private:
     }
 
     /// Who compiles it has not refused it with groups that are cut.
-    [[nodiscard]] bool may_cut(KernelCandidate candidate) const {
-        candidate.cuts_groups = true;
+    [[nodiscard]] bool may_use_stream_k(KernelCandidate candidate) const {
+        candidate.uses_stream_k = true;
         return !is_refused(candidate);
     }
 
@@ -377,14 +378,14 @@ private:
     const Rated& rate(const Point& point) {
         const auto [found, added] = rated_.try_emplace(point);
         if (!added || simulated_ >= most_) return found->second;
-        const Rating& rating = rating_at(point);
+        const Estimate& rating = estimate_at(point);
         found->second.bytes = rating.bytes_of_one_stage;
         if (!fits(rating) || is_refused(rating.candidate)) return found->second;
         ++simulated_;
-        const RatedTimes& times = *rating_at(point, true).times;
-        const bool cuts = may_cut(rating.candidate);
-        found->second.seconds = cuts ? times.cut_seconds : times.seconds;
-        found->second.core_seconds = cuts ? times.cut_core_seconds : times.core_seconds;
+        const EstimatedTimes& times = *estimate_at(point, true).times;
+        const bool cuts = may_use_stream_k(rating.candidate);
+        found->second.seconds = cuts ? times.stream_k_seconds : times.seconds;
+        found->second.core_seconds = cuts ? times.stream_k_core_seconds : times.core_seconds;
         return found->second;
     }
 
@@ -434,12 +435,12 @@ private:
 
     /// The descent goes by single steps, and a size that leaves a ragged last tile or few groups for a core may lie between two better ones. Half and
     /// twice each size are simulated for the reasons in any case: where one of them is faster, the search goes on from there.
-    Point beyond_valley(Point best) {
-        for (int turn = 0; turn < most_valleys; ++turn) {
+    Point from_neighbour(Point best) {
+        for (int turn = 0; turn < most_restarts; ++turn) {
             Point least = best;
             const auto seconds_of = [&](const Point& point) {
                 Rated& rated = rated_[point];
-                const Rating& rating = rating_at(point);
+                const Estimate& rating = estimate_at(point);
                 if (!std::isinf(rated.seconds) || !fits(rating) || is_refused(rating.candidate)) return rated.seconds;
                 rated_.erase(point);
                 most_ = std::max(most_, simulated_ + 1);
@@ -449,7 +450,7 @@ private:
                 const std::int64_t size = dimensions_[i].sizes[best[i]];
                 for (const std::int64_t wanted : {size / 2, 2 * size})
                     if (const auto point = beside(best, i, wanted);
-                        point && seconds_of(*point) < seconds_of(least) * (1 - worth_crossing_valleys))
+                        point && seconds_of(*point) < seconds_of(least) * (1 - hysteresis_of_restarts))
                         least = *point;
             }
             if (least == best) break;
@@ -485,8 +486,8 @@ private:
         // The size by hand whose shrinking alone makes the tiles fit, or the largest of them.
         std::optional<Diagnostic> first;
         for (std::size_t i = 0; i < dimensions_.size(); ++i) {
-            if (!dimensions_[i].by_hand) continue;
-            const auto& items = dimensions_[i].stream ? hand_.stream : hand_.group;
+            if (!dimensions_[i].by_user) continue;
+            const auto& items = dimensions_[i].stream ? overrides_.stream : overrides_.group;
             std::int64_t low = 0, high = dimensions_[i].sizes[0];  // low fits (0: unknown), high does not
             while (low + 1 < high) {
                 const std::int64_t middle = low + (high - low) / 2;
@@ -523,7 +524,7 @@ private:
         const auto neighbour = [&](std::int64_t wanted, const char* what) {
             const auto point = beside(best, i, wanted);
             if (!point) return;
-            const Rating& rating = rating_at(*point);
+            const Estimate& rating = estimate_at(*point);
             const std::int64_t nearest = d.sizes[(*point)[i]];
             const std::string at_size = nearest == wanted ? what : fmt::format("{}", nearest);
             if (rating.spills)
@@ -531,8 +532,8 @@ private:
             else if (rating.bytes > model_.usable_bytes())
                 parts.push_back(fmt::format("{} exceeds {}", at_size, model_.level_name()));
             else
-                parts.push_back(fmt::format("{} is {}", at_size,
-                                            time_change(rating_at(*point, true).times->seconds / rate(best).seconds)));
+                parts.push_back(fmt::format(
+                    "{} is {}", at_size, time_change(estimate_at(*point, true).times->seconds / rate(best).seconds)));
         };
         neighbour(size / 2, "half");
         neighbour(size * 2, "double");
@@ -541,7 +542,7 @@ private:
 
     std::string reason(const Point& best, std::size_t i) {
         const SearchedSize& d = dimensions_[i];
-        if (d.by_hand) return memory_text(bytes_of(best), model_);
+        if (d.by_user) return memory_text(bytes_of(best), model_);
         if (!fits_) return nothing_fits_text(model_);
         const bool cuts_recompute = !d.stream && contains(model_.kernel().recompute_axes, d.axis);
         const std::string text = size_text({d.sizes[best[i]], extent(d.axis), d.stream, cuts_recompute,
@@ -553,8 +554,8 @@ private:
     Result<KernelPlan> plan_of(const Point& best) {
         if (!options_.quick) return plan_with_tiles_ahead(best);
         if (options_.completion == Completion::whole) return plan_anew(best);
-        const auto [found, is_new] = known_.rated_plans.try_emplace(
-            {searched_fields(schedule_at(best)), may_cut(rating_at(best).candidate)});
+        const auto [found, is_new] = known_.estimated_plans.try_emplace(
+            {searched_fields(schedule_at(best)), may_use_stream_k(estimate_at(best).candidate)});
         if (is_new) found->second = plan_anew(best);
         return found->second;
     }
@@ -590,14 +591,14 @@ private:
         plan.scheduled = schedules_.completed(std::move(schedule), options_.completion);
         const auto choose_ahead = [&](ScheduledKernel& kernel, std::int64_t threads) {
             simulated_ += choose_prefetches(kernel, model_, threads, walk_limit);
-            simulated_ += choose_deferrals(kernel, model_, threads, walk_limit);
+            simulated_ += choose_tile_pipelining(kernel, model_, threads, walk_limit);
             choose_caches(kernel, model_.machine());
         };
         std::optional<ScheduledKernel> with_nothing_ahead;
         if (!options_.quick) with_nothing_ahead = plan.scheduled, choose_ahead(plan.scheduled, schedules_.threads());
         plan.time = choose_grid(plan.scheduled, model_, schedules_.threads());
-        if (may_cut(candidate_of(plan.scheduled)))
-            plan.time = choose_cut_groups(plan.scheduled, model_, schedules_.threads(), std::move(plan.time));
+        if (may_use_stream_k(candidate_of(plan.scheduled)))
+            plan.time = choose_stream_k(plan.scheduled, model_, schedules_.threads(), std::move(plan.time));
         Choice threads = thread_choice(plan);
         if (with_nothing_ahead && threads.value == 1 && schedules_.threads() > 1 && !plan.scheduled.in_blocks()) {
             // One thread has other groups to come, and more time for each.
@@ -614,18 +615,18 @@ private:
     /// All cores, or one where handing out the work takes longer than it saves.
     Choice thread_choice(KernelPlan& plan) const {
         const std::int64_t groups = plan.time.groups;
-        if (hand_.threads) return {schedules_.threads(), fmt::format("{} groups", groups), true};
+        if (overrides_.threads) return {schedules_.threads(), fmt::format("{} groups", groups), true};
         if (schedules_.threads() == 1) return {1, "the machine's only core", false};
         Simulation alone = model_.run(plan.scheduled, 1);
         if (alone.seconds <= plan.time.seconds) {
             plan.time = std::move(alone);
-            if (!hand_.grid) plan.scheduled.schedule.grid = {0, "", false};
-            if (!hand_.dealing && plan.scheduled.cuts_groups()) plan.scheduled.schedule.dealing = {};
+            if (!overrides_.grid) plan.scheduled.schedule.grid = {0, "", false};
+            if (!overrides_.dealing && plan.scheduled.uses_stream_k()) plan.scheduled.schedule.dealing = {};
             return {1, groups == 1 ? "one group" : "starting more takes longer than the work", false};
         }
         const std::int64_t used = std::min(schedules_.threads(), groups);
         if (plan.scheduled.has_uneven_groups()) return {used, uneven_groups_text(groups, plan.time.waves), false};
-        if (plan.scheduled.cuts_groups())
+        if (plan.scheduled.uses_stream_k())
             return {used,
                     fmt::format("{} groups, {:.1f} a core", groups, static_cast<double>(groups) / static_cast<double>(used)),
                     false};
@@ -634,35 +635,36 @@ private:
 
     const CandidateSchedules& schedules_;
     const Simulator& model_;
-    const HandChoices& hand_;
+    const Overrides& overrides_;
     const PlanOptions& options_;
-    KernelRatings &known_, &in_vectors_;
+    KernelEstimates &known_, &in_vectors_;
     int simulated_ = 0, budget_ = most_simulated;
     int most_ = most_simulated;  ///< schedules that may have been simulated by the end of the search at hand
-    Shape shape_;
+    TilingStrategy shape_;
     std::vector<SearchedSize> dimensions_;
     bool fits_ = true;
     std::map<Point, Rated> rated_;
-    std::map<Point, std::pair<const Rating*, bool>> at_points_;  ///< of the sizes at hand, and whether it is known to have its times
-    ScheduledKernel completed_;                                  ///< the last candidate that was completed
-    const Rating* completed_of_ = nullptr;                       ///< and its rating
-    std::map<std::pair<AxisId, int>, RatedShape> in_panels_;  ///< by vector axis and vectors
+    std::map<Point, std::pair<const Estimate*, bool>> at_points_;  ///< of the sizes at hand, and whether it is known to have its times
+    ScheduledKernel completed_;                                    ///< the last candidate that was completed
+    const Estimate* completed_of_ = nullptr;                       ///< and its rating
+    std::map<std::pair<AxisId, int>, EstimatedStrategy> in_panels_;  ///< by vector axis and vectors
 };
 
 }  // namespace
 
 Result<KernelPlan> choose_kernel(const std::shared_ptr<const TileProgram>& program, std::size_t kernel,
-                                 const Simulator& model, const HandChoices& hand, const PlanOptions& options,
+                                 const Simulator& model, const Overrides& hand, const PlanOptions& options,
                                  KernelSchedule given, const std::string& text) {
     const CandidateSchedules schedules(program, kernel, model, hand, options, std::move(given));
     if (!options.ratings) {
-        KernelRatings own, in_vectors;
+        KernelEstimates own, in_vectors;
         return KernelChooser(schedules, model, hand, options, own, in_vectors).run();
     }
     const VectorUnit& unit = schedules.unit();
     const std::string question = fmt::format("{} + {} warps, {} blocks of {} B\n{}", options.warps.value,
-                                             options.copying_warps, unit.blocks_a_core, unit.share_bytes, text);
-    KernelRatings& known = options.ratings->of(fmt::format("products {}, {}", static_cast<int>(options.products), question));
+                                             options.producer_warps, unit.blocks_a_core, unit.share_bytes, text);
+    KernelEstimates& known = options.ratings->of(
+        fmt::format("products {}, {}", static_cast<int>(options.products), question));
     const std::lock_guard lock(known.asking);
     return KernelChooser(schedules, model, hand, options, known, options.ratings->of(question)).run();
 }

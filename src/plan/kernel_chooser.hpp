@@ -4,15 +4,15 @@
 #include <memory>
 #include <string>
 
-#include "plan/overrides.hpp"
 #include "plan/choose.hpp"
+#include "plan/overrides.hpp"
 
 namespace napkin {
 
 /// Chooses what `hand` and `given` (of the statements, by a file) leave open of the kernel's schedule. Pre: `model` is of the kernel and of
 /// the machine that runs it; `text` is text_of the kernel where the options have ratings. Errors: memory-exceeded.
 Result<KernelPlan> choose_kernel(const std::shared_ptr<const TileProgram>& program, std::size_t kernel,
-                                 const Simulator& model, const HandChoices& hand, const PlanOptions& options,
+                                 const Simulator& model, const Overrides& hand, const PlanOptions& options,
                                  KernelSchedule given, const std::string& text);
 
 }  // namespace napkin

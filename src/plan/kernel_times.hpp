@@ -19,9 +19,9 @@ namespace napkin {
 class KernelTimes {
 public:
     /// `ratings`: PlanOptions::ratings.
-    explicit KernelTimes(std::shared_ptr<Ratings> ratings = {}) : ratings_(std::move(ratings)) {}
+    explicit KernelTimes(std::shared_ptr<Estimates> ratings = {}) : ratings_(std::move(ratings)) {}
 
-    [[nodiscard]] const std::shared_ptr<Ratings>& ratings() const { return ratings_; }
+    [[nodiscard]] const std::shared_ptr<Estimates>& ratings() const { return ratings_; }
     /// Seconds of the kernel with that text (text_of), from which its time follows; none where nobody has asked for it, or where the answer is under way.
     [[nodiscard]] std::optional<double> known(const std::string& text) const;
     /// Somebody has asked for it and is finding it out.
@@ -38,7 +38,7 @@ private:
     }
     mutable std::mutex mutex_;
     std::map<std::string, Answer> seconds_;
-    std::shared_ptr<Ratings> ratings_;
+    std::shared_ptr<Estimates> ratings_;
 };
 
 }  // namespace napkin

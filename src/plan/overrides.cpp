@@ -25,7 +25,7 @@ public:
         }
     }
 
-    Result<HandChoices> run(const std::vector<ScheduleItem>& items) {
+    Result<Overrides> run(const std::vector<ScheduleItem>& items) {
         for (const ScheduleItem& item : items) check(item);
         for (const auto& [axis, item] : choices_.subloop)
             if (choices_.group.contains(axis))
@@ -64,7 +64,7 @@ private:
             case ChoiceKind::rows: choices_.rows = item; break;
             case ChoiceKind::vectors: choices_.vectors = item; break;
             case ChoiceKind::vector: check_vector(item); break;
-            case ChoiceKind::tensor: check_tensor(item); break;
+            case ChoiceKind::tensor: check_mma_m(item); break;
             case ChoiceKind::maximum: choices_.maximum = item; break;
             case ChoiceKind::matrix: choices_.turns = item; break;
             case ChoiceKind::groups: choices_.dealing = item; break;
@@ -168,16 +168,16 @@ private:
         choices_.vector = item;
     }
 
-    void check_tensor(const ScheduleItem& item) {
+    void check_mma_m(const ScheduleItem& item) {
         const std::string name = item.axis.empty() ? item.word : item.axis;
-        choices_.tensor_axis = -1;
+        choices_.mma_m_axis = -1;
         if (name != "none") {
             const auto axis = find_axis(item, name);
             if (!axis) return;
             if (!contains(groupable_, *axis))
                 return error("not-groupable", item, fmt::format("{} is no axis of groups: {}", name, obstacle(item, *axis)),
                              "one of " + list(groupable_), "warps share the rows of a group's tile");
-            choices_.tensor_axis = *axis;
+            choices_.mma_m_axis = *axis;
         }
         choices_.tensor = item;
     }
@@ -197,7 +197,7 @@ private:
     const std::vector<Kernel>& kernels_;
     const Extents& extents_;
     std::vector<AxisId> groupable_, streamed_;
-    HandChoices choices_;
+    Overrides choices_;
     std::vector<Diagnostic> errors_;
 };
 
@@ -222,8 +222,8 @@ const std::vector<ScheduleItem>& own_schedule(const Derived& derived) {
     return derived.source.schedule.empty() ? derived.diagram.schedule : derived.source.schedule;
 }
 
-Result<std::vector<ScheduleItem>> all_by_hand(const Derived& derived, const std::vector<ScheduleItem>& beside,
-                                              const std::shared_ptr<const Source>& file) {
+Result<std::vector<ScheduleItem>> all_overrides(const Derived& derived, const std::vector<ScheduleItem>& beside,
+                                                const std::shared_ptr<const Source>& file) {
     std::vector<ScheduleItem> items = with_items_over(own_schedule(derived), beside);
     if (!file) return items;
     const auto in_file = parse_schedule_file(file);
@@ -236,7 +236,7 @@ std::vector<ScheduleItem> of_all_kernels(std::vector<ScheduleItem> items) {
     return items;
 }
 
-Result<HandChoices> hand_choices(const Derived& derived, const Extents& extents, const std::vector<ScheduleItem>& items) {
+Result<Overrides> checked_overrides(const Derived& derived, const Extents& extents, const std::vector<ScheduleItem>& items) {
     return Checker(derived, extents).run(items);
 }
 

@@ -12,13 +12,13 @@
 
 namespace napkin {
 
-struct HandChoices {
+struct Overrides {
     std::map<AxisId, ScheduleItem> group, stream, subloop, split;  ///< with a value
     std::optional<ScheduleItem> threads, grid, warps, blocks, rows, vectors, vector, tensor, maximum, turns, dealing,
         cluster;
     AxisId vector_axis = -1;   ///< where `vector` is set; -1: scalar code
     AxisId cluster_axis = -1;  ///< where `cluster` is set
-    AxisId tensor_axis = -1;   ///< where `tensor` is set; -1: no statement uses a matrix unit
+    AxisId mma_m_axis = -1;    ///< where `tensor` is set; -1: no statement uses a matrix unit
 };
 
 /// Along which the kernel's statements compute or reduce.
@@ -28,8 +28,8 @@ std::vector<AxisId> axes_of(const Diagram& diagram, const Kernel& kernel);
 const std::vector<ScheduleItem>& own_schedule(const Derived& derived);
 /// All that is said by hand: the diagram's schedule, then the items beside it, then those of the file, where there is one. Each stands before those that
 /// come earlier: what these say of the same choice is left out. Errors: those of parse_schedule_file.
-Result<std::vector<ScheduleItem>> all_by_hand(const Derived& derived, const std::vector<ScheduleItem>& beside,
-                                              const std::shared_ptr<const Source>& file);
+Result<std::vector<ScheduleItem>> all_overrides(const Derived& derived, const std::vector<ScheduleItem>& beside,
+                                                const std::shared_ptr<const Source>& file);
 
 /// Those beside no kernel's name.
 std::vector<ScheduleItem> of_all_kernels(std::vector<ScheduleItem> items);
@@ -37,6 +37,6 @@ std::vector<ScheduleItem> of_all_kernels(std::vector<ScheduleItem> items);
 /// Later items override earlier ones of the same kind and axis. Kinds that other passes own are let through.
 /// Errors: unknown-axis (nearest names), not-groupable, not-streamed and no-subloop (why, and what is), size-out-of-range (nearest legal size)
 /// and only-of-steps.
-Result<HandChoices> hand_choices(const Derived& derived, const Extents& extents, const std::vector<ScheduleItem>& items);
+Result<Overrides> checked_overrides(const Derived& derived, const Extents& extents, const std::vector<ScheduleItem>& items);
 
 }  // namespace napkin

@@ -62,7 +62,7 @@ Result<std::optional<ScheduleItem>> split_of(const Derived& derived, const Exten
         if (is_named) {
             Derived alone = derived;
             alone.kernels = {derived.kernels[k]};
-            if (const auto legal = hand_choices(alone, extents, {item}); !legal) return legal.errors();
+            if (const auto legal = checked_overrides(alone, extents, {item}); !legal) return legal.errors();
         }
         if (is_named && was_named && out->value != item.value)
             return refused("duplicate-schedule", item.range,
@@ -132,7 +132,7 @@ bool may_gain_by_parts(const KernelPlan& kernel, const Machine& machine, std::in
     return idles && (whole - launch) / static_cast<double>(cores) + 2 * launch < enough;
 }
 
-Result<std::vector<std::optional<Choice>>> parts_by_hand(const Derived& derived, const Extents& extents,
+Result<std::vector<std::optional<Choice>>> parts_by_user(const Derived& derived, const Extents& extents,
                                                          const std::vector<ScheduleItem>& items) {
     std::vector<std::optional<Choice>> out(derived.kernels.size());
     std::vector<std::vector<ScheduleItem>> places;  // the text, options, a file
@@ -160,9 +160,9 @@ Result<std::vector<std::optional<Choice>>> parts_by_hand(const Derived& derived,
 }
 
 Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const Machine& machine, std::int64_t cores,
-                           const std::vector<std::optional<Choice>>& by_hand, const PlanOptions& options,
+                           const std::vector<std::optional<Choice>>& by_user, const PlanOptions& options,
                            const Planner& planner) {
-    std::vector<std::optional<Choice>> parts = by_hand;
+    std::vector<std::optional<Choice>> parts = by_user;
     const auto planned = [&]() -> Result<Plan> {
         auto numbers = mapped<std::int64_t>(parts, [&](const auto& part) { return part ? part->value : 1; });
         const Cut cut = cut_streams(derived, extents, numbers);
@@ -187,7 +187,7 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
 
     PlanOptions quick = options;
     quick.quick = true;
-    quick.completion = Completion::for_rating;
+    quick.completion = Completion::for_estimate;
     quick.tiles = nullptr, quick.only.clear();
     bool any = false;
     const std::vector<KernelPlan> kernels = best->kernels;

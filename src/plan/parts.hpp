@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "plan/overrides.hpp"
 #include "plan/choose.hpp"
+#include "plan/overrides.hpp"
 
 namespace napkin {
 
@@ -21,9 +21,9 @@ bool may_gain_by_parts(const KernelPlan& kernel, const Machine& machine, std::in
 using Planner = std::function<Result<Plan>(const Derived& form, const Extents& extents, const PlanOptions& options)>;
 
 /// What the user says of each kernel; nothing where it is open. Of the text, options and a file, the items of which stand together, the later one goes
-/// before the earlier. Pre: hand_choices holds the splits of all
-/// kernels for legal. Errors: no-split (why the stream cannot be cut), duplicate-schedule, and those of hand_choices for a kernel's own.
-Result<std::vector<std::optional<Choice>>> parts_by_hand(const Derived& derived, const Extents& extents,
+/// before the earlier. Pre: checked_overrides holds the splits of all
+/// kernels for legal. Errors: no-split (why the stream cannot be cut), duplicate-schedule, and those of checked_overrides for a kernel's own.
+Result<std::vector<std::optional<Choice>>> parts_by_user(const Derived& derived, const Extents& extents,
                                                          const std::vector<ScheduleItem>& items);
 
 /// Whether the kernel's parts, or what merges them, have that name.
@@ -40,7 +40,7 @@ Cut cut_streams(const Derived& derived, const Extents& extents, const std::vecto
 
 /// The plan of the form with its streams cut. `cores`: that may work at a time.
 Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const Machine& machine, std::int64_t cores,
-                           const std::vector<std::optional<Choice>>& by_hand, const PlanOptions& options,
+                           const std::vector<std::optional<Choice>>& by_user, const PlanOptions& options,
                            const Planner& planner);
 
 }  // namespace napkin

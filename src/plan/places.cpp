@@ -84,25 +84,25 @@ bool is_better_in_place(ScheduledKernel& kernel, VariableId id) {
     const Layout& layout = kernel.layout(id);
     shape(kernel, id);
     const std::int64_t copied = layout.count;
-    place.holding = Holding::view;
+    place.holding = MemorySpace::view;
     shape(kernel, id);
     return !layout.may_overrun || layout.reach <= 2 * copied;
 }
 
 }  // namespace
 
-void choose_places(ScheduledKernel& kernel) {
-    const std::vector<bool> local = in_one_run(kernel);
+void choose_storage(ScheduledKernel& kernel) {
+    const std::vector<bool> local = in_one_fusion(kernel);
     for (const VariableId id : kernel.layouts.ids()) {
         Place& place = kernel.schedule.places[id];
-        if (place.by_hand || place.holding == Holding::registers || place.holding == Holding::operand) continue;
+        if (place.by_user || place.holding == MemorySpace::registers || place.holding == MemorySpace::operand) continue;
         if (may_be_view(kernel, id) &&
-            (kernel.on_matrix_unit() || kernel.facts(id).is_only_looked_up || is_better_in_place(kernel, id)))
-            place.holding = Holding::view;
+            (kernel.on_tensor_cores() || kernel.facts(id).is_only_gathered || is_better_in_place(kernel, id)))
+            place.holding = MemorySpace::view;
         else if (!kernel.in_blocks() && may_be_packed(kernel, id))
-            place.holding = Holding::packed;
+            place.holding = MemorySpace::packed;
         else
-            place.holding = kernel.schedule.vector_axis >= 0 && local[id] ? Holding::panel : Holding::buffer;
+            place.holding = kernel.schedule.vector_axis >= 0 && local[id] ? MemorySpace::panel : MemorySpace::buffer;
     }
 }
 

@@ -68,7 +68,7 @@ std::string to_string(const Plan& plan) {
         if (in_place > 0) out += fmt::format("; {} B of M are read or written in place", in_place);
         if (saved < 0)
             out += fmt::format("; {} B more than M by what {}", -saved,
-                               any_of(s.steps, [](const Step& step) { return step.is_deferred(); })
+                               any_of(s.steps, [](const Step& step) { return step.is_tile_pipelined(); })
                                    ? "is kept for the next group"
                                    : "runs of statements keep and by 64-bit integers");
         if (saved > 0) out += fmt::format("; {} B less than M by panels and shared memory", saved);

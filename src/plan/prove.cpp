@@ -16,7 +16,8 @@ Diagnostic no_orders(const std::string& message, const std::string& expected, co
     return Diagnostic{.code = "no-orders", .message = message, .expected = expected, .hint = hint, .exit_code = code};
 }
 
-UnitBound unit_bound(const LoopBody& loop, const TurnClocks& clocks, const std::string& unit, double StatementClocks::* of) {
+UnitBound unit_bound(const LoopBody& loop, const IterationClocks& clocks, const std::string& unit,
+                     double StatementClocks::* of) {
     UnitBound out{unit, 0, {}};
     std::vector<std::pair<double, std::string>> parts;
     for (std::size_t o = 0; o < loop.steps.size(); ++o) {
@@ -32,11 +33,11 @@ UnitBound unit_bound(const LoopBody& loop, const TurnClocks& clocks, const std::
 class LoopProver {
 public:
     LoopProver(const Simulator& model, const ScheduledKernel& kernel, const ScheduledLoop& loop, const Simulation& time)
-        : model_(model), kernel_(kernel), loop_(loop), clocks_(model.turn_clocks(kernel, loop)) {
+        : model_(model), kernel_(kernel), loop_(loop), clocks_(model.iteration_clocks(kernel, loop)) {
         const auto found = modulo_body(kernel, loop, clocks_);
         out_.kernel = kernel.schedule.kernel, out_.axis = kernel.program->diagram.axis(loop.loop->axis).name;
         out_.chunk = kernel.span(loop.loop->axis, loop.scope).tile;
-        out_.warpgroups = clocks_.warpgroups, out_.takes_turns = kernel.schedule.turns.value > 0;
+        out_.warpgroups = clocks_.warpgroups, out_.is_ping_pong = kernel.schedule.turns.value > 0;
         if (const auto* why = std::get_if<std::string>(&found))
             out_.refusal = *why;
         else
@@ -67,8 +68,8 @@ private:
         return {choice.order, choice.pace, model_.interval(kernel_, clocks_, choice.pace), choice.registers};
     }
     /// What threads compute on no special unit.
-    [[nodiscard]] TurnClocks rest_of_own() const {
-        TurnClocks out = clocks_;
+    [[nodiscard]] IterationClocks rest_of_own() const {
+        IterationClocks out = clocks_;
         for (StatementClocks& c : out.of_step) c.own -= c.special;
         return out;
     }
@@ -83,7 +84,7 @@ private:
     const Simulator& model_;
     const ScheduledKernel& kernel_;
     const ScheduledLoop& loop_;
-    TurnClocks clocks_;
+    IterationClocks clocks_;
     LoopProof out_;
 };
 
@@ -109,11 +110,11 @@ Result<std::vector<LoopProof>> prove_orders(const Derived& derived, const Extent
     std::vector<std::string> why;
     for (std::size_t k = 0; k < plan.kernels.size(); ++k) {
         const ScheduledKernel& s = plan.kernels[k].scheduled;
-        if (!s.on_matrix_unit()) {
+        if (!s.on_tensor_cores()) {
             why.push_back(fmt::format("kernel {} has no product on the matrix unit", s.schedule.kernel));
             continue;
         }
-        const auto copying = s.copying_role() ? s.copying_role()->workers : 0;
+        const auto copying = s.producer_role() ? s.producer_role()->workers : 0;
         const Machine block = block_machine(machine, static_cast<int>(s.schedule.warps.value), s.unit.blocks_a_core,
                                             copying);
         const Simulator model(form->form, form->form.kernels[k], s.program->kernels[k], form->extents, block);

@@ -29,7 +29,7 @@ struct LoopProof {
     std::string kernel, axis;
     std::int64_t chunk = 0;
     double warpgroups = 1;
-    bool takes_turns = false;
+    bool is_ping_pong = false;
     std::string refusal;  ///< why its statements have one order; empty: orders were searched
     LoopBody loop;
     ProvenOrder scheduled, best;

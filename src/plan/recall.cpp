@@ -45,7 +45,7 @@ bool is_whole(const KernelSchedule& s, const TileKernel& kernel, bool on_gpu, st
     };
     const bool whole = s.atoms.size() == atom_names(kernel).size() && s.places.size() == kernel.variables.size() &&
                        are_within(s.group) && are_within(s.stream) && are_within(s.subloop) && s.threads.value <= most &&
-                       (s.warps.value > 0) == on_gpu && (s.blocks.value > 0) == on_gpu && (on_gpu || s.tensor_axis < 0);
+                       (s.warps.value > 0) == on_gpu && (s.blocks.value > 0) == on_gpu && (on_gpu || s.mma_m_axis < 0);
     return whole &&
            all_of(s.places.ids(),
                   [&](VariableId v) { return kernel.variables[v].dims.empty() == (s.places[v].innermost < 0); }) &&
@@ -75,7 +75,7 @@ std::optional<Plan> plan_in(const json& text, const Derived& derived, const Exte
     text.at("machine").get_to(plan.machine);
     text.at("change").get_to(plan.change);
     const auto cut = changed_form(derived, extents, machine, plan.change);
-    const auto items = all_by_hand(derived, {}, file);
+    const auto items = all_overrides(derived, {}, file);
     const json& kernels = text.at("kernels");
     if (!cut || !items || kernels.size() != cut->form.kernels.size()) return std::nullopt;
     const bool on_gpu = machine.kind == MachineKind::gpu;

@@ -11,13 +11,13 @@
 namespace napkin {
 namespace {
 
-class RunForming {
+class FusionForming {
 public:
-    explicit RunForming(ScheduledKernel& kernel) : kernel_(kernel) {
+    explicit FusionForming(ScheduledKernel& kernel) : kernel_(kernel) {
         for (const ArrayId a : kernel.outputs)
             if (contains(kernel.inputs, a)) stored_and_loaded_.insert(a);
         for (const Atom& a : kernel.schedule.atoms)
-            if (a.by_hand && a.run >= 0) by_hand_.insert(a.run);
+            if (a.by_user && a.run >= 0) by_user_.insert(a.run);
     }
 
     void list(const std::vector<Node>& nodes) {
@@ -34,19 +34,19 @@ private:
     Atom& atom(StepId step) { return kernel_.schedule.atoms[kernel_.step(step).atom]; }
 
     /// The run that the statement is in by hand; -1: none is said.
-    int by_hand(StepId step) { return atom(step).by_hand ? atom(step).run : -1; }
+    int by_user(StepId step) { return atom(step).by_user ? atom(step).run : -1; }
 
     void close() {
         // One statement that goes along the rows of its operands hands nothing to another.
-        const bool alone = members_.size() == 1 && atom(members_[0]).vector_inner && open_by_hand_ < 0;
-        while (by_hand_.contains(next_run_)) ++next_run_;
-        const int run = alone ? -1 : open_by_hand_ >= 0 ? open_by_hand_ : next_run_;
+        const bool alone = members_.size() == 1 && atom(members_[0]).vector_inner && open_by_user_ < 0;
+        while (by_user_.contains(next_run_)) ++next_run_;
+        const int run = alone ? -1 : open_by_user_ >= 0 ? open_by_user_ : next_run_;
         for (const StepId m : members_)
-            if (!atom(m).by_hand) atom(m).run = run, atom(m).vector_inner = alone;
+            if (!atom(m).by_user) atom(m).run = run, atom(m).vector_inner = alone;
         if (!members_.empty() && run == next_run_) ++next_run_;
         members_.clear();
         stored_.clear();
-        open_by_hand_ = -1;
+        open_by_user_ = -1;
     }
 
     void step(StepId index) {
@@ -63,13 +63,13 @@ private:
         } else if (const auto* compute = std::get_if<Compute>(step.statement)) {
             const Atom& a = atom(index);
             // What is by hand and in no run stays by itself.
-            const int said = by_hand(index);
+            const int said = by_user(index);
             if (kernel_.schedule.vector_axis >= 0 && a.vector_axis == kernel_.schedule.vector_axis && !a.across &&
-                !(a.by_hand && said < 0)) {
-                const bool is_other = said >= 0 && open_by_hand_ >= 0 && said != open_by_hand_;
+                !(a.by_user && said < 0)) {
+                const bool is_other = said >= 0 && open_by_user_ >= 0 && said != open_by_user_;
                 if (open && (is_other || !may_join(kernel_, members_, step) || stored_.contains(compute->variable)))
                     close();
-                if (said >= 0) open_by_hand_ = said;
+                if (said >= 0) open_by_user_ = said;
                 members_.push_back(index);
             } else if (open && !is_independent(kernel_, members_, step)) {
                 close();
@@ -83,31 +83,31 @@ private:
     std::set<ArrayId> stored_and_loaded_;
     std::vector<StepId> members_;
     std::set<VariableId> stored_;  ///< by the open run, after it
-    std::set<int> by_hand_;        ///< runs that a schedule by hand names
-    int open_by_hand_ = -1;        ///< the one of them that is open
+    std::set<int> by_user_;        ///< runs that a schedule by hand names
+    int open_by_user_ = -1;        ///< the one of them that is open
     int next_run_ = 0;
 };
 
 }  // namespace
 
-void form_runs(ScheduledKernel& kernel) {
-    RunForming forming(kernel);
+void form_fusions(ScheduledKernel& kernel) {
+    FusionForming forming(kernel);
     forming.list(kernel.body);
     for (const ScheduledLoop& loop : kernel.loops) forming.list(loop.body);
 }
 
-void join_reductions(ScheduledKernel& kernel) {
+void fuse_reductions(ScheduledKernel& kernel) {
     // In one run the steps follow in the order in which they stand.
     const Step* leader = nullptr;
     for (const Step& step : kernel.steps) {
         if (step.atom < 0 || kernel.atom(step).run < 0) continue;
         Atom& atom = kernel.schedule.atoms[step.atom];
-        if (leader && !atom.by_hand && may_follow(kernel, *leader, step)) {
+        if (leader && !atom.by_user && may_fuse_reduction(kernel, *leader, step)) {
             // The reduced axis becomes the innermost loop over points, if it is not by hand which one is.
             Atom& leading = kernel.schedule.atoms[leader->atom];
             auto& points = leading.points;
             const auto at = find(points, std::get<Compute>(*step.statement).reduce_axes.front());
-            atom.follows = at == points.end() || at + 1 == points.end() || !leading.by_hand;
+            atom.follows = at == points.end() || at + 1 == points.end() || !leading.by_user;
             if (atom.follows && at != points.end()) std::rotate(at, at + 1, points.end());
         }
         leader = &step;

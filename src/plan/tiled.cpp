@@ -17,7 +17,7 @@ constexpr double worth_tiling = 0.98;
 std::int64_t columns_of_group(const Plan& plan, std::size_t kernel, AxisId axis) {
     std::int64_t columns = 0;
     for (const KernelPlan& k : plan.kernels) {
-        if (k.whole != kernel || !k.scheduled.on_matrix_unit()) continue;
+        if (k.whole != kernel || !k.scheduled.on_tensor_cores()) continue;
         const auto found = k.schedule().group.find(axis);
         if (columns != 0 || found == k.schedule().group.end()) return 0;
         columns = found->second.value;
@@ -39,9 +39,9 @@ std::optional<WithTiledReduction> with_tiled_reductions(const Derived& derived, 
 }
 
 Result<Plan> choose_tiled(const Derived& derived, const Extents& extents, const Machine& gpu,
-                          const std::vector<ScheduleItem>& by_hand, const PlanOptions& options) {
-    auto best = choose_aligned(derived, extents, gpu, by_hand, options);
-    if (!best || !by_hand.empty() || !own_schedule(derived).empty() || options.file || options.quick) return best;
+                          const std::vector<ScheduleItem>& by_user, const PlanOptions& options) {
+    auto best = choose_aligned(derived, extents, gpu, by_user, options);
+    if (!best || !by_user.empty() || !own_schedule(derived).empty() || options.file || options.quick) return best;
     WithTiledReduction form{derived, extents};
     std::vector<TiledReduction> taken;
     for (TiledReduction next : tiled_reductions(derived)) {

@@ -11,6 +11,6 @@ std::optional<WithTiledReduction> with_tiled_reductions(const Derived& derived, 
 /// The plan of choose_aligned, or of the form in which a product on the matrix unit reduces its own tiles, of as many columns as the first plan gives it, if that
 /// is predicted to be faster. What is by hand is said of the form as it is derived. Pre and errors: those of choose_aligned.
 Result<Plan> choose_tiled(const Derived& derived, const Extents& extents, const Machine& gpu,
-                          const std::vector<ScheduleItem>& by_hand, const PlanOptions& options);
+                          const std::vector<ScheduleItem>& by_user, const PlanOptions& options);
 
 }  // namespace napkin

@@ -46,12 +46,12 @@ double bytes_moved(const ScheduledKernel& kernel) {
 /// The bytes of an array that another kernel of the program touches, which finds it in caches that can hold it; of any other no bound.
 double bytes_between_kernels(const ScheduledKernel& kernel, ArrayId array) {
     const std::vector<TileKernel>& all = kernel.program->kernels;
-    const bool is_touched = any_of(all, [&](const TileKernel& other) {
+    const bool is_accessed = any_of(all, [&](const TileKernel& other) {
         return &other != kernel.kernel && any_of(other.variables, [&](const Variable& v) { return v.array == array; });
     });
-    return is_touched ? static_cast<double>(count_values(kernel.program->diagram, array, kernel.extents)) *
-                            bytes(kernel.program->diagram.array(array).type)
-                      : std::numeric_limits<double>::infinity();
+    return is_accessed ? static_cast<double>(count_values(kernel.program->diagram, array, kernel.extents)) *
+                             bytes(kernel.program->diagram.array(array).type)
+                       : std::numeric_limits<double>::infinity();
 }
 
 /// Whether the kernel writes its result over an array that it reads.
@@ -79,7 +79,7 @@ void choose_non_temporal(ScheduledKernel& kernel, const Machine& machine) {
         const VariableId id = std::get<Compute>(*step.statement).variable;
         Place& place = kernel.schedule.places[id];
         if (bytes_between_kernels(kernel, kernel.variable(id).array) < from.value) continue;
-        if (!place.by_hand && why_not_non_temporal(kernel, id).empty())
+        if (!place.by_user && why_not_non_temporal(kernel, id).empty())
             place.non_temporal = goes_along_memory(kernel, step);
     }
 }
@@ -112,7 +112,7 @@ int choose_prefetches(ScheduledKernel& kernel, const Simulator& model, std::int6
     double best = chosen.empty() ? 0 : seconds(), held = static_cast<double>(kernel.memory_bytes());
     for (std::size_t i = chosen.size(); i-- > 0;) {
         Prefetch p = chosen[i];
-        if (p.ahead.by_hand) continue;
+        if (p.ahead.by_user) continue;
         chosen[i].ahead.value = 0;
         const double without = seconds();
         if (without < best * (1 + worth_fetching)) {
@@ -172,10 +172,10 @@ void choose_caches(ScheduledKernel& kernel, const Machine& machine) {
     // Alone, a tile to come takes the place of what has been read of the one at hand.
     if (others < ahead || own + ahead + others <= bytes_a_core(machine, machine.levels.size() - 1)) return;
     for (Prefetch& p : kernel.schedule.prefetches)
-        if (p.fetched == Fetched::groups && !p.ahead.by_hand) p.cache = 2;
+        if (p.fetched == Fetched::groups && !p.ahead.by_user) p.cache = 2;
 }
 
-int choose_deferrals(ScheduledKernel& kernel, const Simulator& model, std::int64_t threads, std::int64_t walk_limit) {
+int choose_tile_pipelining(ScheduledKernel& kernel, const Simulator& model, std::int64_t threads, std::int64_t walk_limit) {
     int simulated = 0;
     const auto seconds = [&](const ScheduledKernel& k) {
         ++simulated;
@@ -185,8 +185,9 @@ int choose_deferrals(ScheduledKernel& kernel, const Simulator& model, std::int64
     double without = 0;
     for (const StepId s : kernel.steps.ids()) {
         const Step& step = kernel.steps[s];
-        const auto is_chosen = [&](const Deferral& d) { return d.atom == step.atom; };
-        if (step.atom < 0 || !kernel.place(variable_of(step)).non_temporal || any_of(kernel.schedule.deferrals, is_chosen))
+        const auto is_chosen = [&](const TilePipelining& d) { return d.atom == step.atom; };
+        if (step.atom < 0 || !kernel.place(variable_of(step)).non_temporal ||
+            any_of(kernel.schedule.tile_pipelining, is_chosen))
             continue;
         std::optional<ScheduledKernel> found;
         double least = 0;
@@ -195,19 +196,19 @@ int choose_deferrals(ScheduledKernel& kernel, const Simulator& model, std::int64
             ScheduledKernel with = kernel;
             // What was fetched ahead in the loops of the one is fetched in those of the other.
             for (Prefetch& p : with.schedule.prefetches)
-                if (p.atom == step.atom && !p.ahead.by_hand) p.atom = kernel.steps[in].atom;
-            if (!why_not_deferred(with, with.steps[s], with.steps[in]).empty()) continue;
+                if (p.atom == step.atom && !p.ahead.by_user) p.atom = kernel.steps[in].atom;
+            if (!why_not_tile_pipelined(with, with.steps[s], with.steps[in]).empty()) continue;
             if (without == 0) without = seconds(kernel);
-            with.schedule.deferrals.push_back({step.atom, kernel.steps[in].atom, {1, "", false}});
+            with.schedule.tile_pipelining.push_back({step.atom, kernel.steps[in].atom, {1, "", false}});
             with = scheduled(kernel.program, number, kernel.extents, with.schedule, kernel.unit);
             const double time = seconds(with), gain = without / time - 1;
             if (gain < -as_fast || (found && time >= least)) continue;
             const std::string beside = fmt::format("stores beside what {} computes",
                                                    kernel.variable(variable_of(kernel.steps[in])).name);
-            with.schedule.deferrals.back().groups.reason = gain < worth_fetching
-                                                               ? fmt::format("{}; as fast without by the model", beside)
-                                                               : fmt::format("{}; {} without", beside,
-                                                                             time_change(without / time));
+            with.schedule.tile_pipelining.back().groups.reason = gain < worth_fetching
+                                                                     ? fmt::format("{}; as fast without by the model", beside)
+                                                                     : fmt::format("{}; {} without", beside,
+                                                                                   time_change(without / time));
             found = std::move(with), least = time;
         }
         if (found) kernel = std::move(*found), without = least;

@@ -10,7 +10,7 @@ namespace {
 /// The machine that the kernel was planned on: as one of its blocks sees a GPU.
 Machine machine_of(const ScheduledKernel& kernel, const Machine& machine) {
     if (machine.kind != MachineKind::gpu) return machine;
-    const auto copying = kernel.copying_role() ? kernel.copying_role()->workers : 0;
+    const auto copying = kernel.producer_role() ? kernel.producer_role()->workers : 0;
     return block_machine(machine, static_cast<int>(kernel.schedule.warps.value), kernel.unit.blocks_a_core, copying);
 }
 

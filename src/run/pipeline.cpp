@@ -14,9 +14,9 @@
 #include "machine/builtin.hpp"
 #include "machine/measured.hpp"
 #include "machine/processor.hpp"
-#include "plan/overrides.hpp"
 #include "plan/choose.hpp"
 #include "plan/choose_form.hpp"
+#include "plan/overrides.hpp"
 #include "run/gpu/assembled_plan.hpp"
 #include "run/gpu/compiler.hpp"
 #include "run/gpu/device_machine.hpp"
@@ -75,18 +75,18 @@ std::string kernel_names(const Derived& derived) {
 /// The derived form that is fastest on the machine, where the sizes are known; else the calculus' own first choice. Sizes by hand may make
 /// another form the fastest than all sizes would that may be chosen, which is said.
 Derived choose(Compilation& c, const std::shared_ptr<const Source>& schedule_file, bool is_for_plan,
-               const std::shared_ptr<Ratings>& ratings) {
+               const std::shared_ptr<Estimates>& ratings) {
     const auto extents = bind_sizes(c.diagram);
     if (!extents) return c.derived;
     // What is wrong in the file is said where the plan reads it.
-    const auto items = all_by_hand(c.derived, {}, schedule_file);
+    const auto items = all_overrides(c.derived, {}, schedule_file);
     Derived chosen = (is_for_plan ? choose_form_by_plans : choose_form)(
         c.derived, *extents, c.machine, items ? *items : std::vector<ScheduleItem>{}, ratings);
-    std::string by_hand;
+    std::string by_user;
     for (const ScheduleItem& item : c.derived.source.schedule)
         if (item.value && item.kernel.empty() && (item.kind == ChoiceKind::group || item.kind == ChoiceKind::stream))
-            by_hand += fmt::format("{}{} {} = {}", by_hand.empty() ? "" : ", ", name(item.kind), item.axis, *item.value);
-    if (by_hand.empty()) return chosen;
+            by_user += fmt::format("{}{} {} = {}", by_user.empty() ? "" : ", ", name(item.kind), item.axis, *item.value);
+    if (by_user.empty()) return chosen;
     Derived free = c.derived;
     free.source.schedule.clear();
     free.diagram.schedule.clear();
@@ -94,7 +94,7 @@ Derived choose(Compilation& c, const std::shared_ptr<const Source>& schedule_fil
     if (with != without)
         c.notes.push_back(
             fmt::format("with {} the kernels {} are the fastest form; with sizes of the plan's own choice it is {}",
-                        by_hand, with, without));
+                        by_user, with, without));
     return chosen;
 }
 
@@ -147,7 +147,7 @@ Result<Diagram> with_types(Result<Diagram> parsed, const std::optional<DType>& t
 }
 
 /// On a GPU, of kernels that the assembler's report lets pass.
-Result<Plan> plan_for(Compilation& c, const PipelineOptions& options, const std::shared_ptr<Ratings>& ratings) {
+Result<Plan> plan_for(Compilation& c, const PipelineOptions& options, const std::shared_ptr<Estimates>& ratings) {
     PlanOptions plan;
     plan.file = options.schedule_file;
     plan.ratings = ratings;
@@ -230,7 +230,7 @@ public:
 private:
     Compilation& c_;
     const PipelineOptions& options_;
-    const std::shared_ptr<Ratings> ratings_ = std::make_shared<Ratings>();
+    const std::shared_ptr<Estimates> ratings_ = std::make_shared<Estimates>();
     std::string key_;  ///< empty: nothing is kept
     std::optional<Chosen> kept_;
 };

@@ -13,25 +13,25 @@ class Touching {
 public:
     explicit Touching(const ScheduledKernel& kernel) : kernel_(kernel) {}
 
-    Touches run() {
+    Accesses run() {
         out_.operands.resize(kernel_.layouts.size());
         for (const Step& s : kernel_.steps) {
             out_.steps.push_back(of(s));
-            if (kernel_.on_matrix_unit()) own(out_.steps.back(), s);
+            if (kernel_.on_tensor_cores()) own(out_.steps.back(), s);
         }
-        for (Area& area : out_.areas)
+        for (MemoryRegion& area : out_.areas)
             for (std::size_t other = 0; other < out_.areas.size(); ++other)
                 if (meet(area, out_.areas[other])) area.meets.push_back(static_cast<int>(other));
         return std::move(out_);
     }
 
 private:
-    static bool meet(const Area& a, const Area& b) {
+    static bool meet(const MemoryRegion& a, const MemoryRegion& b) {
         return a.array == b.array && (a.array >= 0 || (a.begin < b.end && b.begin < a.end));
     }
 
-    int add(Area area) {
-        const auto found = find_if(out_.areas, [&](const Area& other) {
+    int add(MemoryRegion area) {
+        const auto found = find_if(out_.areas, [&](const MemoryRegion& other) {
             return other.array == area.array && other.operand == area.operand && other.begin == area.begin &&
                    other.end == area.end;
         });
@@ -41,34 +41,34 @@ private:
     }
     int tile_of(VariableId v) {
         const Layout& l = kernel_.layout(v);
-        return add({v, Area::Part::tile, -1, kernel_.is_operand(v) ? v : VariableId(), l.offset,
+        return add({v, MemoryRegion::Part::tile, -1, kernel_.is_operand(v) ? v : VariableId(), l.offset,
                     l.offset + l.count * kernel_.cell_values(kernel_.is_whole(v))});
     }
     int array_of(VariableId v) {
         const ArrayId array = kernel_.variable(v).array;
-        return add({v, Area::Part::memory, array});
+        return add({v, MemoryRegion::Part::memory, array});
     }
     int partials_of(const Step& step) {
-        return add({variable_of(step), Area::Part::partials, -1, -1, kernel_.partials_offset,
+        return add({variable_of(step), MemoryRegion::Part::partials, -1, -1, kernel_.partials_offset,
                     kernel_.partials_offset + kernel_.partials(step)});
     }
 
     /// Operands are read by clocks of their own.
-    void in_arena(std::vector<Touch>& out, VariableId v, bool writes) {
+    void in_arena(std::vector<MemoryAccess>& out, VariableId v, bool writes) {
         if (kernel_.is_held(v) && !kernel_.is_operand(v)) out.push_back({tile_of(v), writes});
     }
-    void read_all(std::vector<Touch>& out, const Expr& e) {
+    void read_all(std::vector<MemoryAccess>& out, const Expr& e) {
         visit(e, [&](const Expr& node) {
             if (const Read* r = as<Read>(node)) read(out, r->variable());
         });
     }
-    void read(std::vector<Touch>& out, VariableId v) {
+    void read(std::vector<MemoryAccess>& out, VariableId v) {
         in_arena(out, v, false);
         if (kernel_.is_view(v)) out.push_back({array_of(v), false});
     }
 
-    StepTouches of(const Step& step) {
-        StepTouches out;
+    StepAccesses of(const Step& step) {
+        StepAccesses out;
         if (const auto* load = std::get_if<Load>(step.statement)) of_load(out, step, load->variable);
         // What is written where it goes is stored by the statement that computes it.
         if (const auto* store = std::get_if<Store>(step.statement); store && !kernel_.is_view(store->variable)) {
@@ -83,38 +83,38 @@ private:
         return out;
     }
 
-    void own(StepTouches& out, const Step& s) {
+    void own(StepAccesses& out, const Step& s) {
         out.runs_beside = runs_beside(kernel_, s);
-        const auto touch_registers = [&](VariableId v) {
+        const auto add_registers = [&](VariableId v) {
             if (kernel_.is_in_registers(v)) out.registers.push_back(v);
         };
         const auto* compute = std::get_if<Compute>(s.statement);
         if (!compute) {
-            touch_registers(variable_of(s));
-            if (std::holds_alternative<Store>(*s.statement) && kernel_.is_boxed(variable_of(s)))
-                if (const auto boxes = stored_boxes(kernel_, variable_of(s)))
+            add_registers(variable_of(s));
+            if (std::holds_alternative<Store>(*s.statement) && kernel_.is_staged_out(variable_of(s)))
+                if (const auto boxes = staging_tiles_of(kernel_, variable_of(s)))
                     out.boxes = boxes->count;  // none: the rules refuse them
             return;
         }
         const bool in_place = adds_in_place(*compute);
         for (const Read* r : s.reads) {
-            if (!out.runs_beside || !in_place || r->variable() != compute->variable) touch_registers(r->variable());
+            if (!out.runs_beside || !in_place || r->variable() != compute->variable) add_registers(r->variable());
             if (kernel_.is_operand(r->variable())) out.operands.push_back(r->variable());
         }
         // What a product rounds its factor into it reads until it is done.
         const bool rounds = out.runs_beside && any_of(s.reads, [&](const Read* r) {
                                 return r->variable() != compute->variable && kernel_.is_in_registers(r->variable());
                             });
-        if (!out.runs_beside || !in_place || rounds) touch_registers(compute->variable);
+        if (!out.runs_beside || !in_place || rounds) add_registers(compute->variable);
     }
 
-    void of_load(StepTouches& out, const Step& step, VariableId v) {
+    void of_load(StepAccesses& out, const Step& step, VariableId v) {
         if (kernel_.is_operand(v)) out_.operands[v] = {tile_of(v), array_of(v)};
         if (kernel_.is_operand(v) || step.stays) return;
         // Zeros first, then what lies inside of the array: by other threads.
         out.has_parts = kernel_.facts(v).is_cut;
         if (out.has_parts) in_arena(out.first, v, true);
-        std::vector<Touch>& copies = out.has_parts ? out.second : out.first;
+        std::vector<MemoryAccess>& copies = out.has_parts ? out.second : out.first;
         in_arena(copies, v, true);
         copies.push_back({array_of(v), false});
         for (const Index& index : kernel_.variable(v).gathers)
@@ -124,7 +124,7 @@ private:
             }
     }
 
-    void of_compute(StepTouches& out, const Step& step, const Compute& compute) {
+    void of_compute(StepAccesses& out, const Step& step, const Compute& compute) {
         if (kernel_.partials(step) > 0) {
             // Each warp leaves what it finds; of that of all warps each makes some of the result.
             out.has_parts = true;
@@ -141,21 +141,21 @@ private:
     }
 
     const ScheduledKernel& kernel_;
-    Touches out_;
+    Accesses out_;
 };
 
 }  // namespace
 
-std::string name_of(const ScheduledKernel& kernel, const Area& area) {
+std::string name_of(const ScheduledKernel& kernel, const MemoryRegion& area) {
     const std::string& variable = kernel.variable(area.variable).name;
     switch (area.part) {
-        case Area::Part::tile: return variable;
-        case Area::Part::memory: return fmt::format("{} in memory", variable);
-        case Area::Part::partials: return fmt::format("the parts of {}", variable);
+        case MemoryRegion::Part::tile: return variable;
+        case MemoryRegion::Part::memory: return fmt::format("{} in memory", variable);
+        case MemoryRegion::Part::partials: return fmt::format("the parts of {}", variable);
     }
     return "";
 }
 
-Touches touches_of(const ScheduledKernel& kernel) { return Touching(kernel).run(); }
+Accesses accesses_of(const ScheduledKernel& kernel) { return Touching(kernel).run(); }
 
 }  // namespace napkin

@@ -11,7 +11,7 @@
 namespace napkin {
 
 /// A range of the arena, or an array in memory.
-struct Area {
+struct MemoryRegion {
     enum class Part : std::uint8_t { tile, memory, partials };
     VariableId variable = -1;  ///< that it was first touched for: of its tile, of its array in memory, or what warps leave of it
     Part part = Part::tile;
@@ -21,18 +21,18 @@ struct Area {
     std::vector<int> meets = {};      ///< the areas that have something in common with it, itself among them
 };
 
-struct Touch {
+struct MemoryAccess {
     int area = -1;
     bool writes = false;
 };
 
 /// What a step touches. Any warp may touch all of it, whichever values the emitter gives it; but within one part of a step no warp meets
 /// what another one does.
-struct StepTouches {
-    std::vector<Touch> first;
+struct StepAccesses {
+    std::vector<MemoryAccess> first;
     /// After the barrier inside (Step::synchronizes_inside), of a step that has two parts: what a load copies over the zeros of its tile, or
     /// what becomes of that which the warps that share a reduction have found.
-    std::vector<Touch> second;
+    std::vector<MemoryAccess> second;
     bool has_parts = false;
     // In a kernel on the matrix unit, what is each thread's or each warp's own:
     bool runs_beside = false;                ///< a product that its warps do not wait for
@@ -42,19 +42,19 @@ struct StepTouches {
 };
 
 /// The areas of an operand: copies write its tiles and read its array.
-struct OperandAreas {
+struct OperandRegions {
     int tiles = -1, array = -1;
 };
 
-struct Touches {
-    std::vector<Area> areas;
-    std::vector<StepTouches> steps;  ///< by step; of loads of operands nothing: their copies are not done by the step
-    ByVariable<OperandAreas> operands;
+struct Accesses {
+    std::vector<MemoryRegion> areas;
+    std::vector<StepAccesses> steps;  ///< by step; of loads of operands nothing: their copies are not done by the step
+    ByVariable<OperandRegions> operands;
 };
 
-std::string name_of(const ScheduledKernel& kernel, const Area& area);
+std::string name_of(const ScheduledKernel& kernel, const MemoryRegion& area);
 
 /// Pre: the places are applied.
-Touches touches_of(const ScheduledKernel& kernel);
+Accesses accesses_of(const ScheduledKernel& kernel);
 
 }  // namespace napkin

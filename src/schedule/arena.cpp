@@ -107,7 +107,7 @@ private:
     /// Every load of the variable is of the group's whole tile.
     [[nodiscard]] bool is_fixed(VariableId id) const {
         const Variable& variable = kernel_.variable(id);
-        if (kernel_.place(id).holding != Holding::buffer || !variable.gathers.empty()) return false;
+        if (kernel_.place(id).holding != MemorySpace::buffer || !variable.gathers.empty()) return false;
         for (const Step& step : kernel_.steps) {
             const auto* load = std::get_if<Load>(step.statement);
             const auto* store = std::get_if<Store>(step.statement);
@@ -133,7 +133,7 @@ private:
         for (const Node& node : nodes) {
             if (const auto* loop = std::get_if<LoopId>(&node)) {
                 const ScheduledLoop& l = kernel_.loop(*loop);
-                walk(l.body, always && turns_of(kernel_, l).least > 0);
+                walk(l.body, always && iterations_of(kernel_, l).least > 0);
             }
             const StepId* s = std::get_if<StepId>(&node);
             if (!s) continue;
@@ -160,7 +160,7 @@ public:
         // What is deferred reads in the next group what this one left.
         for (const Step& step : kernel_.steps)
             for (const Read* r : step.reads)
-                if (step.is_deferred()) kernel_.layouts[r->variable()].lives = {{0, std::max(0, position_ - 1)}};
+                if (step.is_tile_pipelined()) kernel_.layouts[r->variable()].lives = {{0, std::max(0, position_ - 1)}};
         // A variable that is used after the loop or run which defines it holds on to its memory for all of the repetitions.
         for (const auto& [begin, end] : whole_)
             for (Layout& l : kernel_.layouts)
@@ -189,7 +189,7 @@ private:
     }
 
     /// The variables whose elements say where the variable's values lie.
-    [[nodiscard]] std::vector<VariableId> looked_up_by(VariableId v) const {
+    [[nodiscard]] std::vector<VariableId> gathered_by(VariableId v) const {
         std::vector<VariableId> out;
         for (const Index& index : kernel_.variable(v).gathers)
             for (const VariableId by : read_variables(index.value()))
@@ -205,12 +205,12 @@ private:
 
     void step(StepId index, bool follows) {
         Step& step = kernel_.steps[index];
-        if (step.is_deferred()) return;
+        if (step.is_tile_pipelined()) return;
         if (follows) --position_;
         step.position = position_;
         const TileStatement& s = *step.statement;
         if (const auto* load = std::get_if<Load>(&s)) {
-            for (const VariableId by : looked_up_by(load->variable)) keep(by);
+            for (const VariableId by : gathered_by(load->variable)) keep(by);
             step.stays ? keep(load->variable) : begin(load->variable);
         }
         if (const auto* store = std::get_if<Store>(&s)) touch(store->variable);
@@ -263,7 +263,7 @@ private:
     void walk(const std::vector<Node>& nodes) {
         for (const Node& node : nodes) {
             if (const StepId* s = std::get_if<StepId>(&node)) step(*s, false);
-            if (const auto* run = std::get_if<Run>(&node))
+            if (const auto* run = std::get_if<FusedStatements>(&node))
                 repeat([&] {
                     for (const StepId s : run->steps) step(s, kernel_.atom(kernel_.step(s)).follows);
                 });
@@ -416,7 +416,7 @@ void place_partials(ScheduledKernel& kernel) {
 }
 
 /// Behind those: the boxes of all warps.
-void place_boxes(ScheduledKernel& kernel) {
+void place_staging(ScheduledKernel& kernel) {
     const std::int64_t unit = operand_alignment / kernel.value_bytes();
     for (const VariableId v : kernel.layouts.ids()) {
         const std::int64_t boxes = kernel.schedule.places[v].boxes * kernel.schedule.warps.value;
@@ -438,11 +438,11 @@ std::int64_t num_barriers(const ScheduledKernel& kernel) {
     if (!kernel.has_bulk_copies()) return 0;
     for (const VariableId v : kernel.layouts.ids())
         if (kernel.is_operand(v)) barriers += kernel.schedule.places[v].stages;
-    return kernel.copying_role() ? 2 * barriers : barriers;
+    return kernel.producer_role() ? 2 * barriers : barriers;
 }
 
 std::int64_t barrier_bytes(const ScheduledKernel& kernel) {
-    return num_barriers(kernel) * 8 + (kernel.takes_from_queue() ? queue_stages * queue_stage_bytes : 0);
+    return num_barriers(kernel) * 8 + (kernel.is_dynamic() ? queue_stages * queue_stage_bytes : 0);
 }
 
 bool ScheduledKernel::live_together(VariableId a, VariableId b) const {
@@ -457,14 +457,14 @@ void shape(ScheduledKernel& kernel, VariableId id) {
     if (kernel.is_operand(id)) shape_operand(kernel, id);
 }
 
-void apply_places(ScheduledKernel& kernel) {
+void apply_storage(ScheduledKernel& kernel) {
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v) shape(kernel, VariableId::of(v));
     const auto with_views = [&](const std::vector<ArrayId>& arrays) {
         std::vector<bool> found(arrays.size(), false);
         for (std::size_t i = 0; i < arrays.size(); ++i)
             for (const VariableId id : kernel.layouts.ids())
-                if (((kernel.is_view(id) && !kernel.is_read_by_threads(id) && !kernel.facts(id).is_only_looked_up) ||
-                     kernel.is_operand(id) || kernel.is_boxed(id)) &&
+                if (((kernel.is_view(id) && !kernel.is_read_by_threads(id) && !kernel.facts(id).is_only_gathered) ||
+                     kernel.is_operand(id) || kernel.is_staged_out(id)) &&
                     kernel.kernel->variables[id].array == arrays[i])
                     found[i] = true;
         return found;
@@ -481,7 +481,7 @@ void apply_places(ScheduledKernel& kernel) {
         kernel.arena_values += round_up(2 * overshoot(kernel), kernel.lanes);
     }
     place_partials(kernel);
-    place_boxes(kernel);
+    place_staging(kernel);
     kernel.arena_values += barrier_values(kernel);
     count_held(kernel);
 }

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "schedule/k_block_ranges.hpp"
 #include "schedule/fragments.hpp"
+#include "schedule/k_block_ranges.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 #include "support/text.hpp"
@@ -32,10 +32,10 @@ bool shares(const ScheduledKernel& kernel, AxisId axis, std::int64_t blocks) {
 }
 
 /// Some group runs other chunks of a stream than its neighbours along the axis, so that blocks of a cluster do not keep step, or read other tiles.
-bool differ_in_chunks(const ScheduledKernel& kernel, AxisId axis) {
+bool differ_in_k_blocks(const ScheduledKernel& kernel, AxisId axis) {
     if (kernel.kernel->parts.any() && axis == kernel.kernel->parts.part) return true;
     return any_of(kernel.loops, [&](const ScheduledLoop& loop) {
-        const bool by_data = chunk_ranges(kernel, loop).has_value();
+        const bool by_data = k_block_ranges(kernel, loop).has_value();
         return by_data || any_of(loop.loop->support, [&](const Affine& form) { return form.coefficient(axis) != 0; });
     });
 }
@@ -58,7 +58,7 @@ std::optional<ClusterPart> cluster_part(const ScheduledKernel& kernel, VariableI
 std::vector<AxisId> axes_to_share(const ScheduledKernel& kernel, std::int64_t blocks) {
     std::vector<AxisId> out;
     for (const auto& [axis, size] : groups_of(*kernel.kernel, kernel.sizes))
-        if (num_tiles(kernel, axis) % blocks == 0 && shares(kernel, axis, blocks) && !differ_in_chunks(kernel, axis))
+        if (num_tiles(kernel, axis) % blocks == 0 && shares(kernel, axis, blocks) && !differ_in_k_blocks(kernel, axis))
             out.push_back(axis);
     return out;
 }
@@ -76,11 +76,11 @@ std::string why_no_cluster(const ScheduledKernel& kernel) {
         for (const std::int64_t n : joined) names.push_back(std::to_string(n));
         return fmt::format("the machine joins {} blocks", join(names, " or "));
     }
-    if (!kernel.on_matrix_unit() || !kernel.copying_role() || !kernel.has_bulk_copies())
+    if (!kernel.on_tensor_cores() || !kernel.producer_role() || !kernel.has_bulk_copies())
         return "no role asks for bulk copies of operands, which alone go to several blocks";
-    if (kernel.cuts_groups()) return "groups of its last rounds are cut, so that its blocks do not keep step";
-    if (kernel.takes_from_queue()) return "its blocks take groups from a queue, each the next one as it is done";
-    if (kernel.has_uneven_groups() || differ_in_chunks(kernel, axis))
+    if (kernel.uses_stream_k()) return "groups of its last rounds are cut, so that its blocks do not keep step";
+    if (kernel.is_dynamic()) return "its blocks take groups from a queue, each the next one as it is done";
+    if (kernel.has_uneven_groups() || differ_in_k_blocks(kernel, axis))
         return "its groups run different chunks, so that its blocks do not keep step";
     if (const std::int64_t tiles = num_tiles(kernel, axis); tiles % blocks != 0)
         return fmt::format("{} has {} group{} of {}, no multiple of {}; the nearest number is {}", axis_name(axis),
@@ -95,7 +95,7 @@ std::string why_no_cluster(const ScheduledKernel& kernel) {
     if (const std::int64_t grid = kernel.schedule.grid.value; grid % blocks != 0)
         return fmt::format("a grid of {} blocks is no multiple of {}; the nearest is {}", grid, blocks,
                            std::max(blocks, grid / blocks * blocks));
-    if (const Choice& threads = kernel.schedule.threads; threads.by_hand && threads.value % blocks != 0)
+    if (const Choice& threads = kernel.schedule.threads; threads.by_user && threads.value % blocks != 0)
         return fmt::format("{} blocks at a time are no multiple of {}; the nearest number is {}", threads.value, blocks,
                            std::max(blocks, threads.value / blocks * blocks));
     return "";

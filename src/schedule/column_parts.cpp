@@ -10,7 +10,7 @@ namespace napkin {
 namespace {
 
 /// An operand whose columns begin at another place for each part: at a row of the swizzle's pattern, or at a panel of columns.
-bool begins_at_parts(const ScheduledKernel& kernel, const MatrixProduct& product, const Step& step, std::int64_t columns) {
+bool begins_at_parts(const ScheduledKernel& kernel, const MmaProduct& product, const Step& step, std::int64_t columns) {
     const auto tile = operand_tile(kernel, product.b->variable());
     const bool is_along_k = running_axis(kernel, product.b->indices.back(), step.scope) == product.k;
     return tile && (is_along_k ? columns * operand_row_bytes % operand_alignment == 0 : columns % tile->width == 0);
@@ -21,7 +21,7 @@ public:
     Columns(const ScheduledKernel& kernel, std::int64_t parts) : k_(kernel), parts_(parts) {}
 
     std::variant<ColumnParts, std::string> run() {
-        if (!k_.on_matrix_unit() || k_.loops.size() != 1 || k_.lazy || runs_ahead(k_))
+        if (!k_.on_tensor_cores() || k_.loops.size() != 1 || k_.lazy || runs_ahead(k_))
             return std::string("it takes one loop on the matrix unit whose statements run in turn");
         out_.parts = parts_, out_.scope = k_.loops.front().scope;
         for (const Node& node : k_.loops.front().body) {
@@ -33,7 +33,7 @@ public:
         }
         if (out_.steps.empty()) return std::string("its loop has no products");
         for (const VariableId v : k_.layouts.ids())
-            if (k_.is_in_registers(v) && is_touched_by_all_of(v)) out_.passing.push_back(v);
+            if (k_.is_in_registers(v) && is_accessed_by_all_of(v)) out_.passing.push_back(v);
         for (const StepId s : out_.steps)
             if (runs_beside(k_, k_.step(s)) && !out_.is_passing(variable_of(k_.step(s))))
                 return fmt::format("{} is used elsewhere, too", name(s));
@@ -59,7 +59,7 @@ private:
         if (axis < 0 || axis != out_.axis || k_.span(axis, step.scope).tile != out_.columns * parts_)
             return fmt::format("{} has other columns", name(number));
         if (runs_beside(k_, step)) {
-            const auto product = matrix_product(k_, step);
+            const auto product = mma_product(k_, step);
             if (product->adds) return fmt::format("{} adds to what it holds", name(number));
             if (product->a_in_registers) return fmt::format("{} multiplies what the turn computed", name(number));
             if (product->n != axis || !begins_at_parts(k_, *product, step, out_.columns))
@@ -71,14 +71,14 @@ private:
         out_.steps.push_back(number);
         return "";
     }
-    [[nodiscard]] bool is_touched_by_all_of(VariableId id) const {
-        bool is_touched = false;
+    [[nodiscard]] bool is_accessed_by_all_of(VariableId id) const {
+        bool is_accessed = false;
         for (const StepId s : k_.steps.ids()) {
             if (variable_of(k_.steps[s]) != id && !reads(k_.steps[s], id)) continue;
             if (!out_.has(s)) return false;
-            is_touched = true;
+            is_accessed = true;
         }
-        return is_touched;
+        return is_accessed;
     }
 
     const ScheduledKernel& k_;

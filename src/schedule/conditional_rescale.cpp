@@ -117,12 +117,12 @@ public:
         const auto loop = find_if(k_.loops, [&](const ScheduledLoop& l) { return l.scope == k_.step(maximum_).scope; });
         if (loop == k_.loops.end() || !is_repeated(k_, *loop)) return "its loop has one turn";
         if (!m.carry || !is_read(m.carry, found_.maximum)) return "it follows something else than itself";
-        if (auto refusal = find_moving(); !refusal.empty()) return refusal;
+        if (auto refusal = find_rescale_steps(); !refusal.empty()) return refusal;
         if (auto refusal = find_sums(m); !refusal.empty()) return refusal;
         if (auto refusal = find_again(); !refusal.empty()) return refusal;
         return drifting();
     }
-    [[nodiscard]] const LazyMaximum& found() const { return found_; }
+    [[nodiscard]] const ConditionalRescale& found() const { return found_; }
 
 private:
     [[nodiscard]] const Compute& compute(StepId step) const { return std::get<Compute>(*k_.step(step).statement); }
@@ -144,7 +144,7 @@ private:
     }
 
     /// What was, the maximum without infinities, the correction.
-    std::string find_moving() {
+    std::string find_rescale_steps() {
         const Expr own = read_of(found_.maximum);
         const Expr infinite = binary(BinaryOp::eq, own, constant(-std::numeric_limits<double>::infinity()));
         for (const StepId s : readers(found_.maximum)) {
@@ -245,8 +245,7 @@ private:
             if (k_.step(s).ahead != ahead) return "it moves in another turn than its weights";
         DType type = DType::f32;
         for (const StepId s : readers(compute(found_.weights).variable))
-            if (const auto product = k_.atom(k_.step(s)).kind == AtomKind::matrix ? matrix_product(k_, k_.step(s))
-                                                                                  : std::nullopt)
+            if (const auto product = k_.atom(k_.step(s)).kind == AtomKind::matrix ? mma_product(k_, k_.step(s)) : std::nullopt)
                 type = product->type;
         found_.limit = std::min(largest_sum * part_,
                                 std::exp2(std::floor(std::log2(share_of_range * format_range(type).largest))));
@@ -292,12 +291,12 @@ private:
     const ScheduledKernel& k_;
     StepId maximum_, old_, finite_, correction_;
     double part_ = 1;
-    LazyMaximum found_;
+    ConditionalRescale found_;
 };
 
 }  // namespace
 
-std::variant<LazyMaximum, std::string> lazy_maximum(const ScheduledKernel& kernel) {
+std::variant<ConditionalRescale, std::string> conditional_rescale(const ScheduledKernel& kernel) {
     std::string refusal = "no running maximum is computed on fragments";
     for (const StepId s : kernel.steps.ids()) {
         const Step& step = kernel.step(s);
@@ -311,12 +310,12 @@ std::variant<LazyMaximum, std::string> lazy_maximum(const ScheduledKernel& kerne
     return refusal;
 }
 
-bool LazyMaximum::is_corrected(const Step& step) const {
+bool ConditionalRescale::is_corrected(const Step& step) const {
     const auto* compute = std::get_if<Compute>(step.statement);
     return compute && compute->carry && reads_variable(compute->carry, correction);
 }
 
-bool moves_by_position(const ScheduledKernel& kernel, const LazyMaximum& lazy) {
+bool moves_by_position(const ScheduledKernel& kernel, const ConditionalRescale& lazy) {
     const Step& weights = kernel.step(lazy.weights);
     const auto loop = find_if(kernel.loops, [&](const ScheduledLoop& l) { return l.scope == weights.scope; });
     const AxisId stream = loop->loop->axis;
@@ -333,10 +332,10 @@ bool moves_by_position(const ScheduledKernel& kernel, const LazyMaximum& lazy) {
     return computes(lazy.weights) || any_of(lazy.again, computes);
 }
 
-std::optional<LazyMaximum> chosen_lazy_maximum(const ScheduledKernel& kernel) {
+std::optional<ConditionalRescale> chosen_rescale(const ScheduledKernel& kernel) {
     if (kernel.schedule.lazy.value == 0) return std::nullopt;
-    auto found = lazy_maximum(kernel);
-    auto* lazy = std::get_if<LazyMaximum>(&found);
+    auto found = conditional_rescale(kernel);
+    auto* lazy = std::get_if<ConditionalRescale>(&found);
     return lazy ? std::optional(std::move(*lazy)) : std::nullopt;
 }
 

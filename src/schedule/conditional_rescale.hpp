@@ -20,14 +20,14 @@
 namespace napkin {
 
 /// It, or why no maximum of the kernel may lag. Pre: the kernel's atoms and slots are applied.
-std::variant<LazyMaximum, std::string> lazy_maximum(const ScheduledKernel& kernel);
+std::variant<ConditionalRescale, std::string> conditional_rescale(const ScheduledKernel& kernel);
 
 /// What the maximum is taken of grows with the position along its loop, masks aside, as by a bias of distances: it would be behind in every chunk, and the
 /// weights be computed twice.
-bool moves_by_position(const ScheduledKernel& kernel, const LazyMaximum& lazy);
+bool moves_by_position(const ScheduledKernel& kernel, const ConditionalRescale& lazy);
 
 /// The kernel's schedule has one that lags.
-std::optional<LazyMaximum> chosen_lazy_maximum(const ScheduledKernel& kernel);
+std::optional<ConditionalRescale> chosen_rescale(const ScheduledKernel& kernel);
 
 /// Step `step` of the kernel may run others again that read the operand.
 bool reads_again(const ScheduledKernel& kernel, StepId step, VariableId operand);

@@ -40,7 +40,7 @@ bool is_kept_by_threads(const ScheduledKernel& kernel, VariableId id) {
     const bool follows = is_own(compute.carry) || (factors && factors->op == BinaryOp::mul && is_own(factors->a) &&
                                                    !reads_variable(factors->b, id));
     const bool has_columns = any_of(compute.reduce_axes, [&](AxisId axis) {
-        return axis != kernel.schedule.tensor_axis && kernel.span(axis, sum->scope).tile > 1;
+        return axis != kernel.schedule.mma_m_axis && kernel.span(axis, sum->scope).tile > 1;
     });
     return follows && has_columns && none_of(kernel.steps, [&](const Step& step) {
                return step.scope != 0 && step.atom >= 0 && &step != sum && reads(step, id);
@@ -69,7 +69,7 @@ std::int64_t most_registers(const ScheduledKernel& kernel) {
         }
         if (step.atom >= 0 && kernel.atom(step).kind == AtomKind::matrix)
             // An operand that lives on is rounded into registers of its own; what dies here gives its own for that.
-            if (const auto product = matrix_product(kernel, step); product && product->a_in_registers) {
+            if (const auto product = mma_product(kernel, step); product && product->a_in_registers) {
                 const auto& lives = kernel.layout(product->a->variable()).lives;
                 if (!rounded[at(product->a->array)] &&
                     none_of(lives, [&](const Life& l) { return l.last == step.position; }))
@@ -81,14 +81,14 @@ std::int64_t most_registers(const ScheduledKernel& kernel) {
 }
 
 std::int64_t spilled_registers(const ScheduledKernel& kernel) {
-    return kernel.on_matrix_unit() ? std::max<std::int64_t>(0, most_registers(kernel) - kernel.unit.registers) : 0;
+    return kernel.on_tensor_cores() ? std::max<std::int64_t>(0, most_registers(kernel) - kernel.unit.registers) : 0;
 }
 
 bool may_spill(const ScheduledKernel& kernel) {
     const KernelSchedule& s = kernel.schedule;
-    const auto group = s.group.find(s.tensor_axis);
-    return group != s.group.end() && group->second.by_hand && s.warps.by_hand &&
-           all_of(s.stream, [](const auto& chunk) { return chunk.second.by_hand; });
+    const auto group = s.group.find(s.mma_m_axis);
+    return group != s.group.end() && group->second.by_user && s.warps.by_user &&
+           all_of(s.stream, [](const auto& chunk) { return chunk.second.by_user; });
 }
 
 }  // namespace napkin

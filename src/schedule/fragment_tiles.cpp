@@ -4,8 +4,8 @@
 #include <set>
 
 #include "diagram/guards.hpp"
-#include "schedule/k_block_ranges.hpp"
 #include "schedule/fragments.hpp"
+#include "schedule/k_block_ranges.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 
@@ -25,7 +25,7 @@ std::int64_t columns_of(const ScheduledKernel& kernel, AxisId axis, ScopeId scop
 AxisId column_axis(const ScheduledKernel& kernel, VariableId id) {
     for (const Index& dim : kernel.variable(id).dims)
         if (const AxisId a = dim.single_axis();
-            a != kernel.schedule.tensor_axis && a >= 0 && kernel.span(a, kernel.layout(id).scope).tile > 1)
+            a != kernel.schedule.mma_m_axis && a >= 0 && kernel.span(a, kernel.layout(id).scope).tile > 1)
             return a;
     return -1;
 }
@@ -34,7 +34,7 @@ AxisId columns_of_statement(const ScheduledKernel& kernel, const Step& step) {
     const auto& compute = std::get<Compute>(*step.statement);
     if (const AxisId axis = column_axis(kernel, compute.variable); axis >= 0) return axis;
     for (const AxisId axis : compute.reduce_axes)
-        if (axis >= 0 && axis != kernel.schedule.tensor_axis && kernel.span(axis, step.scope).tile > 1) return axis;
+        if (axis >= 0 && axis != kernel.schedule.mma_m_axis && kernel.span(axis, step.scope).tile > 1) return axis;
     return -1;
 }
 
@@ -115,8 +115,8 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
                  out.width;
     // Each warp has its rows of the axis that is dealt out, past the tile's end too.
     const std::int64_t dealt = kernel.schedule.warps.value * fragment_rows;
-    if (variable.dims[at(out.outer)].is_axis(kernel.schedule.tensor_axis)) out.rows = std::max(out.rows, dealt);
-    if (variable.dims[at(out.inner)].is_axis(kernel.schedule.tensor_axis))
+    if (variable.dims[at(out.outer)].is_axis(kernel.schedule.mma_m_axis)) out.rows = std::max(out.rows, dealt);
+    if (variable.dims[at(out.inner)].is_axis(kernel.schedule.mma_m_axis))
         out.panels = std::max(out.panels, (dealt + out.width - 1) / out.width);
     out.bytes = out.panels * out.panel_bytes();
     if (kernel.has_bulk_copies() && out.rows > kernel.unit.copies.bulk_box) return std::nullopt;
@@ -130,8 +130,8 @@ bool only_adds_products(const ScheduledKernel& kernel, ScopeId scope) {
     });
 }
 
-bool outlasts_turns(const ScheduledKernel& kernel, ScopeId scope, int stages) {
-    return kernel.copying_role() && stages >= stages_to_outlast && only_adds_products(kernel, scope);
+bool outlasts_iterations(const ScheduledKernel& kernel, ScopeId scope, int stages) {
+    return kernel.producer_role() && stages >= stages_to_outlast && only_adds_products(kernel, scope);
 }
 
 bool is_one_quotient(const ScheduledKernel& kernel, AxisId axis, std::int64_t divisor, ScopeId scope) {
@@ -161,12 +161,12 @@ bool is_read_by_rows(const ScheduledKernel& kernel, VariableId id) {
     if (!kernel.is_read_by_threads(id) || kernel.is_whole(id) || !may_be_read_by_threads(kernel, id) || runs_ahead(kernel))
         return false;
     const std::vector<AxisId> axes = inner_axes(kernel, kernel.variable(id).dims, kernel.layout(id).scope);
-    return all_of(axes, [&](AxisId axis) { return axis == kernel.schedule.tensor_axis; });
+    return all_of(axes, [&](AxisId axis) { return axis == kernel.schedule.mma_m_axis; });
 }
 
 bool is_read_in_runs(const ScheduledKernel& kernel, const Step& step, const Read& read) {
     const auto& compute = std::get<Compute>(*step.statement);
-    const AxisId columns = columns_of_statement(kernel, step), rows = kernel.schedule.tensor_axis;
+    const AxisId columns = columns_of_statement(kernel, step), rows = kernel.schedule.mma_m_axis;
     if (columns < 0 || read.indices.empty() || column_axis(kernel, compute.variable) < 0 || kernel.runs_in_parts(step))
         return false;
     if (!kernel.is_read_by_threads(read.variable()) || kernel.is_whole(read.variable()) ||
@@ -189,7 +189,7 @@ std::int64_t runs_together(const ScheduledKernel& kernel, const Step& step) {
 
 bool is_fetched_with_group(const ScheduledKernel& kernel, const Step& step, const Read& read) {
     if (step.scope != 0 || kernel.loops.empty() || !is_read_in_runs(kernel, step, read)) return false;
-    const AxisId rows = kernel.schedule.tensor_axis;
+    const AxisId rows = kernel.schedule.mma_m_axis;
     return all_of(read.indices, [&](const Index& index) {
         return index.is_axis(rows) || &index == &read.indices.back() || inner_axes(kernel, {index}, step.scope).empty();
     });
@@ -202,13 +202,13 @@ std::int64_t row_values(const ScheduledKernel& kernel, VariableId id) {
     return 2 * (has_parts ? parts->parts : 1);
 }
 
-int turns_read_ahead(const ScheduledKernel& kernel, const Step& load) {
+int iterations_read_ahead(const ScheduledKernel& kernel, const Step& load) {
     // A load that the core's first cache lacks takes 600 clocks and more while all cores copy, and a turn of such a loop 500 to 1000. Block-scaled products
     // of 4096×7168×16384 on an H200 are 1.08 times as fast with two turns and unrolled loops as with one turn, and wait for loads a third as often
     // (measured on 2026-11-25).
     constexpr int turns = 2;
     const auto* statement = std::get_if<Load>(load.statement);
-    if (!statement || load.scope == 0 || !kernel.copying_role() || !is_read_by_rows(kernel, statement->variable))
+    if (!statement || load.scope == 0 || !kernel.producer_role() || !is_read_by_rows(kernel, statement->variable))
         return 0;
     const auto loop = find_if(kernel.loops, [&](const ScheduledLoop& l) { return l.scope == load.scope; });
     const std::vector<Index>& dims = kernel.variable(statement->variable).dims;
@@ -219,13 +219,13 @@ int turns_read_ahead(const ScheduledKernel& kernel, const Step& load) {
 }
 
 bool threads_read_ahead(const ScheduledKernel& kernel) {
-    return any_of(kernel.steps, [&](const Step& step) { return turns_read_ahead(kernel, step) > 0; });
+    return any_of(kernel.steps, [&](const Step& step) { return iterations_read_ahead(kernel, step) > 0; });
 }
 
-int unrolled_turns(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
+int unrolled_iterations(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
     int ahead = 0;
     for (const Step& step : kernel.steps)
-        if (step.scope == loop.scope) ahead = std::max(ahead, turns_read_ahead(kernel, step));
+        if (step.scope == loop.scope) ahead = std::max(ahead, iterations_read_ahead(kernel, step));
     // Twice as many turns as there are values under way leave the compiler room to ask early and multiply late.
     return ahead > 0 ? 2 * ahead : 1;
 }
@@ -252,7 +252,7 @@ RowFactors with_row_factors_together(const ScheduledKernel& kernel, const Expr& 
 
 bool may_be_read_by_threads(const ScheduledKernel& kernel, VariableId id) {
     const Variable& variable = kernel.variable(id);
-    if (!kernel.on_matrix_unit() || !variable.gathers.empty() || !is_loaded(kernel, id) ||
+    if (!kernel.on_tensor_cores() || !variable.gathers.empty() || !is_loaded(kernel, id) ||
         contains(kernel.outputs, variable.array))
         return false;
     const std::vector<std::int64_t> origin(kernel.extents.size(), 0);
@@ -281,7 +281,7 @@ std::optional<Unmasked> unmasked(const ScheduledKernel& kernel, const Step& step
     std::vector<MaskForm> known;
     for (const ScheduledLoop& loop : kernel.loops)
         if (loop.scope == step.scope)
-            if (const auto ranges = chunk_ranges(kernel, loop)) known = ranges->forms;
+            if (const auto ranges = k_block_ranges(kernel, loop)) known = ranges->forms;
     Unmasked out;
     const auto within = [&](const Expr& e) {
         return e == nullptr ? e : transform(e, [&](const Expr& node) {
@@ -308,7 +308,7 @@ std::optional<Unmasked> unmasked(const ScheduledKernel& kernel, const Step& step
     return out;
 }
 
-std::optional<StoredBoxes> stored_boxes(const ScheduledKernel& kernel, VariableId id) {
+std::optional<StagingTiles> staging_tiles_of(const ScheduledKernel& kernel, VariableId id) {
     const Variable& variable = kernel.variable(id);
     const ScopeId scope = kernel.layout(id).scope;
     const std::int64_t value = bytes(variable.memory_type);
@@ -323,14 +323,14 @@ std::optional<StoredBoxes> stored_boxes(const ScheduledKernel& kernel, VariableI
         return std::nullopt;
     if (value == 2 && !copies.stores_fragments) return std::nullopt;
     if (!is_float(variable.memory_type) || (value != 2 && value != 4)) return std::nullopt;
-    StoredBoxes out{.rows = -1, .columns = static_cast<int>(rank) - 1};
+    StagingTiles out{.rows = -1, .columns = static_cast<int>(rank) - 1};
     std::int64_t stride = value;
     for (std::size_t d = rank; d-- > 0;) {
         const AxisId axis = variable.dims[d].single_axis();
         if (axis < 0 || is_cut(kernel, variable, d)) return std::nullopt;
         if (static_cast<int>(d) != out.columns && stride % operand_stride_bytes != 0) return std::nullopt;
         stride *= kernel.extent(variable.limits[d]);
-        if (axis == kernel.schedule.tensor_axis) out.rows = static_cast<int>(d);
+        if (axis == kernel.schedule.mma_m_axis) out.rows = static_cast<int>(d);
     }
     const AxisId columns = column_axis(kernel, id);
     if (out.rows < 0 || columns < 0 || !variable.dims.back().is_axis(columns)) return std::nullopt;

@@ -79,7 +79,7 @@ constexpr std::int64_t registers_of_instruction = 26;
 std::int64_t registers_at_launch(const ScheduledKernel& kernel) {
     constexpr std::int64_t most = 255;
     if (kernel.unit.block_registers == 0) return most;
-    if (const Role* role = kernel.copying_role())
+    if (const Role* role = kernel.producer_role())
         return role_registers(kernel.unit.block_registers, kernel.schedule.warps.value, role->workers).launch;
     return std::min(most, kernel.unit.block_registers / kernel.num_threads());
 }
@@ -101,9 +101,9 @@ namespace {
 
 class RoleChoice {
 public:
-    explicit RoleChoice(const ScheduledKernel& kernel) : kernel_(kernel), row_(kernel.schedule.tensor_axis) {}
+    explicit RoleChoice(const ScheduledKernel& kernel) : kernel_(kernel), row_(kernel.schedule.mma_m_axis) {}
 
-    MatrixRoles run() {
+    MmaRoles run() {
         out_.atoms.assign(num_atoms(), AtomKind::fragment);
         out_.places.resize(kernel_.layouts.size());
         out_.refusal = refusal();
@@ -136,7 +136,7 @@ private:
         }
         for (const Step& step : kernel_.steps) {
             if (step.atom < 0) continue;
-            const auto product = matrix_product(kernel_, step);
+            const auto product = mma_product(kernel_, step);
             if (!product) continue;
             out_.atoms[at(step.atom)] = AtomKind::matrix;
             for (const Read* r : {product->a, product->b})
@@ -164,8 +164,8 @@ private:
                 return fmt::format("{} is loaded in two loops", name(load->variable));
         }
         for (const VariableId id : out_.places.ids()) {
-            if (operands_.contains(id)) out_.places[id] = Holding::operand;
-            if (computed_[id]) out_.places[id] = Holding::registers;
+            if (operands_.contains(id)) out_.places[id] = MemorySpace::operand;
+            if (computed_[id]) out_.places[id] = MemorySpace::registers;
             if (computed_[id] && !has_fragments(id)) return fmt::format("{} has no values along {}", name(id), axis);
         }
         return "";
@@ -233,7 +233,7 @@ private:
 
     const ScheduledKernel& kernel_;
     AxisId row_;
-    MatrixRoles out_;
+    MmaRoles out_;
     std::vector<bool> computed_;
     std::set<VariableId> operands_;
     std::set<int> streams_;  ///< scopes of loops that no other one is around
@@ -241,18 +241,18 @@ private:
 
 }  // namespace
 
-MatrixRoles matrix_roles(const ScheduledKernel& kernel) { return RoleChoice(kernel).run(); }
+MmaRoles mma_roles(const ScheduledKernel& kernel) { return RoleChoice(kernel).run(); }
 
 namespace {
 
-/// matrix_product by an instruction of at most so many threads.
-std::optional<MatrixProduct> product_of_threads(const ScheduledKernel& kernel, const Step& step, std::int64_t most) {
+/// mma_product by an instruction of at most so many threads.
+std::optional<MmaProduct> product_of_threads(const ScheduledKernel& kernel, const Step& step, std::int64_t most) {
     const auto* compute = std::get_if<Compute>(step.statement);
-    const AxisId m = kernel.schedule.tensor_axis;
+    const AxisId m = kernel.schedule.mma_m_axis;
     if (!compute || m < 0 || step.is_whole || kernel.is_double || compute->reduce != ReduceOp::sum) return std::nullopt;
     const auto* product = as<Binary>(compute->body);
     if (!product || product->op != BinaryOp::mul) return std::nullopt;
-    MatrixProduct out;
+    MmaProduct out;
     out.m = m;
     for (const AxisId axis : compute->reduce_axes) {
         if (!is_wide(kernel, axis, step.scope)) continue;
@@ -313,10 +313,10 @@ std::optional<MatrixProduct> product_of_threads(const ScheduledKernel& kernel, c
 
 }  // namespace
 
-std::optional<MatrixProduct> matrix_product(const ScheduledKernel& kernel, const Step& step) {
+std::optional<MmaProduct> mma_product(const ScheduledKernel& kernel, const Step& step) {
     return product_of_threads(kernel, step, std::numeric_limits<std::int64_t>::max());
 }
-std::optional<MatrixProduct> product_by_warp(const ScheduledKernel& kernel, const Step& step) {
+std::optional<MmaProduct> product_by_warp(const ScheduledKernel& kernel, const Step& step) {
     return product_of_threads(kernel, step, kernel.unit.warp_threads);
 }
 

@@ -35,7 +35,7 @@ inline constexpr std::int64_t warps_together = 4;
 constexpr std::int64_t operand_alignment = 8 * operand_row_bytes;
 
 /// A sum over k of a[m, k]·b[k, n].
-struct MatrixProduct {
+struct MmaProduct {
     const Instruction* instruction = nullptr;
     AxisId m = -1, n = -1, k = -1;
     const Read *a = nullptr, *b = nullptr;
@@ -53,18 +53,18 @@ struct MatrixProduct {
 bool takes_tiles(const ScheduledKernel& kernel, const Instruction& instruction, std::int64_t columns);
 /// What the statement multiplies on the machine's matrix unit; none where it does not: the reduction is no such sum, operands are not of a
 /// type that an instruction takes, tiles are not of its sizes. Of several instructions, that of the most threads.
-std::optional<MatrixProduct> matrix_product(const ScheduledKernel& kernel, const Step& step);
+std::optional<MmaProduct> mma_product(const ScheduledKernel& kernel, const Step& step);
 /// The same by the instruction that every warp runs by itself; none where the machine has none for it.
-std::optional<MatrixProduct> product_by_warp(const ScheduledKernel& kernel, const Step& step);
+std::optional<MmaProduct> product_by_warp(const ScheduledKernel& kernel, const Step& step);
 
 /// Who does what in a kernel on the matrix unit.
-struct MatrixRoles {
-    std::string refusal;                        ///< why it cannot run there; empty: it can
-    std::vector<AtomKind> atoms;                ///< by atom
-    ByVariable<std::optional<Holding>> places;  ///< registers or operand; none: as the schedule says
+struct MmaRoles {
+    std::string refusal;                            ///< why it cannot run there; empty: it can
+    std::vector<AtomKind> atoms;                    ///< by atom
+    ByVariable<std::optional<MemorySpace>> places;  ///< registers or operand; none: as the schedule says
 };
-/// Pre: KernelSchedule::tensor_axis is set.
-MatrixRoles matrix_roles(const ScheduledKernel& kernel);
+/// Pre: KernelSchedule::mma_m_axis is set.
+MmaRoles mma_roles(const ScheduledKernel& kernel);
 
 /// The axis along which an index goes from one value to the next in tiles of the scope: alone, or in an affine form whose other axes have one value
 /// there; -1: there is none.
@@ -86,7 +86,7 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
 
 /// What a warp has of a variable in registers, as bulk copies bring it to memory: boxes of its 16 rows and of 128 bytes of columns, swizzled as
 /// operands are. stmatrix writes values of 16 bits to them (PTX ISA, sm_90, as bulk copies).
-struct StoredBoxes {
+struct StagingTiles {
     int rows = 0, columns = 0;  ///< dimensions of the variable; the columns are contiguous in memory
     std::int64_t width = 0;     ///< values in 128 bytes
     std::int64_t count = 0;     ///< beside each other
@@ -95,7 +95,7 @@ inline constexpr std::int64_t box_bytes = fragment_rows * operand_row_bytes;
 /// None where the variable cannot be stored so: there are no bulk copies, it is not in registers or not stored, or loaded, too; it has no columns,
 /// or they are not contiguous in memory; values do not have 16 or 32 bits; indices are no plain axes; rows in memory do not begin at
 /// multiples of 16 bytes; a tile ends inside of a box while others follow it.
-std::optional<StoredBoxes> stored_boxes(const ScheduledKernel& kernel, VariableId id);
+std::optional<StagingTiles> staging_tiles_of(const ScheduledKernel& kernel, VariableId id);
 
 /// The scope's statements do nothing but add products on the matrix unit to their sums: nobody waits for one before the next.
 bool only_adds_products(const ScheduledKernel& kernel, ScopeId scope);
@@ -104,7 +104,7 @@ bool only_adds_products(const ScheduledKernel& kernel, ScopeId scope);
 /// copied meanwhile.
 inline constexpr int stages_to_outlast = 3;
 /// A product that only adds up tiles of a loop is under way while the next turn's begins, where operands have so many stages.
-bool outlasts_turns(const ScheduledKernel& kernel, ScopeId scope, int stages);
+bool outlasts_iterations(const ScheduledKernel& kernel, ScopeId scope, int stages);
 
 /// axis // divisor has one value in a tile of the scope: tiles begin at multiples of their own length.
 bool is_one_quotient(const ScheduledKernel& kernel, AxisId axis, std::int64_t divisor, ScopeId scope);
@@ -135,12 +135,12 @@ bool is_fetched_with_group(const ScheduledKernel& kernel, const Step& step, cons
 std::int64_t row_values(const ScheduledKernel& kernel, VariableId id);
 /// The load reads by rows in a loop that asks for operands of its turns ahead: how many turns before it is used what it brings is asked for, as it takes
 /// longer to come than a turn does; 0: it is asked for where it is used.
-int turns_read_ahead(const ScheduledKernel& kernel, const Step& load);
+int iterations_read_ahead(const ScheduledKernel& kernel, const Step& load);
 /// Some load of the kernel is asked for so.
 bool threads_read_ahead(const ScheduledKernel& kernel);
-/// Turns of the loop that are written one after the other, so that registers which turns hand on to each other need no moves: a move waits for the value
+/// Iterations of the loop that are written one after the other, so that registers which turns hand on to each other need no moves: a move waits for the value
 /// that it moves. 1: the loop is written once.
-int unrolled_turns(const ScheduledKernel& kernel, const ScheduledLoop& loop);
+int unrolled_iterations(const ScheduledKernel& kernel, const ScheduledLoop& loop);
 
 /// An expression with those factors of its products together that threads read alike for all columns, so that their product is one value a row: (P·s)·t as
 /// P·(s·t); and how many multiplications fewer each column takes.
@@ -156,7 +156,7 @@ bool may_be_read_by_threads(const ScheduledKernel& kernel, VariableId id);
 /// What a statement is on a tile on which none of its masks takes anything away: where all of these forms are not negative.
 struct Unmasked {
     std::vector<Affine> forms;
-    bool by_data = false;  ///< and in the chunks of its loop of which the ranges say that data mask nothing (chunk_ranges.hpp)
+    bool by_data = false;  ///< and in the chunks of its loop of which the ranges say that data mask nothing (k_block_ranges.hpp)
     Expr body, carry;  ///< the statement's, with what the masks let through in their place
 };
 /// None where no choice of the statement depends on affine forms of axes, or on what its loop's ranges know.

@@ -12,7 +12,7 @@ namespace napkin {
 namespace {
 
 /// Groups that are dealt out one by one: of more, the last ones hardly count.
-constexpr double most_in_turn = 1 << 15;
+constexpr double most_in_rounds = 1 << 15;
 
 /// Calls f for every axis on which the variable's indices depend, of each of them.
 template <class F>
@@ -221,9 +221,9 @@ double GroupTimes::total() const {
     return time * static_cast<double>(sections);
 }
 
-double time_in_turn(const GroupTimes& groups, double workers) {
+double time_in_rounds(const GroupTimes& groups, double workers) {
     const double n = groups.count();
-    if (n > most_in_turn) return time_as_workers_end(groups, workers);
+    if (n > most_in_rounds) return time_as_workers_end(groups, workers);
     const auto w = static_cast<std::size_t>(workers);
     std::vector<double> times(w);
     std::size_t begin = 0, group = 0;
@@ -236,7 +236,7 @@ double time_in_turn(const GroupTimes& groups, double workers) {
 
 double time_as_workers_end(const GroupTimes& groups, double workers) {
     const double n = groups.count(), longest = groups.of_section.front().time, last = groups.of_section.back().time;
-    if (n > most_in_turn) {
+    if (n > most_in_rounds) {
         // As there are none left, each of the other workers is somewhere in its last one.
         return std::max(longest, groups.total() / workers + (1 - 1 / workers) * last / 2);
     }

@@ -53,7 +53,7 @@ struct GroupTimes {
 };
 /// How long `workers` take for groups: where they take those of each section in turn, one round from the first worker to the last and the next one
 /// back, beginning with the worker after the one that would end the section before, and where each takes the next one as it ends its last. Exact for 2^15 groups and fewer.
-double time_in_turn(const GroupTimes& groups, double workers);
+double time_in_rounds(const GroupTimes& groups, double workers);
 double time_as_workers_end(const GroupTimes& groups, double workers);
 
 }  // namespace napkin

@@ -23,7 +23,7 @@ Interval hull(const Interval& a, const Interval& b) { return {std::min(a.low, b.
 
 }  // namespace
 
-WholeValues::WholeValues(const ScheduledKernel& kernel)
+IntegerValues::IntegerValues(const ScheduledKernel& kernel)
     : kernel_(kernel),
       kinds_([&kernel](ArrayId read) { return kernel.variable(as_variable(read)).memory_type; }),
       largest_((std::int64_t{1} << (kernel.is_double ? 53 : 24)) - 1),
@@ -67,7 +67,7 @@ WholeValues::WholeValues(const ScheduledKernel& kernel)
     bounds_.clear();
 }
 
-WholeValues::Bounds WholeValues::bounds_of_statement(const Compute& compute) {
+IntegerValues::Bounds IntegerValues::bounds_of_statement(const Compute& compute) {
     Bounds body = bounds(compute.body);
     if (!body || !compute.reduce) return body;
     const auto* own = compute.carry ? as<Read>(compute.carry) : nullptr;
@@ -102,7 +102,7 @@ std::optional<bool> is_plainly_real(const ScheduledKernel& kernel, const Expr& e
     if (const auto* c = as<Constant>(e)) return std::abs(c->value) < held ? std::optional(false) : std::nullopt;
     if (const auto* u = as<Unary>(e)) {
         const auto of = is_plainly_real(kernel, u->a, nodes);
-        return gives_whole(u->op) || !of || !*of ? std::nullopt : of;
+        return gives_integer(u->op) || !of || !*of ? std::nullopt : of;
     }
     if (const auto* s = as<Select>(e)) {
         const auto condition = is_plainly_real(kernel, s->condition, nodes), a = is_plainly_real(kernel, s->a, nodes),
@@ -117,7 +117,7 @@ std::optional<bool> is_plainly_real(const ScheduledKernel& kernel, const Expr& e
 }
 }  // namespace
 
-bool WholeValues::needs_integers(const Compute& compute) {
+bool IntegerValues::needs_integers(const Compute& compute) {
     if (whole_[at(compute.variable)]) return true;
     int nodes = 0;
     if (is_plainly_real(kernel_, compute.body, nodes) && (!compute.carry || is_plainly_real(kernel_, compute.carry, nodes)))
@@ -148,15 +148,15 @@ bool WholeValues::needs_integers(const Compute& compute) {
     return needed;
 }
 
-bool WholeValues::keeps_all(DType type, const Expr& e) {
+bool IntegerValues::keeps_all(DType type, const Expr& e) {
     if (is_float(type) || !is_integer(kinds_(e))) return false;
     const Bounds b = bounds(e);
     return b && is_in_range(type, b->low) && is_in_range(type, b->high);
 }
 
-bool WholeValues::is_small(const Expr& e) { return is_integer(kinds_(e)) && fits(bounds(e)); }
+bool IntegerValues::is_small(const Expr& e) { return is_integer(kinds_(e)) && fits(bounds(e)); }
 
-WholeValues::Bounds WholeValues::bounds(const Expr& e) {
+IntegerValues::Bounds IntegerValues::bounds(const Expr& e) {
     if (const auto found = bounds_.find(e.get()); found != bounds_.end()) return found->second;
     for_each_postorder(
         e,
@@ -175,7 +175,7 @@ WholeValues::Bounds WholeValues::bounds(const Expr& e) {
                 const Bounds a = bounds_[u->a.get()];
                 if (gives_truth(u->op)) b = Interval{0, 1};
                 if (a && u->op == UnaryOp::neg) b = Interval{-a->high, -a->low};
-                if (a && gives_whole(u->op)) b = a;
+                if (a && gives_integer(u->op)) b = a;
                 if (a && u->op == UnaryOp::abs) b = Interval{0, std::max(std::abs(a->low), std::abs(a->high))};
             } else if (const auto* op = as<Binary>(node)) {
                 b = bounds_of_binary(*op);
@@ -195,7 +195,7 @@ WholeValues::Bounds WholeValues::bounds(const Expr& e) {
     return bounds_[e.get()];
 }
 
-WholeValues::Bounds WholeValues::bounds_of_binary(const Binary& b) {
+IntegerValues::Bounds IntegerValues::bounds_of_binary(const Binary& b) {
     if (is_comparison(b.op) || b.op == BinaryOp::logical_and || b.op == BinaryOp::logical_or) return Interval{0, 1};
     const Bounds x = bounds_[b.a.get()], y = bounds_[b.b.get()];
     if (!x || !y) return std::nullopt;

@@ -11,10 +11,10 @@
 
 namespace napkin {
 
-class WholeValues {
+class IntegerValues {
 public:
     /// Finds the whole variables of the kernel. Pre: the kernel's steps are there.
-    explicit WholeValues(const ScheduledKernel& kernel);
+    explicit IntegerValues(const ScheduledKernel& kernel);
 
     [[nodiscard]] const std::vector<bool>& variables() const { return whole_; }
     /// Whether the statement computes integers that real numbers may not hold.

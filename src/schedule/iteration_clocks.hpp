@@ -14,7 +14,7 @@ struct StatementClocks {
     double latency_beside = 0;  ///< the part of that which is left where products are computed meanwhile
 };
 
-struct TurnClocks {
+struct IterationClocks {
     std::vector<StatementClocks> of_step;  ///< by step; nothing for those outside of the loop
     double warpgroups = 1;                 ///< that share the core
     /// The least part of a warpgroup's turn where statements run ahead: no overlap was measured to leave less of it.

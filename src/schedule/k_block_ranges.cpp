@@ -34,17 +34,17 @@ std::int64_t num_tiles(const ScheduledKernel& kernel, AxisId axis) {
     return ceil_div(kernel.extent(axis), kernel.span(axis, 0).tile);
 }
 
-bool ChunkRanges::tell_rows_apart(AxisId rows_axis) const {
+bool KBlockRanges::tell_rows_apart(AxisId rows_axis) const {
     return any_of(forms, [&](const MaskForm& form) { return contains(axes_of(form), rows_axis); });
 }
 
-std::optional<ChunkRanges> chunk_ranges(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
-    const AxisId stream = loop.loop->axis, rows = kernel.schedule.tensor_axis;
-    if (kernel.loops.size() != 1 || !kernel.on_matrix_unit() || !kernel.arena_in_core() || loop.loop->is_sub ||
+std::optional<KBlockRanges> k_block_ranges(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
+    const AxisId stream = loop.loop->axis, rows = kernel.schedule.mma_m_axis;
+    if (kernel.loops.size() != 1 || !kernel.on_tensor_cores() || !kernel.arena_in_core() || loop.loop->is_sub ||
         !is_repeated(kernel, loop))
         return std::nullopt;
     const auto is_grouped = [&](AxisId axis) { return contains(kernel.kernel->group_axes, axis); };
-    ChunkRanges out;
+    KBlockRanges out;
     for (const MaskForm& form : loop.loop->masks) {
         const std::vector<AxisId> axes = axes_of(form);
         const std::vector<const Read*> reads = reads_of(form);
@@ -59,7 +59,7 @@ std::optional<ChunkRanges> chunk_ranges(const ScheduledKernel& kernel, const Sch
     if (out.forms.empty()) return std::nullopt;
     sort(out.others);
     const std::int64_t tile = kernel.span(rows, 0).tile, of_warpgroup = warps_together * fragment_rows;
-    const bool by_warpgroup = kernel.copying_role() && kernel.schedule.warps.value % warps_together == 0 &&
+    const bool by_warpgroup = kernel.producer_role() && kernel.schedule.warps.value % warps_together == 0 &&
                               tile == fragment_rows * kernel.schedule.warps.value;
     out.rows = by_warpgroup ? of_warpgroup : tile;
     out.tiles = num_tiles(kernel, rows) * (tile / out.rows);
@@ -68,10 +68,10 @@ std::optional<ChunkRanges> chunk_ranges(const ScheduledKernel& kernel, const Sch
     return out;
 }
 
-std::int64_t chunk_ranges_bytes(const ScheduledKernel& kernel) {
+std::int64_t k_block_ranges_bytes(const ScheduledKernel& kernel) {
     std::int64_t bytes = 0;
     for (const ScheduledLoop& loop : kernel.loops)
-        if (const auto ranges = chunk_ranges(kernel, loop)) bytes += ranges->count * chunk_range_bytes;
+        if (const auto ranges = k_block_ranges(kernel, loop)) bytes += ranges->count * k_block_range_bytes;
     return bytes;
 }
 

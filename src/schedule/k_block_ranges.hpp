@@ -10,7 +10,7 @@
 
 namespace napkin {
 
-struct ChunkRanges {
+struct KBlockRanges {
     std::vector<MaskForm> forms;  ///< each ≥ 0 wherever a point contributes; all of them where nothing is masked by data
     std::int64_t rows = 0;  ///< values of the tensor axis that have a range of their own: those of a warpgroup, or of the block
     std::int64_t tiles = 0;  ///< of so many rows, those of groups' tiles that lie past the end included
@@ -21,12 +21,12 @@ struct ChunkRanges {
 /// Tiles of the axis among all groups.
 std::int64_t num_tiles(const ScheduledKernel& kernel, AxisId axis);
 /// Bytes of a range: the ends of both, as whole numbers of at most 8 bytes.
-inline constexpr std::int64_t chunk_range_bytes = 32;
+inline constexpr std::int64_t k_block_range_bytes = 32;
 
 /// None where no form of the loop's masks reads whole numbers that lie in memory, by coordinates along the stream, the tensor axis and grouped axes; where
 /// the kernel is not on the matrix unit, whose blocks alone take ranges, or has its arena in memory; where the loop is not repeated, or not the kernel's one loop.
-std::optional<ChunkRanges> chunk_ranges(const ScheduledKernel& kernel, const ScheduledLoop& loop);
+std::optional<KBlockRanges> k_block_ranges(const ScheduledKernel& kernel, const ScheduledLoop& loop);
 /// Bytes of scratch memory that all ranges of the kernel take.
-std::int64_t chunk_ranges_bytes(const ScheduledKernel& kernel);
+std::int64_t k_block_ranges_bytes(const ScheduledKernel& kernel);
 
 }  // namespace napkin

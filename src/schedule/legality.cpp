@@ -28,21 +28,21 @@ bool reads_in_panel(const ScheduledKernel& kernel, const Read& r) {
 }
 
 /// Finds for every variable the run that touches it.
-class RunUses {
+class FusionUses {
 public:
-    explicit RunUses(const ScheduledKernel& kernel)
+    explicit FusionUses(const ScheduledKernel& kernel)
         : kernel_(kernel), runs_(kernel.layouts.size(), untouched), early_(kernel.layouts.size(), false) {
         walk(kernel.body);
         for (const ScheduledLoop& loop : kernel.loops) walk(loop.body);
     }
     /// It lives within one run, which defines each of its panels before it reads it.
-    [[nodiscard]] bool in_one_run(std::size_t v) const { return runs_[v] >= 0 && !early_[v]; }
+    [[nodiscard]] bool in_one_fusion(std::size_t v) const { return runs_[v] >= 0 && !early_[v]; }
 
 private:
     void walk(const std::vector<Node>& nodes) {
         for (const Node& node : nodes) {
             if (const StepId* step = std::get_if<StepId>(&node)) touch(*step, elsewhere);
-            if (const auto* run = std::get_if<Run>(&node)) {
+            if (const auto* run = std::get_if<FusedStatements>(&node)) {
                 std::vector<VariableId> defined;
                 for (const StepId s : run->steps) {
                     const auto& compute = std::get<Compute>(*kernel_.step(s).statement);
@@ -118,7 +118,7 @@ bool must_keep_order(const ScheduledKernel& k, const Step& a, const Step& b) {
     return one(a, b) || one(b, a);
 }
 
-bool may_follow(const ScheduledKernel& kernel, const Step& leader, const Step& after) {
+bool may_fuse_reduction(const ScheduledKernel& kernel, const Step& leader, const Step& after) {
     const auto& l = std::get<Compute>(*leader.statement);
     const auto& f = std::get<Compute>(*after.statement);
     const Atom &leading = kernel.atom(leader), &following = kernel.atom(after);
@@ -180,8 +180,8 @@ bool may_be_view(const ScheduledKernel& kernel, VariableId id) {
     const int last = static_cast<int>(variable.dims.size()) - 1;
     const bool written = contains(kernel.outputs, variable.array);
     if (!kernel.facts(id).load_scope) return why_not_in_place(kernel, id).empty();
-    if (kernel.facts(id).is_only_looked_up) return true;
-    if (kernel.on_matrix_unit()) return may_be_read_by_threads(kernel, id);
+    if (kernel.facts(id).is_only_gathered) return true;
+    if (kernel.on_tensor_cores()) return may_be_read_by_threads(kernel, id);
     if (!variable.gathers.empty() && (kernel.in_blocks() || !lies_in_one_block(kernel, id))) return false;
     if (kernel.facts(id).is_cut || written || last < 0) return false;
     if (any_of(variable.dims, starts_late)) return false;
@@ -213,9 +213,10 @@ std::string why_not_prefetched(const ScheduledKernel& kernel, VariableId id, con
         return found;
     }();
     if (loads.empty() || !kernel.is_view(id)) return "it is not read where it lies in memory";
-    if (kernel.facts(id).is_only_looked_up) return "no statement computes with it";
+    if (kernel.facts(id).is_only_gathered) return "no statement computes with it";
     if (!variable.gathers.empty()) return "data decide where it lies";
-    if (in.atom < 0 || kernel.atom(in).follows || in.is_deferred()) return "the statement has no loops of its own";
+    if (in.atom < 0 || kernel.atom(in).follows || in.is_tile_pipelined())
+        return "the statement has no loops of its own";
     std::set<AxisId> points, wanted;
     bool moves = false;
     for (const Index& dim : variable.dims) {
@@ -271,7 +272,7 @@ std::string why_gone(const ScheduledKernel& kernel, const Read& read, const Step
                    ? ""
                    : fmt::format("it reads {}, whose tile is another one then", variable.name);
     }
-    if (kernel.place(read.variable()).holding != Holding::buffer)
+    if (kernel.place(read.variable()).holding != MemorySpace::buffer)
         return fmt::format("it reads {}, which has no tile of its own", variable.name);
     for (const Step& step : kernel.steps) {
         if (step.atom < 0 ? variable_of(step) != read.variable() || std::holds_alternative<Store>(*step.statement)
@@ -286,7 +287,7 @@ std::string why_gone(const ScheduledKernel& kernel, const Read& read, const Step
 
 }  // namespace
 
-std::string why_not_deferred(const ScheduledKernel& kernel, const Step& deferred, const Step& in) {
+std::string why_not_tile_pipelined(const ScheduledKernel& kernel, const Step& deferred, const Step& in) {
     if (kernel.in_blocks()) return of_a_cpu;
     if (deferred.atom < 0 || in.atom < 0 || &in >= &deferred) return "the other one does not compute before it";
     const auto &compute = std::get<Compute>(*deferred.statement), &other = std::get<Compute>(*in.statement);
@@ -320,7 +321,8 @@ std::string_view why_no_rows_ahead(const ScheduledKernel& kernel, VariableId id,
     if (!contains(kernel.inputs, variable.array) || !kernel.is_view(id))
         return "it is not read where it lies in memory";
     if (!variable.gathers.empty()) return "data decide where it lies";
-    if (in.atom < 0 || kernel.atom(in).follows || in.is_deferred()) return "the statement has no loops of its own";
+    if (in.atom < 0 || kernel.atom(in).follows || in.is_tile_pipelined())
+        return "the statement has no loops of its own";
     const Atom& atom = kernel.atom(in);
     if (atom.rows == 1 || atom.reduced.empty() || atom.across)
         return "the statement does not reduce several rows at once";
@@ -366,10 +368,10 @@ bool may_be_packed(const ScheduledKernel& kernel, VariableId id) {
     return fits;
 }
 
-std::vector<bool> in_one_run(const ScheduledKernel& kernel) {
-    const RunUses uses(kernel);
+std::vector<bool> in_one_fusion(const ScheduledKernel& kernel) {
+    const FusionUses uses(kernel);
     std::vector<bool> out;
-    for (std::size_t v = 0; v < kernel.layouts.size(); ++v) out.push_back(uses.in_one_run(v));
+    for (std::size_t v = 0; v < kernel.layouts.size(); ++v) out.push_back(uses.in_one_fusion(v));
     return out;
 }
 

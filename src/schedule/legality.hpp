@@ -24,7 +24,7 @@ bool looks_up(const ScheduledKernel& kernel, const Step& step, VariableId id);
 /// operand's tile apart from the next one, and what threads read where it lies in memory no statement brings anywhere.
 bool must_keep_order(const ScheduledKernel& kernel, const Step& a, const Step& b);
 /// Whether `after` can be computed in the loops of `leader`, with the axis that it reduces innermost of those over points.
-bool may_follow(const ScheduledKernel& kernel, const Step& leader, const Step& after);
+bool may_fuse_reduction(const ScheduledKernel& kernel, const Step& leader, const Step& after);
 
 /// Whether a tile may be read where it lies: numbers of the compute type, at the core as in memory, not written here. Or written where it
 /// goes: why_not_in_place says nothing against it. A tile of which data decide where it
@@ -42,7 +42,7 @@ std::string why_not_prefetched(const ScheduledKernel& kernel, VariableId id, con
 /// Why a statement cannot run for the group before, in the loops of `in`; empty when it can. It writes its result in place; its loops and blocks are
 /// those of `in`, which is no reduction; and what it reads is there still: `in` overwrites it at the very point that is read before, and nothing that
 /// runs until then does.
-std::string why_not_deferred(const ScheduledKernel& kernel, const Step& deferred, const Step& in);
+std::string why_not_tile_pipelined(const ScheduledKernel& kernel, const Step& deferred, const Step& in);
 /// Why the rows of a block to come cannot be fetched ahead in the statement's loops; empty when they can. The statement reduces along several
 /// of the tile's rows at once, innermost, and has the tile in place.
 std::string_view why_no_rows_ahead(const ScheduledKernel& kernel, VariableId id, const Step& in);
@@ -51,7 +51,7 @@ bool rows_share_pages(const ScheduledKernel& kernel, VariableId id, const Step& 
 /// Whether every statement that reads the loaded tile takes whole panels of it, several of them, at the panel's own place.
 bool may_be_packed(const ScheduledKernel& kernel, VariableId id);
 /// The variables that live within one run, which defines each of their panels before it reads it. Pre: the atoms are applied.
-std::vector<bool> in_one_run(const ScheduledKernel& kernel);
+std::vector<bool> in_one_fusion(const ScheduledKernel& kernel);
 
 /// Registers that an atom's block takes: its accumulators, a row of operands, a broadcast. Operands that no other row takes, and that are
 /// reduced across their lanes, come one after the other.

@@ -12,8 +12,8 @@
 namespace napkin {
 namespace {
 
-/// Turns that are gone through where none goes like the one before; then those of the second half say the pace.
-constexpr int most_turns = 64;
+/// Iterations that are gone through where none goes like the one before; then those of the second half say the pace.
+constexpr int most_iterations = 64;
 
 /// Clocks from the begin of an operation until what depends on it may begin, at least.
 double clocks_of(const ModuloBody& body, const ModuloDependence& d) {
@@ -125,13 +125,13 @@ double clocks_one_by_one(const ModuloBody& body) {
 }
 
 double clocks_alone(const ModuloBody& body, const ModuloOrder& order) {
-    const TouchedResults touched(body);
-    ModuloTurn turn;
+    const AccessedResults touched(body);
+    ModuloIteration turn;
     double half = 0;
     std::vector<double> state;
-    for (int t = 0; t < most_turns; ++t) {
+    for (int t = 0; t < most_iterations; ++t) {
         const double begin = turn.now;
-        if (t == most_turns / 2) half = begin;
+        if (t == most_iterations / 2) half = begin;
         for (const int o : order.sequence) turn.issue(body, touched, o, order.ahead[at(o)]);
         turn.end(body);
         const std::vector<double> before = std::exchange(state, turn.state());
@@ -140,7 +140,7 @@ double clocks_alone(const ModuloBody& body, const ModuloOrder& order) {
                        [&](double a, double b) { return std::abs(a - b) <= slack; }))
             return turn.now - begin;
     }
-    return (turn.now - half) / (most_turns - most_turns / 2);
+    return (turn.now - half) / (most_iterations - most_iterations / 2);
 }
 
 double pace_of(const ModuloBody& body, const ModuloOrder& order) {

@@ -21,10 +21,10 @@ struct ModuloOperation {
     double latency = 0,
            latency_beside = 0;  ///< for which its result is waited for besides: alone, and where products are under way meanwhile
     bool is_product = false;
-    bool outlasts_turn = false;    ///< of a product: it may be under way as the next turn begins
-    std::int64_t rounded = 0;      ///< of a product: registers into which an operand is rounded that lives on
-    bool gives_registers = false;  ///< its result takes over the registers of what dies as it is computed
-    int bound_to = -1;             ///< the operation that it runs in the same turn as; -1: any turn may be its own
+    bool outlasts_iteration = false;  ///< of a product: it may be under way as the next turn begins
+    std::int64_t rounded = 0;         ///< of a product: registers into which an operand is rounded that lives on
+    bool gives_registers = false;     ///< its result takes over the registers of what dies as it is computed
+    int bound_to = -1;                ///< the operation that it runs in the same turn as; -1: any turn may be its own
 };
 
 /// In the same warpgroup, `to` runs for a turn after `from` has run for that of `distance` turns before.

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "schedule/fragment_registers.hpp"
 #include "schedule/conditional_rescale.hpp"
+#include "schedule/fragment_registers.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 
@@ -12,7 +12,7 @@ namespace {
 
 class BodyBuilder {
 public:
-    BodyBuilder(const ScheduledKernel& kernel, const ScheduledLoop& loop, const TurnClocks& clocks)
+    BodyBuilder(const ScheduledKernel& kernel, const ScheduledLoop& loop, const IterationClocks& clocks)
         : k_(kernel), loop_(loop), clocks_(clocks) {}
 
     std::variant<LoopBody, std::string> run() {
@@ -35,10 +35,10 @@ private:
     }
 
     std::string find_steps() {
-        if (!k_.copying_role()) return "no role copies for those that compute";
+        if (!k_.producer_role()) return "no role copies for those that compute";
         if (!is_repeated(k_, loop_)) return "it has one turn";
         for (const Node& node : loop_.body) {
-            if (std::holds_alternative<Settle>(node)) continue;
+            if (std::holds_alternative<WaitGroup>(node)) continue;
             const StepId* s = std::get_if<StepId>(&node);
             if (!s) return "there are loops in it";
             const Step& step = k_.step(*s);
@@ -65,13 +65,13 @@ private:
                 return !k_.is_operand(r->variable()) || k_.place(r->variable()).stages >= stages_to_outlast ||
                        k_.layout(r->variable()).scope == 0;
             };
-            o.outlasts_turn = !touches_itself(s) && all_of(step.reads, is_staged);
+            o.outlasts_iteration = !accesses_itself(s) && all_of(step.reads, is_staged);
         }
         out_.body.operations.push_back(std::move(o));
     }
-    /// The product waits for itself of the turn before, as Settling has it.
-    [[nodiscard]] bool touches_itself(StepId s) const {
-        return matrix_product(k_, k_.step(s))->a_in_registers || !adds_in_place(std::get<Compute>(*k_.step(s).statement));
+    /// The product waits for itself of the turn before, as ProductWaits has it.
+    [[nodiscard]] bool accesses_itself(StepId s) const {
+        return mma_product(k_, k_.step(s))->a_in_registers || !adds_in_place(std::get<Compute>(*k_.step(s).statement));
     }
 
     /// What moves a maximum that may lag, and what is computed again as it moves, runs in the turn of the weights.
@@ -91,29 +91,29 @@ private:
     }
 
     /// Stages keep an operand's tile apart from the next one, and what threads read where it lies in memory no statement brings anywhere.
-    [[nodiscard]] bool is_of_turn(VariableId v) const { return !k_.is_operand(v) && !k_.is_read_by_threads(v); }
-    [[nodiscard]] bool writes_what_touches(StepId writer, StepId other) const {
-        return is_of_turn(written(writer)) && touches(other, written(writer));
+    [[nodiscard]] bool is_of_iteration(VariableId v) const { return !k_.is_operand(v) && !k_.is_read_by_threads(v); }
+    [[nodiscard]] bool writes_what_accesses(StepId writer, StepId other) const {
+        return is_of_iteration(written(writer)) && touches(other, written(writer));
     }
     /// Two statements of which one writes what the other touches run in the order of the program, and the first one's next turn after the other's.
     void relate(std::size_t a, std::size_t b) {
         const StepId first = out_.steps[a], then = out_.steps[b];
         if (a == b) {
-            if (out_.body.operations[a].is_product && touches_itself(first))
+            if (out_.body.operations[a].is_product && accesses_itself(first))
                 depend(a, a, 1, false, fmt::format("{} is one product after the other", name(written(first))));
             return;
         }
-        if (!writes_what_touches(first, then) && !writes_what_touches(then, first)) return;
-        const bool is_read = is_of_turn(written(first)) && reads(k_.step(then), written(first)),
-                   is_carried = is_of_turn(written(then)) && reads(k_.step(first), written(then));
-        const std::string& place = name(writes_what_touches(first, then) ? written(first) : written(then));
+        if (!writes_what_accesses(first, then) && !writes_what_accesses(then, first)) return;
+        const bool is_read = is_of_iteration(written(first)) && reads(k_.step(then), written(first)),
+                   is_carried = is_of_iteration(written(then)) && reads(k_.step(first), written(then));
+        const std::string& place = name(writes_what_accesses(first, then) ? written(first) : written(then));
         depend(a, b, 0, is_read,
                is_read ? fmt::format("it reads {}", name(written(first))) : fmt::format("{} has one place", place));
         depend(b, a, 1, is_carried,
                is_carried ? fmt::format("it reads {} of the turn before", name(written(then)))
                           : fmt::format("{} has one place", place));
     }
-    /// Threads are done as they go on; a product is waited for by what reads its result or writes to it, as Settling has it.
+    /// Threads are done as they go on; a product is waited for by what reads its result or writes to it, as ProductWaits has it.
     void depend(std::size_t from, std::size_t to, int distance, bool is_read, std::string why) {
         const bool waits = out_.body.operations[from].is_product &&
                            (from == to || touches(out_.steps[to], written(out_.steps[from])));
@@ -151,7 +151,7 @@ private:
         for (const int r : value.readers) {
             const Step& step = k_.step(out_.steps[at(r)]);
             if (k_.atom(step).kind != AtomKind::matrix) continue;
-            const auto product = matrix_product(k_, step);
+            const auto product = mma_product(k_, step);
             if (!product || !product->a_in_registers || product->a->variable() != v) return false;
             ++products;
         }
@@ -161,7 +161,7 @@ private:
     void round_into_own(VariableId v, int reader, const ModuloValue& value) {
         const Step& step = k_.step(out_.steps[at(reader)]);
         if (k_.atom(step).kind != AtomKind::matrix) return;
-        const auto product = matrix_product(k_, step);
+        const auto product = mma_product(k_, step);
         const bool lives_on = value.is_carried || any_of(value.readers, [&](int r) { return r > reader; });
         if (product && product->a_in_registers && product->a->variable() == v && lives_on)
             out_.body.operations[at(reader)].rounded += value.registers / 2;
@@ -169,14 +169,14 @@ private:
 
     const ScheduledKernel& k_;
     const ScheduledLoop& loop_;
-    const TurnClocks& clocks_;
+    const IterationClocks& clocks_;
     LoopBody out_;
 };
 
 }  // namespace
 
 std::variant<LoopBody, std::string> modulo_body(const ScheduledKernel& kernel, const ScheduledLoop& loop,
-                                                const TurnClocks& clocks) {
+                                                const IterationClocks& clocks) {
     return BodyBuilder(kernel, loop, clocks).run();
 }
 
@@ -209,8 +209,8 @@ std::map<StepId, Slot> slots_of(const LoopBody& body, const ModuloOrder& order) 
     return out;
 }
 
-TurnClocks clocks_without_machine(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
-    TurnClocks out;
+IterationClocks clocks_without_machine(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
+    IterationClocks out;
     out.of_step.resize(kernel.steps.size());
     for (const StepId s : kernel.steps.ids())
         if (const Step& step = kernel.steps[s]; step.scope == loop.scope && step.atom >= 0)

@@ -4,9 +4,9 @@
 #include <string>
 #include <variant>
 
+#include "schedule/iteration_clocks.hpp"
 #include "schedule/modulo.hpp"
 #include "schedule/scheduled.hpp"
-#include "schedule/iteration_clocks.hpp"
 
 namespace napkin {
 
@@ -18,7 +18,7 @@ struct LoopBody {
 /// Or why the statements of the loop have one order: no role copies for them, it is not repeated, or something in it is no statement that a warpgroup runs on its
 /// own values. Where a maximum may lag, what moves it runs in one turn. Pre: atoms and places are chosen.
 std::variant<LoopBody, std::string> modulo_body(const ScheduledKernel& kernel, const ScheduledLoop& loop,
-                                                const TurnClocks& clocks);
+                                                const IterationClocks& clocks);
 
 /// In which the loop's statements stand in the kernel. Pre: slots are applied.
 ModuloOrder order_of(const ScheduledKernel& kernel, const ScheduledLoop& loop, const LoopBody& body);
@@ -26,6 +26,6 @@ ModuloOrder order_of(const ScheduledKernel& kernel, const ScheduledLoop& loop, c
 std::map<StepId, Slot> slots_of(const LoopBody& body, const ModuloOrder& order);
 
 /// One clock for each statement's own part and its product: where no machine says how long they take.
-TurnClocks clocks_without_machine(const ScheduledKernel& kernel, const ScheduledLoop& loop);
+IterationClocks clocks_without_machine(const ScheduledKernel& kernel, const ScheduledLoop& loop);
 
 }  // namespace napkin

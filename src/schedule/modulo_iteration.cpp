@@ -5,17 +5,17 @@
 
 namespace napkin {
 
-TouchedResults::TouchedResults(const ModuloBody& body) : num_(body.operations.size()), touched_(num_ * num_) {
+AccessedResults::AccessedResults(const ModuloBody& body) : num_(body.operations.size()), accessed_(num_ * num_) {
     for (const ModuloDependence& d : body.dependences)
-        if (d.waits && body.operations[at(d.from)].is_product) touched_[at(d.to) * num_ + at(d.from)] = true;
+        if (d.waits && body.operations[at(d.from)].is_product) accessed_[at(d.to) * num_ + at(d.from)] = true;
 }
 
-void ModuloTurn::wait_for(std::size_t count) {
+void ModuloIteration::wait_for(std::size_t count) {
     for (std::size_t p = 0; p < count; ++p) now = std::max(now, under_way_[p].done);
     under_way_.erase(under_way_.begin(), under_way_.begin() + static_cast<std::ptrdiff_t>(count));
 }
 
-void ModuloTurn::issue(const ModuloBody& body, const TouchedResults& touched, int operation, int ahead) {
+void ModuloIteration::issue(const ModuloBody& body, const AccessedResults& touched, int operation, int ahead) {
     const ModuloOperation& o = body.operations[at(operation)];
     for (std::size_t p = under_way_.size(); p-- > 0;)
         if (touched.touches(operation, under_way_[p].product)) {
@@ -29,15 +29,15 @@ void ModuloTurn::issue(const ModuloBody& body, const TouchedResults& touched, in
     under_way_.push_back({operation, ahead, unit_free + latency});
 }
 
-void ModuloTurn::end(const ModuloBody& body) {
+void ModuloIteration::end(const ModuloBody& body) {
     std::size_t done = 0;
     for (std::size_t p = 0; p < under_way_.size(); ++p)
-        if (under_way_[p].ahead < 0 || !body.operations[at(under_way_[p].product)].outlasts_turn) done = p + 1;
+        if (under_way_[p].ahead < 0 || !body.operations[at(under_way_[p].product)].outlasts_iteration) done = p + 1;
     wait_for(done);
     for (UnderWay& p : under_way_) --p.ahead;
 }
 
-std::vector<double> ModuloTurn::state() const {
+std::vector<double> ModuloIteration::state() const {
     std::vector<double> out{std::max(0.0, unit_free - now)};
     for (const UnderWay& p : under_way_)
         out.insert(out.end(), {1.0 * p.product, 1.0 * p.ahead, std::max(0.0, p.done - now)});

@@ -8,24 +8,24 @@
 namespace napkin {
 
 /// Which operations wait for which products: those that a dependence makes wait, of whichever turn.
-class TouchedResults {
+class AccessedResults {
 public:
-    explicit TouchedResults(const ModuloBody& body);
+    explicit AccessedResults(const ModuloBody& body);
     [[nodiscard]] bool touches(int operation, int product) const {
-        return touched_[static_cast<std::size_t>(operation) * num_ + static_cast<std::size_t>(product)];
+        return accessed_[static_cast<std::size_t>(operation) * num_ + static_cast<std::size_t>(product)];
     }
 
 private:
     std::size_t num_;
-    std::vector<bool> touched_;
+    std::vector<bool> accessed_;
 };
 
 /// Clocks of a warpgroup alone. Waits are those that settle.cpp puts between statements.
-struct ModuloTurn {
+struct ModuloIteration {
     double now = 0;        ///< it issues nothing before this clock
     double unit_free = 0;  ///< the matrix unit has nothing of it after this clock
 
-    void issue(const ModuloBody& body, const TouchedResults& touched, int operation, int ahead);
+    void issue(const ModuloBody& body, const AccessedResults& touched, int operation, int ahead);
     /// Waits for what may not be under way as the next turn begins.
     void end(const ModuloBody& body);
     /// What is under way, and for how long from now: the next turn goes like the one before where this is alike, but for the clock.

@@ -8,7 +8,7 @@
 namespace napkin {
 namespace {
 
-/// Turns by which an operation runs ahead, at most: a value waits for one turn.
+/// Iterations by which an operation runs ahead, at most: a value waits for one turn.
 constexpr int most_ahead = 1;
 /// Paces that differ by less are alike.
 constexpr double slack = 1e-9;
@@ -17,12 +17,12 @@ class OrderSearch {
 public:
     OrderSearch(const ModuloBody& body, std::int64_t limit, bool wants_runner_up)
         : body_(body),
-          touched_(body),
+          accessed_(body),
           limit_(limit),
           wants_runner_up_(wants_runner_up),
           n_(static_cast<int>(body.operations.size())) {
         out_.bounds = bounds_of(body);
-        for (const ModuloOperation& o : body.operations) some_outlast_ |= o.is_product && o.outlasts_turn;
+        for (const ModuloOperation& o : body.operations) some_outlast_ |= o.is_product && o.outlasts_iteration;
     }
 
     ModuloSearch run() {
@@ -63,7 +63,7 @@ private:
             if (n_ == 0 || std::equal(order_.ahead.begin() + 1, order_.ahead.end(), order_.ahead.begin())) return;
             order_.sequence.clear();
             AliveValues alive(body_, order_.ahead);
-            issue(ModuloTurn{}, alive, 0);
+            issue(ModuloIteration{}, alive, 0);
             return;
         }
         for (int by = most_ahead; by >= 0; --by) {
@@ -84,14 +84,14 @@ private:
         for (int p = 0; p < n_ && !body_.operations[at(o)].is_product; ++p)
             if (body_.operations[at(p)].is_product && !is_issued(p)) return false;
         return all_of(body_.dependences, [&](const ModuloDependence& d) {
-            const bool is_within_turn = order_.ahead[at(d.from)] + d.distance == order_.ahead[at(d.to)];
-            return d.to != o || d.from == o || !is_within_turn || is_issued(d.from);
+            const bool is_within_iteration = order_.ahead[at(d.from)] + d.distance == order_.ahead[at(d.to)];
+            return d.to != o || d.from == o || !is_within_iteration || is_issued(d.from);
         });
     }
 
     /// The fastest that a turn can be that begins so: what is not yet issued takes the warpgroup, and the matrix unit, at least its own clocks. Where turns leave
     /// products under way, what is waited for in a turn is shorter beside these.
-    [[nodiscard]] double least(const ModuloTurn& turn) const {
+    [[nodiscard]] double least(const ModuloIteration& turn) const {
         if (some_outlast_) return out_.bounds.pace();
         double issue = turn.now, unit = 0;
         for (int o = 0; o < n_; ++o) {
@@ -113,13 +113,13 @@ private:
         return begun_ < limit_;
     }
 
-    void issue(const ModuloTurn& before, AliveValues& alive, std::int64_t registers) {
+    void issue(const ModuloIteration& before, AliveValues& alive, std::int64_t registers) {
         if (static_cast<int>(order_.sequence.size()) == n_) return consider(order_);
         for (int o = 0; o < n_; ++o) {
             if (!may_be_next(o) || !goes_on()) continue;
             ++begun_;
-            ModuloTurn turn = before;
-            turn.issue(body_, touched_, o, order_.ahead[at(o)]);
+            ModuloIteration turn = before;
+            turn.issue(body_, accessed_, o, order_.ahead[at(o)]);
             const std::int64_t most = std::max(registers, alive.at_operation(o));
             order_.sequence.push_back(o);
             if (is_cut(least(turn), most)) {
@@ -135,7 +135,7 @@ private:
     }
 
     const ModuloBody& body_;
-    TouchedResults touched_;
+    AccessedResults accessed_;
     std::int64_t limit_, begun_ = 0;
     bool wants_runner_up_;
     int n_;

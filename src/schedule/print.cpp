@@ -26,30 +26,31 @@ public:
         if (kernel_.parts.any()) row("split " + name(kernel_.parts.axis), s_.split);
         row("threads", s_.threads);
         if (s_.grid.value > 0) row("grid", s_.grid);
-        if (s_.dealing.value > 0 || s_.dealing.by_hand)
-            row("groups", std::string(napkin::name(static_cast<Dealing>(s_.dealing.value))), s_.dealing);
+        if (s_.dealing.value > 0 || s_.dealing.by_user)
+            row("groups", std::string(napkin::name(static_cast<TileScheduler>(s_.dealing.value))), s_.dealing);
         if (s_.cluster_axis >= 0) row("cluster " + name(s_.cluster_axis), s_.cluster);
         if (s_.warps.value > 0) row("warps", s_.warps);
         if (s_.blocks.value > 0) row("blocks", s_.blocks);
-        for (const Role& role : s_.roles) row("role " + role.name, {role.workers, role.reason, role.by_hand});
+        for (const Role& role : s_.roles) row("role " + role.name, {role.workers, role.reason, role.by_user});
         rows_.push_back({"vector axis", s_.vector_axis < 0 ? "-" : name(s_.vector_axis), s_.vector_axis_reason});
-        if (s_.tensor_axis >= 0) rows_.push_back({"tensor axis", name(s_.tensor_axis), s_.tensor_axis_reason});
-        if (s_.lazy.value > 0 || s_.lazy.by_hand || !s_.lazy.reason.empty())
-            row("maximum", std::string(lagging_words[s_.lazy.value]), s_.lazy);
-        if (s_.turns.value > 0 || s_.turns.by_hand) row("matrix", std::string(turn_words[s_.turns.value]), s_.turns);
-        row("panel vectors", {s_.panel_vectors, "", s_.panel_by_hand});
+        if (s_.mma_m_axis >= 0) rows_.push_back({"tensor axis", name(s_.mma_m_axis), s_.mma_m_axis_reason});
+        if (s_.lazy.value > 0 || s_.lazy.by_user || !s_.lazy.reason.empty())
+            row("maximum", std::string(rescale_words[s_.lazy.value]), s_.lazy);
+        if (s_.turns.value > 0 || s_.turns.by_user)
+            row("matrix", std::string(ping_pong_words[s_.turns.value]), s_.turns);
+        row("panel vectors", {s_.panel_vectors, "", s_.panel_by_user});
         row("rows", s_.rows);
         const std::vector<std::string> atoms = atom_names(kernel_);
         for (const AtomId i : s_.atoms.ids()) rows_.push_back({"atom " + atoms[i], "", text(s_.atoms[i])});
         for (const VariableId v : s_.places.ids())
             rows_.push_back({"place " + kernel_.variables[v].name, "", text(s_.places[v], kernel_.variables[v])});
         for (const Prefetch& p : s_.prefetches)
-            if (p.ahead.value > 0 || p.ahead.by_hand)
+            if (p.ahead.value > 0 || p.ahead.by_user)
                 rows_.push_back({"prefetch " + kernel_.variables[p.variable].name, "",
                                  in_loops_of(p.fetched == Fetched::blocks ? "blocks" : "groups", p.ahead,
                                              atoms[at(p.atom)], p.cache == 1 ? "" : fmt::format(", cache {}", p.cache))});
-        for (const Deferral& d : s_.deferrals)
-            if (d.groups.value > 0 || d.groups.by_hand)
+        for (const TilePipelining& d : s_.tile_pipelining)
+            if (d.groups.value > 0 || d.groups.by_user)
                 rows_.push_back({"defer " + atoms[at(d.atom)], "", in_loops_of("groups", d.groups, atoms[at(d.in)])});
         const std::vector<std::string> statements = statement_names(kernel_);
         for (const auto& [statement, slot] : s_.slots)
@@ -71,15 +72,15 @@ private:
 
     void row(const std::string& key, const Choice& choice) { row(key, std::to_string(choice.value), choice); }
     void row(const std::string& key, const std::string& value, const Choice& choice) {
-        rows_.push_back({key, value, why(choice.reason, choice.by_hand)});
+        rows_.push_back({key, value, why(choice.reason, choice.by_user)});
     }
-    static std::string why(const std::string& reason, bool by_hand) {
-        if (!by_hand) return reason;
-        return std::string(hand_mark) + (reason.empty() ? "" : " ") + reason;
+    static std::string why(const std::string& reason, bool by_user) {
+        if (!by_user) return reason;
+        return std::string(override_mark) + (reason.empty() ? "" : " ") + reason;
     }
     /// Clauses end with the line; a reason behind them is a comment.
-    static std::string comment(const std::string& reason, bool by_hand) {
-        return reason.empty() && !by_hand ? "" : "  # " + why(reason, by_hand);
+    static std::string comment(const std::string& reason, bool by_user) {
+        return reason.empty() && !by_user ? "" : "  # " + why(reason, by_user);
     }
 
     [[nodiscard]] std::string text(const Atom& a) const {
@@ -101,13 +102,13 @@ private:
         if (a.parts > 1) out += fmt::format(", parts {}", a.parts);
         if (a.run >= 0) out += fmt::format(", run {}", a.run);
         if (a.follows) out += ", follows";
-        return out + comment(a.reason, a.by_hand);
+        return out + comment(a.reason, a.by_user);
     }
 
     /// What runs so many groups or blocks from the one at hand, in the loops of a statement.
     [[nodiscard]] static std::string in_loops_of(std::string_view word, const Choice& choice,
                                                  const std::string& statement, const std::string& rest = "") {
-        return fmt::format("{} {}, in {}{}", word, choice.value, statement, rest) + comment(choice.reason, choice.by_hand);
+        return fmt::format("{} {}, in {}{}", word, choice.value, statement, rest) + comment(choice.reason, choice.by_user);
     }
 
     [[nodiscard]] std::string text(const Slot& slot) const {
@@ -129,7 +130,7 @@ private:
         if (p.stages != 1) out += fmt::format(", stages {}", p.stages);
         if (p.non_temporal) out += ", nontemporal";
         if (p.boxes > 0) out += fmt::format(", boxes {}", p.boxes);
-        return out + comment("", p.by_hand);
+        return out + comment("", p.by_user);
     }
 
     const Diagram& diagram_;

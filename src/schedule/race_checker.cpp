@@ -34,20 +34,20 @@ struct Event {
         fill,   ///< asks for the copy of a turn's tile, or for its own part of it
         await,  ///< waits until that copy is there
         read,
-        begin,         ///< a product begins, which reads and computes beside the warp
-        factor,        ///< it reads the tile
-        settle,        ///< waits until so many products are under way
-        touch,         ///< reads or writes registers of the variable
-        free,          ///< says that it is done with the tile
-        await_boxes,   ///< waits until so many of its boxes are being read
-        write_box,     ///< of this number
-        publish,       ///< bulk copies see what it has written to boxes
-        send,          ///< asks for the copy of the box to memory
-        refill,        ///< waits until all warps have said so of the tile that is copied over
-        access,        ///< reads and writes what its step touches of what all warps share
-        init,          ///< makes the barriers of its block
-        meet_cluster,  ///< waits for all warps of the cluster that have not ended
-        leave,         ///< ends, and its block's memory with the last of those that compute
+        begin,            ///< a product begins, which reads and computes beside the warp
+        factor,           ///< it reads the tile
+        settle,           ///< waits until so many products are under way
+        touch,            ///< reads or writes registers of the variable
+        free,             ///< says that it is done with the tile
+        await_staging,    ///< waits until so many of its boxes are being read
+        write_box,        ///< of this number
+        publish,          ///< bulk copies see what it has written to boxes
+        send,             ///< asks for the copy of the box to memory
+        refill,           ///< waits until all warps have said so of the tile that is copied over
+        access,           ///< reads and writes what its step touches of what all warps share
+        init,             ///< makes the barriers of its block
+        cluster_barrier,  ///< waits for all warps of the cluster that have not ended
+        leave,            ///< ends, and its block's memory with the last of those that compute
     };
     Kind kind = meet;
     VariableId operand = -1;
@@ -58,23 +58,24 @@ struct Event {
 using Trace = std::vector<Event>;
 
 /// The trace of one warp through all groups.
-class Tracer {
+class TraceWriter {
 public:
-    Tracer(const ScheduledKernel& kernel, const Touches& touches, const std::vector<std::int64_t>& turns, std::size_t warp)
-        : kernel_(kernel), touches_(touches), turns_(turns), warp_(warp) {}
+    TraceWriter(const ScheduledKernel& kernel, const Accesses& touches, const std::vector<std::int64_t>& turns,
+                std::size_t warp)
+        : kernel_(kernel), accesses_of_steps_(touches), turns_(turns), warp_(warp) {}
 
     Trace run() {
         if (kernel_.in_cluster() && warp_ == 0) add(Event::init);
-        if (kernel_.meets_cluster_before) add(Event::meet_cluster);
+        if (kernel_.syncs_cluster_before) add(Event::cluster_barrier);
         std::int64_t groups = 2;
-        for (const Step* load : kernel_.on_matrix_unit() ? kernel_.operand_loads(0) : std::vector<const Step*>{})
+        for (const Step* load : kernel_.on_tensor_cores() ? kernel_.operand_loads(0) : std::vector<const Step*>{})
             groups = std::max<std::int64_t>(groups, kernel_.place(kernel_.operand_loaded(*load)).stages + 1);
         for (std::int64_t group = 0; group < std::min(groups, kernel_.num_groups()); ++group) {
             walk(kernel_.body);
-            ++group_turn_;
+            ++group_iteration_;
         }
-        if (kernel_.waits_for_boxes && !copies()) add(Event::await_boxes);
-        if (kernel_.meets_cluster_after) add(Event::meet_cluster);
+        if (kernel_.waits_for_staging && !copies()) add(Event::await_staging);
+        if (kernel_.syncs_cluster_after) add(Event::cluster_barrier);
         if (kernel_.in_cluster() && !copies()) add(Event::leave);
         return std::move(out_);
     }
@@ -83,7 +84,7 @@ private:
     [[nodiscard]] bool copies() const { return warp_ == copying; }
     /// One thread asks for a bulk copy; without them every warp for its own part.
     [[nodiscard]] bool fills() const {
-        return kernel_.copying_role() ? copies() : !kernel_.has_bulk_copies() || warp_ == 0;
+        return kernel_.producer_role() ? copies() : !kernel_.has_bulk_copies() || warp_ == 0;
     }
     void add(Event::Kind kind, VariableId operand = -1, std::int64_t turn = 0) {
         out_.push_back({kind, operand, turn});
@@ -92,48 +93,48 @@ private:
         if (!copies()) add(Event::meet);
     }
 
-    [[nodiscard]] std::int64_t turn_of(VariableId id, int ahead) const {
+    [[nodiscard]] std::int64_t iteration_of(VariableId id, int ahead) const {
         const int scope = kernel_.layout(id).scope;
-        const auto found = loop_turns_.find(scope);
-        return scope == 0 || found == loop_turns_.end() ? group_turn_ : found->second + ahead;
+        const auto found = loop_iterations_.find(scope);
+        return scope == 0 || found == loop_iterations_.end() ? group_iteration_ : found->second + ahead;
     }
     void fill(const Step& load, std::int64_t turn) {
         if (!fills()) return;
         const VariableId id = kernel_.operand_loaded(load);
-        if (load.refills && copies()) add(Event::refill, id, turn);
+        if (load.acquires && copies()) add(Event::refill, id, turn);
         add(Event::fill, id, turn);
     }
     /// For a bulk copy. What threads copy themselves is done in order: a wait is for all operands of the scope up to this one, and all meet.
     void await(const Step& s) {
-        const auto await_one = [&](const Step& load) {
+        const auto await_copy = [&](const Step& load) {
             const VariableId id = kernel_.operand_loaded(load);
-            add(Event::await, id, turn_of(id, s.ahead));
+            add(Event::await, id, iteration_of(id, s.ahead));
         };
-        if (kernel_.has_bulk_copies()) return await_one(s);
+        if (kernel_.has_bulk_copies()) return await_copy(s);
         for (const Step* before : kernel_.operand_loads(s.scope)) {
-            await_one(*before);
+            await_copy(*before);
             if (before == &s) break;
         }
         meet();
     }
-    void settle(const Settle& node) {
+    void settle(const WaitGroup& node) {
         if (copies()) return;
         if (node.pending >= 0) add(Event::settle, -1, node.pending);
-        for (const Freed& freed : node.frees) {
-            const std::int64_t turn = turn_of(freed.operand, freed.ahead);
+        for (const Release& freed : node.frees) {
+            const std::int64_t turn = iteration_of(freed.operand, freed.ahead);
             // There is no tile in the turn before the first one.
-            const auto first = first_turns_.find(kernel_.layout(freed.operand).scope);
-            if (freed.ahead >= 0 || (first != first_turns_.end() && turn >= first->second))
+            const auto first = first_iterations_.find(kernel_.layout(freed.operand).scope);
+            if (freed.ahead >= 0 || (first != first_iterations_.end() && turn >= first->second))
                 add(Event::free, freed.operand, turn);
         }
     }
-    void store_boxes(const Step& s, std::int64_t boxes) {
+    void store_staged(const Step& s, std::int64_t boxes) {
         const VariableId id = variable_of(s);
         for (std::int64_t box = 0; box < boxes; ++box) {
             const std::int64_t number = box % kernel_.place(id).boxes;
-            if (s.boxes_behind >= 0) add(Event::await_boxes, -1, s.boxes_behind);
+            if (s.staging_behind >= 0) add(Event::await_staging, -1, s.staging_behind);
             add(Event::write_box, id, number);
-            if (s.publishes) add(Event::publish, id);
+            if (s.fences_proxy) add(Event::publish, id);
             add(Event::send, id, number);
         }
     }
@@ -142,7 +143,7 @@ private:
     /// orders what is copied over them, and nothing else.
     void access(const Step& s) {
         const auto number = static_cast<std::size_t>(&s - kernel_.steps.data());
-        const StepTouches& touches = touches_.steps[number];
+        const StepAccesses& touches = accesses_of_steps_.steps[number];
         const bool is_load = std::holds_alternative<Load>(*s.statement);
         const auto access_part = [&](bool is_second) {
             out_.push_back({Event::access, -1, accesses_, kernel_.number(s), is_second});
@@ -156,18 +157,18 @@ private:
 
     void step(const Step& s) {
         if (s.synchronizes) meet();
-        if (!kernel_.on_matrix_unit()) return access(s);
+        if (!kernel_.on_tensor_cores()) return access(s);
         const bool is_operand = kernel_.loads_operand(s);
-        if (is_operand && s.scope == 0) fill(s, group_turn_);
+        if (is_operand && s.scope == 0) fill(s, group_iteration_);
         if (copies()) return;
         if (is_operand && s.waits) await(s);
-        const StepTouches& touches = touches_.steps[at(&s - kernel_.steps.data())];
+        const StepAccesses& touches = accesses_of_steps_.steps[at(&s - kernel_.steps.data())];
         for (const VariableId v : touches.registers) add(Event::touch, v);
         access(s);
-        store_boxes(s, touches.boxes);
+        store_staged(s, touches.boxes);
         if (touches.runs_beside) add(Event::begin, variable_of(s));
         for (const VariableId v : touches.operands)
-            add(touches.runs_beside ? Event::factor : Event::read, v, turn_of(v, s.ahead));
+            add(touches.runs_beside ? Event::factor : Event::read, v, iteration_of(v, s.ahead));
         if (kernel_.lazy && &s == &kernel_.step(kernel_.lazy->weights)) run_again(s);
     }
     /// Where a lazy maximum moves, what its weights are made of is computed again, and waited for.
@@ -175,29 +176,29 @@ private:
         for (const StepId again : kernel_.lazy->again)
             for (const Read* r : kernel_.step(again).reads)
                 if (kernel_.is_operand(r->variable()))
-                    add(Event::read, r->variable(), turn_of(r->variable(), weights.ahead));
+                    add(Event::read, r->variable(), iteration_of(r->variable(), weights.ahead));
     }
 
     void loop(const LoopId ref) {
         const ScheduledLoop& l = kernel_.loop(ref);
-        if (!kernel_.on_matrix_unit()) {
+        if (!kernel_.on_tensor_cores()) {
             for (std::int64_t t = 0; t < turns_[at(ref)]; ++t) walk(l.body);
             return;
         }
         const std::vector<const Step*> operands = kernel_.operand_loads(l.scope);
-        std::int64_t& turn = loop_turns_[l.scope];
+        std::int64_t& turn = loop_iterations_[l.scope];
         const std::int64_t last = turn + turns_[at(ref)];
         // A role of its own is as far ahead as there are stages that are free; else copies are asked for so many turns ahead.
-        const int ahead = operands.empty() || kernel_.copying_role()
+        const int ahead = operands.empty() || kernel_.producer_role()
                               ? 0
                               : kernel_.place(kernel_.operand_loaded(*operands.front())).stages - 1;
-        const auto fill_all = [&](std::int64_t t) {
+        const auto copy_all = [&](std::int64_t t) {
             for (const Step* s : operands)
                 if (t < last) fill(*s, t);
         };
-        first_turns_[l.scope] = turn;
+        first_iterations_[l.scope] = turn;
         if (l.synchronizes_before) meet();
-        for (int t = 0; t < ahead; ++t) fill_all(turn + t);
+        for (int t = 0; t < ahead; ++t) copy_all(turn + t);
         const bool runs_ahead = !copies() && !l.prologue.empty() && turn < last;
         if (turn == last) walk(l.skipped);
         if (runs_ahead) {
@@ -207,7 +208,7 @@ private:
         }
         while (turn < last) {
             if (l.synchronizes) meet();
-            fill_all(turn + ahead);
+            copy_all(turn + ahead);
             walk(runs_ahead && turn + 1 == last ? l.epilogue : l.body);
             ++turn;
         }
@@ -216,39 +217,39 @@ private:
     void walk(const std::vector<Node>& nodes) {
         for (const Node& node : nodes) {
             if (const StepId* s = std::get_if<StepId>(&node)) step(kernel_.step(*s));
-            if (const auto* run = std::get_if<Run>(&node))
+            if (const auto* run = std::get_if<FusedStatements>(&node))
                 for (const StepId s : run->steps) step(kernel_.step(s));
             if (const auto* l = std::get_if<LoopId>(&node)) loop(*l);
-            if (const auto* waits = std::get_if<Settle>(&node)) settle(*waits);
+            if (const auto* waits = std::get_if<WaitGroup>(&node)) settle(*waits);
         }
     }
 
     const ScheduledKernel& kernel_;
-    const Touches& touches_;
+    const Accesses& accesses_of_steps_;
     const std::vector<std::int64_t>& turns_;
     std::size_t warp_;
     std::int64_t accesses_ = 0;
-    std::map<int, std::int64_t> first_turns_;  ///< of the loop's run in this group, by scope
-    std::map<int, std::int64_t> loop_turns_;   ///< by scope, over all groups
-    std::int64_t group_turn_ = 0;
+    std::map<int, std::int64_t> first_iterations_;  ///< of the loop's run in this group, by scope
+    std::map<int, std::int64_t> loop_iterations_;   ///< by scope, over all groups
+    std::int64_t group_iteration_ = 0;
     Trace out_;
 };
 
 /// Runs the warps' traces beside each other.
-class ClockRun {
+class RaceChecker {
 public:
-    ClockRun(const ScheduledKernel& kernel, const Touches& touches, const std::vector<std::int64_t>& turns)
-        : kernel_(kernel), touches_(touches) {
-        for (std::size_t w = 0; w < (kernel.copying_role() ? block_warps : num_computing); ++w)
-            traces_.push_back(w > 0 && !kernel.on_matrix_unit() ? traces_.front()
-                                                                : Tracer(kernel, touches, turns, w).run());
-        if (kernel.in_cluster() && kernel.copying_role()) {
+    RaceChecker(const ScheduledKernel& kernel, const Accesses& touches, const std::vector<std::int64_t>& turns)
+        : kernel_(kernel), accesses_of_steps_(touches) {
+        for (std::size_t w = 0; w < (kernel.producer_role() ? block_warps : num_computing); ++w)
+            traces_.push_back(w > 0 && !kernel.on_tensor_cores() ? traces_.front()
+                                                                 : TraceWriter(kernel, touches, turns, w).run());
+        if (kernel.in_cluster() && kernel.producer_role()) {
             for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
                 if (cluster_part(kernel, VariableId::of(v))) shared_.push_back(VariableId::of(v));
             traces_.resize(most_blocks * block_warps);
             std::copy_n(traces_.begin(), block_warps, traces_.begin() + block_warps);
         }
-        accesses_.assign(1 + block_of(traces_.size() - 1), std::vector<AreaAccesses>(touches.areas.size()));
+        accesses_.assign(1 + block_of(traces_.size() - 1), std::vector<RegionAccesses>(touches.areas.size()));
         stages_.resize(accesses_.size());
         next_.assign(traces_.size(), 0);
         products_.resize(traces_.size()), boxes_.resize(traces_.size());
@@ -263,7 +264,7 @@ public:
                     ++next_[w], moves = true;
             for (std::size_t block = 0; block < stages_.size(); ++block)
                 if (meet(block * block_warps)) moves = true;
-            if (meet_cluster()) moves = true;
+            if (cluster_barrier()) moves = true;
         }
         for (const std::vector<Product>& left : products_)
             if (!left.empty()) fail("is never waited for", {Event::begin, left.front().result, 0});
@@ -297,7 +298,7 @@ private:
         int step = 0;  ///< 0: it has not
         const Event* event = nullptr;
     };
-    struct AreaAccesses {
+    struct RegionAccesses {
         std::array<Access, num_warps> read{}, written{};
     };
 
@@ -368,12 +369,12 @@ private:
         return true;
     }
     /// All warps of the cluster are at its barrier, but those that have ended.
-    bool meet_cluster() {
+    bool cluster_barrier() {
         Clock all{};
         bool is_any = false;
         for (std::size_t w = 0; w < traces_.size(); ++w) {
             if (next_[w] == traces_[w].size()) continue;
-            if (!is_at(w, Event::meet_cluster)) return false;
+            if (!is_at(w, Event::cluster_barrier)) return false;
             take_in(all, clocks_[w]);
             is_any = true;
         }
@@ -385,7 +386,7 @@ private:
     void leave(std::size_t w) {
         for (std::size_t other = 0; other < traces_.size(); ++other)
             if (block_of(other) != block_of(w) && other % block_warps != copying &&
-                (last_reach_[other] > clocks_[w][other] || frees_left(other)))
+                (last_reach_[other] > clocks_[w][other] || releases_left(other)))
                 return fail("is freed in a block that may have ended", {Event::free, shared_.front(), 0});
         for (const VariableId v : shared_)
             for (const Stage& s : stages_[block_of(w)][v])
@@ -393,14 +394,14 @@ private:
                     if (part.fills > 0 && !knows_copied(w, part))
                         fail("is copied to a block that may have ended", {Event::fill, v, part.turn});
     }
-    [[nodiscard]] bool frees_left(std::size_t w) const {
+    [[nodiscard]] bool releases_left(std::size_t w) const {
         return std::any_of(traces_[w].begin() + static_cast<std::ptrdiff_t>(next_[w]), traces_[w].end(),
                            [&](const Event& e) { return e.kind == Event::free && contains(shared_, e.operand); });
     }
 
     /// False where the warp has to wait.
     bool happens(std::size_t w, const Event& e) {
-        if (e.kind == Event::meet || e.kind == Event::meet_cluster) return false;
+        if (e.kind == Event::meet || e.kind == Event::cluster_barrier) return false;
         if (e.kind == Event::access) return access(w, e);
         if (e.kind == Event::init) made_[block_of(w)] = mark(w);
         if (e.kind == Event::leave) leave(w);
@@ -414,7 +415,7 @@ private:
         if (e.kind == Event::touch)
             for (const Product& p : products)
                 if (p.result == e.operand) fail("is touched while a product computes it", e);
-        if (e.kind == Event::begin || e.kind == Event::settle || e.kind == Event::touch || handles_box(boxes_[w], e))
+        if (e.kind == Event::begin || e.kind == Event::settle || e.kind == Event::touch || handles_staging(boxes_[w], e))
             return true;
         Stage& s = stage(block_of(w), e);
         switch (e.kind) {
@@ -467,9 +468,9 @@ private:
             return true;
         });
     }
-    bool handles_box(Boxes& boxes, const Event& e) {
+    bool handles_staging(Boxes& boxes, const Event& e) {
         const std::pair box{e.operand, e.turn};
-        if (e.kind == Event::await_boxes)
+        if (e.kind == Event::await_staging)
             while (static_cast<std::int64_t>(boxes.sent.size()) > e.turn) boxes.sent.erase(boxes.sent.begin());
         if (e.kind == Event::write_box) {
             if (contains(boxes.sent, box)) fail("is written to a box that may still be read", e);
@@ -480,7 +481,7 @@ private:
             if (contains(boxes.own, box)) fail("is sent out of a box before its values are there for bulk copies", e);
             boxes.sent.push_back(box);
         }
-        return e.kind >= Event::await_boxes && e.kind <= Event::send;
+        return e.kind >= Event::await_staging && e.kind <= Event::send;
     }
     void fill(std::size_t w, const Event& e, Stage& s, Part& part) {
         for (std::size_t other = 0; other < num_warps; ++other)
@@ -495,11 +496,11 @@ private:
     /// What it reads in memory, and the place of its tile, threads may have written: before it as all know, and with a fence where they do not
     /// copy it themselves.
     void copy(std::size_t w, const Event& e) {
-        const OperandAreas& own = touches_.operands[e.operand];
-        for (const auto& [area, writes] : {Touch{own.tiles, true}, Touch{own.array, false}})
-            for (const int met : touches_.areas[at(area)].meets)
+        const OperandRegions& own = accesses_of_steps_.operands[e.operand];
+        for (const auto& [area, writes] : {MemoryAccess{own.tiles, true}, MemoryAccess{own.array, false}})
+            for (const int met : accesses_of_steps_.areas[at(area)].meets)
                 for (std::size_t other = first_of_block(w); other < first_of_block(w) + num_computing; ++other) {
-                    const AreaAccesses& there = accesses_[block_of(w)][at(met)];
+                    const RegionAccesses& there = accesses_[block_of(w)][at(met)];
                     const int last = std::max(there.written[other].step, writes ? there.read[other].step : 0);
                     if (kernel_.has_bulk_copies() && there.written[other].step > 0)
                         fail("is copied from where or to where threads wrote, with no fence between them", e);
@@ -514,22 +515,23 @@ private:
         for (std::size_t other = first; other < first + num_computing; ++other)
             if (num_accesses_[other] < num_accesses_[w]) return false;
         ++num_accesses_[w];
-        const StepTouches& touches = touches_.steps[at(e.step)];
-        const std::vector<Touch>& all = e.is_second ? touches.second : touches.first;
-        for (const Touch& touch : all)
-            for (const int met : touches_.areas[at(touch.area)].meets) {
-                if (touches_.areas[at(met)].operand >= 0) meet_operand(w, e, touch, touches_.areas[at(met)].operand);
+        const StepAccesses& touches = accesses_of_steps_.steps[at(e.step)];
+        const std::vector<MemoryAccess>& all = e.is_second ? touches.second : touches.first;
+        for (const MemoryAccess& touch : all)
+            for (const int met : accesses_of_steps_.areas[at(touch.area)].meets) {
+                if (accesses_of_steps_.areas[at(met)].operand >= 0)
+                    common_operand(w, e, touch, accesses_of_steps_.areas[at(met)].operand);
                 for (std::size_t other = first; other < first + num_computing; ++other) {
                     if (other == w) continue;
-                    const AreaAccesses& there = accesses_[block_of(w)][at(met)];
+                    const RegionAccesses& there = accesses_[block_of(w)][at(met)];
                     if (is_open(w, other, there.written[other], e)) fail(e, *there.written[other].event, touch);
                     if (touch.writes && is_open(w, other, there.read[other], e))
                         fail(e, *there.read[other].event, touch);
                 }
             }
         const int now = mark(w);
-        for (const Touch& touch : all) {
-            AreaAccesses& there = accesses_[block_of(w)][at(touch.area)];
+        for (const MemoryAccess& touch : all) {
+            RegionAccesses& there = accesses_[block_of(w)][at(touch.area)];
             (touch.writes ? there.written : there.read)[w] = {now, &e};
         }
         return true;
@@ -538,17 +540,17 @@ private:
     [[nodiscard]] bool is_open(std::size_t w, std::size_t other, const Access& before, const Event& now) const {
         return before.step > clocks_[w][other] && before.event->turn != now.turn;
     }
-    void fail(const Event& now, const Event& before, const Touch& touch) {
+    void fail(const Event& now, const Event& before, const MemoryAccess& touch) {
         if (fault_) return;
         const auto name = [&](const Event& e) { return kernel_.variable(variable_of(kernel_.steps[e.step])).name; };
         const bool is_inside = now.is_second && before.step == now.step && before.turn + 1 == now.turn;
         fault_ = Fault{fmt::format("the statement of {} {} {} before all warps are done with it in that of {}",
                                    name(now), touch.writes ? "writes" : "reads",
-                                   name_of(kernel_, touches_.areas[at(touch.area)]), name(before)),
+                                   name_of(kernel_, accesses_of_steps_.areas[at(touch.area)]), name(before)),
                        now.step, is_inside};
     }
     /// Threads are where an operand has its stages.
-    void meet_operand(std::size_t w, const Event& e, const Touch& touch, VariableId operand) {
+    void common_operand(std::size_t w, const Event& e, const MemoryAccess& touch, VariableId operand) {
         for (Stage& s : stages_[block_of(w)][operand]) {
             const Event of_operand{Event::read, operand};
             for (const Part& part : s.parts)
@@ -577,7 +579,7 @@ private:
     }
 
     const ScheduledKernel& kernel_;
-    const Touches& touches_;
+    const Accesses& accesses_of_steps_;
     std::vector<Trace> traces_;
     std::vector<std::size_t> next_;
     std::array<Clock, num_warps> clocks_{};
@@ -587,20 +589,20 @@ private:
     std::array<int, num_warps> last_reach_{};     ///< by warp: its last step that reached into another block's memory
     std::vector<std::vector<Product>> products_;  ///< by warp
     std::vector<Boxes> boxes_;                    ///< by warp
-    std::vector<std::vector<AreaAccesses>> accesses_;  ///< by block, then by area
+    std::vector<std::vector<RegionAccesses>> accesses_;  ///< by block, then by area
     std::array<std::int64_t, num_warps> num_accesses_{};
     std::optional<Fault> fault_;
 };
 
 /// How often loops turn in the runs that say all of what there is to find: by run, then by loop.
-std::vector<std::vector<std::int64_t>> turns_to_run(const ScheduledKernel& kernel) {
+std::vector<std::vector<std::int64_t>> iterations_to_run(const ScheduledKernel& kernel) {
     int stages = 1;
     for (const Place& place : kernel.schedule.places) stages = std::max(stages, place.stages);
     std::vector<std::vector<std::int64_t>> choices;  // by loop
     for (const ScheduledLoop& l : kernel.loops) {
-        const Turns turns = turns_of(kernel, l);
+        const Iterations turns = iterations_of(kernel, l);
         // A turn and the next one say all of what every turn touches; stages come round again.
-        const bool has_stages = kernel.on_matrix_unit() && (!kernel.operand_loads(l.scope).empty() || !l.prologue.empty());
+        const bool has_stages = kernel.on_tensor_cores() && (!kernel.operand_loads(l.scope).empty() || !l.prologue.empty());
         std::vector<std::int64_t>& of_loop = choices.emplace_back();
         for (const std::int64_t n :
              {std::int64_t{0}, std::int64_t{1}, std::min<std::int64_t>(has_stages ? 2 * stages + 2 : 2, turns.most)})
@@ -621,26 +623,26 @@ std::vector<std::vector<std::int64_t>> turns_to_run(const ScheduledKernel& kerne
 
 }  // namespace
 
-std::optional<Fault> first_fault(const ScheduledKernel& kernel, const Touches& touches) {
-    for (const std::vector<std::int64_t>& turns : turns_to_run(kernel))
-        if (auto fault = ClockRun(kernel, touches, turns).run()) return fault;
+std::optional<Fault> first_race(const ScheduledKernel& kernel, const Accesses& touches) {
+    for (const std::vector<std::int64_t>& turns : iterations_to_run(kernel))
+        if (auto fault = RaceChecker(kernel, touches, turns).run()) return fault;
     return std::nullopt;
 }
 
-bool is_in_order(const ScheduledKernel& kernel, const Touches& touches, std::vector<std::int64_t>& suspect) {
-    const std::vector<std::vector<std::int64_t>> all = turns_to_run(kernel);
+bool is_race_free(const ScheduledKernel& kernel, const Accesses& touches, std::vector<std::int64_t>& suspect) {
+    const std::vector<std::vector<std::int64_t>> all = iterations_to_run(kernel);
     const bool is_suspect_run = contains(all, suspect);
-    if (is_suspect_run && ClockRun(kernel, touches, suspect).run()) return false;
+    if (is_suspect_run && RaceChecker(kernel, touches, suspect).run()) return false;
     for (const std::vector<std::int64_t>& turns : all)
-        if (!(is_suspect_run && turns == suspect) && ClockRun(kernel, touches, turns).run()) {
+        if (!(is_suspect_run && turns == suspect) && RaceChecker(kernel, touches, turns).run()) {
             suspect = turns;
             return false;
         }
     return true;
 }
 
-std::string out_of_order(const ScheduledKernel& kernel) {
-    const auto fault = first_fault(kernel, touches_of(kernel));
+std::string race_text(const ScheduledKernel& kernel) {
+    const auto fault = first_race(kernel, accesses_of(kernel));
     return fault ? fault->what : "";
 }
 

@@ -34,7 +34,7 @@ private:
     }
 
     void read(const ScheduleItem& item) {
-        if (is_of_readings(item) || is_of_steps(item)) return;
+        if (is_of_views(item) || is_of_steps(item)) return;
         const std::vector<std::string> names = names_of(program_.kernels);
         if (!item.kernel.empty() && !contains(names, item.kernel))
             return fail("unknown-kernel", item.range, fmt::format("there is no kernel '{}'", item.kernel),
@@ -61,7 +61,7 @@ private:
             if (item.kind == ChoiceKind::slot) read_slot(item, StepId::of(index), out_[k]);
             if (item.kind == ChoiceKind::place) read_place(item, VariableId::of(index), kernel, out_[k]);
             if (item.kind == ChoiceKind::prefetch) read_prefetch(item, VariableId::of(index), kernel, out_[k]);
-            if (item.kind == ChoiceKind::defer) read_deferral(item, AtomId::of(index), kernel, out_[k]);
+            if (item.kind == ChoiceKind::defer) read_tile_pipelining(item, AtomId::of(index), kernel, out_[k]);
             ++found;
         }
         const bool variable = item.kind == ChoiceKind::place || item.kind == ChoiceKind::prefetch;
@@ -89,9 +89,9 @@ private:
     [[nodiscard]] Choice choice(const ScheduleItem& item, std::int64_t value) const {
         if (!as_printed_) return {value, "", true};
         std::string why = reason_behind(item);
-        const bool by_hand = why.starts_with(hand_mark);
-        if (by_hand) why.erase(0, why.find_first_not_of(' ', hand_mark.size()));
-        return {value, std::move(why), by_hand};
+        const bool by_user = why.starts_with(override_mark);
+        if (by_user) why.erase(0, why.find_first_not_of(' ', override_mark.size()));
+        return {value, std::move(why), by_user};
     }
 
     AxisId axis(const std::string& name, const SourceRange& range) {
@@ -123,15 +123,15 @@ private:
             case ChoiceKind::warps: s.warps = said; break;
             case ChoiceKind::blocks: s.blocks = said; break;
             case ChoiceKind::role:
-                s.roles.push_back({item.axis, static_cast<int>(said.value), said.reason, said.by_hand});
+                s.roles.push_back({item.axis, static_cast<int>(said.value), said.reason, said.by_user});
                 break;
             case ChoiceKind::rows: s.rows = said; break;
             case ChoiceKind::vectors:
-                s.panel_vectors = static_cast<int>(said.value), s.panel_by_hand = said.by_hand;
+                s.panel_vectors = static_cast<int>(said.value), s.panel_by_user = said.by_user;
                 break;
             case ChoiceKind::maximum: s.lazy = said; break;
             case ChoiceKind::matrix: s.turns = said; break;
-            case ChoiceKind::tensor: s.tensor_axis = named(), s.tensor_axis_reason = why; break;
+            case ChoiceKind::tensor: s.mma_m_axis = named(), s.mma_m_axis_reason = why; break;
             case ChoiceKind::vector: s.vector_axis = named(), s.vector_axis_reason = why; break;
             default: break;
         }
@@ -160,7 +160,7 @@ private:
         s.atoms.resize(count);
         Atom a;
         const Choice said = choice(item, 0);
-        a.reason = said.reason, a.by_hand = said.by_hand;
+        a.reason = said.reason, a.by_user = said.by_user;
         for (const ScheduleClause& c : item.clauses) {
             const auto number = static_cast<int>(c.number.value_or(0));
             const auto has = [&](std::string_view word) {
@@ -203,8 +203,9 @@ private:
     void read_place(const ScheduleItem& item, VariableId index, const TileKernel& kernel, KernelSchedule& s) {
         s.places.resize(kernel.variables.size());
         Place p;
-        p.by_hand = choice(item, 0).by_hand;
-        p.holding = static_cast<Holding>(find(holding_names, item.clauses[0].word) - std::begin(holding_names));
+        p.by_user = choice(item, 0).by_user;
+        p.holding = static_cast<MemorySpace>(find(memory_space_names, item.clauses[0].word) -
+                                             std::begin(memory_space_names));
         for (const ScheduleClause& c : item.clauses) {
             if (c.word == "stages") p.stages = static_cast<int>(*c.number);
             if (c.word == "boxes") p.boxes = static_cast<int>(*c.number);
@@ -229,15 +230,15 @@ private:
     }
 
     /// "groups 1, in E": the statement runs for the group before, in the loops of E; "groups 0, in E": in its own group.
-    void read_deferral(const ScheduleItem& item, AtomId atom, const TileKernel& kernel, KernelSchedule& s) {
-        std::erase_if(s.deferrals, [&](const Deferral& other) { return other.atom == atom; });
-        Deferral d{atom, -1, {}};
+    void read_tile_pipelining(const ScheduleItem& item, AtomId atom, const TileKernel& kernel, KernelSchedule& s) {
+        std::erase_if(s.tile_pipelining, [&](const TilePipelining& other) { return other.atom == atom; });
+        TilePipelining d{atom, -1, {}};
         for (const ScheduleClause& c : item.clauses)
             if (c.word == "in")
                 d.in = statement_of(c, kernel);
             else
                 d.groups = choice(item, *c.number);
-        s.deferrals.push_back(std::move(d));
+        s.tile_pipelining.push_back(std::move(d));
     }
 
     /// "in E": the statement of that name; -1 after an error.
@@ -294,7 +295,7 @@ private:
 
 }  // namespace
 
-bool is_of_readings(const ScheduleItem& item) {
+bool is_of_views(const ScheduleItem& item) {
     return item.kind == ChoiceKind::overhead || item.kind == ChoiceKind::units;
 }
 
@@ -308,7 +309,7 @@ const ScheduleItem* machine_line(const std::vector<ScheduleItem>& items) {
     return found == items.end() ? nullptr : &*found;
 }
 
-Result<std::vector<KernelSchedule>> schedules_by_hand(const std::vector<ScheduleItem>& items, const TileProgram& program) {
+Result<std::vector<KernelSchedule>> schedule_overrides(const std::vector<ScheduleItem>& items, const TileProgram& program) {
     return ScheduleReader(program, false).run(items);
 }
 

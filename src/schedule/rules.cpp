@@ -5,15 +5,15 @@
 #include <map>
 #include <set>
 
-#include "schedule/race_checker.hpp"
 #include "schedule/cluster.hpp"
 #include "schedule/column_parts.hpp"
-#include "schedule/stream_k.hpp"
+#include "schedule/conditional_rescale.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/gathered.hpp"
-#include "schedule/conditional_rescale.hpp"
 #include "schedule/legality.hpp"
+#include "schedule/race_checker.hpp"
+#include "schedule/stream_k.hpp"
 #include "schedule/views.hpp"
 #include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
@@ -34,21 +34,21 @@ public:
         for (const Step& step : k_.steps)
             if (step.atom >= 0) check_atom(step);
         check_panel();
-        check_runs(k_.body);
-        for (const ScheduledLoop& loop : k_.loops) check_runs(loop.body);
-        check_places();
-        check_matrix_unit();
-        check_lazy_maximum();
-        check_turns();
+        check_fusions(k_.body);
+        for (const ScheduledLoop& loop : k_.loops) check_fusions(loop.body);
+        check_storage();
+        check_tensor_cores();
+        check_rescale();
+        check_ping_pong();
         check_column_parts();
-        check_deferrals();
+        check_tile_pipelining();
         check_prefetches();
         check_grid();
         check_cluster();
         check_parts();
         check_slots();
         if (k_.in_blocks() && broken_.empty())
-            if (const std::string fault = out_of_order(k_); !fault.empty()) report(tensor(), "{}", fault);
+            if (const std::string fault = race_text(k_); !fault.empty()) report(tensor(), "{}", fault);
         return std::move(broken_);
     }
 
@@ -83,7 +83,7 @@ private:
             report(field, "{} is shared by warps, and a CPU's thread computes alone", name);
         if (a.shared && !a.across)
             report(field, "{} is shared by warps, and only what is reduced across lanes can be", name);
-        if (a.shared && k_.place(compute.variable).holding != Holding::buffer)
+        if (a.shared && k_.place(compute.variable).holding != MemorySpace::buffer)
             report(field, "{} is shared by warps, which meet in a buffer, and it is held as {}", name,
                    napkin::name(k_.place(compute.variable).holding));
         std::vector<AxisId> points = a.points, reduced = a.reduced;
@@ -155,7 +155,7 @@ private:
             if (step.atom < 0 || step.is_whole || !std::get<Compute>(*step.statement).reduce) continue;
             Atom atom = k_.atom(step);
             if (atom.across || atom.vector_axis != axis) continue;
-            if (!k_.schedule.rows.by_hand && !atom.by_hand) atom.rows = 1;
+            if (!k_.schedule.rows.by_user && !atom.by_user) atom.rows = 1;
             for (atom.vectors = fitting; atom.vectors > 1 && registers_of(atom) > k_.unit.registers;) --atom.vectors;
             fitting = atom.vectors;
         }
@@ -173,7 +173,7 @@ private:
         std::vector<StepId> order;
         for (const Node& node : nodes) {
             if (const StepId* s = std::get_if<StepId>(&node)) order.push_back(*s);
-            if (const auto* run = std::get_if<Run>(&node)) append(order, run->steps);
+            if (const auto* run = std::get_if<FusedStatements>(&node)) append(order, run->steps);
         }
         for (std::size_t i = 0; i < order.size(); ++i)
             for (std::size_t j = i + 1; j < order.size(); ++j)
@@ -187,10 +187,11 @@ private:
                 }
     }
 
-    void check_runs(const std::vector<Node>& nodes) {
-        if (any_of(nodes, [](const Node& node) { return std::holds_alternative<Run>(node); })) check_order(nodes);
+    void check_fusions(const std::vector<Node>& nodes) {
+        if (any_of(nodes, [](const Node& node) { return std::holds_alternative<FusedStatements>(node); }))
+            check_order(nodes);
         for (const Node& node : nodes) {
-            const auto* run = std::get_if<Run>(&node);
+            const auto* run = std::get_if<FusedStatements>(&node);
             if (!run) continue;
             std::vector<StepId> members;
             const Step& first = k_.step(run->steps.front());
@@ -208,15 +209,15 @@ private:
                     report(atom_of(step), "{} is in a run, whose loop over panels is around all others", name);
                 if (!may_join(k_, members, k_.step(s)))
                     report(atom_of(step), "{} reads another panel of its run", name);
-                if (a.follows && (members.empty() || !may_follow(k_, k_.step(members.back()), step)))
+                if (a.follows && (members.empty() || !may_fuse_reduction(k_, k_.step(members.back()), step)))
                     report(atom_of(step), "{} cannot ride in the loops of the statement before it", name);
                 members.push_back(s);
             }
         }
     }
 
-    void check_places() {
-        const std::vector<bool> local = in_one_run(k_);
+    void check_storage() {
+        const std::vector<bool> local = in_one_fusion(k_);
         for (std::size_t v = 0; v < k_.layouts.size(); ++v) {
             const auto id = VariableId::of(v);
             const Layout& l = k_.layout(id);
@@ -238,7 +239,7 @@ private:
                 report(place_of(id), "{} has {} stages, and can have 1 alone: {}", name, k_.place(id).stages,
                        on_either("a CPU's loads are done when they return",
                                  "a block's loads are done before its warps go on, but those of operands"));
-            if (k_.is_boxed(id)) check_boxes(id);
+            if (k_.is_staged_out(id)) check_staging(id);
             if (!k_.is_held(id)) continue;
             if (l.offset < 0 || l.offset + l.count * k_.cell_values(k_.is_whole(id)) > k_.arena_values)
                 report(place_of(id), "{} lies outside of the arena", name);
@@ -249,16 +250,16 @@ private:
     /// How a variable may be held that the matrix unit knows nothing of; a panel where a run's statements alone use it.
     [[nodiscard]] std::vector<std::string> holdings(VariableId id) const {
         ScheduledKernel in_view = k_;
-        in_view.schedule.places[id].holding = Holding::view;
-        std::vector<std::string> out{std::string(name(Holding::buffer))};
-        if (in_one_run(k_)[at(id)]) out.emplace_back(name(Holding::panel));
-        if (may_be_packed(k_, id)) out.emplace_back(name(Holding::packed));
-        if (may_be_view(in_view, id)) out.emplace_back(name(Holding::view));
+        in_view.schedule.places[id].holding = MemorySpace::view;
+        std::vector<std::string> out{std::string(name(MemorySpace::buffer))};
+        if (in_one_fusion(k_)[at(id)]) out.emplace_back(name(MemorySpace::panel));
+        if (may_be_packed(k_, id)) out.emplace_back(name(MemorySpace::packed));
+        if (may_be_view(in_view, id)) out.emplace_back(name(MemorySpace::view));
         return out;
     }
 
-    void check_boxes(VariableId id) {
-        const auto boxes = k_.on_matrix_unit() ? stored_boxes(k_, id) : std::nullopt;
+    void check_staging(VariableId id) {
+        const auto boxes = k_.on_tensor_cores() ? staging_tiles_of(k_, id) : std::nullopt;
         const std::string& name = k_.variable(id).name;
         if (!boxes)
             return report(place_of(id), "{} cannot be stored in boxes of 16 rows and 128 bytes by bulk copies", name);
@@ -268,19 +269,19 @@ private:
                    name, boxes->count, k_.place(id).boxes);
     }
 
-    void check_matrix_unit() {
-        const MatrixRoles roles = k_.on_matrix_unit() ? matrix_roles(k_) : MatrixRoles{};
+    void check_tensor_cores() {
+        const MmaRoles roles = k_.on_tensor_cores() ? mma_roles(k_) : MmaRoles{};
         if (!roles.refusal.empty()) return report(tensor(), "it cannot run on the matrix unit: {}", roles.refusal);
         for (const Step& step : k_.steps) {
             if (step.atom < 0) continue;
-            const AtomKind kind = k_.on_matrix_unit() ? roles.atoms[at(step.atom)] : AtomKind::block;
+            const AtomKind kind = k_.on_tensor_cores() ? roles.atoms[at(step.atom)] : AtomKind::block;
             if (k_.atom(step).kind != kind)
                 report(atom_of(step), "{} is a {} atom, and can only be a {} one",
                        k_.variable(std::get<Compute>(*step.statement).variable).name, name(k_.atom(step).kind), name(kind));
         }
         std::map<int, int> stages;  // by scope
         for (const VariableId id : k_.layouts.ids()) {
-            const auto role = k_.on_matrix_unit() ? roles.places[id] : std::nullopt;
+            const auto role = k_.on_tensor_cores() ? roles.places[id] : std::nullopt;
             const bool is_apart = k_.is_in_registers(id) || k_.is_operand(id);
             if (role ? k_.place(id).holding != *role : is_apart)
                 report(place_of(id), "{} is held as {}, and can only be {}", k_.variable(id).name,
@@ -288,7 +289,7 @@ private:
             if (!k_.is_operand(id)) continue;
             const ScopeId scope = k_.layout(id).scope;
             const int n = k_.place(id).stages;
-            if (scope == 0 && n != 1 && (n != 2 || !k_.copying_role()))
+            if (scope == 0 && n != 1 && (n != 2 || !k_.producer_role()))
                 report(place_of(id),
                        "{} is loaded once a group, and has {} stages; a role may load it for the next group into a "
                        "second one",
@@ -299,7 +300,7 @@ private:
         }
         if (spilled_registers(k_) > 0 && !may_spill(k_))
             report(tensor(), "its fragments take {} registers of {} of a thread", most_registers(k_), k_.unit.registers);
-        if (k_.on_matrix_unit() && !k_.arena_in_core())
+        if (k_.on_tensor_cores() && !k_.arena_in_core())
             report(tensor(), "its operands take more than a block's shared memory");
     }
 
@@ -321,17 +322,17 @@ private:
         }
     }
 
-    void check_turns() {
-        if (k_.schedule.turns.value > 0 && !turns_at_products(k_))
+    void check_ping_pong() {
+        if (k_.schedule.turns.value > 0 && !ping_pong(k_))
             report({"matrix", ""},
                    "there are no turns to take: two groups of four warps, beside a role, that begin a loop's turn with "
                    "several products");
     }
 
-    void check_lazy_maximum() {
+    void check_rescale() {
         if (k_.schedule.lazy.value == 0 || k_.lazy) return;
         report({"maximum", ""}, "its running maximum cannot lag: {}",
-               k_.on_matrix_unit() ? std::get<std::string>(lazy_maximum(k_)) : "only one on a matrix unit may");
+               k_.on_tensor_cores() ? std::get<std::string>(conditional_rescale(k_)) : "only one on a matrix unit may");
     }
 
     void check_parts() {
@@ -342,7 +343,7 @@ private:
             report(field, "its stream is cut in {} part{}, where its program has {}", k_.schedule.split.value,
                    k_.schedule.split.value == 1 ? "" : "s", split);
         if (!parts.any()) return;
-        const std::int64_t size = chunk_of(parts.axis, false, k_.sizes, k_.extents),
+        const std::int64_t size = k_block_of(parts.axis, false, k_.sizes, k_.extents),
                            chunks = (k_.extent(parts.axis) + size - 1) / size;
         if (split > chunks)
             report(field, "its stream is cut in {} parts, but {} has {} chunk{} of {}: {} part{} fit", split,
@@ -354,7 +355,7 @@ private:
         check_roles();
         for (const std::string& fault : slot_faults(k_)) report(slot_in(fault), "{}", fault);
         for (const auto& [statement, slot] : k_.schedule.slots)
-            if ((slot.position != 0 || slot.ahead != 0) && !k_.copying_role())
+            if ((slot.position != 0 || slot.ahead != 0) && !k_.producer_role())
                 report(slot_of(at(statement)),
                        "{} has position {}, {} ahead: {} runs statements one after the other, as they stand",
                        statements_.at(at(statement)), slot.position, slot.ahead,
@@ -377,7 +378,7 @@ private:
     /// Warps of a role ask for bulk copies of operands, and for all of them.
     void check_roles() {
         const std::vector<Role>& roles = k_.schedule.roles;
-        if (!roles.empty() && !(k_.on_matrix_unit() && k_.has_bulk_copies()))
+        if (!roles.empty() && !(k_.on_tensor_cores() && k_.has_bulk_copies()))
             return report({"role", roles[0].name}, "it has role {}: {}, and have no roles", roles[0].name,
                           on_either("a CPU's threads each run whole groups",
                                     "a block's warps all run every statement where no bulk copies bring operands"));
@@ -425,16 +426,16 @@ private:
         }
     }
 
-    void check_deferrals() {
+    void check_tile_pipelining() {
         std::set<int> taken;
-        for (const Deferral& d : k_.schedule.deferrals) {
+        for (const TilePipelining& d : k_.schedule.tile_pipelining) {
             if (d.groups.value == 0) continue;
             const auto step_of = [&](int atom) {
                 return find_if(k_.steps, [&](const Step& s) { return s.atom == atom; });
             };
             const std::string &name = atoms_[at(d.atom)], &where = atoms_[at(d.in)];
             const ScheduleField field{"defer", name};
-            if (const std::string why = why_not_deferred(k_, *step_of(d.atom), *step_of(d.in)); !why.empty())
+            if (const std::string why = why_not_tile_pipelined(k_, *step_of(d.atom), *step_of(d.in)); !why.empty())
                 report(field, "{} cannot run for the group before in the loops of {}: {}", name, where, why);
             else if (d.groups.value > 1 || k_.num_groups() < 2)
                 report(field, "{} is deferred by {} of {} groups, and tiles are held for one group more", name,
@@ -447,13 +448,13 @@ private:
     /// Blocks that do not all run at once have one group each, and shared memory for it.
     void check_grid() {
         const std::int64_t grid = k_.schedule.grid.value, at_once = k_.schedule.threads.value, groups = k_.num_groups();
-        if (k_.takes_from_queue() && !(k_.copying_role() && k_.has_bulk_copies()))
+        if (k_.is_dynamic() && !(k_.producer_role() && k_.has_bulk_copies()))
             report({"groups", ""}, "a queue of groups needs a role that copies, which asks for the next one");
-        else if (k_.takes_from_queue() && grid >= groups)
+        else if (k_.is_dynamic() && grid >= groups)
             report({"groups", ""}, "a grid of {} blocks has one for each of {} groups: none is left in a queue", grid,
                    groups);
-        if (k_.cuts_groups())
-            if (const auto cut = cut_groups(k_); const auto* why = std::get_if<std::string>(&cut))
+        if (k_.uses_stream_k())
+            if (const auto cut = stream_k(k_); const auto* why = std::get_if<std::string>(&cut))
                 report({"groups", ""}, "no groups are cut: {}", *why);
         if (grid == 0) return;
         if (!k_.in_blocks())

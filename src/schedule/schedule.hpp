@@ -1,6 +1,6 @@
 #pragma once
 // The schedule: every degree of freedom of a tile program on one machine, as plain data with a reason beside each value. It prints
-// (to_string) and comes back (schedules_by_hand), and any field of it may be fixed by hand; scheduled.hpp has what follows from it.
+// (to_string) and comes back (schedule_overrides), and any field of it may be fixed by hand; scheduled.hpp has what follows from it.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -15,11 +15,11 @@
 
 namespace napkin {
 
-/// A chosen value and why; `by_hand` when the user fixed it.
+/// A chosen value and why; `by_user` when the user fixed it.
 struct Choice {
     std::int64_t value = 0;
     std::string reason;
-    bool by_hand = false;
+    bool by_user = false;
     friend bool operator==(const Choice&, const Choice&) = default;
 };
 
@@ -55,12 +55,12 @@ struct Atom {
     int run = -1;  ///< statements of one run take one panel of the kernel's vector axis after the other; -1: by itself
     bool follows = false;     ///< a reduction that rides in the loops of the statement before it
     std::string reason = {};  ///< why it is of its kind, where others may do; "": nothing else does, or nobody asked
-    bool by_hand = false;
+    bool by_user = false;
     friend bool operator==(const Atom&, const Atom&) = default;
 };
 
 /// How a variable is held at the core.
-enum class Holding : std::uint8_t {
+enum class MemorySpace : std::uint8_t {
     buffer,     ///< a tile of its own in the arena
     panel,      ///< the same for one panel of the vector axis, of a variable that lives within one run
     packed,     ///< a tile whose panels of the vector axis lie one after the other, each by itself without gaps
@@ -69,18 +69,18 @@ enum class Holding : std::uint8_t {
     operand,  ///< a tile in its type in memory, as the matrix instruction reads it: rows of 128 bytes, whose 16-byte parts are swizzled
 };
 
-inline constexpr std::string_view holding_names[] = {"buffer", "panel", "packed", "view", "registers", "operand"};
-constexpr std::string_view name(Holding holding) { return holding_names[at(holding)]; }
+inline constexpr std::string_view memory_space_names[] = {"buffer", "panel", "packed", "view", "registers", "operand"};
+constexpr std::string_view name(MemorySpace holding) { return memory_space_names[at(holding)]; }
 
 struct Place {
-    Holding holding = Holding::buffer;
+    MemorySpace holding = MemorySpace::buffer;
     int innermost = -1;         ///< the dimension whose neighbours lie beside each other; -1: a single value
     int stages = 1;             ///< tiles of a stream that are held at a time
     bool non_temporal = false;  ///< of a view that is written: past the caches
     /// For a variable in registers that is stored: boxes of 16 rows and 128 bytes that every warp has for it in shared memory, out of which
     /// bulk copies bring it to memory; 0: every thread stores its own values.
     int boxes = 0;
-    bool by_hand = false;
+    bool by_user = false;
     friend bool operator==(const Place&, const Place&) = default;
 };
 
@@ -100,11 +100,11 @@ struct Prefetch {
 };
 
 /// A statement that runs for the group before, in the loops of another one, so that what it stores goes out beside what that one computes.
-struct Deferral {
+struct TilePipelining {
     AtomId atom = {};
     AtomId in = {};  ///< the atom of the other statement
     Choice groups;   ///< by how many groups: 1; 0: it runs in its own group
-    friend bool operator==(const Deferral&, const Deferral&) = default;
+    friend bool operator==(const TilePipelining&, const TilePipelining&) = default;
 };
 
 /// Warps of a block that run statements of their own, beside those that compute (KernelSchedule::warps), which run all others.
@@ -112,7 +112,7 @@ struct Role {
     std::string name;
     int workers = 1;
     std::string reason = {};
-    bool by_hand = false;
+    bool by_user = false;
     friend bool operator==(const Role&, const Role&) = default;
 };
 
@@ -126,15 +126,15 @@ struct Slot {
 };
 
 /// How the blocks of a GPU come to their groups.
-enum class Dealing : std::uint8_t {
+enum class TileScheduler : std::uint8_t {
     fixed,  ///< a block's number says which ones it runs
     queue,  ///< a block takes the next one of a queue as its role has asked for the copies of the last one
-    cut,  ///< a block's number says it, and groups of the last rounds are cut, so that all blocks end together (cut_groups.hpp)
+    cut,  ///< a block's number says it, and groups of the last rounds are cut, so that all blocks end together (stream_k.hpp)
 };
-constexpr std::string_view name(Dealing dealing) { return dealing_words[at(dealing)]; }
+constexpr std::string_view name(TileScheduler dealing) { return tile_scheduler_words[at(dealing)]; }
 
-/// How a running maximum to which weights refer moves (lazy_maximum.hpp).
-enum class Lagging : std::uint8_t {
+/// How a running maximum to which weights refer moves (conditional_rescale.hpp).
+enum class RescaleMode : std::uint8_t {
     exact,  ///< in every chunk
     rescaled,  ///< where weights grow large: finite ones are multiplied by what corrects the sums, all others are computed again
 };
@@ -148,7 +148,7 @@ struct KernelSchedule {
     Choice split{1, "", false};  ///< parts of the stream that run at the same time: the size of TileKernel::parts' axis
     Choice threads{1, "", false};
     Choice grid{0, "", false};  ///< blocks of a GPU's grid: one for each group, or as many as run at once; 0: by rule
-    Choice dealing{0, "", false};  ///< of a GPU's groups, a Dealing
+    Choice dealing{0, "", false};  ///< of a GPU's groups, a TileScheduler
     /// On a GPU: the groups that lie beside each other along this axis, so many at a time, are run by a cluster of blocks, in which what does not
     /// depend on the axis is loaded once (cluster.hpp); -1: every block loads for itself.
     AxisId cluster_axis = -1;
@@ -159,10 +159,10 @@ struct KernelSchedule {
     std::string vector_axis_reason;
     int panel_vectors = 1;  ///< vectors of a panel
     /// For a kernel on a matrix unit: the axis along which every warp takes 16 rows of all tiles; -1: no statement uses the unit.
-    AxisId tensor_axis = -1;
-    std::string tensor_axis_reason;
-    bool panel_by_hand = false;
-    /// For a kernel on a matrix unit: how its running maximum moves, a Lagging.
+    AxisId mma_m_axis = -1;
+    std::string mma_m_axis_reason;
+    bool panel_by_user = false;
+    /// For a kernel on a matrix unit: how its running maximum moves, a RescaleMode.
     Choice lazy{0, "", false};
     /// For a kernel on a matrix unit that several warps run together: 1 where they take turns at it, so that one group of them computes beside the
     /// products of another.
@@ -170,8 +170,8 @@ struct KernelSchedule {
     Choice rows{1, "", false};  ///< the most that a block has
     By<AtomId, Atom> atoms;
     ByVariable<Place> places;
-    std::vector<Prefetch> prefetches;  ///< of views that are read, at most one each
-    std::vector<Deferral> deferrals;   ///< at most one of each statement, and in each
+    std::vector<Prefetch> prefetches;             ///< of views that are read, at most one each
+    std::vector<TilePipelining> tile_pipelining;  ///< at most one of each statement, and in each
     std::vector<Role> roles;
     std::map<StepId, Slot> slots;  ///< by statement, as statement_names counts them; one that is missing has the default
     friend bool operator==(const KernelSchedule&, const KernelSchedule&) = default;
@@ -185,12 +185,12 @@ std::vector<std::string> atom_names(const TileKernel& kernel);
 std::vector<std::string> statement_names(const TileKernel& kernel);
 
 /// Before the reason of what the user fixed.
-inline constexpr std::string_view hand_mark = "[by hand]";
+inline constexpr std::string_view override_mark = "[by hand]";
 /// One line for each field, with its reason; syntax/parse_schedule.cpp reads it.
 std::string to_string(const TileProgram& program, const TileKernel& kernel, const KernelSchedule& schedule);
 
 /// What a schedule says of its readings, which no kernel follows from: what units take besides operations, and which of them a chart shows.
-bool is_of_readings(const ScheduleItem& item);
+bool is_of_views(const ScheduleItem& item);
 /// What it says of the paper's steps, which no kernel follows from either.
 bool is_of_steps(const ScheduleItem& item);
 /// The machine that a schedule's file is for: its line `machine`, or none.
@@ -198,7 +198,7 @@ const ScheduleItem* machine_line(const std::vector<ScheduleItem>& items);
 
 /// What the items fix, a schedule for each kernel of the program; the rest is left open.
 /// Errors: unknown-kernel, unknown-axis, unknown-statement, unknown-variable (nearest names), bad-schedule (what was expected).
-Result<std::vector<KernelSchedule>> schedules_by_hand(const std::vector<ScheduleItem>& items, const TileProgram& program);
+Result<std::vector<KernelSchedule>> schedule_overrides(const std::vector<ScheduleItem>& items, const TileProgram& program);
 /// The same of items as to_string prints them: with their reasons, and by hand only where they are marked so.
 Result<std::vector<KernelSchedule>> schedules_as_printed(const std::vector<ScheduleItem>& items, const TileProgram& program);
 

@@ -1,8 +1,8 @@
 #include "schedule/scheduled.hpp"
 
 #include "schedule/column_parts.hpp"
-#include "schedule/group_order.hpp"
 #include "schedule/conditional_rescale.hpp"
+#include "schedule/group_order.hpp"
 #include "schedule/integer_values.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
@@ -77,10 +77,10 @@ void complete(VariableFacts& facts, const ScheduledKernel& kernel, VariableId id
     const Variable& variable = kernel.variable(id);
     facts.is_whole = is_whole;
     for (std::size_t d = 0; d < variable.dims.size(); ++d) facts.is_cut |= is_cut(kernel, variable, d);
-    facts.is_only_looked_up = facts.load_scope && variable.gathers.empty() && none_of(kernel.steps, [&](const Step& step) {
-                                  return reads(step, id) ||
-                                         (variable_of(step) == id && !std::holds_alternative<Load>(*step.statement));
-                              });
+    facts.is_only_gathered = facts.load_scope && variable.gathers.empty() && none_of(kernel.steps, [&](const Step& step) {
+                                 return reads(step, id) ||
+                                        (variable_of(step) == id && !std::holds_alternative<Load>(*step.statement));
+                             });
     if (variable.gathers.empty()) return;
     const Expr gathered = read(id, variable.gathers);
     facts.source = box_of(kernel.program->diagram, *kernel.kernel, *as<Read>(gathered)).source;
@@ -126,7 +126,7 @@ void pad(ScheduledKernel& kernel) {
 
 /// The statements of a run stand together: what is loaded or computed between them comes before the run, what is stored after it. A loop ends a
 /// run; one that goes on behind it is another one of the same number, which the rules refuse.
-std::vector<Node> with_runs(ScheduledKernel& kernel, const std::vector<Node>& nodes) {
+std::vector<Node> with_fusions(ScheduledKernel& kernel, const std::vector<Node>& nodes) {
     const auto run_of = [&](const Node& node) {
         const StepId* s = std::get_if<StepId>(&node);
         return s && kernel.step(*s).atom >= 0 ? kernel.atom(kernel.step(*s)).run : -1;
@@ -141,7 +141,7 @@ std::vector<Node> with_runs(ScheduledKernel& kernel, const std::vector<Node>& no
         std::size_t last = i;
         for (std::size_t k = i; k < nodes.size() && std::holds_alternative<StepId>(nodes[k]); ++k)
             if (run_of(nodes[k]) == id) last = k;
-        Run run;
+        FusedStatements run;
         std::vector<Node> after;
         for (; i <= last; ++i) {
             if (run_of(nodes[i]) == id) {
@@ -262,7 +262,7 @@ ScheduledKernel unscheduled(const std::shared_ptr<const TileProgram>& program, s
     out.lanes = unit.warp_threads > 0 ? unit.warp_threads : unit.bytes / static_cast<int>(out.value_bytes());
     out.body = Flattening(out).run(out.kernel->body, 0);
     for (Layout& l : out.layouts) l.scope = std::max(l.scope, ScopeId(0));
-    WholeValues values(out);
+    IntegerValues values(out);
     for (Step& step : out.steps)
         if (const auto* compute = std::get_if<Compute>(step.statement)) step.is_whole = values.needs_integers(*compute);
     for (const VariableId v : out.variable_facts.ids()) complete(out.variable_facts[v], out, v, values.variables()[v]);
@@ -289,7 +289,7 @@ ScheduledKernel with_sizes(ScheduledKernel unscheduled, KernelSchedule schedule)
     for (const ScheduledLoop& l : out.loops) {
         Scope inner = out.scope(l.outer_scope);
         Span& span = inner[l.loop->axis];
-        span = span_of(chunk_of(*l.loop, out.sizes, out.extents), out.extent(l.loop->axis));
+        span = span_of(k_block_of(*l.loop, out.sizes, out.extents), out.extent(l.loop->axis));
         span.is_part = l.loop->is_sub && span.begins;
         out.scopes.push_back(std::move(inner));
     }
@@ -301,13 +301,13 @@ ScheduledKernel with_sizes(ScheduledKernel unscheduled, KernelSchedule schedule)
 
 void apply_atoms(ScheduledKernel& kernel) {
     pad(kernel);
-    kernel.body = with_runs(kernel, kernel.body);
-    for (ScheduledLoop& loop : kernel.loops) loop.body = with_runs(kernel, loop.body);
+    kernel.body = with_fusions(kernel, kernel.body);
+    for (ScheduledLoop& loop : kernel.loops) loop.body = with_fusions(kernel, loop.body);
     const auto step_of = [&](int atom) { return find_if(kernel.steps, [&](const Step& s) { return s.atom == atom; }); };
-    for (const Deferral& d : kernel.schedule.deferrals)
+    for (const TilePipelining& d : kernel.schedule.tile_pipelining)
         if (d.groups.value > 0 && d.in != d.atom) {
             const auto deferred = step_of(d.atom), in = step_of(d.in);
-            in->deferred = kernel.number(*deferred), deferred->deferred_to = kernel.number(*in);
+            in->deferred = kernel.number(*deferred), deferred->pipelined_into = kernel.number(*in);
         }
 }
 
@@ -316,9 +316,9 @@ ScheduledKernel scheduled(const std::shared_ptr<const TileProgram>& program, std
     ScheduledKernel out = with_sizes(unscheduled(program, kernel, extents, unit), schedule);
     apply_atoms(out);
     apply_slots(out);
-    out.lazy = chosen_lazy_maximum(out);
+    out.lazy = chosen_rescale(out);
     out.column_parts = chosen_column_parts(out);
-    apply_places(out);
+    apply_storage(out);
     synchronize(out);
     return out;
 }

@@ -89,7 +89,7 @@ struct Step {
     StepId follower = {};  ///< the step that rides in this one's loops; -1: none
     StepId deferred = {};  ///< the step that runs in this one's loops for the group before; -1: none
     /// It runs for the group before, in the loops of this step, and for the last group behind all of them; -1: in its own group.
-    StepId deferred_to = {};
+    StepId pipelined_into = {};
     bool is_whole = false;      ///< it computes integers that real numbers may not hold: scalar code
     bool synchronizes = false;  ///< of a block of warps: all wait for each other before it
     /// And once more inside: between the zeros of a load's tile and what is copied over them, or between what the warps that share a
@@ -102,31 +102,31 @@ struct Step {
     int copies_behind = -1;
     /// For a store by boxes: before a warp writes to a box, it waits until at most so many of those that it has sent are still being read; -1: it
     /// does not wait.
-    int boxes_behind = -1;
-    bool publishes = false;  ///< of a store by boxes: what a warp has written to a box is made visible to the bulk copy that it asks for then
-    bool refills = false;  ///< of a load of an operand in a role: its warps wait until those that compute are done with what it overwrites
+    int staging_behind = -1;
+    bool fences_proxy = false;  ///< of a store by boxes: what a warp has written to a box is made visible to the bulk copy that it asks for then
+    bool acquires = false;  ///< of a load of an operand in a role: its warps wait until those that compute are done with what it overwrites
     int ahead = 0;      ///< it runs for so many turns to come of its loop
     int position = -1;  ///< in order of execution; a follower has that of its leader, and what is deferred that of the step in whose loops it runs
-    [[nodiscard]] bool is_deferred() const { return deferred_to >= 0; }
+    [[nodiscard]] bool is_tile_pipelined() const { return pipelined_into >= 0; }
 };
 
 /// Compute statements that run one after the other for each panel of the kernel's vector axis.
-struct Run {
+struct FusedStatements {
     std::vector<StepId> steps;
 };
 /// An operand whose tile those that compute are done with: of the turn that is so many ahead of the loop, -1 of the one before it, if there was one.
-struct Freed {
+struct Release {
     VariableId operand = -1;
     int ahead = 0;
-    friend bool operator==(const Freed&, const Freed&) = default;
+    friend bool operator==(const Release&, const Release&) = default;
 };
 /// A wait for products of the matrix unit, which runs them while its warps go on.
-struct Settle {
+struct WaitGroup {
     int pending = -1;                      ///< at most so many are under way after it; -1: it does not wait
     std::vector<VariableId> results = {};  ///< what those that end here computed, and no other product is computing
-    std::vector<Freed> frees = {};
+    std::vector<Release> frees = {};
 };
-using Node = std::variant<StepId, Run, LoopId, Settle>;
+using Node = std::variant<StepId, FusedStatements, LoopId, WaitGroup>;
 struct ScheduledLoop {
     const TileLoop* loop = nullptr;
     ScopeId scope = 0, outer_scope = 0;
@@ -173,8 +173,8 @@ struct GroupAxis {
     friend bool operator==(const GroupAxis&, const GroupAxis&) = default;
 };
 
-/// A running maximum that may lag, and the steps around it, all of one loop (lazy_maximum.hpp).
-struct LazyMaximum {
+/// A running maximum that may lag, and the steps around it, all of one loop (conditional_rescale.hpp).
+struct ConditionalRescale {
     VariableId maximum = -1;
     std::vector<StepId> moving;  ///< the steps that move it: what it was, the maximum, the same without infinities, the correction
     VariableId correction = -1;
@@ -210,7 +210,7 @@ struct VariableFacts {
     bool is_cut = false;    ///< a load has to look where the array ends along one of its dimensions
     /// It is loaded, and its elements say what other loads bring in; no statement computes with them. Loads read them in memory, where they are
     /// exact.
-    bool is_only_looked_up = false;
+    bool is_only_gathered = false;
     std::optional<ScopeId> load_scope = {};  ///< of the first step that loads it; none of what is computed
     std::vector<Index> source = {};          ///< of what data decide on: Box::source, by the array's dimensions
 };
@@ -229,12 +229,12 @@ struct ScheduledKernel {
     By<StepId, Step> steps;
     std::vector<Node> body;
     By<LoopId, ScheduledLoop> loops;
-    std::optional<LazyMaximum> lazy;          ///< where the schedule lets one lag
+    std::optional<ConditionalRescale> lazy;   ///< where the schedule lets one lag
     std::optional<ColumnParts> column_parts;  ///< where the schedule has products in parts
     /// In a cluster, all threads meet before any block copies for the others or tells them what is free, and no block ends before all have met
     /// again.
-    bool meets_cluster_before = false, meets_cluster_after = false;
-    bool waits_for_boxes = false;  ///< at its end, until bulk copies have read all boxes: shared memory ends with the block
+    bool syncs_cluster_before = false, syncs_cluster_after = false;
+    bool waits_for_staging = false;  ///< at its end, until bulk copies have read all boxes: shared memory ends with the block
     std::vector<GroupAxis> group_order;  ///< the digits of a group's number, outermost first: the last one's next tile is the next group
     ByVariable<Layout> layouts;
     ByVariable<VariableFacts> variable_facts;
@@ -250,7 +250,7 @@ struct ScheduledKernel {
     [[nodiscard]] const VariableFacts& facts(VariableId id) const { return variable_facts[id]; }
     [[nodiscard]] const Layout& layout(VariableId id) const { return layouts[id]; }
     [[nodiscard]] const Place& place(VariableId id) const { return schedule.places[id]; }
-    [[nodiscard]] bool is_view(VariableId id) const { return place(id).holding == Holding::view; }
+    [[nodiscard]] bool is_view(VariableId id) const { return place(id).holding == MemorySpace::view; }
     /// The prefetches in the loops of the statement.
     [[nodiscard]] std::vector<const Prefetch*> prefetches_in(const Step& step) const {
         std::vector<const Prefetch*> found;
@@ -259,14 +259,14 @@ struct ScheduledKernel {
         return found;
     }
     /// Bulk copies store it.
-    [[nodiscard]] bool is_boxed(VariableId id) const { return place(id).boxes > 0; }
+    [[nodiscard]] bool is_staged_out(VariableId id) const { return place(id).boxes > 0; }
     /// Threads read its values where they lie, whatever their type, in a kernel on the matrix unit, whose statements write nothing in place.
-    [[nodiscard]] bool is_read_by_threads(VariableId id) const { return on_matrix_unit() && is_view(id); }
-    [[nodiscard]] bool is_panel(VariableId id) const { return place(id).holding == Holding::panel; }
-    [[nodiscard]] bool is_packed(VariableId id) const { return place(id).holding == Holding::packed; }
-    [[nodiscard]] bool is_in_registers(VariableId id) const { return place(id).holding == Holding::registers; }
-    [[nodiscard]] bool is_operand(VariableId id) const { return place(id).holding == Holding::operand; }
-    [[nodiscard]] bool on_matrix_unit() const { return schedule.tensor_axis >= 0; }
+    [[nodiscard]] bool is_read_by_threads(VariableId id) const { return on_tensor_cores() && is_view(id); }
+    [[nodiscard]] bool is_panel(VariableId id) const { return place(id).holding == MemorySpace::panel; }
+    [[nodiscard]] bool is_packed(VariableId id) const { return place(id).holding == MemorySpace::packed; }
+    [[nodiscard]] bool is_in_registers(VariableId id) const { return place(id).holding == MemorySpace::registers; }
+    [[nodiscard]] bool is_operand(VariableId id) const { return place(id).holding == MemorySpace::operand; }
+    [[nodiscard]] bool on_tensor_cores() const { return schedule.mma_m_axis >= 0; }
     /// The operand whose tile the step loads; -1: it loads none.
     [[nodiscard]] VariableId operand_loaded(const Step& step) const {
         const auto* load = std::get_if<Load>(step.statement);
@@ -283,15 +283,15 @@ struct ScheduledKernel {
     /// Operands come by bulk copies, of which one thread asks for each; else all threads copy them.
     [[nodiscard]] bool has_bulk_copies() const { return unit.copies.bulk_dimensions > 0; }
     /// The role that loads operands, which runs ahead of the warps that compute; null: one of these asks for the copies.
-    [[nodiscard]] const Role* copying_role() const {
+    [[nodiscard]] const Role* producer_role() const {
         return schedule.roles.empty() ? nullptr : &schedule.roles.front();
     }
     /// Threads of a block, which stand in rows: all of them in one, or in rows as long as the role's, which is the last one.
     [[nodiscard]] std::int64_t num_threads() const {
-        return (schedule.warps.value + (copying_role() ? copying_role()->workers : 0)) * unit.warp_threads;
+        return (schedule.warps.value + (producer_role() ? producer_role()->workers : 0)) * unit.warp_threads;
     }
     [[nodiscard]] std::int64_t threads_a_row() const {
-        return (copying_role() ? copying_role()->workers : schedule.warps.value) * unit.warp_threads;
+        return (producer_role() ? producer_role()->workers : schedule.warps.value) * unit.warp_threads;
     }
     /// It has values in the arena.
     [[nodiscard]] bool is_held(VariableId id) const {
@@ -339,18 +339,18 @@ struct ScheduledKernel {
     /// Each group has a block of its own, which the hardware starts as another one ends; else as many blocks as run at once take the groups
     /// in turn: where the grid says so, blocks of a number by hand, and blocks with an arena in memory, which each of them has for itself.
     [[nodiscard]] bool has_block_a_group() const {
-        if (!in_blocks() || !arena_in_core() || takes_from_queue()) return false;
+        if (!in_blocks() || !arena_in_core() || is_dynamic()) return false;
         return schedule.grid.value > 0 ? schedule.grid.value >= num_groups()
-                                       : has_uneven_groups() && !schedule.threads.by_hand;
+                                       : has_uneven_groups() && !schedule.threads.by_user;
     }
-    /// Blocks take the uneven groups of each section in turn, one round forth and the next one back, as time_in_turn says.
-    [[nodiscard]] bool turns_back() const {
-        return in_blocks() && has_uneven_groups() && !has_block_a_group() && !takes_from_queue();
+    /// Blocks take the uneven groups of each section in turn, one round forth and the next one back, as time_in_rounds says.
+    [[nodiscard]] bool alternates_direction() const {
+        return in_blocks() && has_uneven_groups() && !has_block_a_group() && !is_dynamic();
     }
     /// As many blocks as run at once take the groups in their order, each the next one as it is done with asking for the tiles of its last.
-    [[nodiscard]] bool takes_from_queue() const { return schedule.dealing.value == static_cast<int>(Dealing::queue); }
-    /// Blocks share the last rounds' chunks evenly, and groups are cut for it: as cut_groups.hpp says, where that may be.
-    [[nodiscard]] bool cuts_groups() const { return schedule.dealing.value == static_cast<int>(Dealing::cut); }
+    [[nodiscard]] bool is_dynamic() const { return schedule.dealing.value == static_cast<int>(TileScheduler::queue); }
+    /// Blocks share the last rounds' chunks evenly, and groups are cut for it: as stream_k.hpp says, where that may be.
+    [[nodiscard]] bool uses_stream_k() const { return schedule.dealing.value == static_cast<int>(TileScheduler::cut); }
     /// Blocks of a cluster, which run as many groups beside each other at the same time; 1: every block is by itself.
     [[nodiscard]] std::int64_t cluster_blocks() const { return schedule.cluster_axis < 0 ? 1 : schedule.cluster.value; }
     [[nodiscard]] bool in_cluster() const { return cluster_blocks() > 1; }
@@ -400,7 +400,7 @@ void apply_atoms(ScheduledKernel& kernel);
 /// Sizes, strides and count of a variable's layout, from its place. Pre: the atoms are applied.
 void shape(ScheduledKernel& kernel, VariableId id);
 /// From the schedule's places: strides, lifetimes, the arena. Pre: it has a place for each variable, and the atoms are applied.
-void apply_places(ScheduledKernel& kernel);
+void apply_storage(ScheduledKernel& kernel);
 /// The order of the statements of loops that have slots, with what runs ahead before and after them. Pre: slots are chosen.
 void apply_slots(ScheduledKernel& kernel);
 /// What is wrong with slots: statements that would run before what they need, or after it is overwritten. Pre: slots are applied.
@@ -409,13 +409,13 @@ std::vector<std::string> slot_faults(const ScheduledKernel& kernel);
 bool runs_ahead(const ScheduledKernel& kernel);
 /// The step is a product that its warps do not wait for.
 bool runs_beside(const ScheduledKernel& kernel, const Step& step);
-/// Waits for products, and when operands are free (Settle). Pre: places are applied.
-void settle_products(ScheduledKernel& kernel);
+/// Waits for products, and when operands are free (WaitGroup). Pre: places are applied.
+void wait_for_products(ScheduledKernel& kernel);
 /// The fewest and the most chunks that a group runs of a loop: none where masks may leave all of them out.
-struct Turns {
+struct Iterations {
     std::int64_t least = 1, most = 1;
 };
-Turns turns_of(const ScheduledKernel& kernel, const ScheduledLoop& loop);
+Iterations iterations_of(const ScheduledKernel& kernel, const ScheduledLoop& loop);
 /// Its chunks run in a loop; else it has one, which always runs.
 bool is_repeated(const ScheduledKernel& kernel, const ScheduledLoop& loop);
 /// Finds, for a kernel in blocks, which steps all warps wait for each other before, since they read or write what others wrote or

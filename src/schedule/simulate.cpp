@@ -10,13 +10,13 @@
 #include <tuple>
 
 #include "machine/block_machine.hpp"
-#include "schedule/stream_k.hpp"
 #include "schedule/error_function.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/group_order.hpp"
 #include "schedule/maxima.hpp"
 #include "schedule/quotients.hpp"
 #include "schedule/simulate_parts.hpp"
+#include "schedule/stream_k.hpp"
 #include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
 
@@ -160,7 +160,7 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
             pipes.overhead += targets * machine_.horizontal_clocks.value, pipes.waits += machine_.call_clocks.value;
     }
     std::tie(pipes.cache, pipes.target) = cache_clocks(k, step, block);
-    if (k.on_matrix_unit()) {
+    if (k.on_tensor_cores()) {
         // Warps take register blocks in turn: in the last turn some have none. Where other blocks stand beside them, these take theirs.
         // Those that share a reduction take the vectors of each block so.
         const double blocks = atom.shared
@@ -236,10 +236,10 @@ bool Simulator::carried_by_all_memory(AxisId axis) const {
 
 /// By how much longer than with even shares it takes where groups run different numbers of chunks. `core`: clocks by step, over all groups;
 /// `starts`: those in which groups begin.
-double Simulator::waves_of_uneven(const ScheduledKernel& k, const TileCounter& counter, const std::vector<double>& core,
-                                  double starts, double workers) const {
+double Simulator::wave_quantization_of_uneven(const ScheduledKernel& k, const TileCounter& counter,
+                                              const std::vector<double>& core, double starts, double workers) const {
     double outside = starts;
-    std::vector<double> a_chunk(live_.loops.size());  // clocks, by loop
+    std::vector<double> a_k_block(live_.loops.size());  // clocks, by loop
     for (const StepId i : k.steps.ids()) {
         const auto* load = std::get_if<Load>(k.steps[i].statement);
         const auto* store = std::get_if<Store>(k.steps[i].statement);
@@ -247,21 +247,21 @@ double Simulator::waves_of_uneven(const ScheduledKernel& k, const TileCounter& c
                          : load || store ? transferred(load ? load->variable : store->variable, load != nullptr).loop
                                          : -1;
         const int stream = counter.stream_of(loop);
-        (stream < 0 ? outside : a_chunk[at(stream)]) += core[i];
+        (stream < 0 ? outside : a_k_block[at(stream)]) += core[i];
     }
-    for (std::size_t l = 0; l < a_chunk.size(); ++l)
-        if (a_chunk[l] > 0) a_chunk[l] /= static_cast<double>(counter.chunks_run(static_cast<int>(l)));
+    for (std::size_t l = 0; l < a_k_block.size(); ++l)
+        if (a_k_block[l] > 0) a_k_block[l] /= static_cast<double>(counter.chunks_run(static_cast<int>(l)));
     std::map<double, double, std::greater<>> counts;  // of groups by their time
     counter.for_each_group([&](const std::vector<std::int64_t>& chunks, std::int64_t count) {
         double time = outside / static_cast<double>(counter.groups());
-        for (std::size_t l = 0; l < chunks.size(); ++l) time += static_cast<double>(chunks[l]) * a_chunk[l];
+        for (std::size_t l = 0; l < chunks.size(); ++l) time += static_cast<double>(chunks[l]) * a_k_block[l];
         counts[time] += static_cast<double>(count);
     });
     GroupTimes times{{}, k.num_sections()};
     for (const auto& [time, count] : counts)
         times.of_section.push_back({time, std::max(1.0, std::round(count / static_cast<double>(times.sections)))});
-    const double taken = k.has_block_a_group() || k.takes_from_queue() ? time_as_workers_end(times, workers)
-                                                                       : time_in_turn(times, workers);
+    const double taken = k.has_block_a_group() || k.is_dynamic() ? time_as_workers_end(times, workers)
+                                                                 : time_in_rounds(times, workers);
     return taken * workers / times.total();
 }
 
@@ -282,16 +282,16 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
     Pipes sum;
     std::vector<double> core(k.steps.size());     // clocks, by step
     std::vector<double> spilled(k.steps.size());  // the same of tiles that do not stay in the first cache, beside nothing
-    double on_matrix_unit = 0, waiting_for_it = 0;  // of those, the unit's own and what it takes to wait for it
+    double on_tensor_cores = 0, waiting_for_it = 0;  // of those, the unit's own and what it takes to wait for it
     // In which the core's memory is read by that unit, or filled and emptied by copies. Neither keeps the other waiting: of a product of 512×4096×4096 in tiles
     // of 256×64, which one H200 multiplies in 26.5 µs, both together would take 29.
     double shared = 0, filled = 0;
-    StepSeconds turns_of_steps{std::vector<double>(k.steps.size()), std::vector<double>(k.steps.size())};
+    StepSeconds iterations_of_steps{std::vector<double>(k.steps.size()), std::vector<double>(k.steps.size())};
     double copies = 0;
-    const bool beside_others = k.in_blocks() && !k.on_matrix_unit();
+    const bool beside_others = k.in_blocks() && !k.on_tensor_cores();
     BlockWork of_blocks;
     std::vector<double> own_share(k.scopes.size(), 1);  // of a scope's chunks, what a warpgroup runs of those that the block has
-    for (const ScheduledLoop& l : k.loops) own_share[at(l.scope)] = 1 - share_of_others_chunks(k, l);
+    for (const ScheduledLoop& l : k.loops) own_share[at(l.scope)] = 1 - fraction_of_skipped_blocks(k, l);
     for (const StepId i : k.steps.ids()) {
         const Step& step = k.steps[i];
         const auto* load = std::get_if<Load>(step.statement);
@@ -306,10 +306,10 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
                     core[i] += times * (beside({pipes.arithmetic, pipes.load, pipes.store, pipes.cache}) +
                                         pipes.target + pipes.overhead + alone);
                     if (k.atom(step).kind == AtomKind::matrix)
-                        on_matrix_unit += times * pipes.unit, waiting_for_it += times * pipes.overhead,
+                        on_tensor_cores += times * pipes.unit, waiting_for_it += times * pipes.overhead,
                             shared += times * pipes.shared;
-                    turns_of_steps.latency[i] += times * latency_of_warpgroups(k, step, pipes.overhead);
-                    turns_of_steps.core[i] -= k.atom(step).kind == AtomKind::matrix ? times * pipes.overhead : 0;
+                    iterations_of_steps.latency[i] += times * latency_of_warpgroups(k, step, pipes.overhead);
+                    iterations_of_steps.core[i] -= k.atom(step).kind == AtomKind::matrix ? times * pipes.overhead : 0;
                     sum.load += times * pipes.load, sum.store += times * pipes.store;
                     sum.cache += times * (pipes.cache + pipes.target), sum.overhead += times * (pipes.overhead + alone);
                     if (beside_others)
@@ -334,31 +334,31 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
             copies += core[i], sum.cache += spilled[i];
         }
     }
-    leave_longest_chains(k, turns_of_steps.latency);
+    leave_longest_chains(k, iterations_of_steps.latency);
     // Clocks for which the warps of a block wait for their own results.
-    const double latency = std::accumulate(turns_of_steps.latency.begin(), turns_of_steps.latency.end(), 0.0);
+    const double latency = std::accumulate(iterations_of_steps.latency.begin(), iterations_of_steps.latency.end(), 0.0);
     const double clock = machine_.clock_hz.value, groups = static_cast<double>(out.groups);
     // A role that copies for the next group leaves nothing to wait for between them; a new block is started, and waits for its first copy.
-    const bool goes_on = k.copying_role() && !k.has_block_a_group();
-    const double begin = k.copying_role() ? k.unit.copies.bulk_clocks : 0;
+    const bool goes_on = k.producer_role() && !k.has_block_a_group();
+    const double begin = k.producer_role() ? k.unit.copies.bulk_clocks : 0;
     const double starts = beside_others || goes_on ? 0 : groups * (machine_.group_s.value * clock + begin);
     sum.overhead += starts;
     const auto sharers = static_cast<double>(std::max<std::int64_t>(1, threads / k.cluster_blocks()) * k.cluster_blocks());
     // A CPU's threads take turns on its cores where they are more than those.
     const double workers = k.in_blocks() ? sharers : std::min(sharers, machine_.cores.value);
-    const auto cut = chosen_cut_groups(k);
-    out.waves = k.has_uneven_groups() ? waves_of_uneven(k, counter, core, starts, sharers)
-                : cut ? static_cast<double>(cut->most_chunks()) * sharers / (groups * static_cast<double>(cut->chunks))
+    const auto cut = chosen_stream_k(k);
+    out.waves = k.has_uneven_groups() ? wave_quantization_of_uneven(k, counter, core, starts, sharers)
+                : cut ? static_cast<double>(cut->most_k_blocks()) * sharers / (groups * static_cast<double>(cut->chunks))
                       : std::ceil(groups / sharers) * sharers / groups;
     // A group that is cut has one part for each of its blocks.
-    const double begun = groups + (cut ? static_cast<double>(cut->num_cuts()) : 0);
+    const double begun = groups + (cut ? static_cast<double>(cut->num_split_tiles()) : 0);
     const double share = machine_.sustained_share.value * (threads > 1 ? machine_.together_share.value : 1);
     // Where blocks share a core, those of its last turn have more of it to themselves.
-    const double of_turns = beside_others ? 1 : out.waves;
-    const auto seconds = [&](double clocks) { return clocks * of_turns / (workers * share * clock); };
+    const double of_iterations = beside_others ? 1 : out.waves;
+    const auto seconds = [&](double clocks) { return clocks * of_iterations / (workers * share * clock); };
 
     const double special = sum.special();
-    if (on_matrix_unit > 0) out.busy.push_back({name_of_matrix_unit(k), seconds(on_matrix_unit)});
+    if (on_tensor_cores > 0) out.busy.push_back({name_of_tensor_core(k), seconds(on_tensor_cores)});
     for (std::size_t i = 0; i < num_op_kinds; ++i)
         if (sum.by_kind[i] > 0)
             out.busy.push_back({std::string(name(static_cast<OpKind>(i))), seconds(sum.by_kind[i])});
@@ -393,13 +393,13 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
     double arrivals = 0,
            ahead_arrivals = 0;  // the same of what arrives in the cores, of which several may get one request's answer
     double leaving = 0;         // seconds of what goes out meanwhile
-    double first_chunk = 0, chunks = 1;  // seconds of the first of what a core's chunks need, and how many of them there are
-    double tiles = 0;                    // chunks of all groups
-    double under_way = 0;                // seconds, of the operand of which the fewest copies are under way at a time
-    double of_stages = 0;                // seconds, of the operand whose stages take longest to come round
+    double first_k_block = 0, chunks = 1;  // seconds of the first of what a core's chunks need, and how many of them there are
+    double tiles = 0;                      // chunks of all groups
+    double under_way = 0;                  // seconds, of the operand of which the fewest copies are under way at a time
+    double of_stages = 0;                  // seconds, of the operand whose stages take longest to come round
     for (std::size_t i = 0; i < k.steps.size(); ++i)
-        turns_of_steps.core[i] = seconds(turns_of_steps.core[i] + core[i]),
-        turns_of_steps.latency[i] = seconds(turns_of_steps.latency[i]);
+        iterations_of_steps.core[i] = seconds(iterations_of_steps.core[i] + core[i]),
+        iterations_of_steps.latency[i] = seconds(iterations_of_steps.latency[i]);
     for (const Moved& m : moved) {
         double longest = 0, later = machine_.levels[0].latency_s.value;  // of what was moved before
         for (std::size_t l = 1; l <= core_level_; ++l) {
@@ -433,14 +433,14 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
         if (flows && m.is_store && k.steps[m.step].deferred < 0) stored[m.step] += longest;
         if (m.is_ahead && m.is_store) leaving += longest;
         if (m.is_ahead) filled += clocks_of_shared(k, m.bytes);
-        if (m.is_ahead && !m.is_store && k.copying_role()) {
+        if (m.is_ahead && !m.is_store && k.producer_role()) {
             const CopyAtoms& bulk = k.unit.copies;
             const double of_tile = (m.unique * bulk.bulk_clocks + (m.bytes - m.unique) * bulk.cached_bulk_clocks) / m.bytes,
                          answer = seconds(of_tile * m.tiles);
             if (k.steps[m.step].scope > 0)
                 out.copies.push_back({m.variable, of_tile, longest / blocks_a_core(machine_) * clock * workers / m.tiles});
-            of_stages = std::max(of_stages,
-                                 seconds_of_stages(k, m, answer, longest / blocks_a_core(machine_), turns_of_steps));
+            of_stages = std::max(
+                of_stages, seconds_of_stages(k, m, answer, longest / blocks_a_core(machine_), iterations_of_steps));
             // Where a loop takes tiles as fast as they come, all cores copy, and a copy takes longer. Those stages are under way that no turn holds: the one at
             // hand, and where products are waited for a turn later the one before it; of a stage that its turn gives up early, a part of the turn.
             constexpr double least_under_way = 0.5;
@@ -450,11 +450,11 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
                 under_way = std::max(
                     under_way, seconds(bulk.loaded_bulk_clocks * m.tiles) / blocks_a_core(machine_) /
                                    std::max(least_under_way,
-                                            static_cast<double>(stages - (outlasts_turns(k, scope, stages) ? 2 : 1))));
+                                            static_cast<double>(stages - (outlasts_iterations(k, scope, stages) ? 2 : 1))));
         }
         if (m.is_ahead && !m.is_store)
-            first_chunk += longest / std::max(1.0, m.tiles / workers), chunks = std::max(chunks, m.tiles / workers),
-                                                                       tiles = std::max(tiles, m.tiles);
+            first_k_block += longest / std::max(1.0, m.tiles / workers), chunks = std::max(chunks, m.tiles / workers),
+                                                                         tiles = std::max(tiles, m.tiles);
         if (m.asks > 0) stood_still[m.step] += seconds(m.asks * k.unit.copies.loaded_bulk_clocks);
         if (m.waits > 0)
             stood_still[m.step] += m.waits / m.bytes / workers *
@@ -489,10 +489,10 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
     double ahead = seconds(std::max(shared, filled));
     for (const double time : ahead_into) ahead = beside({ahead, time});
     const double turns = total - outside;
-    if (k.copying_role())
+    if (k.producer_role())
         total = outside + seconds(starts) + (latency > 0 ? begun / workers * clocks_between_groups(k) / clock : 0) +
                 std::max({ahead, leaving, under_way,
-                          seconds_of_warpgroups(k, {.unit = seconds(on_matrix_unit),
+                          seconds_of_warpgroups(k, {.unit = seconds(on_tensor_cores),
                                                     .special = seconds(special),
                                                     .core = turns - seconds(starts) - seconds(waiting_for_it),
                                                     .latency = seconds(latency),
@@ -507,8 +507,8 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
     // Before the first chunk there is nothing to compute, and nothing to copy behind the last: once, where a role copies for the next group
     // meanwhile, else in every group, unless other blocks of the core have work.
     if (ahead > 0)
-        total += (k.copying_role() ? 1 : std::ceil(groups / workers) / blocks_a_core(machine_)) *
-                 (std::min(first_chunk, turns / chunks) + k.unit.copies.bulk_clocks / clock);
+        total += (k.producer_role() ? 1 : std::ceil(groups / workers) / blocks_a_core(machine_)) *
+                 (std::min(first_k_block, turns / chunks) + k.unit.copies.bulk_clocks / clock);
     if (beside_others) {
         for (const double clocks : core) of_blocks.core_clocks += clocks;
         out.core_seconds = seconds_of_blocks(groups, workers, of_blocks);
@@ -516,7 +516,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
         total = seconds_of_blocks(groups, workers, of_blocks);
     }
     if (cut) {
-        const auto values = static_cast<double>(cut_values(k, *cut)), bytes = 4 * values;
+        const auto values = static_cast<double>(stream_k_values(k, *cut)), bytes = 4 * values;
         // In the rounds that are cut, what comes from memory is beside their part of the time, not beside all of it.
         const double from_memory = bytes_out_of_step(k, *cut, moved),
                      of_rounds = total * static_cast<double>(cut->groups) / groups;

@@ -11,14 +11,14 @@
 #include <vector>
 
 #include "machine/machine.hpp"
-#include "schedule/scheduled.hpp"
 #include "schedule/iteration_clocks.hpp"
+#include "schedule/scheduled.hpp"
 #include "tile/exact.hpp"
 #include "tile/work.hpp"
 
 namespace napkin {
 
-struct CutGroups;
+struct StreamK;
 
 /// What keeps the core or a pipe busy, and for how long.
 struct Busy {
@@ -64,12 +64,12 @@ public:
                                  std::int64_t walk_limit = std::int64_t{1} << 22) const;
 
     /// Clocks of a full tile's turn of a loop on the matrix unit. Pre: the places are applied.
-    [[nodiscard]] TurnClocks turn_clocks(const ScheduledKernel& kernel, const ScheduledLoop& loop) const;
+    [[nodiscard]] IterationClocks iteration_clocks(const ScheduledKernel& kernel, const ScheduledLoop& loop) const;
     /// Clocks of that turn of all warpgroups of a core, of which one that has its core for itself takes so many: units are shared as in `run`, which has beside
     /// them what copies take.
-    [[nodiscard]] double interval(const ScheduledKernel& kernel, const TurnClocks& turn, double pace) const;
+    [[nodiscard]] double interval(const ScheduledKernel& kernel, const IterationClocks& turn, double pace) const;
 
-    [[nodiscard]] static std::string name_of_matrix_unit(const ScheduledKernel& k);
+    [[nodiscard]] static std::string name_of_tensor_core(const ScheduledKernel& k);
 
     /// Everything loaded or stored carries the axis: grouping it saves no transfers.
     [[nodiscard]] bool carried_by_all_memory(AxisId axis) const;
@@ -130,12 +130,12 @@ private:
     static bool end_together(const ScheduledKernel& k);
     [[nodiscard]] double seconds_of_warpgroups(const ScheduledKernel& k, const WarpgroupWork& work) const;
     [[nodiscard]] double together_at_pace(const ScheduledKernel& k, const WarpgroupWork& work, double pace) const;
-    [[nodiscard]] double share_of_turn_alone(const ScheduledKernel& k) const;
+    [[nodiscard]] double share_of_iteration_alone(const ScheduledKernel& k) const;
     [[nodiscard]] double seconds_of_stages(const ScheduledKernel& k, const Moved& moved, double answer, double copy,
                                            const StepSeconds& steps) const;
     [[nodiscard]] double warpgroups_beside(const ScheduledKernel& k) const;
     [[nodiscard]] double clocks_between_groups(const ScheduledKernel& k) const;
-    [[nodiscard]] double seconds_of_parts(const ScheduledKernel& k, const CutGroups& cut, double workers) const;
+    [[nodiscard]] double seconds_of_parts(const ScheduledKernel& k, const StreamK& cut, double workers) const;
     [[nodiscard]] double seconds_of_blocks(double groups, double workers, const BlockWork& work) const;
     [[nodiscard]] double gather_clocks(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile) const;
     [[nodiscard]] bool tables_stay(const ScheduledKernel& k) const;
@@ -154,8 +154,8 @@ private:
     [[nodiscard]] StepId step_of_transfer(const ScheduledKernel& k, StepId transfer) const;
     [[nodiscard]] std::vector<Moved> transfers(const ScheduledKernel& k, const TileCounter& counter, double workers,
                                                double& values_moved) const;
-    [[nodiscard]] double waves_of_uneven(const ScheduledKernel& k, const TileCounter& counter,
-                                         const std::vector<double>& core, double starts, double workers) const;
+    [[nodiscard]] double wave_quantization_of_uneven(const ScheduledKernel& k, const TileCounter& counter,
+                                                     const std::vector<double>& core, double starts, double workers) const;
     [[nodiscard]] double waits_of_rows(const ScheduledKernel& k, VariableId id, const Step& step, double bytes_moved) const;
     [[nodiscard]] const CoreVariable& transferred(VariableId id, bool is_load) const;
     [[nodiscard]] double seconds_a_byte(std::size_t level, double workers, const Moved& moved) const;
@@ -163,7 +163,7 @@ private:
     [[nodiscard]] double seconds_of_arrival(double workers) const;
     [[nodiscard]] double clocks_of_shared(const ScheduledKernel& k, double num_bytes) const;
     [[nodiscard]] double contiguous_bytes(const ScheduledKernel& k, VariableId v, ScopeId scope) const;
-    [[nodiscard]] double bytes_out_of_step(const ScheduledKernel& k, const CutGroups& cut,
+    [[nodiscard]] double bytes_out_of_step(const ScheduledKernel& k, const StreamK& cut,
                                            const std::vector<Moved>& moved) const;
     [[nodiscard]] double line_waste(double run) const;
     [[nodiscard]] double beside(std::initializer_list<double> clocks) const;

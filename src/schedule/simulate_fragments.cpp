@@ -19,7 +19,7 @@ double share_of_moves(const ScheduledKernel& k, ScopeId scope) {
     if (!k.lazy || k.step(k.lazy->weights).scope != scope) return 1;
     for (const ScheduledLoop& l : k.loops)
         if (l.scope == scope) {
-            const Turns turns = turns_of(k, l);
+            const Iterations turns = iterations_of(k, l);
             return 2 / std::max(2.0, static_cast<double>(turns.least + turns.most));
         }
     return 1;
@@ -28,10 +28,10 @@ double share_of_moves(const ScheduledKernel& k, ScopeId scope) {
 }  // namespace
 
 /// The unit of the kernel's products, which works beside that on which threads multiply and add.
-std::string Simulator::name_of_matrix_unit(const ScheduledKernel& k) {
+std::string Simulator::name_of_tensor_core(const ScheduledKernel& k) {
     for (const Step& step : k.steps)
         if (step.atom >= 0 && k.atom(step).kind == AtomKind::matrix)
-            if (const auto product = matrix_product(k, step)) return product->instruction->unit;
+            if (const auto product = mma_product(k, step)) return product->instruction->unit;
     return std::string(name(OpKind::fma));
 }
 
@@ -41,7 +41,7 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
     const Atom& atom = k.atom(step);
     const Block block{.atom = atom, .tile = tile, .reads = step.reads};
     const auto lanes = static_cast<double>(k.lanes);
-    const auto product = atom.kind == AtomKind::matrix ? matrix_product(k, step) : std::nullopt;
+    const auto product = atom.kind == AtomKind::matrix ? mma_product(k, step) : std::nullopt;
     Pipes pipes;
     const auto add = [&](OpKind kind, double clocks) {
         pipes.by_kind[at(static_cast<int>(kind))] += clocks;
@@ -116,7 +116,7 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
     }
     // Every warp loads for itself: of each of its threads' rows and pairs of columns that the read tells apart, one value, in as many lines as rows or
     // columns lie apart in memory.
-    const AxisId row = k.schedule.tensor_axis;
+    const AxisId row = k.schedule.mma_m_axis;
     for (const Read* r : step.reads) {
         if (k.is_in_registers(r->variable())) continue;
         double loads = 1, lines = 1;

@@ -4,11 +4,11 @@
 #include <set>
 
 #include "schedule/cluster.hpp"
-#include "schedule/stream_k.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/group_order.hpp"
 #include "schedule/legality.hpp"
 #include "schedule/simulate_parts.hpp"
+#include "schedule/stream_k.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 
@@ -85,7 +85,7 @@ StepId Simulator::step_of_transfer(const ScheduledKernel& k, StepId transfer) co
         const auto* compute = std::get_if<Compute>(k.steps[i].statement);
         if (load && looks_up(k, k.steps[i], id)) return i;
         if (!compute) continue;
-        if (!load && compute->variable == id) return k.steps[i].is_deferred() ? k.steps[i].deferred_to : i;
+        if (!load && compute->variable == id) return k.steps[i].is_tile_pipelined() ? k.steps[i].pipelined_into : i;
         if (load && reads(k.steps[i], id)) return i;
     }
     return transfer;
@@ -110,8 +110,8 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
         if (load && k.is_read_by_threads(id) && !variable.dims.empty())
             for (const ScheduledLoop& l : k.loops)
                 if (l.scope == k.steps[i].scope && variable.dims.back().is_axis(l.loop->axis))
-                    run = std::max(run,
-                                   std::min(machine_.line_bytes.value, run * static_cast<double>(turns_of(k, l).most)));
+                    run = std::max(
+                        run, std::min(machine_.line_bytes.value, run * static_cast<double>(iterations_of(k, l).most)));
         Moved moved{step_of_transfer(k, i), store != nullptr, store && k.place(id).non_temporal,
                     values * bytes(variable.memory_type) * line_waste(run), 0};
         moved.run = run, moved.variable = id;
@@ -127,9 +127,9 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
         if (load && k.in_blocks())
             moved.together = different_tiles(k.group_order, variable, groups_together(k, variable, workers));
         if (load && cluster_part(k, id)) moved.of_a_cluster = 1 / static_cast<double>(k.cluster_blocks());
-        // A role refills even a single stage while what else a turn does goes on.
-        const bool may_be_ahead = k.place(id).stages > 1 || (k.copying_role() && k.steps[i].scope > 0);
-        moved.is_ahead = load ? k.is_operand(id) && may_be_ahead : k.is_boxed(id);
+        // A role acquires even a single stage while what else a turn does goes on.
+        const bool may_be_ahead = k.place(id).stages > 1 || (k.producer_role() && k.steps[i].scope > 0);
+        moved.is_ahead = load ? k.is_operand(id) && may_be_ahead : k.is_staged_out(id);
         // Copies that run ahead of what is computed meet those of the cores beside them, which ask for the same: who is behind finds what who is
         // ahead has just asked for.
         if (const Figure& merging = machine_.levels[core_level_].merging_cores; load && moved.is_ahead && merging.known())
@@ -180,7 +180,7 @@ bool Simulator::flows_through_first_cache(const ScheduledKernel& k, const std::v
 }
 
 /// Bytes that come from memory in the rounds that are cut because blocks stand at different chunks then, where whole groups' blocks read the same ones together.
-double Simulator::bytes_out_of_step(const ScheduledKernel& k, const CutGroups& cut, const std::vector<Moved>& moved) const {
+double Simulator::bytes_out_of_step(const ScheduledKernel& k, const StreamK& cut, const std::vector<Moved>& moved) const {
     const auto groups = static_cast<double>(cut.groups), all = static_cast<double>(k.num_groups());
     double bytes = 0;
     for (const Moved& m : moved)

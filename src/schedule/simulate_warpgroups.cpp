@@ -6,12 +6,12 @@
 #include <numeric>
 
 #include "machine/block_machine.hpp"
-#include "schedule/stream_k.hpp"
+#include "schedule/conditional_rescale.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
-#include "schedule/conditional_rescale.hpp"
 #include "schedule/modulo_body.hpp"
 #include "schedule/simulate_parts.hpp"
+#include "schedule/stream_k.hpp"
 #include "support/ids.hpp"
 
 namespace napkin {
@@ -75,7 +75,7 @@ double Simulator::clocks_of_spills(const ScheduledKernel& k) const {
 /// chain's is left, shared out to all of the loop's. Where registers spill, one runs after the other.
 void Simulator::leave_longest_chains(const ScheduledKernel& k, std::vector<double>& latency) {
     if (std::all_of(latency.begin(), latency.end(), [](double l) { return l == 0; })) return;
-    if (k.on_matrix_unit() && spilled_registers(k) > 0) return;
+    if (k.on_tensor_cores() && spilled_registers(k) > 0) return;
     std::vector<std::size_t> chain(k.steps.size());  // of each step the first one that it is chained to
     std::iota(chain.begin(), chain.end(), 0);
     const auto first_of = [&](std::size_t s) {
@@ -130,7 +130,7 @@ double Simulator::seconds_of_warpgroups(const ScheduledKernel& k, const Warpgrou
     // In an order that runs ahead, a warpgroup alone goes no faster than what waits for what lets it, and no faster than was measured.
     if (runs_ahead(k))
         pace = std::max(
-            pace * share_of_turn_alone(k),
+            pace * share_of_iteration_alone(k),
             (w.core - hidden_ahead * std::min(w.unit, w.core - w.unit)) / warpgroups + w.latency * latency_left_ahead);
     // Warpgroups that wait for the same tile share the unit evenly until all have their results, and then work on these while it stands still.
     if (all > 1 && end_together(k)) return std::max(w.stages, w.core + w.latency) / w.own;
@@ -150,20 +150,20 @@ double Simulator::together_at_pace(const ScheduledKernel& k, const WarpgroupWork
 }
 
 /// The clocks of a warpgroup's turns in the kernel's order, as a share of those that they take one statement after the other.
-double Simulator::share_of_turn_alone(const ScheduledKernel& k) const {
+double Simulator::share_of_iteration_alone(const ScheduledKernel& k) const {
     double alone = 0, all = 0;
     for (const ScheduledLoop& loop : k.loops) {
-        const auto body = modulo_body(k, loop, turn_clocks(k, loop));
+        const auto body = modulo_body(k, loop, iteration_clocks(k, loop));
         const auto* found = std::get_if<LoopBody>(&body);
         if (!found) continue;
-        const auto turns = static_cast<double>(turns_of(k, loop).most);
+        const auto turns = static_cast<double>(iterations_of(k, loop).most);
         alone += turns * clocks_alone(found->body, order_of(k, loop, *found)),
             all += turns * clocks_one_by_one(found->body);
     }
     return all > 0 ? alone / all : 1;
 }
 
-double Simulator::interval(const ScheduledKernel& k, const TurnClocks& turn, double pace) const {
+double Simulator::interval(const ScheduledKernel& k, const IterationClocks& turn, double pace) const {
     WarpgroupWork w;
     for (const StatementClocks& c : turn.of_step) {
         w.unit += c.unit * turn.warpgroups, w.special += c.special * turn.warpgroups;
@@ -172,8 +172,8 @@ double Simulator::interval(const ScheduledKernel& k, const TurnClocks& turn, dou
     return together_at_pace(k, w, pace);
 }
 
-TurnClocks Simulator::turn_clocks(const ScheduledKernel& k, const ScheduledLoop& loop) const {
-    TurnClocks out{std::vector<StatementClocks>(k.steps.size()), warpgroups_beside(k)};
+IterationClocks Simulator::iteration_clocks(const ScheduledKernel& k, const ScheduledLoop& loop) const {
+    IterationClocks out{std::vector<StatementClocks>(k.steps.size()), warpgroups_beside(k)};
     std::vector<std::int64_t> tile;
     for (const Span& span : k.scope(loop.scope)) tile.push_back(span.tile);
     std::vector<double> latency(k.steps.size());
@@ -214,10 +214,10 @@ double Simulator::seconds_of_stages(const ScheduledKernel& k, const Moved& moved
             if (const StepId* s = std::get_if<StepId>(&node)) {
                 if (k.step(*s).atom >= 0) now += of_step(*s);
                 if (k.operand_loaded(k.step(*s)) == moved.variable) held -= now, ahead += k.step(*s).ahead;
-            } else if (const auto* run = std::get_if<Run>(&node)) {
+            } else if (const auto* run = std::get_if<FusedStatements>(&node)) {
                 for (const int member : run->steps) now += of_step(member);
-            } else if (const auto* settle = std::get_if<Settle>(&node)) {
-                for (const Freed& freed : settle->frees)
+            } else if (const auto* settle = std::get_if<WaitGroup>(&node)) {
+                for (const Release& freed : settle->frees)
                     if (freed.operand == moved.variable) held += now, ahead -= freed.ahead;
             }
         }
@@ -229,8 +229,8 @@ double Simulator::seconds_of_stages(const ScheduledKernel& k, const Moved& moved
 
 /// What a block leaves of one group that is cut, and reads of another: it all goes through the pipe above the core's memory, and stays in the cache of all
 /// cores. Nothing else is computed meanwhile, as the states have the registers.
-double Simulator::seconds_of_parts(const ScheduledKernel& k, const CutGroups& cut, double workers) const {
-    const double bytes = 4 * static_cast<double>(cut_values(k, cut));
+double Simulator::seconds_of_parts(const ScheduledKernel& k, const StreamK& cut, double workers) const {
+    const double bytes = 4 * static_cast<double>(stream_k_values(k, cut));
     Moved read{0, false, false, bytes, 0}, written{0, true, false, bytes, 0};
     // One after the other: the first warp's word, what it leaves, the word once more; the second one's word, the first one's, what that left.
     return bytes * (seconds_a_byte(core_level_, workers, read) + seconds_a_byte(core_level_, workers, written)) +

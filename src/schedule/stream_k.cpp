@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "algebra/expr_walk.hpp"
-#include "schedule/k_block_ranges.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
+#include "schedule/k_block_ranges.hpp"
 #include "support/ids.hpp"
 #include "support/saturate.hpp"
 
@@ -21,7 +21,7 @@ constexpr std::int64_t most_positions = (std::int64_t{1} << 31) - 1, most_groups
 /// Why what stands behind the loop may not run in one part's warps alone.
 std::string why_not_by_warps(const ScheduledKernel& k, std::size_t behind) {
     for (std::size_t n = behind; n < k.body.size(); ++n) {
-        if (std::holds_alternative<Settle>(k.body[n])) continue;
+        if (std::holds_alternative<WaitGroup>(k.body[n])) continue;
         const StepId* number = std::get_if<StepId>(&k.body[n]);
         if (!number) return "its groups run another loop behind the stream";
         const Step& step = k.step(*number);
@@ -55,25 +55,25 @@ std::string why_no_merge_of_threads(const ScheduledKernel& k) {
 
 }  // namespace
 
-std::int64_t CutGroups::most_chunks() const {
+std::int64_t StreamK::most_k_blocks() const {
     std::int64_t most = 0;
     for (std::int64_t block = 0; block < blocks; ++block) most = std::max(most, begin(block + 1) - begin(block));
     return rounds * chunks + most;
 }
 
-std::int64_t CutGroups::num_cuts() const {
+std::int64_t StreamK::num_split_tiles() const {
     std::int64_t n = 0;
     for (std::int64_t block = 1; block < blocks; ++block) n += begin(block) % chunks != 0 ? 1 : 0;
     return n;
 }
 
-std::variant<CutGroups, std::string> cut_groups(const ScheduledKernel& kernel) {
+std::variant<StreamK, std::string> stream_k(const ScheduledKernel& kernel) {
     const TileKernel& tiles = *kernel.kernel;
-    if (!kernel.in_blocks() || !kernel.on_matrix_unit())
+    if (!kernel.in_blocks() || !kernel.on_tensor_cores())
         return "only states in the registers of a matrix unit's threads are cut";
-    if (!kernel.copying_role() || !kernel.has_bulk_copies()) return "no role copies ahead of the group at hand";
+    if (!kernel.producer_role() || !kernel.has_bulk_copies()) return "no role copies ahead of the group at hand";
     if (!tiles.why_no_merge.empty()) return tiles.why_no_merge;
-    CutGroups cut;
+    StreamK cut;
     std::size_t behind = 0;
     for (std::size_t n = 0; n < kernel.body.size(); ++n)
         if (const auto* loop = std::get_if<LoopId>(&kernel.body[n])) {
@@ -83,7 +83,7 @@ std::variant<CutGroups, std::string> cut_groups(const ScheduledKernel& kernel) {
     if (cut.loop < 0) return "its groups run no loop";
     const ScheduledLoop& loop = kernel.loops[cut.loop];
     if (loop.loop->is_sub || kernel.loops.size() > 1) return "its groups run a loop in a loop";
-    if (!loop.loop->support.empty() || chunk_ranges(kernel, loop)) return "masks say how many chunks a group runs";
+    if (!loop.loop->support.empty() || k_block_ranges(kernel, loop)) return "masks say how many chunks a group runs";
     if (kernel.has_block_a_group()) return "each group has a block of its own";
     if (std::string why = why_not_by_warps(kernel, behind); !why.empty()) return why;
     if (std::string why = why_no_merge_of_threads(kernel); !why.empty()) return why;
@@ -103,24 +103,24 @@ std::variant<CutGroups, std::string> cut_groups(const ScheduledKernel& kernel) {
     return cut;
 }
 
-std::optional<CutGroups> chosen_cut_groups(const ScheduledKernel& kernel) {
-    if (!kernel.cuts_groups()) return std::nullopt;
-    const auto found = cut_groups(kernel);
-    const auto* cut = std::get_if<CutGroups>(&found);
+std::optional<StreamK> chosen_stream_k(const ScheduledKernel& kernel) {
+    if (!kernel.uses_stream_k()) return std::nullopt;
+    const auto found = stream_k(kernel);
+    const auto* cut = std::get_if<StreamK>(&found);
     return cut ? std::optional(*cut) : std::nullopt;
 }
 
-std::int64_t cut_words_bytes(const ScheduledKernel& kernel, const CutGroups& cut) {
-    return round_up(cut.groups * kernel.schedule.warps.value * 4, cut_alignment);
+std::int64_t stream_k_words_bytes(const ScheduledKernel& kernel, const StreamK& cut) {
+    return round_up(cut.groups * kernel.schedule.warps.value * 4, stream_k_alignment);
 }
 
-std::int64_t cut_bytes(const ScheduledKernel& kernel, const CutGroups& cut) {
-    return cut_words_bytes(kernel, cut) +
+std::int64_t stream_k_bytes(const ScheduledKernel& kernel, const StreamK& cut) {
+    return stream_k_words_bytes(kernel, cut) +
            cut.groups * kernel.schedule.warps.value * cut.registers * kernel.unit.warp_threads * 4;
 }
 
-std::int64_t cut_values(const ScheduledKernel& kernel, const CutGroups& cut) {
-    return cut.num_cuts() * kernel.schedule.warps.value * cut.registers * kernel.unit.warp_threads;
+std::int64_t stream_k_values(const ScheduledKernel& kernel, const StreamK& cut) {
+    return cut.num_split_tiles() * kernel.schedule.warps.value * cut.registers * kernel.unit.warp_threads;
 }
 
 }  // namespace napkin

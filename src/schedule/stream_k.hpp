@@ -20,7 +20,7 @@
 
 namespace napkin {
 
-struct CutGroups {
+struct StreamK {
     LoopId loop = {};         ///< over the stream
     std::int64_t blocks = 1;  ///< of the grid
     std::int64_t rounds = 0;  ///< of whole groups, one for each block
@@ -31,22 +31,22 @@ struct CutGroups {
     /// Where a block's stretch begins among the chunks of the groups that are left, in a row.
     [[nodiscard]] std::int64_t begin(std::int64_t block) const { return groups * chunks * block / blocks; }
     /// The most chunks that a block runs, whole groups and all.
-    [[nodiscard]] std::int64_t most_chunks() const;
+    [[nodiscard]] std::int64_t most_k_blocks() const;
     /// Groups that two blocks have parts of.
-    [[nodiscard]] std::int64_t num_cuts() const;
+    [[nodiscard]] std::int64_t num_split_tiles() const;
 };
 
 /// They, or why no groups of the kernel may be cut. Pre: its places are applied.
-std::variant<CutGroups, std::string> cut_groups(const ScheduledKernel& kernel);
+std::variant<StreamK, std::string> stream_k(const ScheduledKernel& kernel);
 /// The kernel's schedule has its groups cut, where they may be.
-std::optional<CutGroups> chosen_cut_groups(const ScheduledKernel& kernel);
+std::optional<StreamK> chosen_stream_k(const ScheduledKernel& kernel);
 
 /// Memory of the kernel's own, where groups are cut: words in which warps say that they have come, which are 0 between launches, and behind them what those
 /// that came first leave, a thread's registers 32 values apart.
-inline constexpr std::int64_t cut_alignment = 256;
-std::int64_t cut_words_bytes(const ScheduledKernel& kernel, const CutGroups& cut);
-std::int64_t cut_bytes(const ScheduledKernel& kernel, const CutGroups& cut);
+inline constexpr std::int64_t stream_k_alignment = 256;
+std::int64_t stream_k_words_bytes(const ScheduledKernel& kernel, const StreamK& cut);
+std::int64_t stream_k_bytes(const ScheduledKernel& kernel, const StreamK& cut);
 /// Values that all first parts leave there, each of which a second one reads.
-std::int64_t cut_values(const ScheduledKernel& kernel, const CutGroups& cut);
+std::int64_t stream_k_values(const ScheduledKernel& kernel, const StreamK& cut);
 
 }  // namespace napkin

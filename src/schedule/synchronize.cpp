@@ -24,27 +24,28 @@ using Barriers = std::vector<std::pair<bool, bool>>;
 /// often loops may turn.
 class WhatDecidesBarriers {
 public:
-    WhatDecidesBarriers(const ScheduledKernel& kernel, const Touches& touches) : kernel_(kernel), touches_(touches) {}
+    WhatDecidesBarriers(const ScheduledKernel& kernel, const Accesses& touches)
+        : kernel_(kernel), accesses_of_steps_(touches) {}
 
     std::vector<std::int64_t> run() {
-        add(std::min<std::int64_t>(kernel_.num_groups(), 2)), add(kernel_.copying_role() != nullptr);
+        add(std::min<std::int64_t>(kernel_.num_groups(), 2)), add(kernel_.producer_role() != nullptr);
         list(kernel_.body);
         for (const ScheduledLoop& loop : kernel_.loops) {
             // Without a matrix unit the clocks run a turn and the next one, which say all.
-            const Turns turns = turns_of(kernel_, loop);
+            const Iterations turns = iterations_of(kernel_, loop);
             add(turns.least), add(std::min<std::int64_t>(turns.most, 2));
             for (const std::vector<Node>* nodes : {&loop.prologue, &loop.body, &loop.epilogue, &loop.skipped})
                 list(*nodes);
         }
         for (const StepId s : kernel_.steps.ids()) {
-            const StepTouches& step = touches_.steps[s];
+            const StepAccesses& step = accesses_of_steps_.steps[s];
             add(std::holds_alternative<Load>(*kernel_.steps[s].statement)), add(step.has_parts);
-            for (const std::vector<Touch>* part : {&step.first, &step.second}) {
+            for (const std::vector<MemoryAccess>* part : {&step.first, &step.second}) {
                 add(std::ssize(*part));
-                for (const Touch& touch : *part) add(touch.area), add(touch.writes);
+                for (const MemoryAccess& touch : *part) add(touch.area), add(touch.writes);
             }
         }
-        for (const Area& area : touches_.areas) {
+        for (const MemoryRegion& area : accesses_of_steps_.areas) {
             add(area.operand), add(std::ssize(area.meets));
             for (const int met : area.meets) add(met);
         }
@@ -59,7 +60,7 @@ private:
             add(static_cast<std::int64_t>(node.index()));
             if (const StepId* step = std::get_if<StepId>(&node)) add(*step);
             if (const auto* loop = std::get_if<LoopId>(&node)) add(*loop);
-            if (const auto* run = std::get_if<Run>(&node)) {
+            if (const auto* run = std::get_if<FusedStatements>(&node)) {
                 add(std::ssize(run->steps));
                 for (const StepId step : run->steps) add(step);
             }
@@ -67,7 +68,7 @@ private:
     }
 
     const ScheduledKernel& kernel_;
-    const Touches& touches_;
+    const Accesses& accesses_of_steps_;
     std::vector<std::int64_t> out_;
 };
 
@@ -97,13 +98,13 @@ KnownBarriers& known_barriers() {
 
 class Synchronization {
 public:
-    explicit Synchronization(ScheduledKernel& kernel) : kernel_(kernel), touches_(touches_of(kernel)) {}
+    explicit Synchronization(ScheduledKernel& kernel) : kernel_(kernel), accesses_of_steps_(accesses_of(kernel)) {}
 
     void run() {
         for (Step& step : kernel_.steps) step.synchronizes = step.synchronizes_inside = false;
         order_operands();
-        if (kernel_.on_matrix_unit()) return find();
-        std::vector<std::int64_t> decided_by = WhatDecidesBarriers(kernel_, touches_).run();
+        if (kernel_.on_tensor_cores()) return find();
+        std::vector<std::int64_t> decided_by = WhatDecidesBarriers(kernel_, accesses_of_steps_).run();
         if (const auto known = known_barriers().find(decided_by)) {
             for (const StepId s : kernel_.steps.ids())
                 std::tie(kernel_.steps[s].synchronizes, kernel_.steps[s].synchronizes_inside) = (*known)[at(s)];
@@ -121,9 +122,9 @@ private:
         // A barrier that was found in a loop's second turn may have made one needless that was found before.
         for (Step& step : kernel_.steps)
             if (!kernel_.loads_operand(step)) try_without(step.synchronizes);
-        if (kernel_.on_matrix_unit()) take_out_needless();
+        if (kernel_.on_tensor_cores()) remove_redundant_barriers();
     }
-    [[nodiscard]] bool is_right() { return is_in_order(kernel_, touches_, suspect_); }
+    [[nodiscard]] bool is_right() { return is_race_free(kernel_, accesses_of_steps_, suspect_); }
     void try_without(bool& flag) {
         if (!flag) return;
         flag = false;
@@ -131,7 +132,7 @@ private:
     }
     /// Where the clocks first find one missing, until they find none. What no barrier mends the rules refuse.
     void put_barriers() {
-        while (const auto fault = first_fault(kernel_, touches_)) {
+        while (const auto fault = first_race(kernel_, accesses_of_steps_)) {
             if (fault->step < 0) return;
             Step& step = kernel_.steps[fault->step];
             bool& barrier = fault->inside ? step.synchronizes_inside : step.synchronizes;
@@ -140,22 +141,22 @@ private:
     }
     /// Bulk copies of operands are done by none of the warps: a barrier of its own says that a copy is done; without them every thread waits
     /// for its own copies, and all for each other. A role that asks for copies waits until what it overwrites is free, and those that compute
-    /// say so after their last read (settle_products). These are all barriers and waits that there may be; take_out_needless leaves those
+    /// say so after their last read (wait_for_products). These are all barriers and waits that there may be; remove_redundant_barriers leaves those
     /// without which something is out of order.
     void order_operands() {
         for (ScheduledLoop& loop : kernel_.loops) loop.synchronizes_before = loop.synchronizes = false;
-        kernel_.waits_for_boxes = false;
-        kernel_.meets_cluster_before = kernel_.meets_cluster_after = kernel_.in_cluster();
+        kernel_.waits_for_staging = false;
+        kernel_.syncs_cluster_before = kernel_.syncs_cluster_after = kernel_.in_cluster();
         for (Step& step : kernel_.steps) {
-            step.waits = step.refills = kernel_.loads_operand(step);
-            step.refills &= kernel_.copying_role() != nullptr;
-            step.copies_behind = step.boxes_behind = -1;
+            step.waits = step.acquires = kernel_.loads_operand(step);
+            step.acquires &= kernel_.producer_role() != nullptr;
+            step.copies_behind = step.staging_behind = -1;
             const auto* store = std::get_if<Store>(step.statement);
-            step.publishes = store && kernel_.is_boxed(store->variable);
-            if (step.publishes) step.boxes_behind = kernel_.place(store->variable).boxes - 1;
-            kernel_.waits_for_boxes |= step.publishes;
+            step.fences_proxy = store && kernel_.is_staged_out(store->variable);
+            if (step.fences_proxy) step.staging_behind = kernel_.place(store->variable).boxes - 1;
+            kernel_.waits_for_staging |= step.fences_proxy;
             if (!step.waits) continue;
-            if (kernel_.copying_role()) continue;
+            if (kernel_.producer_role()) continue;
             const auto loop = find_if(kernel_.loops, [&](const ScheduledLoop& l) { return l.scope == step.scope; });
             if (step.scope == 0) step.synchronizes = true;
             if (loop != kernel_.loops.end()) loop->synchronizes_before = loop->synchronizes = true;
@@ -163,9 +164,9 @@ private:
             step.copies_behind = copies_behind(step, loop == kernel_.loops.end() ? nullptr : &*loop);
             step.waits = step.copies_behind >= 0;
         }
-        settle_products(kernel_);
+        wait_for_products(kernel_);
     }
-    void take_out_needless() {
+    void remove_redundant_barriers() {
         for (ScheduledLoop& loop : kernel_.loops) try_without(loop.synchronizes_before);
         for (Step& step : kernel_.steps)
             if (kernel_.loads_operand(step)) try_without(step.synchronizes);
@@ -173,33 +174,33 @@ private:
         for (Step& step : kernel_.steps) try_without(step.waits);
         // A box that is written once.
         for (Step& step : kernel_.steps) {
-            const int behind = std::exchange(step.boxes_behind, -1);
-            if (behind >= 0 && !is_right()) step.boxes_behind = behind;
+            const int behind = std::exchange(step.staging_behind, -1);
+            if (behind >= 0 && !is_right()) step.staging_behind = behind;
         }
         // What is copied once is overwritten by nothing.
         for (Step& step : kernel_.steps) {
-            if (!step.refills) continue;
-            step.refills = false;
-            settle_products(kernel_);
+            if (!step.acquires) continue;
+            step.acquires = false;
+            wait_for_products(kernel_);
             if (is_right()) continue;
-            step.refills = true;
-            settle_products(kernel_);
+            step.acquires = true;
+            wait_for_products(kernel_);
         }
-        take_out_needless_frees(kernel_.body);
+        remove_redundant_releases(kernel_.body);
         for (ScheduledLoop& loop : kernel_.loops) {
             // Where warps have chunks of their own, the last one's tile is not the last that comes into its stage, as the clocks have it of all warps together.
-            const bool is_last_of_all = !have_own_chunks(kernel_, loop);
-            take_out_needless_frees(loop.prologue), take_out_needless_frees(loop.body);
-            if (is_last_of_all) take_out_needless_frees(loop.epilogue), take_out_needless_frees(loop.skipped);
+            const bool is_last_of_all = !have_own_k_blocks(kernel_, loop);
+            remove_redundant_releases(loop.prologue), remove_redundant_releases(loop.body);
+            if (is_last_of_all) remove_redundant_releases(loop.epilogue), remove_redundant_releases(loop.skipped);
         }
-        try_without(kernel_.meets_cluster_before), try_without(kernel_.meets_cluster_after);
+        try_without(kernel_.syncs_cluster_before), try_without(kernel_.syncs_cluster_after);
     }
     /// Takes out the frees of tiles after which no other one comes into their stage.
-    void take_out_needless_frees(std::vector<Node>& list) {
+    void remove_redundant_releases(std::vector<Node>& list) {
         for (Node& node : list) {
-            auto* settle = std::get_if<Settle>(&node);
+            auto* settle = std::get_if<WaitGroup>(&node);
             for (std::size_t f = 0; settle && f < settle->frees.size();) {
-                const Freed freed = settle->frees[f];
+                const Release freed = settle->frees[f];
                 settle->frees.erase(settle->frees.begin() + static_cast<std::ptrdiff_t>(f));
                 if (is_right()) continue;
                 settle->frees.insert(settle->frees.begin() + static_cast<std::ptrdiff_t>(f), freed);
@@ -210,7 +211,7 @@ private:
             if (pending >= 0 && !is_right()) settle->pending = pending;
         }
         std::erase_if(list, [](const Node& node) {
-            const auto* settle = std::get_if<Settle>(&node);
+            const auto* settle = std::get_if<WaitGroup>(&node);
             return settle && settle->pending < 0 && settle->frees.empty();
         });
     }
@@ -231,13 +232,13 @@ private:
     }
 
     ScheduledKernel& kernel_;
-    const Touches touches_;
-    std::vector<std::int64_t> suspect_;  ///< of is_in_order
+    const Accesses accesses_of_steps_;
+    std::vector<std::int64_t> suspect_;  ///< of is_race_free
 };
 
 }  // namespace
 
-Turns turns_of(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
+Iterations iterations_of(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
     const std::int64_t extent = kernel.extent(loop.loop->axis), tile = kernel.span(loop.loop->axis, loop.scope).tile;
     return {loop.loop->support.empty() && loop.loop->masks.empty() ? 1 : 0, (extent + tile - 1) / tile};
 }

@@ -14,15 +14,16 @@ std::size_t first_unrolled(const ScheduledKernel& kernel, const Step& step, cons
     if (loops.empty()) return 0;
     const Atom& atom = kernel.atom(step);
     const std::int64_t operands = atom.rows + atom.vectors, most = kernel.unit.registers / part_of_registers;
-    const auto turns_of = [&](AxisId axis) {
+    const auto iterations_of = [&](AxisId axis) {
         const std::int64_t by = kernel.block_size(atom, axis);
         return ceil_div(kernel.span(axis, step.scope).tile, by);
     };
     std::size_t first = loops.size() - 1;
-    std::int64_t turns = turns_of(loops[first]);
+    std::int64_t turns = iterations_of(loops[first]);
     while (first > 0) {
         // A loop whose length only a run knows is not unrolled as a whole.
-        turns = saturating_mul(turns, kernel.span(loops[first - 1], step.scope).ragged ? 1 : turns_of(loops[first - 1]));
+        turns = saturating_mul(turns,
+                               kernel.span(loops[first - 1], step.scope).ragged ? 1 : iterations_of(loops[first - 1]));
         if (saturating_mul(turns, operands) > most) break;
         --first;
     }

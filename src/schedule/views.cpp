@@ -52,7 +52,7 @@ void shape_view(ScheduledKernel& kernel, VariableId id) {
     const std::vector<AxisId>& axes = kernel.program->diagram.array(variable.array).axes;
     const std::optional<ScopeId>& scope = kernel.facts(id).load_scope;
     // What finds each of its values by the array's own strides needs none: threads, and loads that look values up.
-    if (scope && (kernel.on_matrix_unit() || kernel.facts(id).is_only_looked_up)) {
+    if (scope && (kernel.on_tensor_cores() || kernel.facts(id).is_only_gathered)) {
         layout.strides.assign(axes.size(), 0);
         layout.count = layout.reach = 0, layout.may_overrun = false;
         return;

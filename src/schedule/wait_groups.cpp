@@ -5,8 +5,8 @@
 #include <map>
 #include <utility>
 
-#include "schedule/fragments.hpp"
 #include "schedule/conditional_rescale.hpp"
+#include "schedule/fragments.hpp"
 #include "schedule/scheduled.hpp"
 #include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
@@ -19,33 +19,33 @@ namespace {
 struct UnderWay {
     StepId step;
     int ahead = 0;
-    std::vector<Freed> frees;
+    std::vector<Release> frees;
     friend bool operator==(const UnderWay&, const UnderWay&) = default;
 };
 /// In the order in which they began, which is that in which they are done.
 using Products = std::vector<UnderWay>;
 
-class Settling {
+class ProductWaits {
 public:
-    explicit Settling(ScheduledKernel& kernel) : kernel_(kernel) {}
+    explicit ProductWaits(ScheduledKernel& kernel) : kernel_(kernel) {}
 
     void run() {
         const auto clean = [](std::vector<Node>& nodes) {
-            std::erase_if(nodes, [](const Node& node) { return std::holds_alternative<Settle>(node); });
+            std::erase_if(nodes, [](const Node& node) { return std::holds_alternative<WaitGroup>(node); });
         };
         clean(kernel_.body);
         for (ScheduledLoop& loop : kernel_.loops)
             clean(loop.body), clean(loop.prologue), clean(loop.epilogue), clean(loop.skipped);
         Products products = list(kernel_.body, {});
         settle(after(kernel_.body, kernel_.body.size()), products, 0);
-        for (auto& [nodes, places] : settles_) insert(*nodes, places);
+        for (auto& [nodes, places] : waits_) insert(*nodes, places);
     }
 
 private:
     /// Before the node of this number; one past the last: at the end. Waits before what freeing comes after.
-    using Places = std::map<std::size_t, Settle>;
+    using Places = std::map<std::size_t, WaitGroup>;
 
-    Settle& after(std::vector<Node>& nodes, std::size_t count) { return settles_[&nodes][count]; }
+    WaitGroup& after(std::vector<Node>& nodes, std::size_t count) { return waits_[&nodes][count]; }
 
     static void insert(std::vector<Node>& nodes, const Places& places) {
         for (auto place = places.rbegin(); place != places.rend(); ++place)
@@ -54,14 +54,14 @@ private:
     }
 
     /// All products but the last `keep` are done.
-    void settle(Settle& here, Products& products, std::size_t keep) {
+    void settle(WaitGroup& here, Products& products, std::size_t keep) {
         if (products.size() <= keep) return;
         const std::size_t done = products.size() - keep;
         here.pending = here.pending < 0 ? static_cast<int>(keep) : std::min(here.pending, static_cast<int>(keep));
         for (std::size_t p = 0; p < done; ++p) {
             const VariableId result = target(products[p].step);
             if (!contains(here.results, result)) here.results.push_back(result);
-            for (const Freed& freed : products[p].frees)
+            for (const Release& freed : products[p].frees)
                 if (!contains(here.frees, freed)) here.frees.push_back(freed);
         }
         products.erase(products.begin(), products.begin() + static_cast<std::ptrdiff_t>(done));
@@ -74,7 +74,7 @@ private:
         const Step &s = kernel_.step(step), &p = kernel_.step(product.step);
         const VariableId result = target(product.step);
         if (step == product.step)
-            return matrix_product(kernel_, p)->a_in_registers || !adds_in_place(std::get<Compute>(*s.statement));
+            return mma_product(kernel_, p)->a_in_registers || !adds_in_place(std::get<Compute>(*s.statement));
         return variable_of(s) == result || reads(s, result);
     }
 
@@ -92,7 +92,7 @@ private:
                 settle(after(nodes, n), products, 0);
                 products = loop(kernel_.loops[*ref], nodes[n]);
             }
-            if (kernel_.copying_role()) free(nodes, n, products);
+            if (kernel_.producer_role()) free(nodes, n, products);
         }
         return products;
     }
@@ -105,7 +105,7 @@ private:
             return any_of(nodes, [&](const Node& n) { return is_read_in(n, operand); });
         };
         if (const StepId* s = std::get_if<StepId>(&node)) return of_step(*s);
-        if (const auto* run = std::get_if<Run>(&node)) return any_of(run->steps, of_step);
+        if (const auto* run = std::get_if<FusedStatements>(&node)) return any_of(run->steps, of_step);
         const auto* ref = std::get_if<LoopId>(&node);
         return ref && in(kernel_.loop(*ref).body);
     }
@@ -137,15 +137,16 @@ private:
     void free(std::vector<Node>& nodes, std::size_t n, Products& products) {
         for (const Step& step : kernel_.steps) {
             const VariableId operand = kernel_.operand_loaded(step);
-            if (!step.refills || !reads_last(nodes[n], operand) || is_free_before_epilogue(nodes[n], operand)) continue;
+            if (!step.acquires || !reads_last(nodes[n], operand) || is_free_before_epilogue(nodes[n], operand))
+                continue;
             free({operand, ahead_of(nodes[n])}, products, after(nodes, n + 1));
         }
     }
     /// Free when the last of the products that read it is done, or at once.
-    void free(const Freed& freed, Products& products, Settle& at_once) {
+    void free(const Release& freed, Products& products, WaitGroup& at_once) {
         const auto reader = std::find_if(products.rbegin(), products.rend(),
                                          [&](const UnderWay& p) { return reads(kernel_.step(p.step), freed.operand); });
-        std::vector<Freed>& frees = reader == products.rend() ? at_once.frees : reader->frees;
+        std::vector<Release>& frees = reader == products.rend() ? at_once.frees : reader->frees;
         if (!contains(frees, freed)) frees.push_back(freed);
     }
     /// A tile that was loaded outside of the loop, and that what runs in place of its last turn does not read.
@@ -157,50 +158,50 @@ private:
                none_of(l.epilogue, [&](const Node& n) { return is_read_in(n, operand); });
     }
     void free_before_epilogue(ScheduledLoop& l, const Node& node, Products& products) {
-        if (!kernel_.copying_role()) return;
+        if (!kernel_.producer_role()) return;
         for (const Step& step : kernel_.steps) {
             const VariableId operand = kernel_.operand_loaded(step);
-            if (!step.refills || !reads_last(node, operand) || !is_free_before_epilogue(node, operand)) continue;
+            if (!step.acquires || !reads_last(node, operand) || !is_free_before_epilogue(node, operand)) continue;
             free({operand, 0}, products, after(l.epilogue, 0));
             // Warps with chunks of their own may have none, whatever the block runs.
-            if (turns_of(kernel_, l).least == 0 || have_own_chunks(kernel_, l))
+            if (iterations_of(kernel_, l).least == 0 || have_own_k_blocks(kernel_, l))
                 after(l.skipped, 0).frees.push_back({operand, 0});
         }
     }
 
     /// As the next turn sees it.
-    static Products a_turn_later(Products products) {
+    static Products an_iteration_later(Products products) {
         for (UnderWay& p : products) {
             --p.ahead;
-            for (Freed& freed : p.frees) --freed.ahead;
+            for (Release& freed : p.frees) --freed.ahead;
         }
         return products;
     }
     /// It takes no registers but those of its result, to which the next turn's adds without looking at it; and there are stages for the tile
     /// that it holds on to, for the next turn's and for one that is copied meanwhile.
-    [[nodiscard]] bool may_outlast_a_turn(const UnderWay& product) const {
+    [[nodiscard]] bool may_outlast_an_iteration(const UnderWay& product) const {
         const std::vector<const Read*>& read = kernel_.step(product.step).reads;
-        return kernel_.copying_role() && !touches(product.step, product) && all_of(read, [&](const Read* r) {
+        return kernel_.producer_role() && !touches(product.step, product) && all_of(read, [&](const Read* r) {
                    return !kernel_.is_operand(r->variable()) || kernel_.place(r->variable()).stages >= stages_to_outlast ||
                           kernel_.layout(r->variable()).scope == 0;
                });
     }
     /// At the end of a turn no product of the turn before is under way, and none at all where what it reads is copied over in the next turn by
     /// one of those that compute. Nor is one whose registers others could use meanwhile, or that the next turn waits for anyway.
-    void end_turn(std::vector<Node>& nodes, Products& products) {
+    void end_iteration(std::vector<Node>& nodes, Products& products) {
         std::size_t keep = products.size();
         for (std::size_t p = 0; p < products.size(); ++p)
-            if (products[p].ahead < 0 || !may_outlast_a_turn(products[p])) keep = products.size() - 1 - p;
+            if (products[p].ahead < 0 || !may_outlast_an_iteration(products[p])) keep = products.size() - 1 - p;
         settle(after(nodes, nodes.size()), products, keep);
     }
     Products loop(ScheduledLoop& l, const Node& node) {
-        Products before = l.prologue.empty() ? Products{} : a_turn_later(list(l.prologue, {})), products;
+        Products before = l.prologue.empty() ? Products{} : an_iteration_later(list(l.prologue, {})), products;
         // What is under way as a turn begins is that of the turn before; this settles within few turns, or all is waited for.
         for (int turn = 0; turn < 4; ++turn) {
             products = list(l.body, before);
-            end_turn(l.body, products);
+            end_iteration(l.body, products);
             if (turn == 3 || !is_repeated(kernel_, l)) settle(after(l.body, l.body.size()), products, 0);
-            const Products next = a_turn_later(products);
+            const Products next = an_iteration_later(products);
             if (turn > 0 && next == before) break;
             before = next;
         }
@@ -213,17 +214,17 @@ private:
     }
 
     ScheduledKernel& kernel_;
-    std::map<std::vector<Node>*, Places> settles_;
+    std::map<std::vector<Node>*, Places> waits_;
 };
 
 }  // namespace
 
 bool runs_beside(const ScheduledKernel& kernel, const Step& step) {
     if (step.atom < 0 || kernel.atom(step).kind != AtomKind::matrix) return false;
-    const auto product = matrix_product(kernel, step);
+    const auto product = mma_product(kernel, step);
     return product && !product->by_warp(kernel.unit);
 }
 
-void settle_products(ScheduledKernel& kernel) { Settling(kernel).run(); }
+void wait_for_products(ScheduledKernel& kernel) { ProductWaits(kernel).run(); }
 
 }  // namespace napkin

@@ -3,16 +3,16 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "schedule/k_block_ranges.hpp"
 #include "schedule/fragments.hpp"
+#include "schedule/k_block_ranges.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
 /// Groups for which the prelude has barriers to pass turns by, behind those by which the warps of a group agree.
-constexpr std::int64_t most_groups_in_turn = 4;
-/// Tiles of rows of which share_of_others_chunks counts the chunks, at most, evenly spread.
+constexpr std::int64_t most_groups_in_rounds = 4;
+/// Tiles of rows of which fraction_of_skipped_blocks counts the chunks, at most, evenly spread.
 constexpr std::int64_t most_tiles_walked = 1024;
 
 /// Nothing that it computes or reads lies where all threads of the block have it, but operands' tiles: no step needs all warps to wait for each
@@ -28,15 +28,16 @@ bool is_without_tiles_of_all(const ScheduledKernel& kernel, const ScheduledLoop&
 }
 /// The groups of four warps whose rows in the last tile of rows all lie past the end.
 std::int64_t groups_past_the_end(const ScheduledKernel& kernel) {
-    const AxisId rows = kernel.schedule.tensor_axis;
+    const AxisId rows = kernel.schedule.mma_m_axis;
     const std::int64_t tile = kernel.span(rows, 0).tile, left = kernel.extent(rows) % tile,
                        of_group = warps_together * fragment_rows;
     return left == 0 ? 0 : kernel.schedule.warps.value / warps_together - (left + of_group - 1) / of_group;
 }
 
 /// Chunks of the loop that contribute to rows of the tensor axis from `begin` to `end`, wherever the group stands along other axes.
-std::int64_t chunks_for_rows(const ScheduledKernel& kernel, const ScheduledLoop& loop, std::int64_t begin, std::int64_t end) {
-    const AxisId rows = kernel.schedule.tensor_axis, stream = loop.loop->axis;
+std::int64_t k_blocks_for_rows(const ScheduledKernel& kernel, const ScheduledLoop& loop, std::int64_t begin,
+                               std::int64_t end) {
+    const AxisId rows = kernel.schedule.mma_m_axis, stream = loop.loop->axis;
     const std::int64_t tile = kernel.span(stream, loop.scope).tile;
     std::int64_t first = 0, last = kernel.extent(stream);
     for (const Affine& form : loop.loop->support) {
@@ -55,49 +56,50 @@ std::int64_t chunks_for_rows(const ScheduledKernel& kernel, const ScheduledLoop&
 }
 }  // namespace
 
-bool have_own_chunks(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
-    if (!kernel.on_matrix_unit() || !kernel.copying_role() || kernel.schedule.warps.value <= warps_together)
+bool have_own_k_blocks(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
+    if (!kernel.on_tensor_cores() || !kernel.producer_role() || kernel.schedule.warps.value <= warps_together)
         return false;
     if (kernel.operand_loads(loop.scope).empty() || !is_repeated(kernel, loop) || !is_without_tiles_of_all(kernel, loop))
         return false;
-    const auto is_owed = [&](const std::vector<Node>& nodes) {
+    const auto is_release_deferred = [&](const std::vector<Node>& nodes) {
         return any_of(nodes, [](const Node& node) {
-            const auto* settle = std::get_if<Settle>(&node);
-            return settle && any_of(settle->frees, [](const Freed& freed) { return freed.ahead < 0; });
+            const auto* settle = std::get_if<WaitGroup>(&node);
+            return settle && any_of(settle->frees, [](const Release& freed) { return freed.ahead < 0; });
         });
     };
-    if (is_owed(loop.body) || is_owed(loop.epilogue) || is_owed(kernel.body)) return false;
-    const auto ranges = chunk_ranges(kernel, loop);
-    return groups_past_the_end(kernel) > 0 || (ranges && ranges->tell_rows_apart(kernel.schedule.tensor_axis)) ||
+    if (is_release_deferred(loop.body) || is_release_deferred(loop.epilogue) || is_release_deferred(kernel.body))
+        return false;
+    const auto ranges = k_block_ranges(kernel, loop);
+    return groups_past_the_end(kernel) > 0 || (ranges && ranges->tell_rows_apart(kernel.schedule.mma_m_axis)) ||
            any_of(loop.loop->support, [&](const Affine& form) {
-               return form.coefficient(kernel.schedule.tensor_axis) != 0 && form.coefficient(loop.loop->axis) != 0;
+               return form.coefficient(kernel.schedule.mma_m_axis) != 0 && form.coefficient(loop.loop->axis) != 0;
            });
 }
 
-double share_of_others_chunks(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
-    if (!have_own_chunks(kernel, loop)) return 0;
-    const AxisId rows = kernel.schedule.tensor_axis;
+double fraction_of_skipped_blocks(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
+    if (!have_own_k_blocks(kernel, loop)) return 0;
+    const AxisId rows = kernel.schedule.mma_m_axis;
     const std::int64_t groups = kernel.schedule.warps.value / warps_together, of_group = warps_together * fragment_rows,
                        tile = kernel.span(rows, 0).tile, extent = kernel.extent(rows),
                        tiles = (extent + tile - 1) / tile, step = 1 + (tiles - 1) / most_tiles_walked;
     double own = 0, all = 0;
     for (std::int64_t t = 0; t < tiles; t += step) {
         const std::int64_t begin = t * tile;
-        all += static_cast<double>(groups * chunks_for_rows(kernel, loop, begin, std::min(extent, begin + tile)));
+        all += static_cast<double>(groups * k_blocks_for_rows(kernel, loop, begin, std::min(extent, begin + tile)));
         for (std::int64_t first = begin; first < std::min(extent, begin + groups * of_group); first += of_group)
-            own += static_cast<double>(chunks_for_rows(kernel, loop, first, std::min(extent, first + of_group)));
+            own += static_cast<double>(k_blocks_for_rows(kernel, loop, first, std::min(extent, first + of_group)));
     }
     return all > 0 ? 1 - own / all : 0;
 }
 
-std::optional<TurnsAtProducts> turns_at_products(const ScheduledKernel& kernel) {
+std::optional<PingPong> ping_pong(const ScheduledKernel& kernel) {
     const std::int64_t groups = kernel.schedule.warps.value / warps_together;
-    if (!kernel.on_matrix_unit() || !kernel.copying_role() || groups < 2 || groups > most_groups_in_turn ||
+    if (!kernel.on_tensor_cores() || !kernel.producer_role() || groups < 2 || groups > most_groups_in_rounds ||
         kernel.loops.size() != 1)
         return std::nullopt;
     const ScheduledLoop& loop = kernel.loops.front();
     if (loop.prologue.empty()) return std::nullopt;
-    TurnsAtProducts out{.loop = 0, .groups = groups};
+    PingPong out{.loop = 0, .groups = groups};
     bool are_done = false;
     int products = 0;
     for (const Node& node : loop.body) {
@@ -119,7 +121,7 @@ bool is_rounded_ahead(const ScheduledKernel& kernel, VariableId id) {
     const Step *computed = nullptr, *product = nullptr;
     for (const Step& step : kernel.steps) {
         if (step.atom < 0) continue;
-        const auto as_factor = kernel.atom(step).kind == AtomKind::matrix ? matrix_product(kernel, step) : std::nullopt;
+        const auto as_factor = kernel.atom(step).kind == AtomKind::matrix ? mma_product(kernel, step) : std::nullopt;
         const bool multiplies = as_factor && as_factor->a_in_registers && as_factor->a->variable() == id;
         if (multiplies && product) return false;
         if (multiplies)

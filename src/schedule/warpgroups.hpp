@@ -13,16 +13,16 @@ namespace napkin {
 bool is_rounded_ahead(const ScheduledKernel& kernel, VariableId id);
 /// Masks leave a group of four warps fewer chunks of the loop than the block, as they tell rows apart, or none of its rows is left in the last
 /// tile: it runs its own, where a role copies the tiles of all.
-bool have_own_chunks(const ScheduledKernel& kernel, const ScheduledLoop& loop);
+bool have_own_k_blocks(const ScheduledKernel& kernel, const ScheduledLoop& loop);
 /// The part of the chunks that a group's warps would run which none of a warpgroup's own rows has use for.
-double share_of_others_chunks(const ScheduledKernel& kernel, const ScheduledLoop& loop);
+double fraction_of_skipped_blocks(const ScheduledKernel& kernel, const ScheduledLoop& loop);
 /// Groups of warps that run products together and may take turns at it, in the loop whose body begins with its products; none: fewer than two
 /// of them or more than four, products that do not stand side by side before what is computed on fragments, or no such loop.
-struct TurnsAtProducts {
+struct PingPong {
     LoopId loop = {};
     StepId first = {}, last = {};
     std::int64_t groups = 0;
 };
-std::optional<TurnsAtProducts> turns_at_products(const ScheduledKernel& kernel);
+std::optional<PingPong> ping_pong(const ScheduledKernel& kernel);
 
 }  // namespace napkin

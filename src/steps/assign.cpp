@@ -35,7 +35,7 @@ private:
     [[nodiscard]] AssignedVariable& place(VariableId v) { return out_.variables[v]; }
     [[nodiscard]] Expr whole(VariableId v) { return read(v, variable(v).dims); }
 
-    [[nodiscard]] bool on_matrix_unit(const StatementWork& work) const {
+    [[nodiscard]] bool on_tensor_cores(const StatementWork& work) const {
         return work.contraction && instruction_for(machine_, work.contraction->type) &&
                contraction_rate(machine_, work.contraction->type).unit == "tensor";
     }
@@ -45,7 +45,7 @@ private:
     void classify(const TileStatement& s) {
         const auto* compute = std::get_if<Compute>(&s);
         if (!compute) return;
-        if (!on_matrix_unit(work_[next_++]) || (compute->carry && !goes_on_from_itself(*compute)))
+        if (!on_tensor_cores(work_[next_++]) || (compute->carry && !goes_on_from_itself(*compute)))
             by_threads_.insert(compute->variable);
     }
 
@@ -158,7 +158,7 @@ private:
         return types.empty() ? "it has none" : "they take " + join(types, ", ");
     }
 
-    void matrix_unit_computes(Compute c, const StatementWork& work, Statements& out) {
+    void tensor_core_computes(Compute c, const StatementWork& work, Statements& out) {
         const Instruction& instruction = *instruction_for(machine_, work.contraction->type);
         note(out_.places, fmt::format("{} on the matrix unit", variable(c.variable).name),
              fmt::format("a contraction of {}: {}", name(work.contraction->type), instruction.name));
@@ -269,7 +269,7 @@ private:
             }
         } else if (const auto* compute = std::get_if<Compute>(&s)) {
             const StatementWork& work = work_[next_++];
-            on_matrix_unit(work) ? matrix_unit_computes(*compute, work, out) : threads_compute(*compute, work, out);
+            on_tensor_cores(work) ? tensor_core_computes(*compute, work, out) : threads_compute(*compute, work, out);
             // Copies of what the variable was pass no more for it.
             in_memory_.erase(compute->variable), on_threads_.erase(compute->variable);
         } else if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s)) {

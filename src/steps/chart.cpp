@@ -104,7 +104,7 @@ private:
 
     /// Warpgroups stand before the transfers.
     [[nodiscard]] bool is_issued(std::size_t g) const { return g < at(program_.num_warpgroups); }
-    [[nodiscard]] bool takes_turns(std::size_t g) const { return is_issued(g) && !program_.turn.empty(); }
+    [[nodiscard]] bool is_ping_pong(std::size_t g) const { return is_issued(g) && !program_.turn.empty(); }
     [[nodiscard]] int operation(const Group& g) const { return g.order[at(g.position)]; }
 
     /// To the next operation that the trip has an iteration for. A turn ends where its last operation would be issued.
@@ -114,9 +114,9 @@ private:
             for (; at(g.position) < g.order.size(); ++g.position) {
                 const int iteration = g.trip + program_.operations[at(operation(g))].ahead;
                 if (iteration >= 0 && iteration < num_iterations) return;
-                if (takes_turns(id) && operation(g) == program_.turn.back()) hand_on(id);
+                if (is_ping_pong(id) && operation(g) == program_.turn.back()) hand_on(id);
             }
-        if (takes_turns(id)) hand_on(id);
+        if (is_ping_pong(id)) hand_on(id);
     }
 
     [[nodiscard]] int row_of(int warpgroup, int operation, int iteration) const {
@@ -150,7 +150,7 @@ private:
             }
         }
         wait(g.issued, ChartCause::issue, g.issued_by);
-        if (takes_turns(id) && number == program_.turn.front() && units_are_held_ && program_.num_warpgroups > 1) {
+        if (is_ping_pong(id) && number == program_.turn.front() && units_are_held_ && program_.num_warpgroups > 1) {
             const std::int64_t turn = std::int64_t{g.turns} * program_.num_warpgroups + g.warpgroup;
             if (turn > 0) {
                 if (static_cast<std::int64_t>(handed_.size()) < turn) return std::nullopt;
@@ -185,7 +185,7 @@ private:
         if (row.cause == ChartCause::turn) issue = row.begin;
         if (!o.is_async) issue = row.end;
         if (issue > g.issued) g.issued = issue, g.issued_by = number;
-        if (takes_turns(id)) {
+        if (is_ping_pong(id)) {
             if (row.operation == program_.turn.front()) ++g.turns;
             if (row.operation == program_.turn.back()) hand_on(id);
         }

@@ -173,9 +173,9 @@ Status check_warpgroup(const StepContext& context, const StepChoices& choices, c
         const std::string& name = context.diagram.axis(axis).name;
         const std::int64_t extent = context.extents[axis];
         const std::int64_t group = context.sizes.group[axis] > 0 ? context.sizes.group[axis] : extent;
-        const auto by_hand = choices.warpgroup.find(axis);
-        if (by_hand == choices.warpgroup.end() && !choices.group.contains(axis)) continue;
-        const SourceRange range = by_hand != choices.warpgroup.end() ? by_hand->second.range : choices.group.at(axis);
+        const auto by_user = choices.warpgroup.find(axis);
+        if (by_user == choices.warpgroup.end() && !choices.group.contains(axis)) continue;
+        const SourceRange range = by_user != choices.warpgroup.end() ? by_user->second.range : choices.group.at(axis);
         if (share > group)
             return out_of_range(range, fmt::format("w_{0} = {1}, but a group has {2} values of {0}", name, share, group),
                                 group, fmt::format("warpgroup {} = ", name));

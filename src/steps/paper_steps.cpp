@@ -39,7 +39,7 @@ public:
         for (const ScheduleItem& item : items_)
             if ((item.kind == ChoiceKind::group || item.kind == ChoiceKind::stream) && item.kernel.empty())
                 sizes.push_back(item);
-        const auto hand = hand_choices(derived_, extents_, sizes);
+        const auto hand = checked_overrides(derived_, extents_, sizes);
         if (!hand) return hand.errors();
         std::vector<Diagnostic> errors = unknown_kernels();
         if (!errors.empty()) return errors;
@@ -68,31 +68,31 @@ private:
         return out;
     }
     /// The sizes of all kernels, and those of this one alone, which are judged by its axes.
-    Result<HandChoices> with_own(const HandChoices& all, const Kernel& kernel) const {
+    Result<Overrides> with_own(const Overrides& all, const Kernel& kernel) const {
         std::vector<ScheduleItem> own;
         for (const ScheduleItem& item : items_)
             if ((item.kind == ChoiceKind::group || item.kind == ChoiceKind::stream) && item.kernel == kernel.name)
                 own.push_back(item);
         Derived alone = derived_;
         alone.kernels = {kernel};
-        auto hand = hand_choices(alone, extents_, own);
+        auto hand = checked_overrides(alone, extents_, own);
         if (!hand) return hand.errors();
-        HandChoices out = all;
+        Overrides out = all;
         for (const auto& [axis, item] : hand->group) out.group[axis] = item;
         for (const auto& [axis, item] : hand->stream) out.stream[axis] = item;
         return out;
     }
 
     /// By hand; else those that the closed form finds fastest, which the configuration may find too large.
-    Result<TileSizes> tile_sizes(const Kernel& kernel, const HandChoices& hand, const StepChoices& choices) const {
+    Result<TileSizes> tile_sizes(const Kernel& kernel, const Overrides& hand, const StepChoices& choices) const {
         TileSizes sizes{Extents(extents_.size(), 0), Extents(extents_.size(), 0), Extents(extents_.size(), 0)};
         MachineCostOptions options;
         options.whole = true;
         bool is_open = false;
-        const auto take = [&](AxisId axis, const std::map<AxisId, ScheduleItem>& by_hand, std::vector<std::int64_t>& to,
+        const auto take = [&](AxisId axis, const std::map<AxisId, ScheduleItem>& by_user, std::vector<std::int64_t>& to,
                               std::map<AxisId, std::int64_t>& known) {
-            const auto item = by_hand.find(axis);
-            item == by_hand.end() ? void(is_open = true) : void(known[axis] = to[at(axis)] = *item->second.value);
+            const auto item = by_user.find(axis);
+            item == by_user.end() ? void(is_open = true) : void(known[axis] = to[at(axis)] = *item->second.value);
         };
         std::vector<AxisId> streams;
         for (const Stage& stage : kernel.stages)
@@ -197,11 +197,11 @@ private:
         [[nodiscard]] bool spills() const { return steps.registers.total() > steps.registers.limit; }
     };
 
-    Result<KernelSteps> steps_of(std::size_t k, const HandChoices& all) const {
+    Result<KernelSteps> steps_of(std::size_t k, const Overrides& all) const {
         const Kernel& kernel = derived_.kernels[k];
         const auto own = with_own(all, kernel);
         if (!own) return own.errors();
-        const HandChoices& hand = *own;
+        const Overrides& hand = *own;
         std::vector<ScheduleItem> items;
         for (const ScheduleItem& item : items_)
             if (item.kernel.empty() || item.kernel == kernel.name) items.push_back(item);
@@ -224,7 +224,7 @@ private:
         out.instructions = instructions_of(best->assigned, best->structure->work);
         out.schedule = schedule_of(best->context, best->choices, best->assigned, out);
         if (texts_ == StepTexts::tried)
-            out.steps = told_steps(derived_, expanded, k, best->structure->cut, best->context, best->assigned, out);
+            out.steps = narrated_steps(derived_, expanded, k, best->structure->cut, best->context, best->assigned, out);
         for (std::size_t v = 0; v < best->assigned.variables.size(); ++v)
             out.cuts.push_back(best->context.cuts_of(best->assigned, VariableId::of(v), best->choices));
         out.expanded = expanded.kernels[k], out.in_parts = best->structure->in_parts;
@@ -234,7 +234,7 @@ private:
 
     /// Takes the open sizes with the shortest time that spill nothing and break no divisors, as the charts have it. Sizes whose busiest unit alone takes
     /// longer than the best so far need no chart.
-    std::unique_ptr<Made> fastest(Subject& subject, const HandChoices& hand, const StepChoices& given,
+    std::unique_ptr<Made> fastest(Subject& subject, const Overrides& hand, const StepChoices& given,
                                   std::unique_ptr<Made> best) const {
         static constexpr double gain = 1e-3;
         const auto breaks = [&](const Made& m) {
@@ -418,8 +418,7 @@ private:
 
     /// Other sizes of what is open, and parts of what contractions accumulate where all is: warpgroups of the axis that they share, whole multiples of
     /// the chunk's divisors.
-    [[nodiscard]] std::vector<std::pair<TileSizes, StepChoices>> alternatives(const Subject& subject,
-                                                                              const HandChoices& hand,
+    [[nodiscard]] std::vector<std::pair<TileSizes, StepChoices>> alternatives(const Subject& subject, const Overrides& hand,
                                                                               const Made& made) const {
         const Kernel& kernel = subject.kernel;
         std::vector<std::pair<TileSizes, StepChoices>> out;

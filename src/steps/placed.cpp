@@ -34,7 +34,7 @@ public:
         out_.num_warpgroups = std::max<std::int64_t>(1, s_.schedule.warps.value / 4);
         out_.warpgroup_threads = std::min(context_.threads, s_.schedule.warps.value * s_.unit.warp_threads);
         context_.threads = out_.warpgroup_threads;
-        const AxisId rows = s_.schedule.tensor_axis;
+        const AxisId rows = s_.schedule.mma_m_axis;
         if (rows < 0) return;
         const std::int64_t group = s_.sizes.group[rows] > 0 ? s_.sizes.group[rows] : s_.extents[rows];
         context_.warpgroup[rows] = (group + out_.num_warpgroups - 1) / out_.num_warpgroups;
@@ -70,7 +70,7 @@ public:
                 out_.registers.accumulators += static_cast<double>(fragment_registers(s_, variable_of(step)));
         out_.registers.accumulators = std::min(out_.registers.accumulators, static_cast<double>(most));
         out_.registers.values = static_cast<double>(most) - out_.registers.accumulators;
-        const Role* role = s_.copying_role();
+        const Role* role = s_.producer_role();
         out_.registers.limit = role ? role_registers(block_registers(), s_.schedule.warps.value, role->workers).computing
                                     : std::min(limits.registers_a_thread.value,
                                                static_cast<double>(block_registers() /
@@ -139,7 +139,7 @@ private:
                 : row.warpgroup_bytes = held / out_.num_warpgroups;
         }
         out_.configuration.push_back(row);
-        if (const auto boxes = s_.is_boxed(id) ? stored_boxes(s_, id) : std::nullopt) {
+        if (const auto boxes = s_.is_staged_out(id) ? staging_tiles_of(s_, id) : std::nullopt) {
             row.places = {{s_.variable(id).name + " on its way out"}}, row.at = HeldAt::memory,
             row.type = s_.variable(id).memory_type, row.stages = 1;
             row.size = fmt::format("{} boxes a warp", s_.place(id).boxes);
@@ -159,7 +159,7 @@ private:
         StepChoices out;
         out.overheads = choices_.overheads;
         out.units = choices_.units;
-        if (const auto turns = s_.schedule.turns.value > 0 ? turns_at_products(s_) : std::nullopt)
+        if (const auto turns = s_.schedule.turns.value > 0 ? ping_pong(s_) : std::nullopt)
             for (const StepId step : {turns->first, turns->last})
                 out.turns.push_back({s_.variable(variable_of(s_.step(step))).name, 0, {}});
         for (const Step* step : steps) {
@@ -183,7 +183,7 @@ private:
         if (subloops.changes.empty()) subloops.changes.push_back({"none", "the schedule has none"});
         for (const Step& step : s_.steps) {
             if (step.atom < 0) continue;
-            const auto product = s_.atom(step).kind == AtomKind::matrix ? matrix_product(s_, step) : std::nullopt;
+            const auto product = s_.atom(step).kind == AtomKind::matrix ? mma_product(s_, step) : std::nullopt;
             const std::string& name = s_.variable(variable_of(step)).name;
             if (product)
                 levels.changes.push_back({name + " on the matrix unit",
@@ -198,7 +198,7 @@ private:
             const std::string& name = s_.variable(id).name;
             levels.changes.push_back({fmt::format("{}: {}", name, napkin::name(s_.place(id).holding)),
                                       s_.is_view(id)         ? "where it lies"
-                                      : s_.place(id).by_hand ? "by hand"
+                                      : s_.place(id).by_user ? "by hand"
                                                              : "the plan's choice"});
             types.changes.push_back({fmt::format("{}: {}", name, napkin::name(assigned_.variables[id].type)),
                                      assigned_.variables[id].type_reason});
@@ -243,7 +243,7 @@ Result<StepReport> placed_steps(const Plan& plan, const Machine& machine, const 
     for (const KernelPlan& kernel : plan.kernels) {
         std::vector<ScheduleItem> own;
         for (const ScheduleItem& item : items)
-            if (is_of_readings(item) && (item.kernel.empty() || item.kernel == kernel.scheduled.kernel->name))
+            if (is_of_views(item) && (item.kernel.empty() || item.kernel == kernel.scheduled.kernel->name))
                 own.push_back(item);
         const auto choices = step_choices(diagram, machine, own);
         if (!choices) return choices.errors();

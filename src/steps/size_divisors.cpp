@@ -114,7 +114,7 @@ Status check_divisors(const StepContext& context, const StepChoices& choices, co
     std::vector<Diagnostic> errors;
     const std::vector<std::string> axes = names_of(context.diagram.axes);
     // Where the size was fixed by hand; the model's own sizes leave lines and instructions partly unused where nothing larger fits.
-    const auto by_hand = [&](const CutSize& size) -> std::optional<SourceRange> {
+    const auto by_user = [&](const CutSize& size) -> std::optional<SourceRange> {
         const auto found = [&](const auto& choice_of) -> std::optional<SourceRange> {
             const auto choice = choice_of.find(size.axis);
             if (choice == choice_of.end()) return std::nullopt;
@@ -136,7 +136,7 @@ Status check_divisors(const StepContext& context, const StepChoices& choices, co
     for (const auto& [size, multiple] : divisors.merged()) {
         const std::int64_t extent = context.extents[size.axis];
         if (!is_broken(context, size, multiple)) continue;
-        const auto range = by_hand(size);
+        const auto range = by_user(size);
         if (!range) continue;
         // A share that follows from the group is made legal by the group.
         const bool is_of_group = size.letter == 'w' && !choices.warpgroup.contains(size.axis);

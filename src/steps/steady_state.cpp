@@ -9,7 +9,7 @@ namespace napkin {
 namespace {
 
 /// The chunks that each stream of the kernel has.
-std::map<AxisId, double> chunks_of_streams(const StepContext& context, const Assigned& assigned) {
+std::map<AxisId, double> k_blocks_of_streams(const StepContext& context, const Assigned& assigned) {
     std::map<AxisId, double> out;
     for (const TileStatement& s : assigned.kernel.body) {
         const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s);
@@ -39,7 +39,7 @@ double rows_beside(const StepContext& context, const Kernel& kernel, const Assig
 
 double least_clocks(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
                     const KernelSteps& steps) {
-    const std::map<AxisId, double> chunks = chunks_of_streams(context, assigned);
+    const std::map<AxisId, double> chunks = k_blocks_of_streams(context, assigned);
     if (chunks.size() != 1) return 0;
     double rows = static_cast<double>(context.num_warpgroups()), most = 0;
     for (const auto& [axis, share] : context.warpgroup) rows *= static_cast<double>(share);
@@ -55,7 +55,7 @@ SteadyState steady_state(const StepContext& context, const Kernel& kernel, const
     const Machine& machine = context.machine;
     const double beside = rows_beside(context, kernel, assigned);
     out.group_clocks = stream_clocks * beside, out.cores = machine.cores.value;
-    const std::map<AxisId, double> chunks = chunks_of_streams(context, assigned);
+    const std::map<AxisId, double> chunks = k_blocks_of_streams(context, assigned);
     double flops = 0, longest = 0;
     for (const StreamChart& chart : steps.charts) {
         const double clocks = chart.chart.interval * chunks.at(chart.stream) * beside;

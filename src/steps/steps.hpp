@@ -38,7 +38,7 @@ struct CutSize {
 
 /// A choice by hand and where it stands.
 template <class T>
-struct ByHand {
+struct ByUser {
     T value{};
     SourceRange range;
 };
@@ -59,10 +59,10 @@ struct Listed {
 
 /// What was fixed by hand beside group and stream sizes.
 struct StepChoices {
-    std::map<AxisId, ByHand<std::int64_t>> warpgroup, subloop;
-    std::map<std::string, std::map<AxisId, ByHand<std::int64_t>>> pieces;  ///< by variable
-    std::map<std::string, ByHand<DType>> precision;                        ///< by variable
-    std::map<std::string, ByHand<std::int64_t>> stages;                    ///< by variable
+    std::map<AxisId, ByUser<std::int64_t>> warpgroup, subloop;
+    std::map<std::string, std::map<AxisId, ByUser<std::int64_t>>> pieces;  ///< by variable
+    std::map<std::string, ByUser<DType>> precision;                        ///< by variable
+    std::map<std::string, ByUser<std::int64_t>> stages;                    ///< by variable
     std::map<std::string, NamedOverhead> overheads;                        ///< by unit
     std::vector<Listed> issue;  ///< who is issued after whom; what is not named goes with the next of the program that is. Empty: the program's order
     std::vector<Listed> turns;                    ///< what warpgroups issue in turn
@@ -330,7 +330,7 @@ Result<StepReport> paper_steps(const Derived& derived, const Extents& extents, c
 /// It reads the overheads and the units among the choices, each kernel's own.
 KernelSteps placed_steps(const ScheduledKernel& kernel, const Machine& machine, const StepChoices& choices = {});
 StepReport placed_steps(const Plan& plan, const Machine& machine);
-/// It takes items for which is_of_readings holds. Errors: unknown-unit, missing-source, bad-schedule.
+/// It takes items for which is_of_views holds. Errors: unknown-unit, missing-source, bad-schedule.
 Result<StepReport> placed_steps(const Plan& plan, const Machine& machine, const std::vector<ScheduleItem>& items);
 /// Some of it only a kernel has: atoms, warps, roles, slots and the like.
 bool is_of_a_kernel(const std::vector<ScheduleItem>& items);

@@ -19,9 +19,9 @@ std::string validated(int trials) {
     return fmt::format("verified, and run on {} small sizes against the definition, on inputs that show faults", trials);
 }
 
-class Teller {
+class Narrator {
 public:
-    Teller(const Derived& derived, const StepContext& context, const Assigned& assigned, const KernelSteps& out)
+    Narrator(const Derived& derived, const StepContext& context, const Assigned& assigned, const KernelSteps& out)
         : derived_(derived), context_(context), assigned_(assigned), out_(out) {}
 
     static std::vector<StepChange> changes(const std::vector<std::pair<std::string, std::string>>& notes) {
@@ -170,10 +170,10 @@ std::string pseudocode(const StepContext& context, const TileKernel& kernel) {
     return lines == std::string::npos ? text.substr(head) : text.substr(lines + 2);
 }
 
-std::vector<PaperStep> told_steps(const Derived& derived, const TileProgram& expanded, std::size_t k,
-                                  const std::set<AxisId>& subloops, const StepContext& context,
-                                  const Assigned& assigned, const KernelSteps& made) {
-    return Teller(derived, context, assigned, made).run(expanded, k, subloops);
+std::vector<PaperStep> narrated_steps(const Derived& derived, const TileProgram& expanded, std::size_t k,
+                                      const std::set<AxisId>& subloops, const StepContext& context,
+                                      const Assigned& assigned, const KernelSteps& made) {
+    return Narrator(derived, context, assigned, made).run(expanded, k, subloops);
 }
 
 namespace {

@@ -11,12 +11,12 @@ namespace {
 /// Into how many parts the stream of each kernel is cut by hand.
 Result<std::vector<std::optional<Choice>>> parts_of(const Derived& derived, const Extents& extents,
                                                     const PlanOptions& options) {
-    const auto items = all_by_hand(derived, {}, options.file);
+    const auto items = all_overrides(derived, {}, options.file);
     if (!items) return items.errors();
     std::vector<ScheduleItem> splits = *items;
     std::erase_if(splits, [](const ScheduleItem& item) { return item.kind != ChoiceKind::split || !item.kernel.empty(); });
-    if (const auto legal = hand_choices(derived, extents, splits); !legal) return legal.errors();
-    return parts_by_hand(derived, extents, *items);
+    if (const auto legal = checked_overrides(derived, extents, splits); !legal) return legal.errors();
+    return parts_by_user(derived, extents, *items);
 }
 
 /// And the sizes that stand beside the kernel's name.
@@ -43,12 +43,12 @@ double values_a_core(const Diagram& diagram, const Machine& machine) {
 }
 
 Result<ClosedForm> closed_form(const Derived& derived, const Extents& extents, const Machine& machine,
-                               const MachineCostOptions& by_hand, const PlanOptions& plan) {
+                               const MachineCostOptions& by_user, const PlanOptions& plan) {
     auto parts = parts_of(derived, extents, plan);
     if (!parts) return parts.errors();
     const auto costed = [&](const Derived& form, const Extents& sizes, const std::vector<TileKernel>& tiles,
                             std::size_t k, bool whole) {
-        MachineCostOptions options = with_sizes_of(by_hand, form.diagram, form.kernels[k].name);
+        MachineCostOptions options = with_sizes_of(by_user, form.diagram, form.kernels[k].name);
         options.tiles = &tiles[k];
         options.whole = whole;
         return cost_on_machine(form, form.kernels[k], sizes, machine, options);

@@ -23,7 +23,7 @@ struct ClosedForm {
 /// Streams in parts make kernels of their own. Parts that are not by hand are as many as the closed form finds worth their merge where cores
 /// would be idle. Pre: `extents` binds derived.diagram. Errors: those of choices by hand, and memory-exceeded, bad-cluster, bad-devices.
 Result<ClosedForm> closed_form(const Derived& derived, const Extents& extents, const Machine& machine,
-                               const MachineCostOptions& by_hand, const PlanOptions& plan);
+                               const MachineCostOptions& by_user, const PlanOptions& plan);
 
 /// The sizes of the core's groups, chunks and parts that a cost is of.
 TileSizes tiles_of(const KernelOnMachine& cost, const Extents& extents);

@@ -37,7 +37,7 @@ Expr Elaborator::lower(const AstNode& node, const Frame& frame) {
 }
 
 Expr Elaborator::lower_node(const AstNumber& n, const AstNode&, const Frame&) {
-    if (n.integer && n.whole != 0) return whole_constant(n.whole);
+    if (n.integer && n.whole != 0) return integer_constant(n.whole);
     return constant(std::isnan(n.value) ? std::numeric_limits<double>::quiet_NaN() : n.value);
 }
 

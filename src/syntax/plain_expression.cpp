@@ -32,7 +32,7 @@ private:
     }
 
     static Expr read_node(const AstNumber& n, const AstNode&) {
-        if (n.integer && n.whole != 0) return whole_constant(n.whole);
+        if (n.integer && n.whole != 0) return integer_constant(n.whole);
         return constant(n.value);
     }
     Expr read_node(const AstName& n, const AstNode& node) {

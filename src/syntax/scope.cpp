@@ -45,7 +45,7 @@ Typed type_of(const Expr& e, const Diagram& d) {
         } else if (const auto* c = as<Cast>(node)) {
             t.type = c->type;
         } else if (const auto* u = as<Unary>(node)) {
-            t = scalar_function(u->op).is.of_whole == OfWhole::real ? to_float(of(u->a)) : of(u->a);
+            t = scalar_function(u->op).is.of_integer == OfInteger::real ? to_float(of(u->a)) : of(u->a);
         } else if (const auto* b = as<Binary>(node)) {
             t = join(of(b->a), of(b->b));
             if (b->op == BinaryOp::div || b->op == BinaryOp::pow) t = to_float(t);

@@ -139,7 +139,7 @@ void Arithmetic::reduce_points(ReduceOp op, Compiled& c, const Tile& tile, Colum
         if constexpr (std::is_same_v<Cell, double>)
             return identity(op);
         else
-            return whole_identity(op, c.kind);
+            return integer_identity(op, c.kind);
     };
     std::int64_t element = 0;
     for_each_point(counts_of(c.target_axes, tile), [&](const std::vector<std::int64_t>& offset) {

@@ -71,13 +71,13 @@ TileCounter::TileCounter(const Diagram& diagram, const Liveness& live, const Ext
     : diagram_(diagram), live_(live), extents_(extents), sizes_(sizes), walk_limit_(walk_limit), known_(known) {
     if (live.parts.any()) {
         sizes_.group[live.parts.part] = 1;
-        part_chunk_ = chunk_of(live.parts.axis, false, core ? *core : sizes, extents);
+        part_k_block_ = k_block_of(live.parts.axis, false, core ? *core : sizes, extents);
     }
     for (const AxisId axis : live.group_axes)
         if (is_grouped(axis)) grouped_.push_back(axis);
     for (const CoreLoop& l : live.loops) {
         internal_check(l.is_sub || !is_grouped(l.axis), "cost: a streamed axis is grouped in the same kernel");
-        runs_.push_back(l.is_sub ? ChunkRuns{} : count_runs(l));
+        runs_.push_back(l.is_sub ? KBlockRuns{} : count_runs(l));
     }
 }
 
@@ -96,7 +96,7 @@ std::int64_t TileCounter::num_tiles(AxisId axis) const { return ceil_div(extent(
 
 std::int64_t TileCounter::cut(AxisId axis, int id) const {
     for (; id >= 0; id = loop(id).outer)
-        if (loop(id).axis == axis) return chunk_of(axis, loop(id).is_sub, sizes_, extents_);
+        if (loop(id).axis == axis) return k_block_of(axis, loop(id).is_sub, sizes_, extents_);
     return is_grouped(axis) ? sizes_.group[axis] : extent(axis);
 }
 
@@ -136,12 +136,12 @@ void TileCounter::walk_groups(const std::vector<AxisId>& axes, const Places& f) 
 Stretch TileCounter::stretch_of(const CoreLoop& loop, std::int64_t first, std::int64_t last) const {
     const std::int64_t x = extent(loop.axis);
     if (!live_.parts.cut(loop.axis)) return {0, x};
-    return stretch_of_parts(first, last, extent(live_.parts.part), x, part_chunk_);
+    return stretch_of_parts(first, last, extent(live_.parts.part), x, part_k_block_);
 }
 
-TileCounter::ChunkRange TileCounter::chunks_in(const CoreLoop& loop, const std::vector<std::int64_t>& begin,
-                                               const std::vector<std::int64_t>& tile) const {
-    const std::int64_t s = chunk_of(loop.axis, false, sizes_, extents_);
+TileCounter::ChunkRange TileCounter::k_blocks_in(const CoreLoop& loop, const std::vector<std::int64_t>& begin,
+                                                 const std::vector<std::int64_t>& tile) const {
+    const std::int64_t s = k_block_of(loop.axis, false, sizes_, extents_);
     const std::int64_t first = live_.parts.any() ? begin[at(live_.parts.part)] : 0;
     const Stretch all = stretch_of(loop, first, first + 1);
     ChunkRange range{0, ceil_div(all.end - all.begin, s), all, s};
@@ -158,8 +158,8 @@ TileCounter::ChunkRange TileCounter::chunks_in(const CoreLoop& loop, const std::
     return range;
 }
 
-TileCounter::ChunkRuns TileCounter::count_runs(const CoreLoop& loop) const {
-    ChunkRuns runs;
+TileCounter::KBlockRuns TileCounter::count_runs(const CoreLoop& loop) const {
+    KBlockRuns runs;
     for (const AxisId axis : grouped_) {
         const bool in_support = (live_.parts.cut(loop.axis) && axis == live_.parts.part) ||
                                 any_of(loop.support, [&](const Affine& f) { return f.coefficient(axis) != 0; });
@@ -171,7 +171,7 @@ TileCounter::ChunkRuns TileCounter::count_runs(const CoreLoop& loop) const {
     std::map<std::vector<bool>, Case> cases;
     walk_groups(runs.axes, [&](const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile,
                                std::int64_t weight) {
-        const ChunkRange range = chunks_in(loop, begin, tile);
+        const ChunkRange range = k_blocks_in(loop, begin, tile);
         if (range.end <= range.begin) return;
         const auto ragged = mapped<bool>(runs.axes, [&](AxisId axis) { return tile[at(axis)] < cut(axis, -1); });
         Case& c = cases[ragged];
@@ -217,7 +217,7 @@ void TileCounter::for_each_place(const std::vector<AxisId>& axes, int id, const 
             from = begin, part = tile;
             if (stream < 0) return in_subloops(in_subloops, 0, times);
             const AxisId axis = loop(stream).axis;
-            const ChunkRange range = chunks_in(loop(stream), begin, tile);
+            const ChunkRange range = k_blocks_in(loop(stream), begin, tile);
             const std::int64_t step = std::max<std::int64_t>(1, (range.end - range.begin) / walk_limit_);
             for (std::int64_t chunk = range.begin; chunk < range.end;) {
                 const std::int64_t stands_for = chunk == range.end - 1 ? 1 : std::min(step, range.end - 1 - chunk);
@@ -280,7 +280,7 @@ void TileCounter::for_each_group(const std::function<void(const std::vector<std:
     std::vector<AxisId> walked;
     std::int64_t repeats = 1;
     for (const AxisId axis : grouped_) {
-        if (any_of(runs_, [&](const ChunkRuns& r) { return contains(r.axes, axis); }))
+        if (any_of(runs_, [&](const KBlockRuns& r) { return contains(r.axes, axis); }))
             walked.push_back(axis);
         else
             repeats = saturating_mul(repeats, num_tiles(axis));
@@ -290,7 +290,7 @@ void TileCounter::for_each_group(const std::function<void(const std::vector<std:
                 [&](const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile, std::int64_t weight) {
                     for (std::size_t l = 0; l < chunks.size(); ++l) {
                         if (live_.loops[l].is_sub) continue;
-                        const ChunkRange range = chunks_in(live_.loops[l], begin, tile);
+                        const ChunkRange range = k_blocks_in(live_.loops[l], begin, tile);
                         chunks[l] = range.end - range.begin;
                     }
                     f(chunks, saturating_mul(repeats, weight));
@@ -323,7 +323,7 @@ std::int64_t TileCounter::moved(const CoreVariable& v) const {
     if (depends_on_place(v)) {
         if (!known_) return moved_by_place(v);
         // What the core's sizes are beside these, the chunk of parts says.
-        std::vector<std::int64_t> question{&v - live_.variables.data(), walk_limit_, part_chunk_};
+        std::vector<std::int64_t> question{&v - live_.variables.data(), walk_limit_, part_k_block_};
         for (const auto* sizes : {&sizes_.group, &sizes_.stream, &sizes_.sub}) {
             question.push_back(std::ssize(*sizes));
             question.insert(question.end(), sizes->begin(), sizes->end());
@@ -416,7 +416,7 @@ std::int64_t TileCounter::peak_memory(const std::vector<Moment>& moments) const 
             alive_now(0);
             continue;
         }
-        const ChunkRuns& runs = runs_[at(stream)];
+        const KBlockRuns& runs = runs_[at(stream)];
         for (const Case& c : runs.cases) {
             for (std::size_t i = 0; i < runs.axes.size(); ++i)
                 tile[runs.axes[i]] = c.ragged[i] ? extent(runs.axes[i]) % cut(runs.axes[i], -1) : cut(runs.axes[i], -1);

@@ -73,10 +73,10 @@ public:
 private:
     /// The tiles of the axes in a loop's support that are alike in which of them are ragged, and the chunks that run in them.
     struct Case {
-        std::vector<bool> ragged;                     ///< by ChunkRuns::axes
+        std::vector<bool> ragged;                     ///< by KBlockRuns::axes
         std::map<std::int64_t, std::int64_t> chunks;  ///< that run: how many, by size
     };
-    struct ChunkRuns {
+    struct KBlockRuns {
         std::vector<AxisId> axes;       ///< the grouped axes in the support
         std::vector<Case> cases;        ///< those in which a chunk runs
         std::int64_t other_groups = 1;  ///< tiles of the grouped axes that are not in the support
@@ -105,12 +105,12 @@ private:
     [[nodiscard]] bool is_asked(AxisId axis, const std::vector<AxisId>& axes, const std::vector<int>& subloops) const {
         return contains(axes, axis) || any_of(subloops, [&](int sub) { return loop(sub).axis == axis; });
     }
-    [[nodiscard]] ChunkRuns count_runs(const CoreLoop& loop) const;
+    [[nodiscard]] KBlockRuns count_runs(const CoreLoop& loop) const;
     /// What the parts [first, last) have of the loop's stream; all of it where it is not cut into parts.
     [[nodiscard]] Stretch stretch_of(const CoreLoop& loop, std::int64_t first, std::int64_t last) const;
     /// The chunks of the loop that run in a group: of its part, those in which no form of the support is negative everywhere.
-    [[nodiscard]] ChunkRange chunks_in(const CoreLoop& loop, const std::vector<std::int64_t>& begin,
-                                       const std::vector<std::int64_t>& tile) const;
+    [[nodiscard]] ChunkRange k_blocks_in(const CoreLoop& loop, const std::vector<std::int64_t>& begin,
+                                         const std::vector<std::int64_t>& tile) const;
     /// Calls f(begin, tile, how often) for the tiles of these grouped axes; other axes run whole.
     void walk_groups(const std::vector<AxisId>& axes, const Places& f) const;
     [[nodiscard]] std::int64_t peak_by_place(const Moment& moment, const std::vector<AxisId>& axes) const;
@@ -124,9 +124,9 @@ private:
     TileSizes sizes_;
     std::int64_t walk_limit_;
     KnownCounts* known_;
-    std::int64_t part_chunk_ = 1;  ///< of which parts of the stream consist
+    std::int64_t part_k_block_ = 1;  ///< of which parts of the stream consist
     std::vector<AxisId> grouped_;
-    std::vector<ChunkRuns> runs_;  ///< by loop
+    std::vector<KBlockRuns> runs_;  ///< by loop
 };
 
 Counts exact_costs(const Derived& derived, const Kernel& kernel, const Extents& extents, const TileSizes& sizes);

@@ -14,8 +14,8 @@
 namespace napkin {
 namespace {
 /// Ends every lifetime that begins in the list after the last use of the variable; `outer` were alive before it.
-std::vector<TileStatement> with_frees(const TileKernel& kernel, std::vector<TileStatement> statements,
-                                      const std::set<VariableId>& outer) {
+std::vector<TileStatement> with_releases(const TileKernel& kernel, std::vector<TileStatement> statements,
+                                         const std::set<VariableId>& outer) {
     std::vector<TileStatement> reversed;
     std::set<VariableId> needed = outer;  // by what stands after the current statement
     for (auto s = statements.rbegin(); s != statements.rend(); ++s) {
@@ -65,7 +65,7 @@ public:
             else
                 expand_loop(std::get<Loop>(stage), body);
         }
-        out_.body = with_frees(out_, std::move(body), {});
+        out_.body = with_releases(out_, std::move(body), {});
         out_.why_no_merge = find_merges();
         if (!out_.why_no_merge.empty()) out_.merges.clear();
         return std::move(out_);
@@ -245,7 +245,7 @@ private:
                 store_if_output(s.target, out.body);
         }
         const std::set<VariableId> outer = alive_before(out.body, states);  // before the body is moved from
-        out.body = with_frees(out_, std::move(out.body), outer);
+        out.body = with_releases(out_, std::move(out.body), outer);
         body.push_back(std::make_shared<const TileLoop>(std::move(out)));
 
         for (const auto& [state, value] : loop.init) store_if_output(state, body);

@@ -15,7 +15,7 @@ namespace {
 /// The arrays that lie in memory, by ArrayId.
 using Memory = std::vector<Buffer>;
 
-Buffer whole_array(const Diagram& diagram, ArrayId array, const Extents& extents) {
+Buffer integer_array(const Diagram& diagram, ArrayId array, const Extents& extents) {
     const auto dims = mapped<Index>(diagram.array(array).axes, [&](AxisId axis) { return Affine::axis(axis); });
     Buffer buffer;
     place(buffer, dims, {std::vector<std::int64_t>(extents.size(), 0), extents}, diagram.array(array).type);
@@ -44,8 +44,8 @@ struct KernelRun {
         return size != 0 ? size : extent(axis);
     }
     /// The size of a chunk at a level.
-    [[nodiscard]] std::int64_t chunk_size(std::size_t level, const TileLoop& loop) const {
-        return chunk_of(loop, sizes(level), program.extents);
+    [[nodiscard]] std::int64_t k_block_size(std::size_t level, const TileLoop& loop) const {
+        return k_block_of(loop, sizes(level), program.extents);
     }
 
     /// Calls f for every group of the level in a tile of the level above it.
@@ -180,7 +180,8 @@ private:
         const Variable& variable = run_.variable(v);
         internal_check(buffer(v).alive, "interpret: a variable is stored that is not alive");
         Buffer& memory = run_.memory[at(variable.array)];
-        if (!above_ && !memory.alive) memory = whole_array(run_.program.diagram, variable.array, run_.program.extents);
+        if (!above_ && !memory.alive)
+            memory = integer_array(run_.program.diagram, variable.array, run_.program.extents);
         Buffer part = buffer(v);
         if (run_.precision == Precision::stored && !part.data.is_whole())
             for (double& x : part.data.reals()) x = round_to(variable.memory_type, x);
@@ -235,13 +236,13 @@ private:
         Stretch all{tile_.begin[at(loop->axis)], tile_.end(loop->axis)};
         if (const StreamParts& parts = run_.kernel.parts; !loop->is_sub && parts.cut(loop->axis))
             all = stretch_of_parts(tile_.begin[at(parts.part)], tile_.end(parts.part), run_.extent(parts.part), all.end,
-                                   run_.chunk_size(run_.outer.size(), *loop));
+                                   run_.k_block_size(run_.outer.size(), *loop));
         run_loop(*loop, all.begin, all.end);
     }
 
     /// The chunks of [from, end), which is what the level above has of the axis, or the loops around and the group.
     void run_loop(const TileLoop& loop, std::int64_t from, std::int64_t end) {
-        const std::int64_t size = run_.chunk_size(level_, loop), all_from = tile_.begin[at(loop.axis)],
+        const std::int64_t size = run_.k_block_size(level_, loop), all_from = tile_.begin[at(loop.axis)],
                            all_end = tile_.end(loop.axis);
         internal_check(size >= 1, "interpret: a stream size below 1");
         for (; from < end; from += size) {
@@ -249,26 +250,26 @@ private:
             const bool skipped = any_of(
                 loop.support, [&](const Affine& s) { return range_of(s, tile_.begin, tile_.count).high < 0; });
             if (skipped) {
-                skip_chunks(loop, from, tile_.end(loop.axis));
+                skip_k_blocks(loop, from, tile_.end(loop.axis));
                 continue;
             }
             if (!loop.is_sub) ++counts_.chunks_run;
             if (is_core())
                 run_list(loop.body);
             else
-                run_chunk(loop);
+                run_k_block(loop);
         }
         tile_.cut(loop.axis, all_from, all_end - all_from, all_end);
     }
 
     /// What a level skips its children do not begin.
-    void skip_chunks(const TileLoop& loop, std::int64_t from, std::int64_t end) {
-        counts_.chunks_skipped += ceil_div(end - from, run_.chunk_size(level_, loop));
-        for (const auto& child : children_) child->skip_chunks(loop, from, end);
+    void skip_k_blocks(const TileLoop& loop, std::int64_t from, std::int64_t end) {
+        counts_.chunks_skipped += ceil_div(end - from, run_.k_block_size(level_, loop));
+        for (const auto& child : children_) child->skip_k_blocks(loop, from, end);
     }
 
     /// An outer level's chunk: fetches what the body loads, lets every child run its chunks, passes up what the body stores.
-    void run_chunk(const TileLoop& loop) {
+    void run_k_block(const TileLoop& loop) {
         for_each_statement(loop.body, [&](const TileStatement& s) {
             if (const auto* load = std::get_if<Load>(&s)) fetch(load->variable);
             if (const auto* store = std::get_if<Store>(&s)) hold(store->variable);
@@ -303,7 +304,7 @@ void check_nested(const KernelRun& run) {
         check(axis, [&](std::size_t level) { return run.group_size(level, axis); });
     for (const TileStatement& s : run.kernel.body)
         if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s))
-            check((*loop)->axis, [&](std::size_t level) { return run.chunk_size(level, **loop); });
+            check((*loop)->axis, [&](std::size_t level) { return run.k_block_size(level, **loop); });
 }
 
 void run_kernel(KernelRun& run) {
@@ -330,7 +331,7 @@ std::vector<std::vector<Counts>> run_program(const SizedProgram& program, const 
         if (program.diagram.arrays[id].role != ArrayRole::input ||
             std::cmp_not_equal(values[id].size(), count_values(program.diagram, id, program.extents)))
             continue;
-        memory[id] = whole_array(program.diagram, id, program.extents);
+        memory[id] = integer_array(program.diagram, id, program.extents);
         memory[id].data = values[id].in(program.diagram.arrays[id].type);
     }
     std::vector<std::vector<Counts>> counted;

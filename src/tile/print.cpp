@@ -101,7 +101,7 @@ private:
         std::vector<std::string> forms;
         for (const Affine& form : loop.support) forms.push_back(to_string(form, names_) + " < 0");
         const std::string skipped = forms.empty() ? "" : ", skipped where " + join(forms, " or ");
-        const std::int64_t chunk = chunk_of(loop, sizes_, program_.extents);
+        const std::int64_t chunk = k_block_of(loop, sizes_, program_.extents);
         const bool in_part = !loop.is_sub && kernel_.parts.cut(loop.axis);
         add_line(fmt::format("for each {} of {} ({} at a time){}{}:", loop.is_sub ? "part" : "chunk",
                              diagram_.axis(loop.axis).name, chunk,

@@ -24,7 +24,7 @@ std::vector<ReductionTree> reduction_trees(const TileKernel& kernel, const TileS
             std::int64_t terms = extents[axis];
             for (const TileLoop* loop : around) {
                 if (loop->axis != axis) continue;
-                const std::int64_t chunk = chunk_of(*loop, sizes, extents);
+                const std::int64_t chunk = k_block_of(*loop, sizes, extents);
                 std::int64_t chunks = ceil_div(terms, chunk);
                 // One part's chunks, and then the parts.
                 if (kernel.parts.cut(loop->axis)) {

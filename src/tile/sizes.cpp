@@ -130,7 +130,7 @@ std::vector<std::pair<AxisId, std::int64_t>> groups_of(const TileKernel& kernel,
     return groups;
 }
 
-std::int64_t chunk_of(AxisId axis, bool is_sub, const TileSizes& sizes, const Extents& extents) {
+std::int64_t k_block_of(AxisId axis, bool is_sub, const TileSizes& sizes, const Extents& extents) {
     const std::vector<std::int64_t>& cuts = is_sub ? sizes.sub : sizes.stream;
     const std::int64_t size = cuts.empty() ? 0 : cuts[at(axis)];
     return size != 0 ? size : extents[axis];

@@ -33,9 +33,9 @@ SizedProgram sized(TileProgram program, Extents extents, std::vector<TileSizes> 
 std::vector<std::pair<AxisId, std::int64_t>> groups_of(const TileKernel& kernel, const TileSizes& sizes);
 
 /// The size of chunks of the axis in a stream's loop or a subloop, the last of which may be ragged: the whole axis where it is not cut.
-std::int64_t chunk_of(AxisId axis, bool is_sub, const TileSizes& sizes, const Extents& extents);
-inline std::int64_t chunk_of(const TileLoop& loop, const TileSizes& sizes, const Extents& extents) {
-    return chunk_of(loop.axis, loop.is_sub, sizes, extents);
+std::int64_t k_block_of(AxisId axis, bool is_sub, const TileSizes& sizes, const Extents& extents);
+inline std::int64_t k_block_of(const TileLoop& loop, const TileSizes& sizes, const Extents& extents) {
+    return k_block_of(loop.axis, loop.is_sub, sizes, extents);
 }
 
 }  // namespace napkin

@@ -131,7 +131,7 @@ private:
             if (!is_axis(parts.axis) || !is_grouped(parts.part))
                 report("the axis that numbers its stream's parts is not grouped");
             else if (const std::int64_t chunks = ceil_div(extent(parts.axis),
-                                                          chunk_of(parts.axis, false, sizes_, program_.extents));
+                                                          k_block_of(parts.axis, false, sizes_, program_.extents));
                      extent(parts.part) > chunks)
                 report("{} parts of {} cannot each have one of {} chunks", extent(parts.part), axis_name(parts.axis),
                        chunks);
@@ -291,7 +291,7 @@ private:
                 if (!is_axis(axis))
                     return report("the support of the loop over {} mentions axis {}, which does not exist",
                                   axis_name(loop->axis), axis);
-        cut(loop->axis, chunk_of(*loop, sizes_, program_.extents), loop->is_sub ? "subloop" : "stream");
+        cut(loop->axis, k_block_of(*loop, sizes_, program_.extents), loop->is_sub ? "subloop" : "stream");
         loops_.push_back(loop.get());
         check_list(loop->body);
         loops_.pop_back();

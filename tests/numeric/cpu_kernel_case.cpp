@@ -180,7 +180,7 @@ std::vector<KernelSchedule> random_schedules(const Derived& derived, const Exten
         KernelSchedule k;
         k.kernel = kernel.name;
         const auto extent = [&](AxisId a) { return extents[a]; };
-        const auto longest_chunk = [&](AxisId a) {
+        const auto longest_k_block = [&](AxisId a) {
             return kernel.parts.cut(a) ? std::max<std::int64_t>(1, extent(a) / extent(kernel.parts.part)) : extent(a);
         };
         if (kernel.parts.any()) k.split.value = extent(kernel.parts.part);
@@ -191,7 +191,7 @@ std::vector<KernelSchedule> random_schedules(const Derived& derived, const Exten
         }
         for (std::size_t a = 0; a < extents.size(); ++a)
             if (const auto axis = AxisId::of(a); pick(4) != 0 || kernel.parts.cut(axis))
-                k.stream[axis] = {1 + pick(longest_chunk(axis)), "", false};
+                k.stream[axis] = {1 + pick(longest_k_block(axis)), "", false};
         if (pick(8) == 0 && !extents.empty())
             k.vector_axis = AxisId::of(pick(static_cast<std::int64_t>(extents.size())));
         for (const AxisId a : extents.ids())
@@ -211,13 +211,13 @@ ScheduledKernel varied(const ScheduledKernel& kernel, std::uint64_t seed) {
     KernelSchedule schedule = kernel.schedule;
     for (const VariableId v : kernel.layouts.ids())
         if (why_not_in_place(kernel, v).empty())
-            schedule.places[v].holding = random() % 3 == 0 ? Holding::buffer : Holding::view;
+            schedule.places[v].holding = random() % 3 == 0 ? MemorySpace::buffer : MemorySpace::view;
     for (const Step& step : kernel.steps) {
         if (!kernel.in_blocks() || step.atom < 0 || !kernel.atom(step).across) continue;
         const auto target = std::get<Compute>(*step.statement).variable;
         const bool is_shared = random() % 2 == 0;
         schedule.atoms[step.atom].shared = is_shared;
-        if (is_shared) schedule.places[target].holding = Holding::buffer;
+        if (is_shared) schedule.places[target].holding = MemorySpace::buffer;
     }
     const auto with = [&] {
         return scheduled(kernel.program, static_cast<std::size_t>(kernel.kernel - kernel.program->kernels.data()),
@@ -238,10 +238,10 @@ ScheduledKernel varied(const ScheduledKernel& kernel, std::uint64_t seed) {
     std::set<int> taken;
     for (const Step& step : placed.steps) {
         const auto in = std::find_if(placed.steps.begin(), placed.steps.end(), [&](const Step& s) {
-            return why_not_deferred(placed, step, s).empty() && !taken.contains(s.atom);
+            return why_not_tile_pipelined(placed, step, s).empty() && !taken.contains(s.atom);
         });
         if (in == placed.steps.end() || placed.num_groups() < 2 || random() % 4 == 0) continue;
-        schedule.deferrals.push_back({step.atom, in->atom, {1, "", false}});
+        schedule.tile_pipelining.push_back({step.atom, in->atom, {1, "", false}});
         for (Prefetch& p : schedule.prefetches)
             if (p.atom == step.atom) p.atom = in->atom;
         taken.insert(in->atom);
@@ -288,9 +288,9 @@ const Width& warps_with_matrix_unit() {
 namespace {
 
 /// The kernel on the matrix unit, along any of its grouped axes, if it can be there with tiles of any size.
-std::optional<ScheduledKernel> on_matrix_unit(const std::shared_ptr<const TileProgram>& tiles, std::size_t k,
-                                              const Extents& extents, const KernelSchedule& drawn,
-                                              const VectorUnit& unit, std::uint64_t seed) {
+std::optional<ScheduledKernel> on_tensor_cores(const std::shared_ptr<const TileProgram>& tiles, std::size_t k,
+                                               const Extents& extents, const KernelSchedule& drawn,
+                                               const VectorUnit& unit, std::uint64_t seed) {
     constexpr std::int64_t step = 16, most_columns = 128;
     const std::vector<AxisId>& axes = tiles->kernels[k].group_axes;
     const auto extent = [&](AxisId axis) { return extents[axis]; };
@@ -298,7 +298,7 @@ std::optional<ScheduledKernel> on_matrix_unit(const std::shared_ptr<const TilePr
         // Every other axis has one value, as of a batch, or several, as of columns.
         for (std::size_t wide = 0; wide < std::size_t{1} << axes.size(); ++wide) {
             KernelSchedule s = drawn;
-            s.tensor_axis = axis, s.vector_axis = -1;
+            s.mma_m_axis = axis, s.vector_axis = -1;
             s.warps = {seed % 2 == 0 ? 4 : 8, "", false};
             if (seed % 3 != 0) s.roles = {{"copies", 4}};
             for (std::size_t a = 0; a < axes.size(); ++a) {
@@ -314,7 +314,7 @@ std::optional<ScheduledKernel> on_matrix_unit(const std::shared_ptr<const TilePr
                 choice.value = std::min({extent(stream), round_up(choice.value, step), most_columns});
             ScheduledKernel out = complete(unscheduled(tiles, k, extents, unit), s, Completion::whole,
                                            seed / 2 % 2 == 0 ? ProductOrder::ahead : ProductOrder::in_turn);
-            if (out.on_matrix_unit() && verify(out).empty()) return out;
+            if (out.on_tensor_cores() && verify(out).empty()) return out;
         }
     return std::nullopt;
 }
@@ -379,7 +379,7 @@ Case make_case(const Diagram& diagram, const Extents& sizes_of_diagram, std::uin
             // Some by mma.sync, with operands that threads copy.
             unit.copies = copy_atoms(hopper);
             if (seed % 4 == 0) unit.copies.bulk_dimensions = unit.copies.bulk_store_dimensions = 0;
-            multiplied = on_matrix_unit(tiles, k, extents, chosen[k], unit, seed);
+            multiplied = on_tensor_cores(tiles, k, extents, chosen[k], unit, seed);
             c.num_on_matrix_unit += multiplied ? 1 : 0;
         }
         c.scheduled.kernels.push_back(
@@ -392,7 +392,7 @@ Case make_case(const Diagram& diagram, const Extents& sizes_of_diagram, std::uin
             c.num_non_temporal += place.non_temporal ? 1 : 0;
         for (const Prefetch& p : c.scheduled.kernels.back().schedule.prefetches)
             ++(p.fetched == Fetched::blocks ? c.num_rows_ahead : c.num_groups_ahead);
-        c.num_deferred += static_cast<int>(c.scheduled.kernels.back().schedule.deferrals.size());
+        c.num_deferred += static_cast<int>(c.scheduled.kernels.back().schedule.tile_pipelining.size());
         sizes.push_back(c.scheduled.kernels.back().sizes);
         if (const auto broken = verify(c.scheduled.kernels.back()); !broken.empty())
             throw std::runtime_error(broken.front());

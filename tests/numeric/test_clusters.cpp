@@ -9,8 +9,8 @@
 #include "numeric/planned_on_cpu.hpp"
 #include "numeric/without_a_wait.hpp"
 #include "run/gpu/compiler.hpp"
-#include "schedule/race_checker.hpp"
 #include "schedule/cluster.hpp"
+#include "schedule/race_checker.hpp"
 
 namespace napkin::test_clusters {
 namespace {
@@ -169,19 +169,19 @@ TEST(Clusters, EachWaitIsNeeded) {
     for (const Case& c : cases()) {
         SCOPED_TRACE(c.name);
         const ScheduledKernel kernel = planned(c.text, c.schedule).plan.kernels.front().scheduled;
-        EXPECT_EQ(out_of_order(kernel), "");
-        EXPECT_TRUE(kernel.meets_cluster_before && kernel.meets_cluster_after);
+        EXPECT_EQ(race_text(kernel), "");
+        EXPECT_TRUE(kernel.syncs_cluster_before && kernel.syncs_cluster_after);
         EXPECT_GT(each_without_a_wait(kernel,
                                       [](const std::string& what, const ScheduledKernel& without) {
-                                          EXPECT_NE(out_of_order(without), "") << what;
+                                          EXPECT_NE(race_text(without), "") << what;
                                       }),
                   4);
     }
     ScheduledKernel kernel = planned(cases()[0].text, cases()[0].schedule).plan.kernels.front().scheduled;
-    kernel.meets_cluster_before = false;
-    EXPECT_EQ(out_of_order(kernel), "B is shared with a block whose barriers may not be made yet");
-    kernel.meets_cluster_before = true, kernel.meets_cluster_after = false;
-    EXPECT_EQ(out_of_order(kernel), "B is freed in a block that may have ended");
+    kernel.syncs_cluster_before = false;
+    EXPECT_EQ(race_text(kernel), "B is shared with a block whose barriers may not be made yet");
+    kernel.syncs_cluster_before = true, kernel.syncs_cluster_after = false;
+    EXPECT_EQ(race_text(kernel), "B is freed in a block that may have ended");
 }
 
 // Tiles of full size, and every rank of a bulk copy to all.

@@ -22,10 +22,10 @@ const std::string ahead =
     "slot guarded position 2, ahead 1\nslot delta position 2, ahead 1\nslot weight position 2, ahead 1\n"
     "slot P_Z_acc position 2, ahead 1\nslot O_acc position 1\n";
 
-class LazyMaximum : public testing::TestWithParam<std::size_t> {};
+class ConditionalRescale : public testing::TestWithParam<std::size_t> {};
 constexpr std::size_t shards = 2;
 
-TEST_P(LazyMaximum, IsRightWhateverItsInputsAre) {
+TEST_P(ConditionalRescale, IsRightWhateverItsInputsAre) {
     const std::vector<Planned> all = {
         planned_on_hopper(attention_of_logits("S[h, q, x] / k", "f16", "h = 1, q = 72, x = 136, d = 24"), in_turn, "a"),
         planned_on_hopper(attention_of_logits("S[h, q, x] * k^-0.5", "bf16", "h = 2, q = 64, x = 112, d = 16"), ahead,
@@ -65,7 +65,7 @@ TEST_P(LazyMaximum, IsRightWhateverItsInputsAre) {
     EXPECT_EQ(cpu_case::fault_on_probes(all, GetParam(), shards), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Shards, LazyMaximum, testing::Range(std::size_t{0}, shards));
+INSTANTIATE_TEST_SUITE_P(Shards, ConditionalRescale, testing::Range(std::size_t{0}, shards));
 
 /// The fault of attention whose logits rise by so much from key to key, with this in place of that in its source.
 std::string fault_of_rising(const std::string& rise, const std::string& from, const std::string& to) {
@@ -77,7 +77,7 @@ std::string fault_of_rising(const std::string& rise, const std::string& from, co
     return fault_of(p, cpu_case::reference_of(p), *cpu_case::compiled_for_cpu(p.source), {});
 }
 
-TEST(LazyMaximum, IsWrongWhereWeightsOrSumsStayOrNothingIsComputedAgain) {
+TEST(ConditionalRescale, IsWrongWhereWeightsOrSumsStayOrNothingIsComputedAgain) {
     const std::string weights = "weight[4 * j_ + 2 * r_ + c_] *= delta[r_]", sums = "P_M_sums_[r_] *= delta[r_]",
                       shift = "whole_powers(P_M_most_[r_])";
     EXPECT_EQ(fault_of_rising("0.5", weights, weights), "");
@@ -91,7 +91,7 @@ TEST(LazyMaximum, IsWrongWhereWeightsOrSumsStayOrNothingIsComputedAgain) {
 }
 
 // Without the limit, the weights of a maximum that stays leave the range of their type.
-TEST(LazyMaximum, IsWrongWithoutItsLimit) {
+TEST(ConditionalRescale, IsWrongWithoutItsLimit) {
     Planned p = planned_on_hopper(attention_of_logits("S[h, q, x] * 8", "f16", "h = 1, q = 64, x = 128, d = 16"), in_turn);
     const cpu_case::Reference reference = cpu_case::reference_of(p);
     const auto fault = [&] { return fault_of(p, reference, *cpu_case::compiled_for_cpu(p.source), {}); };

@@ -84,12 +84,12 @@ INSTANTIATE_TEST_SUITE_P(Batches, GpuKernels, testing::Range(0, 25));
 // ---- barriers: an order of steps is right when two that touch the same memory, one of them writing, have a barrier between them -----
 
 /// What one step touches: cells of the arena, and whole arrays in memory, which count as cells behind all others.
-struct Touches {
+struct Accesses {
     std::set<std::int64_t> reads, writes;
 };
 
 /// The phases of a reduction that warps share: what each of them does, and what is done once all have.
-using Phases = std::vector<Touches>;
+using Phases = std::vector<Accesses>;
 constexpr std::int64_t partial_cells = std::int64_t{1} << 40;  ///< behind all that lies in the arena, where it must not lie
 
 /// Where the variable's tile lies.
@@ -102,8 +102,8 @@ std::set<std::int64_t> cells_of(const ScheduledKernel& k, VariableId v) {
     return cells;
 }
 
-Touches touches_of(const ScheduledKernel& k, const Step& step) {
-    Touches out;
+Accesses accesses_of(const ScheduledKernel& k, const Step& step) {
+    Accesses out;
     const auto arena = [&](std::set<std::int64_t>& cells, VariableId v) {
         const Layout& l = k.layout(v);
         if (!k.is_held(v)) return;
@@ -130,7 +130,7 @@ Touches touches_of(const ScheduledKernel& k, const Step& step) {
 }
 
 Phases phases_of(const ScheduledKernel& k, const Step& step) {
-    const Touches whole = touches_of(k, step);
+    const Accesses whole = accesses_of(k, step);
     if (step.atom < 0 || !k.atom(step).shared) return {whole};
     // What the body reads is read by every warp, what the carry reads by whoever makes the result.
     const auto reads = [&](const Expr& e) {
@@ -145,7 +145,7 @@ Phases phases_of(const ScheduledKernel& k, const Step& step) {
         return cells;
     };
     const auto& compute = std::get<Compute>(*step.statement);
-    Touches shares{reads(compute.body), {partial_cells}}, result{reads(compute.carry), whole.writes};
+    Accesses shares{reads(compute.body), {partial_cells}}, result{reads(compute.carry), whole.writes};
     result.reads.insert(partial_cells);
     return {shares, result};
 }
@@ -168,7 +168,7 @@ bool races_with(const ScheduledKernel& k, const std::vector<Phases>& touches, co
     for (std::int64_t group = 0; group < std::min<std::int64_t>(2, k.num_groups()); ++group)
         trace(k, k.body, turns, steps);
     struct Moment {
-        const Touches* touches;
+        const Accesses* touches;
         bool synchronizes;  ///< before it
     };
     std::vector<Moment> moments;
@@ -180,7 +180,7 @@ bool races_with(const ScheduledKernel& k, const std::vector<Phases>& touches, co
     for (std::size_t j = 0; j < moments.size(); ++j)
         for (std::size_t i = j; i-- > 0;) {
             if (moments[i + 1].synchronizes) break;
-            const Touches &a = *moments[i].touches, &b = *moments[j].touches;
+            const Accesses &a = *moments[i].touches, &b = *moments[j].touches;
             if (meet(a.writes, b.reads) || meet(a.reads, b.writes) || meet(a.writes, b.writes)) return true;
         }
     return false;
@@ -189,12 +189,12 @@ bool races_with(const ScheduledKernel& k, const std::vector<Phases>& touches, co
 /// Whether two steps meet without a barrier between them, over two groups whose loops turn as often as they may, at most two times.
 bool races(const ScheduledKernel& k, const std::vector<Phases>& touches) {
     std::vector<std::int64_t> turns;
-    for (const ScheduledLoop& loop : k.loops) turns.push_back(turns_of(k, loop).least);
+    for (const ScheduledLoop& loop : k.loops) turns.push_back(iterations_of(k, loop).least);
     while (true) {
         if (races_with(k, touches, turns)) return true;
         std::size_t i = 0;
         for (; i < turns.size(); ++i) {
-            const Turns may = turns_of(k, k.loops[LoopId::of(i)]);
+            const Iterations may = iterations_of(k, k.loops[LoopId::of(i)]);
             if (turns[i]++ < std::min<std::int64_t>(2, may.most)) break;
             turns[i] = may.least;
         }
@@ -213,9 +213,9 @@ TEST(Synchronisation, NoStepMeetsAnotherWithoutABarrierAndNoBarrierIsTooMany) {
             for (const Step& step : kernel.steps) touches.push_back(phases_of(kernel, step));
             EXPECT_FALSE(races(kernel, touches)) << cpu_case::describe(c);
             ++kernels;
-            EXPECT_EQ(out_of_order(kernel), "") << cpu_case::describe(c);
+            EXPECT_EQ(race_text(kernel), "") << cpu_case::describe(c);
             each_without_a_wait(kernel, [&](const std::string& what, const ScheduledKernel& without) {
-                EXPECT_NE(out_of_order(without), "") << what << " in seed " << seed << "\n" << cpu_case::describe(c);
+                EXPECT_NE(race_text(without), "") << what << " in seed " << seed << "\n" << cpu_case::describe(c);
             });
             ScheduledKernel less = kernel;
             for (Step& step : less.steps) {
@@ -268,10 +268,10 @@ TEST(Synchronisation, OfExamplesHasNoWaitTooFewOrTooMany) {
             ++programs;
             for (const KernelPlan& kernel : plan->kernels) {
                 // What steps touch is the same whichever of them waits.
-                const auto touches = touches_of(kernel.scheduled);
-                EXPECT_FALSE(first_fault(kernel.scheduled, touches)) << example.name << " on " << name;
+                const auto touches = accesses_of(kernel.scheduled);
+                EXPECT_FALSE(first_race(kernel.scheduled, touches)) << example.name << " on " << name;
                 waits += each_without_a_wait(kernel.scheduled, [&](const std::string& what, const ScheduledKernel& k) {
-                    EXPECT_TRUE(first_fault(k, touches)) << example.name << " on " << name << ": " << what;
+                    EXPECT_TRUE(first_race(k, touches)) << example.name << " on " << name << ": " << what;
                 });
             }
         }

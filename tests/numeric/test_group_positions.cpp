@@ -133,7 +133,7 @@ TEST(GroupPositions, AreThoseOfOneBlockEachWhateverTheGrid) {
     const Diagram diagram = random_diagram(1, {});
     const auto made = cpu_case::make_case(diagram, cpu_case::some_extents(diagram, 1), 1, "k", {}, cpu_case::warps());
     ScheduledKernel k = made.scheduled.kernels.at(0);
-    k.schedule.threads.by_hand = true;
+    k.schedule.threads.by_user = true;
     std::string code =
         "#define NAPKIN_INLINE static inline\nstruct Dimension { unsigned x; } gridDim, blockIdx;\n"
         "using Index = int;\n" +
@@ -148,7 +148,7 @@ TEST(GroupPositions, AreThoseOfOneBlockEachWhateverTheGrid) {
                                  Kind{5 * in_section, 5, true}}) {
             const AxisId axis = k.group_order.at(0).axis;
             k.group_order = {{axis, kind.sections}, {axis, in_section, 1, kind.is_uneven}};
-            ASSERT_EQ(k.turns_back(), kind.is_uneven);
+            ASSERT_EQ(k.alternates_direction(), kind.is_uneven);
             const std::string text = writers::kernel_text(k, "k", "");
             const std::size_t at = text.find("for (Index group = "), end = text.find(" {", at);
             ASSERT_NE(at, std::string::npos);

@@ -100,7 +100,7 @@ const std::vector<Subject> subjects = {
     {"bottom right", "x - size(x) <= q - size(q)", "D[q]: i32", "h = 1, q = 72, x = 120", {{}}},
 };
 
-TEST(ChunkRanges, LeaveOutNothingThatCounts) {
+TEST(KBlockRanges, LeaveOutNothingThatCounts) {
     std::vector<Planned> all;
     for (const Subject& s : subjects)
         for (const char* schedule : {eight_warps, four_warps})
@@ -126,7 +126,7 @@ std::string fault_with(Planned p, const cpu_case::Reference& reference, const st
 }
 
 // The ranges matter: where one chunk fewer is said to contribute, or one more to be whole, results are wrong.
-TEST(ChunkRanges, AreWhatTheKernelRuns) {
+TEST(KBlockRanges, AreWhatTheKernelRuns) {
     const Subject& documents = subjects[0];
     const Planned p = masked_by(documents.mask, documents.inputs, documents.sizes, eight_warps, "k");
     const cpu_case::Reference reference = reference_of(p, given_with(p, documents.data[0]));
@@ -137,7 +137,7 @@ TEST(ChunkRanges, AreWhatTheKernelRuns) {
 }
 
 // Numbers past those of which extrema are known are told apart one by one.
-TEST(ChunkRanges, SayNothingOfNumbersTooLarge) {
+TEST(KBlockRanges, SayNothingOfNumbersTooLarge) {
     const Subject& large = subjects[1];
     const Planned p = masked_by(large.mask, large.inputs, large.sizes, eight_warps, "k");
     const cpu_case::Reference reference = reference_of(p, given_with(p, large.data[1]));
@@ -146,7 +146,7 @@ TEST(ChunkRanges, SayNothingOfNumbersTooLarge) {
 }
 
 // A slope that is computed, with distances along columns, leaves its mask's bounds as they are.
-TEST(ChunkRanges, SlopesLeaveTheMaskItsBounds) {
+TEST(KBlockRanges, SlopesLeaveTheMaskItsBounds) {
     const Planned p = cpu_case::planned(
         "f(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: bf16\n"
         "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n"
@@ -159,14 +159,14 @@ TEST(ChunkRanges, SlopesLeaveTheMaskItsBounds) {
 }
 
 // Bottom-right causal is known once sizes are, and takes no pass.
-TEST(ChunkRanges, AreNotOfWhatSizesSay) {
+TEST(KBlockRanges, AreNotOfWhatSizesSay) {
     const Planned p = masked_by("x - size(x) <= q - size(q)", "D[q]: i32", "h = 1, q = 72, x = 120", eight_warps, "k");
     EXPECT_THAT(p.source.text, testing::HasSubstr("x0_last_ = min_index(x0_last_"));
     EXPECT_THAT(p.source.text, testing::Not(testing::HasSubstr("ChunkRange ")));
 }
 
 // Numbers that are no integers, and those that another kernel or the same one makes, say nothing beforehand.
-TEST(ChunkRanges, AreOfIntegersAmongTheInputs) {
+TEST(KBlockRanges, AreOfIntegersAmongTheInputs) {
     const Planned p = masked_by("F[q] <= x", "F[q]: f32", "h = 1, q = 72, x = 120", eight_warps, "k");
     EXPECT_FALSE(p.source.entries.front().before);
 }

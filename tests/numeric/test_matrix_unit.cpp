@@ -166,19 +166,19 @@ TEST(MatrixUnit, HasNoWaitTooFewOrTooMany) {
     for (std::uint64_t round = 0; round < 4; ++round)
         for (const cpu_case::Case& c : drawn_cases(first_matrix_seed() + 1000 * round))
             for (ScheduledKernel kernel : c.scheduled.kernels) {
-                if (!kernel.on_matrix_unit()) continue;
-                EXPECT_EQ(out_of_order(kernel), "");
+                if (!kernel.on_tensor_cores()) continue;
+                EXPECT_EQ(race_text(kernel), "");
                 waits += each_without_a_wait(kernel, [&](const std::string& what, const ScheduledKernel& without) {
-                    EXPECT_NE(out_of_order(without), "") << what << "\n" << cpu_case::describe(c);
+                    EXPECT_NE(race_text(without), "") << what << "\n" << cpu_case::describe(c);
                 });
-                boxes += kernel.waits_for_boxes ? 1 : 0;
+                boxes += kernel.waits_for_staging ? 1 : 0;
                 const auto lists = lists_of(kernel);
                 for (std::size_t l = 1; l < lists.size(); ++l)
                     overlaps += static_cast<int>(std::count_if(lists[l]->begin(), lists[l]->end(), [](const Node& node) {
-                        const auto* settle = std::get_if<Settle>(&node);
+                        const auto* settle = std::get_if<WaitGroup>(&node);
                         return settle && settle->pending > 0;
                     }));
-                roles += kernel.copying_role() ? 1 : 0;
+                roles += kernel.producer_role() ? 1 : 0;
             }
     EXPECT_GE(waits, 200);
     EXPECT_GE(roles, 20);
@@ -192,7 +192,7 @@ TEST(MatrixUnit, HasNoWaitTooFewOrTooMany) {
 ScheduledKernel with_copies(const ScheduledKernel& kernel) {
     KernelSchedule schedule = kernel.schedule;
     for (const VariableId v : kernel.layouts.ids())
-        if (kernel.is_read_by_threads(v)) schedule.places[v].holding = Holding::buffer;
+        if (kernel.is_read_by_threads(v)) schedule.places[v].holding = MemorySpace::buffer;
     const auto index = static_cast<std::size_t>(kernel.kernel - kernel.program->kernels.data());
     return scheduled(kernel.program, index, kernel.extents, schedule, kernel.unit);
 }
@@ -201,7 +201,7 @@ TEST(MatrixUnit, ThreadsWriteNothingThatItOrCopiesMeetWithoutAFence) {
     std::set<std::string> faults;
     for (const cpu_case::Case& c : drawn_cases(first_matrix_seed()))
         for (const ScheduledKernel& planned : c.scheduled.kernels) {
-            if (!planned.on_matrix_unit() || !planned.has_bulk_copies()) continue;
+            if (!planned.on_tensor_cores() || !planned.has_bulk_copies()) continue;
             const ScheduledKernel kernel = with_copies(planned);
             for (const StepId l : kernel.steps.ids()) {
                 const auto* load = std::get_if<Load>(kernel.steps[l].statement);
@@ -213,7 +213,7 @@ TEST(MatrixUnit, ThreadsWriteNothingThatItOrCopiesMeetWithoutAFence) {
                     damaged.layouts[load->variable].offset = kernel.layout(operand).offset;
                     for (Step& s : damaged.steps) s.synchronizes = true;
                     const auto note = [&] {
-                        const std::string fault = out_of_order(damaged);
+                        const std::string fault = race_text(damaged);
                         EXPECT_NE(fault, "") << cpu_case::describe(c);
                         faults.insert(fault.substr(std::min(fault.size(), fault.find(' '))));
                     };

@@ -90,7 +90,7 @@ bool holds_whole_tiles(const ScheduledKernel& kernel) {
     for (const VariableId v : kernel.layouts.ids())
         if (kernel.is_panel(v) || kernel.layouts[v].over >= 0 || kernel.variable_facts[v].is_whole) return false;
     return std::all_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
-        return (step.atom < 0 || kernel.atom(step).run < 0) && !step.is_deferred();
+        return (step.atom < 0 || kernel.atom(step).run < 0) && !step.is_tile_pipelined();
     });
 }
 
@@ -144,7 +144,7 @@ std::map<std::string, int> scheduled_fetched_and_past(const ScheduledProgram& pr
             }
             // What is deferred is written once more for the last group.
             if (kernel.place(std::get<Compute>(*step.statement).variable).non_temporal)
-                wanted["past"] += step.is_deferred() ? 2 : 1;
+                wanted["past"] += step.is_tile_pipelined() ? 2 : 1;
         }
     }
     return wanted;

@@ -32,9 +32,9 @@ std::string attention(const std::string& type, const std::string& sizes,
         type, logits, sizes);
 }
 
-const CutGroups& cut_of(const Planned& p) {
-    static std::vector<CutGroups> kept;
-    const auto found = chosen_cut_groups(p.plan.kernels.front().scheduled);
+const StreamK& cut_of(const Planned& p) {
+    static std::vector<StreamK> kept;
+    const auto found = chosen_stream_k(p.plan.kernels.front().scheduled);
     if (!found) throw std::runtime_error("no groups are cut");
     return kept.emplace_back(*found);
 }
@@ -53,7 +53,7 @@ void expect_right(const std::vector<Planned>& all, const std::vector<Probe>& pro
     for (const Planned& p : all) {
         const std::string& name = p.source.entries.front().name;
         EXPECT_TRUE(p.source.entries.front().keeps_scratch) << name;
-        ASSERT_GT(cut_of(p).num_cuts(), 0) << name;
+        ASSERT_GT(cut_of(p).num_split_tiles(), 0) << name;
         // Each case meets all probes, and one of them, another in each case, in either order of its blocks and in a second launch.
         // The others are compared with the definition in one order, and meet the other one.
         const std::size_t thrice = static_cast<std::size_t>(&p - all.data()) % probes.size();
@@ -67,9 +67,9 @@ void expect_right(const std::vector<Planned>& all, const std::vector<Probe>& pro
                 const long left = count("emulated_values_left"), taken = count("emulated_values_taken");
                 const auto outputs = outputs_of(p, reference, *module, timing);
                 ASSERT_TRUE(outputs.has_value()) << name;
-                EXPECT_EQ(count("emulated_values_left") - left, cut_values(p.plan.kernels.front().scheduled, cut_of(p)))
+                EXPECT_EQ(count("emulated_values_left") - left, stream_k_values(p.plan.kernels.front().scheduled, cut_of(p)))
                     << name;
-                EXPECT_EQ(count("emulated_values_taken") - taken, cut_values(p.plan.kernels.front().scheduled, cut_of(p)))
+                EXPECT_EQ(count("emulated_values_taken") - taken, stream_k_values(p.plan.kernels.front().scheduled, cut_of(p)))
                     << name;
                 if (first.empty()) first = bytes_of(*outputs);
                 EXPECT_TRUE(first == bytes_of(*outputs)) << name << ": the bits depend on which block comes first";
@@ -82,7 +82,7 @@ void expect_right(const std::vector<Planned>& all, const std::vector<Probe>& pro
 /// Maxima that stay, that move, of one part alone, of masked rows, and none.
 const std::vector<Probe> some_probes{Probe::normal, Probe::growing, Probe::one_key, Probe::masked, Probe::infinite};
 
-TEST(CutGroups, OfAttentionAreRight) {
+TEST(StreamK, OfAttentionAreRight) {
     expect_right(
         {
             on_hopper(attention("f16", "h = 3, q = 150, x = 136, d = 24"), "tensor q\n" + cut(2), "a"),
@@ -97,7 +97,7 @@ TEST(CutGroups, OfAttentionAreRight) {
         some_probes);
 }
 
-TEST(CutGroups, OfSeveralOutputsAreRight) {
+TEST(StreamK, OfSeveralOutputsAreRight) {
     expect_right(
         {on_hopper("f(Q[h, q, k]: f16, K[h, x, k]: f16, V[h, x, d]: f16) -> O[h, q, d]: f16, L[h, q]: f32\n"
                    "    S[h, q, x] = k^-0.5 * sum(k) Q[h, q, k] * K[h, x, k]\n"
@@ -107,7 +107,7 @@ TEST(CutGroups, OfSeveralOutputsAreRight) {
         some_probes);
 }
 
-TEST(CutGroups, OfFoldsThatOnlyAddAreRight) {
+TEST(StreamK, OfFoldsThatOnlyAddAreRight) {
     expect_right(
         {
             on_hopper("f(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[n, k]\n"
@@ -127,7 +127,7 @@ TEST(CutGroups, OfFoldsThatOnlyAddAreRight) {
 
 // What a warp leaves behind no fence nobody sees; a part that counts twice is seen; a word that stays says in the next launch that somebody was
 // there; states that refer to different maxima are not added up as they are.
-TEST(CutGroups, FaultsAreSeen) {
+TEST(StreamK, FaultsAreSeen) {
     const Planned p = on_hopper(attention("f16", "h = 3, q = 150, x = 136, d = 24"), "tensor q\n" + cut(2));
     const cpu_case::Reference reference = reference_of(p);
     const auto outcomes = [&](const std::string& a, const std::string& b) {

@@ -30,7 +30,7 @@ using testing::HasSubstr;
 void expect_right(const std::string& text, const std::string& schedule, const Machine& machine, std::size_t num_others = 0) {
     const Planned p = planned(text, schedule, machine);
     const auto others = std::count_if(p.plan.kernels.begin(), p.plan.kernels.end(),
-                                      [](const KernelPlan& k) { return !k.scheduled.on_matrix_unit(); });
+                                      [](const KernelPlan& k) { return !k.scheduled.on_tensor_cores(); });
     ASSERT_EQ(static_cast<std::size_t>(others), num_others) << to_string(p.plan);
     EXPECT_THAT(p.source.text, HasSubstr("load_matrices"));
     const auto module = cpu_case::compiled_for_cpu(p.source);
@@ -215,7 +215,7 @@ TEST(WarpProducts, SkipWhatMasksLeaveOut) {
 
 std::string instruction_of(const Planned& p) {
     for (const Step& step : only(p).steps)
-        if (const auto product = matrix_product(only(p), step)) return product->instruction->name;
+        if (const auto product = mma_product(only(p), step)) return product->instruction->name;
     return "none";
 }
 

@@ -28,19 +28,19 @@ int each_without_a_wait(const ScheduledKernel& kernel, F f) {
     for (const StepId s : kernel.steps.ids()) {
         const std::string name = fmt::format("{} of step {}", kernel.variable(variable_of(kernel.steps[s])).name, s);
         for (const auto& [flag, said] : {std::pair{&Step::waits, "wait for the copy"},
-                                         {&Step::refills, "wait for room"},
+                                         {&Step::acquires, "wait for room"},
                                          {&Step::synchronizes, "barrier before"},
                                          {&Step::synchronizes_inside, "barrier inside"},
-                                         {&Step::publishes, "fence behind boxes"}})
+                                         {&Step::fences_proxy, "fence behind boxes"}})
             without(fmt::format("{} {}", said, name),
                     [&, flag = flag](ScheduledKernel& k) { return std::exchange(k.steps[s].*flag, false); });
     }
     for (const StepId s : kernel.steps.ids())
-        without("wait for boxes", [&](ScheduledKernel& k) { return std::exchange(k.steps[s].boxes_behind, -1) >= 0; });
-    without("wait for all boxes", [&](ScheduledKernel& k) { return std::exchange(k.waits_for_boxes, false); });
+        without("wait for boxes", [&](ScheduledKernel& k) { return std::exchange(k.steps[s].staging_behind, -1) >= 0; });
+    without("wait for all boxes", [&](ScheduledKernel& k) { return std::exchange(k.waits_for_staging, false); });
     for (const auto& [flag, said] :
-         {std::pair{&ScheduledKernel::meets_cluster_before, "wait for the cluster's barriers"},
-          {&ScheduledKernel::meets_cluster_after, "wait for the cluster's end"}})
+         {std::pair{&ScheduledKernel::syncs_cluster_before, "wait for the cluster's barriers"},
+          {&ScheduledKernel::syncs_cluster_after, "wait for the cluster's end"}})
         without(said, [&, flag = flag](ScheduledKernel& k) { return std::exchange(k.*flag, false); });
     for (const LoopId l : kernel.loops.ids())
         for (const auto flag : {&ScheduledLoop::synchronizes_before, &ScheduledLoop::synchronizes})
@@ -49,9 +49,9 @@ int each_without_a_wait(const ScheduledKernel& kernel, F f) {
     ScheduledKernel read = kernel;
     for (std::size_t l = 0; l < lists_of(read).size(); ++l)
         for (std::size_t n = 0; n < lists_of(read)[l]->size(); ++n) {
-            const auto* settle = std::get_if<Settle>(&(*lists_of(read)[l])[n]);
+            const auto* settle = std::get_if<WaitGroup>(&(*lists_of(read)[l])[n]);
             if (!settle) continue;
-            const auto in = [&](ScheduledKernel& k) -> Settle& { return std::get<Settle>((*lists_of(k)[l])[n]); };
+            const auto in = [&](ScheduledKernel& k) -> WaitGroup& { return std::get<WaitGroup>((*lists_of(k)[l])[n]); };
             without("wait for products", [&](ScheduledKernel& k) { return settle->pending >= 0 && ++in(k).pending > 0; });
             for (std::size_t f_ = 0; f_ < settle->frees.size(); ++f_)
                 without(fmt::format("word that {} is free", kernel.variable(settle->frees[f_].operand).name),

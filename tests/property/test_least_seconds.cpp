@@ -102,9 +102,9 @@ TEST(LeastSeconds, RuleOutFormsBeforeTheirKernelsAreSimulated) {
     const Derived kernels = derive(attention, apart).value();
     const double enough = 1.2 * 8192.0 * 8192 * 4 / machine.levels[1].bandwidth_bytes_per_s.value;
     KernelTimes known;
-    EXPECT_GE(quick_seconds(kernels, extents, machine, known, enough), enough);
+    EXPECT_GE(estimated_seconds(kernels, extents, machine, known, enough), enough);
     EXPECT_EQ(known.size(), 0);
-    EXPECT_GT(quick_seconds(kernels, extents, machine, known, std::numeric_limits<double>::infinity()), enough);
+    EXPECT_GT(estimated_seconds(kernels, extents, machine, known, std::numeric_limits<double>::infinity()), enough);
     EXPECT_EQ(known.size(), kernels.kernels.size());
 }
 

@@ -21,7 +21,7 @@ public:
         for (int o = 0; o < n; ++o) {
             ModuloOperation op{.name = fmt::format("o{}", o), .own = 1.0 * below(6)};
             op.is_product = below(2) == 0;
-            if (op.is_product) op.unit = 1 + below(12), op.outlasts_turn = below(4) == 0;
+            if (op.is_product) op.unit = 1 + below(12), op.outlasts_iteration = below(4) == 0;
             op.latency = below(5), op.latency_beside = below(2) == 0 ? op.latency : op.latency / 2;
             op.rounded = op.is_product && below(4) == 0 ? 3 : 0;
             op.gives_registers = !op.is_product;
@@ -30,7 +30,7 @@ public:
         }
         for (int a = 0; a < n; ++a) {
             const bool is_product = body.operations[index(a)].is_product;
-            if (is_product && !body.operations[index(a)].outlasts_turn && below(2) == 0)
+            if (is_product && !body.operations[index(a)].outlasts_iteration && below(2) == 0)
                 body.dependences.push_back({a, a, 1, true, false});
             for (int b = a + 1; b < n; ++b) {
                 if (below(5) < 2) continue;
@@ -91,7 +91,7 @@ double clocks_by_instances(const ModuloBody& body, const ModuloOrder& order) {
             }
         }
         for (std::size_t p = 0; p < products.size(); ++p)
-            if (!operation(body, products[p].operation).outlasts_turn || products[p].turn < turn)
+            if (!operation(body, products[p].operation).outlasts_iteration || products[p].turn < turn)
                 if (p >= waited) wait_up_to(p);
     }
     return (issued - at_half) / (turns - turns / 2);

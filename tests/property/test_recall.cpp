@@ -91,9 +91,9 @@ TEST(Recall, GivesFormsThatWereChangedAndChoicesByHand) {
     EXPECT_EQ(tiled.plan.change.tiled.size(), 1U);
     const auto file = std::make_shared<const Source>(
         Source{"by hand", "group q = 64\nsubloop k = 32\nthreads = 3\nvector q\n"});
-    const Chosen by_hand = chosen_twice("by hand", parsed(bf16_attention), cpu, file);
-    EXPECT_EQ(by_hand.plan.kernels.at(0).schedule().threads.value, 3);
-    EXPECT_FALSE(by_hand.plan.kernels.at(0).schedule().subloop.empty());
+    const Chosen by_user = chosen_twice("by hand", parsed(bf16_attention), cpu, file);
+    EXPECT_EQ(by_user.plan.kernels.at(0).schedule().threads.value, 3);
+    EXPECT_FALSE(by_user.plan.kernels.at(0).schedule().subloop.empty());
     const auto split = std::make_shared<const Source>(Source{"split", "split x = 3\n"});
     for (const Machine* machine : {&cpu, &gpu})
         EXPECT_EQ(chosen_twice("split", parsed(bf16_attention), *machine, split).plan.kernels.size(), 2U);
@@ -124,17 +124,17 @@ TEST(Recall, GivesWhatIsByHandOfEveryField) {
         file(warps + "m\ngroup m 128\ngroup n 256\nstream k 64\ncluster m 2\nplace A operand, inner k, stages 4\n"
                      "place B operand, inner n, stages 4\nblocks 1\ngroups fixed\n"));
     const KernelSchedule& s = product.plan.kernels.at(0).schedule();
-    EXPECT_TRUE(s.cluster.by_hand && s.dealing.by_hand && s.roles.at(0).by_hand);
-    EXPECT_EQ(count_if(s.places, [](const Place& p) { return p.by_hand && p.stages == 4; }), 2);
+    EXPECT_TRUE(s.cluster.by_user && s.dealing.by_user && s.roles.at(0).by_user);
+    EXPECT_EQ(count_if(s.places, [](const Place& p) { return p.by_user && p.stages == 4; }), 2);
     const Chosen attention = chosen_twice(
         "attention", parsed(bf16_attention), gpu,
         file(warps + "q\ngroup q 128\nstream x 64\nmaximum rescaled\nmatrix free\natom weight fragment, points q x\n"));
     const KernelSchedule& lazy = attention.plan.kernels.at(0).schedule();
-    EXPECT_TRUE(lazy.lazy.by_hand && lazy.turns.by_hand);
+    EXPECT_TRUE(lazy.lazy.by_user && lazy.turns.by_user);
     const Machine cpu = load_machine("generic-cpu").value();
     const Chosen blocks = chosen_twice("blocks", parsed(bf16_attention), cpu,
                                        file("rows 4\nvectors 2\nplace K buffer, inner k\n"));
-    EXPECT_TRUE(blocks.plan.kernels.at(0).schedule().panel_by_hand && blocks.plan.kernels.at(0).schedule().rows.by_hand);
+    EXPECT_TRUE(blocks.plan.kernels.at(0).schedule().panel_by_user && blocks.plan.kernels.at(0).schedule().rows.by_user);
 }
 
 /// Calls f with every copy of the text in which one number is another one.

@@ -46,9 +46,9 @@ struct PlansRead {
 };
 
 void expect_same_plan_again(const std::string& name, const Diagram& diagram, const Derived& derived,
-                            const Extents& extents, const Machine& machine, const std::vector<ScheduleItem>& by_hand,
+                            const Extents& extents, const Machine& machine, const std::vector<ScheduleItem>& by_user,
                             const PlanOptions& options, PlansRead& seen) {
-    const auto plan = choose_plan(derived, extents, machine, by_hand, options);
+    const auto plan = choose_plan(derived, extents, machine, by_user, options);
     if (!plan) return;  // there is nothing to cut
     for (const KernelPlan& kernel : plan->kernels)
         for (const BrokenRule& rule : broken_rules(kernel.scheduled)) ADD_FAILURE() << name << ": " << rule.message;
@@ -59,7 +59,7 @@ void expect_same_plan_again(const std::string& name, const Diagram& diagram, con
     from_file.file = std::make_shared<const Source>(Source{"a.schedule", text});
     const auto items = parse_schedule_file(from_file.file);
     ASSERT_TRUE(items.ok()) << name << "\n" << render(items.errors()) << text;
-    const auto read = schedules_by_hand(*items, program);
+    const auto read = schedule_overrides(*items, program);
     ASSERT_TRUE(read.ok()) << name << "\n" << render(read.errors()) << text;
     ASSERT_EQ(text_of(program, *read), text_of(program, wanted)) << name;
     ASSERT_EQ(*read, wanted) << name << "\n" << text;
@@ -87,15 +87,15 @@ void expect_same_plan_again(const std::string& name, const Diagram& diagram, con
 }
 
 /// What the file says by hand is in the plan.
-void expect_kept(const KernelSchedule& by_hand, const KernelSchedule& planned, const std::string& name) {
-    for (const auto& [axis, choice] : by_hand.group) EXPECT_EQ(planned.group.at(axis).value, choice.value) << name;
-    for (const auto& [axis, choice] : by_hand.stream) EXPECT_EQ(planned.stream.at(axis).value, choice.value) << name;
-    for (const AtomId i : by_hand.atoms.ids())
-        EXPECT_TRUE(!by_hand.atoms[i].by_hand || planned.atoms[i] == by_hand.atoms[i]) << name << "atom " << i;
-    for (const VariableId v : by_hand.places.ids())
-        EXPECT_TRUE(!by_hand.places[v].by_hand || planned.places[v] == by_hand.places[v]) << name << "place " << v;
-    EXPECT_TRUE(!by_hand.panel_by_hand || planned.panel_vectors == by_hand.panel_vectors) << name;
-    EXPECT_TRUE(by_hand.vector_axis_reason.empty() || planned.vector_axis == by_hand.vector_axis) << name;
+void expect_kept(const KernelSchedule& by_user, const KernelSchedule& planned, const std::string& name) {
+    for (const auto& [axis, choice] : by_user.group) EXPECT_EQ(planned.group.at(axis).value, choice.value) << name;
+    for (const auto& [axis, choice] : by_user.stream) EXPECT_EQ(planned.stream.at(axis).value, choice.value) << name;
+    for (const AtomId i : by_user.atoms.ids())
+        EXPECT_TRUE(!by_user.atoms[i].by_user || planned.atoms[i] == by_user.atoms[i]) << name << "atom " << i;
+    for (const VariableId v : by_user.places.ids())
+        EXPECT_TRUE(!by_user.places[v].by_user || planned.places[v] == by_user.places[v]) << name << "place " << v;
+    EXPECT_TRUE(!by_user.panel_by_user || planned.panel_vectors == by_user.panel_vectors) << name;
+    EXPECT_TRUE(by_user.vector_axis_reason.empty() || planned.vector_axis == by_user.vector_axis) << name;
 }
 
 TEST(ScheduleText, EveryPlanReadsBack) {
@@ -112,13 +112,13 @@ TEST(ScheduleText, EveryPlanReadsBack) {
         for (int cut = 0; cut < 8; ++cut) {
             // A plan says as many threads as have groups: of few cores all, and of many often some.
             machine.cores.value = cut % 4 < 2 ? 2 : 64;
-            std::vector<ScheduleItem> by_hand;
+            std::vector<ScheduleItem> by_user;
             if (cut > 0) {
                 const Axis& axis = derived->diagram.axes[AxisId::of(random() % derived->diagram.axes.size())];
-                by_hand.push_back({cut % 2 == 0 ? ChoiceKind::subloop : ChoiceKind::split, axis.name,
+                by_user.push_back({cut % 2 == 0 ? ChoiceKind::subloop : ChoiceKind::split, axis.name,
                                    1 + static_cast<std::int64_t>(random() % 5)});
             }
-            expect_same_plan_again(example.name, example.diagram, *derived, *extents, machine, by_hand, options, seen);
+            expect_same_plan_again(example.name, example.diagram, *derived, *extents, machine, by_user, options, seen);
         }
     }
     fmt::print("{} plans, {} kernels of parts, {} with subloops, {} with idle cores\n", seen.plans, seen.split,
@@ -186,8 +186,8 @@ TEST(ScheduleText, WhatIsLeftOfATamperedPlanIsKeptOrRefused) {
         const auto again = choose_plan(derived, extents, machine, {}, from_file);
         ++ends[again.ok() ? "planned" : again.errors().front().code];
         if (!again) continue;
-        const auto said = schedules_by_hand(parse_schedule_file(from_file.file).value(),
-                                            *again->kernels[0].scheduled.program);
+        const auto said = schedule_overrides(parse_schedule_file(from_file.file).value(),
+                                             *again->kernels[0].scheduled.program);
         ASSERT_TRUE(said.ok()) << render(said.errors());
         for (std::size_t k = 0; k < said->size(); ++k) {
             const std::string name = "seed " + std::to_string(seed) + "\n" + from_file.file->text;

@@ -159,7 +159,7 @@ private:
 
     void visit_loop(const TileLoop& loop, const Statements& body, std::size_t i, const Put& put) {
         const std::int64_t extent = program_.extents[loop.axis],
-                           chunk = chunk_of(loop, program_.sizes[kernel_], program_.extents);
+                           chunk = k_block_of(loop, program_.sizes[kernel_], program_.extents);
         const std::string title = fmt::format("loop over {}: ", program_.diagram.axis(loop.axis).name);
         const std::int64_t last = (extent - 1) / chunk * chunk;
         const auto restricted = [&](Affine form) {

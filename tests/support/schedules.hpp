@@ -25,10 +25,10 @@ inline KernelSchedule as_file(KernelSchedule s) {
         for (auto& [axis, choice] : *sizes) choice = {choice.value, "", true};
     if (s.split.value > 1) s.split = {s.split.value, "", true};
     s.threads = {s.threads.value, "", true}, s.rows = {s.rows.value, "", true};
-    s.vector_axis_reason = "by hand", s.panel_by_hand = true;
-    for (Atom& a : s.atoms) a.by_hand = true;
-    for (Place& p : s.places) p.by_hand = true;
-    for (Deferral& d : s.deferrals) d.groups = {d.groups.value, "", true};
+    s.vector_axis_reason = "by hand", s.panel_by_user = true;
+    for (Atom& a : s.atoms) a.by_user = true;
+    for (Place& p : s.places) p.by_user = true;
+    for (TilePipelining& d : s.tile_pipelining) d.groups = {d.groups.value, "", true};
     for (Prefetch& p : s.prefetches) p.ahead = {p.ahead.value, "", true};
     if (s.warps.value > 0) s.warps = {s.warps.value, "", true}, s.blocks = {s.blocks.value, "", true};
     return s;
@@ -37,7 +37,7 @@ inline KernelSchedule as_file(KernelSchedule s) {
 inline Result<std::vector<KernelSchedule>> schedules_in(const std::string& text, const TileProgram& program) {
     const auto items = parse_schedule_file(std::make_shared<const Source>(Source{"a.schedule", text}));
     if (!items) return items.errors();
-    return schedules_by_hand(*items, program);
+    return schedule_overrides(*items, program);
 }
 
 /// A printed plan with some of its lines and clauses left out, and some of its numbers and words changed.

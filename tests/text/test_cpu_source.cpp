@@ -128,7 +128,7 @@ TEST(CpuSource, QuotientsAreStoredBesideTheNextGroupsExponentials) {
         const std::vector<std::string> names = atom_names(tiles->kernels[0]);
         return AtomId::of(std::find(names.begin(), names.end(), name) - names.begin());
     };
-    k.deferrals = {{atom("Y"), atom("Y_E"), {1, "", true}}};
+    k.tile_pipelining = {{atom("Y"), atom("Y_E"), {1, "", true}}};
     const ScheduledKernel deferred = scheduled(tiles, 0, extents, k, alone.unit);
     ASSERT_TRUE(verify(deferred).empty()) << verify(deferred).front();
     expect_text(cpu::emit({{deferred}}).text, "cpu/deferred.txt");
@@ -167,7 +167,7 @@ void expect_on_matrix_unit(const std::string& text, const std::string& machine, 
     const auto plan = choose_blocks(derived, bind_sizes(derived.diagram, {}).value(), load_machine(machine).value(), {},
                                     options);
     ASSERT_TRUE(plan.ok()) << render(plan.errors());
-    EXPECT_TRUE(plan->kernels.front().scheduled.on_matrix_unit());
+    EXPECT_TRUE(plan->kernels.front().scheduled.on_tensor_cores());
     expect_text(cuda::emit(plan->program()).text, file);
 }
 

@@ -14,7 +14,7 @@ namespace napkin::stepped {
 inline Result<StepReport> steps(const std::string& text, const std::string& schedule,
                                 const std::string& machine = "h100-sxm5") {
     const Compilation c = costed::compile(text, machine);
-    const auto items = all_by_hand(c.derived, {}, std::make_shared<const Source>(Source{"a.schedule", schedule}));
+    const auto items = all_overrides(c.derived, {}, std::make_shared<const Source>(Source{"a.schedule", schedule}));
     if (!items) return items.errors();
     return paper_steps(c.derived, c.extents, c.machine, *items);
 }

@@ -43,12 +43,12 @@ struct Planned {
           derived(derive(diagram).value()),
           extents(bind_sizes(diagram).value()),
           machine(load_machine("h200").value()),
-          by_hand(std::move(items)) {}
+          by_user(std::move(items)) {}
 
     Result<Plan> plan(const std::vector<KernelCandidate>& refused = {}) const {
         PlanOptions options;
         options.refused = refused;
-        return choose_plan(derived, extents, machine, by_hand, options);
+        return choose_plan(derived, extents, machine, by_user, options);
     }
     AcceptedPlan accepted(const std::function<bool(const KernelPlan&)>& is_refused, bool may_last = false,
                           std::size_t at_a_time = 1) {
@@ -70,7 +70,7 @@ struct Planned {
     Derived derived;
     Extents extents;
     Machine machine;
-    std::vector<ScheduleItem> by_hand;
+    std::vector<ScheduleItem> by_user;
     std::mutex mutex;
     std::vector<Plan> seen;
 };
@@ -197,7 +197,7 @@ TEST(AcceptedPlan, IsTheSameWithRatingsOfEarlierTurns) {
     for (const char* text : {rows_of_sums, products, two_kernels}) {
         Planned p(text);
         PlanOptions knowing;
-        knowing.ratings = std::make_shared<Ratings>();
+        knowing.ratings = std::make_shared<Estimates>();
         for (int turn = 0; turn < 4; ++turn) {
             const auto plan = choose_plan(p.derived, p.extents, p.machine, {}, knowing);
             ASSERT_TRUE(plan.ok());

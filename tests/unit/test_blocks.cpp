@@ -16,18 +16,18 @@ Result<KernelSchedule> planned(std::int64_t warps, std::int64_t blocks, double w
     const Derived derived = derived_from("f(X[i, j]) -> Y[i]\n    Y[i] = sum(j) X[i, j]\nsizes i = 4096, j = 512\n");
     Machine machine = load_machine(on).value();
     if (machine.threads) machine.threads->warps_a_core.value = warps_a_core;
-    std::vector<ScheduleItem> by_hand;
+    std::vector<ScheduleItem> by_user;
     const auto fix = [&](const std::string& kind, std::int64_t value) {
-        if (value > 0) by_hand.push_back({choice_kind(kind), "", value});
+        if (value > 0) by_user.push_back({choice_kind(kind), "", value});
     };
     fix("warps", warps), fix("blocks", blocks);
-    const auto plan = choose_plan(derived, bind_sizes(derived.diagram).value(), machine, by_hand);
+    const auto plan = choose_plan(derived, bind_sizes(derived.diagram).value(), machine, by_user);
     if (!plan) return plan.errors();
     return plan->kernels[0].schedule();
 }
 std::string reason(std::int64_t warps, double warps_a_core) {
     const KernelSchedule schedule = planned(warps, 0, warps_a_core).value();
-    EXPECT_EQ(schedule.warps.by_hand, warps > 0);
+    EXPECT_EQ(schedule.warps.by_user, warps > 0);
     EXPECT_TRUE(warps == 0 || schedule.warps.value == warps);
     return schedule.warps.reason;
 }
@@ -45,13 +45,13 @@ TEST(Blocks, OfAnSmMayBeSetByHand) {
     for (const std::int64_t blocks : {1, 3, 5}) {
         const KernelSchedule schedule = planned(0, blocks).value();
         EXPECT_EQ(schedule.blocks.value, blocks);
-        EXPECT_TRUE(schedule.blocks.by_hand);
-        EXPECT_FALSE(schedule.warps.by_hand);
+        EXPECT_TRUE(schedule.blocks.by_user);
+        EXPECT_FALSE(schedule.warps.by_user);
     }
     const KernelSchedule both = planned(16, 3).value();
     EXPECT_EQ(both.warps.value, 16);
     EXPECT_EQ(both.blocks.value, 3);
-    EXPECT_FALSE(planned(16, 0).value().blocks.by_hand);
+    EXPECT_FALSE(planned(16, 0).value().blocks.by_user);
     const auto error = [](const auto& result) {
         return result.ok() ? "none"
                            : result.errors().front().code + ": " + result.errors().front().message + "; " +
@@ -71,8 +71,8 @@ std::string tiles_of(const std::string& text) {
     const auto plan = choose_plan(derived, bind_sizes(derived.diagram, {}).value(), load_machine("h200").value(), {});
     if (!plan) return render(plan.errors());
     const ScheduledKernel& k = plan->kernels.at(0).scheduled;
-    if (!k.on_matrix_unit()) return "none";
-    std::string out = derived.diagram.axis(k.schedule.tensor_axis).name + ":";
+    if (!k.on_tensor_cores()) return "none";
+    std::string out = derived.diagram.axis(k.schedule.mma_m_axis).name + ":";
     for (const auto& [axis, choice] : k.schedule.group)
         out += " " + derived.diagram.axis(axis).name + (choice.value == 1 ? " 1" : "");
     return out;

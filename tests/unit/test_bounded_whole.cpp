@@ -78,11 +78,11 @@ TEST(BoundedWhole, OperationsStayInsideOfTheirIntervals) {
                                "], " + std::to_string(y) + " in [" + std::to_string(b.low) + ", " +
                                std::to_string(b.high) + "]";
         const BinaryOp op = ops[draw.next() % std::size(ops)];
-        expect_inside(apply_whole(op, kind, a, b), apply_whole(op, kind, x, y), std::string(name(op)) + " of " + of);
+        expect_inside(apply_integer(op, kind, a, b), apply_integer(op, kind, x, y), std::string(name(op)) + " of " + of);
         const UnaryOp one = unary_ops[draw.next() % std::size(unary_ops)];
-        expect_inside(apply_whole(one, kind, a), apply_whole(one, kind, x), std::string(name(one)) + " of " + of);
+        expect_inside(apply_integer(one, kind, a), apply_integer(one, kind, x), std::string(name(one)) + " of " + of);
         const BoundedWhole n = BoundedWhole::exactly(static_cast<std::int64_t>(draw.next() % 5));
-        expect_inside(apply_whole(BinaryOp::pow, kind, a, n), apply_whole(BinaryOp::pow, kind, x, n.value),
+        expect_inside(apply_integer(BinaryOp::pow, kind, a, n), apply_integer(BinaryOp::pow, kind, x, n.value),
                       "power of " + of);
         expect_inside(wrapped(Kind::i32, a), wrap(Kind::i32, x), "i32 of " + of);
         if (::testing::Test::HasFatalFailure()) return;
@@ -95,20 +95,20 @@ TEST(BoundedWhole, ExactOperandsGiveExactResultsAtEverySize) {
         const Kind kind = kinds[draw.next() % 2];
         const std::int64_t x = draw.integer(kind), y = draw.integer(kind);
         for (const BinaryOp op : {BinaryOp::add, BinaryOp::mul, BinaryOp::floor_div, BinaryOp::mod, BinaryOp::lt})
-            ASSERT_EQ(apply_whole(op, kind, BoundedWhole::exactly(x), BoundedWhole::exactly(y)),
-                      BoundedWhole::exactly(apply_whole(op, kind, x, y)));
+            ASSERT_EQ(apply_integer(op, kind, BoundedWhole::exactly(x), BoundedWhole::exactly(y)),
+                      BoundedWhole::exactly(apply_integer(op, kind, x, y)));
     }
 }
 
 TEST(BoundedWhole, AnIntervalThatDoesNotWrapOrWrapsAsAWholeStaysNarrow) {
     const BoundedWhole near{100, 99, 101}, end{2147483647, 2147483646, 2147483647}, one = BoundedWhole::exactly(1),
                                                                                     three = BoundedWhole::exactly(3);
-    EXPECT_EQ(apply_whole(BinaryOp::add, Kind::i32, near, three), (BoundedWhole{103, 102, 104}));
-    EXPECT_EQ(apply_whole(BinaryOp::add, Kind::i32, end, three), (BoundedWhole{-2147483646, -2147483647, -2147483646}));
-    EXPECT_EQ(apply_whole(BinaryOp::add, Kind::i32, end, one), any_whole(Kind::i32, -2147483648LL));
-    EXPECT_EQ(apply_whole(BinaryOp::floor_div, Kind::i32, near, three), (BoundedWhole{33, 33, 33}));
-    EXPECT_EQ(apply_whole(BinaryOp::mod, Kind::i32, near, BoundedWhole::exactly(50)), (BoundedWhole{0, 0, 49}));
-    EXPECT_EQ(apply_whole(BinaryOp::lt, Kind::i32, near, BoundedWhole::exactly(102)), one);
+    EXPECT_EQ(apply_integer(BinaryOp::add, Kind::i32, near, three), (BoundedWhole{103, 102, 104}));
+    EXPECT_EQ(apply_integer(BinaryOp::add, Kind::i32, end, three), (BoundedWhole{-2147483646, -2147483647, -2147483646}));
+    EXPECT_EQ(apply_integer(BinaryOp::add, Kind::i32, end, one), any_whole(Kind::i32, -2147483648LL));
+    EXPECT_EQ(apply_integer(BinaryOp::floor_div, Kind::i32, near, three), (BoundedWhole{33, 33, 33}));
+    EXPECT_EQ(apply_integer(BinaryOp::mod, Kind::i32, near, BoundedWhole::exactly(50)), (BoundedWhole{0, 0, 49}));
+    EXPECT_EQ(apply_integer(BinaryOp::lt, Kind::i32, near, BoundedWhole::exactly(102)), one);
 }
 
 TEST(BoundedWhole, ACastSaturatesOnce) {

@@ -26,24 +26,25 @@ const std::string attention =
     "    P[h, q, x] = softmax(x) S[h, q, x] * k^-0.5\n    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n";
 const std::string weights = "    M[h, q] = max(x) S[h, q, x]\n    E[h, q, x] = exp(S[h, q, x] - M[h, q])\n";
 
-std::variant<LazyMaximum, std::string> found(const std::string& body, const std::string& outputs = "O[h, q, d]: bf16") {
+std::variant<ConditionalRescale, std::string> found(const std::string& body,
+                                                    const std::string& outputs = "O[h, q, d]: bf16") {
     const auto plan = planned(body, "", outputs);
     if (!plan) throw std::runtime_error(render(plan.errors()));
-    return lazy_maximum(plan->kernels.at(0).scheduled);
+    return conditional_rescale(plan->kernels.at(0).scheduled);
 }
 std::string refusal(const std::string& body, const std::string& outputs = "O[h, q, d]: bf16") {
     const auto lazy = found(body, outputs);
     return std::holds_alternative<std::string>(lazy) ? std::get<std::string>(lazy) : "";
 }
 
-TEST(LazyMaximum, IsThatOfQuotientsOfSums) {
+TEST(ConditionalRescale, IsThatOfQuotientsOfSums) {
     const auto plan = planned(attention, "atom P_Z_acc fragment, points h q, over x\n");
     ASSERT_TRUE(plan);
-    const auto lazy = lazy_maximum(plan->kernels.at(0).scheduled);
-    ASSERT_TRUE(std::holds_alternative<LazyMaximum>(lazy)) << std::get<std::string>(lazy);
-    EXPECT_EQ(std::get<LazyMaximum>(lazy).moving.size(), 4U);
-    EXPECT_EQ(std::get<LazyMaximum>(lazy).again.size(), 1U);
-    EXPECT_EQ(std::get<LazyMaximum>(lazy).limit, 4);
+    const auto lazy = conditional_rescale(plan->kernels.at(0).scheduled);
+    ASSERT_TRUE(std::holds_alternative<ConditionalRescale>(lazy)) << std::get<std::string>(lazy);
+    EXPECT_EQ(std::get<ConditionalRescale>(lazy).moving.size(), 4U);
+    EXPECT_EQ(std::get<ConditionalRescale>(lazy).again.size(), 1U);
+    EXPECT_EQ(std::get<ConditionalRescale>(lazy).limit, 4);
     EXPECT_EQ(refusal(weights +
                       "    Z[h, q] = sum(x) E[h, q, x]\n    O[h, q, d] = (sum(x) E[h, q, x] * V[h, x, d]) / Z[h, q]\n"),
               "");
@@ -52,11 +53,11 @@ TEST(LazyMaximum, IsThatOfQuotientsOfSums) {
               "");
 }
 
-TEST(LazyMaximum, IsThatOfALogarithmBesideIt) {
+TEST(ConditionalRescale, IsThatOfALogarithmBesideIt) {
     EXPECT_EQ(refusal(attention + "    L[h, q] = logsumexp(x) S[h, q, x] * k^-0.5\n", "O[h, q, d]: bf16, L[h, q]"), "");
 }
 
-TEST(LazyMaximum, IsNoneOnWhichAResultDepends) {
+TEST(ConditionalRescale, IsNoneOnWhichAResultDepends) {
     const std::string quotient =
         "    Z[h, q] = sum(x) E[h, q, x]\n    O[h, q, d] = (sum(x) E[h, q, x] * V[h, x, d]) / Z[h, q]\n";
     EXPECT_THAT(refusal(weights + quotient, "O[h, q, d]: bf16, Z[h, q]"), HasSubstr("Z"));
@@ -83,7 +84,7 @@ bool lags(const std::string& logits, const std::string& lines = "") {
 }
 
 // A bias of distances grows toward the diagonal: the maximum would be behind in every chunk. A mask of positions says where, and not how much.
-TEST(LazyMaximum, IsNotChosenWhereLogitsGrowWithThePosition) {
+TEST(ConditionalRescale, IsNotChosenWhereLogitsGrowWithThePosition) {
     const std::string alibi = "where(x <= q, S[h, q, x] - 2^(-8 * (h + 1) / size(h)) * (q - x), -inf)";
     EXPECT_FALSE(lags(alibi));
     EXPECT_TRUE(lags(alibi, "maximum rescaled\n"));
@@ -92,25 +93,25 @@ TEST(LazyMaximum, IsNotChosenWhereLogitsGrowWithThePosition) {
     EXPECT_TRUE(lags("S[h, q, x] - 2^(-8 * (h + 1) / size(h)) * q"));
 }
 
-TEST(LazyMaximum, IsPrintedAndReadBack) {
-    const auto rescaled = planned(attention), by_hand = planned(attention, "maximum rescaled\n"),
+TEST(ConditionalRescale, IsPrintedAndReadBack) {
+    const auto rescaled = planned(attention), by_user = planned(attention, "maximum rescaled\n"),
                exact = planned(attention, "maximum exact\n");
-    ASSERT_TRUE(rescaled && by_hand && exact);
+    ASSERT_TRUE(rescaled && by_user && exact);
     const auto text = [](const Plan& plan) {
         const ScheduledKernel& k = plan.kernels.at(0).scheduled;
         return to_string(*k.program, *k.kernel, k.schedule);
     };
     EXPECT_THAT(text(*rescaled), testing::ContainsRegex("maximum +rescaled"));
     EXPECT_THAT(text(*rescaled), testing::Not(testing::ContainsRegex("maximum +rescaled +.by hand.")));
-    EXPECT_THAT(text(*by_hand), testing::ContainsRegex("maximum +rescaled +.by hand."));
+    EXPECT_THAT(text(*by_user), testing::ContainsRegex("maximum +rescaled +.by hand."));
     EXPECT_THAT(text(*exact), testing::ContainsRegex("maximum +exact +.by hand."));
     EXPECT_TRUE(rescaled->kernels.at(0).scheduled.lazy);
-    EXPECT_TRUE(by_hand->kernels.at(0).scheduled.lazy);
+    EXPECT_TRUE(by_user->kernels.at(0).scheduled.lazy);
     EXPECT_FALSE(exact->kernels.at(0).scheduled.lazy);
     EXPECT_LT(rescaled->kernels.at(0).time.seconds, exact->kernels.at(0).time.seconds);
 }
 
-TEST(LazyMaximum, IsRefusedByTheRuleThatItBreaks) {
+TEST(ConditionalRescale, IsRefusedByTheRuleThatItBreaks) {
     const auto plan = planned(weights + "    O[h, q, d] = sum(x) E[h, q, x] * V[h, x, d]\n", "maximum rescaled\n");
     ASSERT_FALSE(plan);
     EXPECT_THAT(render(plan.errors()), testing::AllOf(HasSubstr("cannot lag"), HasSubstr("no sum of its weights")));

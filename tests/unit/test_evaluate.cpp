@@ -21,7 +21,7 @@ Values run(const Diagram& d, Values inputs, Precision precision = Precision::exa
     return inputs;
 }
 
-TEST(Evaluate, MatrixProduct) {
+TEST(Evaluate, MmaProduct) {
     Builder b;
     const AxisId i = b.axis("i", 2), j = b.axis("j", 2), k = b.axis("k", 3);
     const ArrayId x = b.input("X", {i, k}), y = b.input("Y", {k, j});

@@ -56,7 +56,7 @@ TEST(EveryMachine, HasALegalPlanWhereKernelsAreEmittedForIt) {
             EXPECT_GT(kernel.time.seconds, 0) << machine;
             EXPECT_FALSE(kernel.time.busy.front().what.empty()) << machine;
             for (const Step& step : kernel.scheduled.steps) {
-                const auto product = matrix_product(kernel.scheduled, step);
+                const auto product = mma_product(kernel.scheduled, step);
                 EXPECT_TRUE(!product ||
                             std::any_of(c.machine.instructions.begin(), c.machine.instructions.end(),
                                         [&](const Instruction& i) { return i.name == product->instruction->name; }))

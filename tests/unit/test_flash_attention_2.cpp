@@ -146,11 +146,11 @@ TEST(FlashAttention2, AsManyBlocksFitAnSmAsThePlanSays) {
 
 TEST(FlashAttention2, OnlySizesByHandMaySpill) {
     const Tile widest{256, 128, 128, 0, 1, true};
-    const auto by_hand = planned(widest, source_of(file_of(widest))->text);
-    ASSERT_TRUE(by_hand.ok());
-    ScheduledKernel kernel = by_hand->kernels.at(0).scheduled;
+    const auto by_user = planned(widest, source_of(file_of(widest))->text);
+    ASSERT_TRUE(by_user.ok());
+    ScheduledKernel kernel = by_user->kernels.at(0).scheduled;
     EXPECT_TRUE(verify(kernel).empty());
-    kernel.schedule.warps.by_hand = false;
+    kernel.schedule.warps.by_user = false;
     ASSERT_EQ(verify(kernel).size(), 1);
     EXPECT_NE(verify(kernel)[0].find("its fragments take 398 registers of 228 of a thread"), std::string::npos);
     // Warps that the plan chooses have tiles that fit.

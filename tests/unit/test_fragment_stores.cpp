@@ -104,7 +104,7 @@ int boxes_of(const std::string& text, const std::string& more = "") {
     throw std::out_of_range("C");
 }
 
-TEST(StoredBoxes, AreForContiguousColumnsOfWholeBoxes) {
+TEST(StagingTiles, AreForContiguousColumnsOfWholeBoxes) {
     EXPECT_EQ(boxes_of(product("m, n", "bf16", "m = 512, n = 512, k = 256"), "group n = 128\n"), 2);
     EXPECT_EQ(boxes_of(product("m, n", "bf16", "m = 512, n = 512, k = 256"), "group n = 64\n"), 1);
     EXPECT_EQ(boxes_of(product("m, n", "f32", "m = 512, n = 512, k = 256"), "group n = 64\n"), 2);
@@ -119,7 +119,7 @@ TEST(StoredBoxes, AreForContiguousColumnsOfWholeBoxes) {
     EXPECT_EQ(boxes_of(product("m, n", "e4m3", "m = 512, n = 512, k = 256"), "group n = 128\n"), 0) << "8 bits";
 }
 
-TEST(StoredBoxes, AreRefusedByHandWhereTheyAreNone) {
+TEST(StagingTiles, AreRefusedByHandWhereTheyAreNone) {
     const auto refusal = [&](const std::string& result, const std::string& boxes) {
         const auto plan = planned(
             product(result, "bf16", "m = 512, n = 512, k = 256"),

@@ -39,7 +39,7 @@ double simulated_as_workers_end(const std::vector<double>& groups, std::size_t w
     return last;
 }
 /// The same where each section is dealt out back and forth, from the worker on at which its first group stands among all.
-double simulated_in_turn(const std::vector<double>& groups, std::size_t workers, std::size_t sections) {
+double simulated_in_rounds(const std::vector<double>& groups, std::size_t workers, std::size_t sections) {
     std::vector<double> ends(workers);
     for (std::size_t begin = 0, size = groups.size() / sections; begin < groups.size(); begin += size) {
         bool is_back = false;
@@ -65,7 +65,7 @@ TEST(GroupTimes, AreThoseOfASimulationGroupByGroup) {
             for (const GroupTime& g : given.of_section)
                 groups.insert(groups.end(), static_cast<std::size_t>(heads), g.time);
         const auto w = static_cast<double>(workers);
-        EXPECT_DOUBLE_EQ(time_in_turn(given, w), simulated_in_turn(groups, workers, static_cast<std::size_t>(sections)))
+        EXPECT_DOUBLE_EQ(time_in_rounds(given, w), simulated_in_rounds(groups, workers, static_cast<std::size_t>(sections)))
             << tiles << " " << heads << " " << w;
         EXPECT_DOUBLE_EQ(time_as_workers_end(given, w), simulated_as_workers_end(groups, workers))
             << tiles << " " << heads << " " << w;
@@ -80,7 +80,7 @@ TEST(GroupTimes, OfMoreGroupsThanAreDealtOutAreNearThose) {
         for (const GroupTime& g : given.of_section) groups.insert(groups.end(), 100, g.time);
     ASSERT_GT(groups.size(), 1U << 15);
     EXPECT_NEAR(time_as_workers_end(given, 132) / simulated_as_workers_end(groups, 132), 1, 0.01);
-    EXPECT_NEAR(time_in_turn(given, 132) / simulated_in_turn(groups, 132, 4), 1, 0.01);
+    EXPECT_NEAR(time_in_rounds(given, 132) / simulated_in_rounds(groups, 132, 4), 1, 0.01);
 }
 
 // ---- which order
@@ -247,19 +247,19 @@ TEST(Grid, IsOfBlocksInTurnWhereGroupsAreShort) {
     const ScheduledKernel &in_turn = brief.kernels.at(0).scheduled, &one_each = lasting.kernels.at(0).scheduled;
     EXPECT_EQ(in_turn.schedule.grid.value, 132);
     EXPECT_EQ(in_turn.num_blocks(), 132);
-    EXPECT_TRUE(in_turn.turns_back());
+    EXPECT_TRUE(in_turn.alternates_direction());
     EXPECT_THAT(in_turn.schedule.grid.reason, HasSubstr("in turn, back and forth; a block for each of 2048 groups is"));
     EXPECT_EQ(one_each.schedule.grid.value, one_each.num_groups());
     EXPECT_EQ(one_each.num_blocks(), one_each.num_groups());
-    EXPECT_FALSE(one_each.turns_back());
+    EXPECT_FALSE(one_each.alternates_direction());
     EXPECT_THAT(one_each.schedule.grid.reason, HasSubstr("a block for each group; 132 in turn are"));
 }
 
 TEST(Queue, IsOfGroupsOfWhichMasksSayHowLongTheyRun) {
     const Plan plan = attention_of(512, 64);
     const ScheduledKernel& k = plan.kernels.at(0).scheduled;
-    EXPECT_TRUE(k.takes_from_queue());
-    EXPECT_FALSE(k.turns_back());
+    EXPECT_TRUE(k.is_dynamic());
+    EXPECT_FALSE(k.alternates_direction());
     EXPECT_FALSE(k.has_block_a_group());
     EXPECT_EQ(k.num_blocks(), 132);
     EXPECT_EQ(barrier_bytes(k), 8 * num_barriers(k) + queue_stages * queue_stage_bytes);
@@ -267,11 +267,11 @@ TEST(Queue, IsOfGroupsOfWhichMasksSayHowLongTheyRun) {
     const std::string text = to_string(*k.program, *k.kernel, k.schedule);
     EXPECT_THAT(text, ContainsRegex("groups +queue  masks say"));
     const ScheduledKernel again = attention_of(512, 64, text).kernels.at(0).scheduled;
-    EXPECT_TRUE(again.takes_from_queue());
+    EXPECT_TRUE(again.is_dynamic());
     EXPECT_EQ(again.arena_bytes(), k.arena_bytes());
 
     const Plan fixed = attention_of(512, 64, "groups fixed\n");
-    EXPECT_FALSE(fixed.kernels.at(0).scheduled.takes_from_queue());
+    EXPECT_FALSE(fixed.kernels.at(0).scheduled.is_dynamic());
     EXPECT_THAT(to_string(*fixed.kernels.at(0).scheduled.program, *fixed.kernels.at(0).scheduled.kernel,
                           fixed.kernels.at(0).scheduled.schedule),
                 ContainsRegex("groups +fixed"));
@@ -281,12 +281,12 @@ TEST(Queue, IsOfGroupsOfWhichMasksSayHowLongTheyRun) {
 // group's tiles has nothing to ask for meanwhile.
 TEST(Queue, IsOfNothingElse) {
     const Plan even = plan_of(masked("x >= 0"), tiles_of_64 + "threads 132\n");
-    EXPECT_FALSE(even.kernels.at(0).scheduled.takes_from_queue());
-    EXPECT_FALSE(attention_of(512, 64, "group q = 128\ngrid 4096\n").kernels.at(0).scheduled.takes_from_queue());
-    EXPECT_FALSE(attention_of(512, 64, "threads 1\n").kernels.at(0).scheduled.takes_from_queue());
+    EXPECT_FALSE(even.kernels.at(0).scheduled.is_dynamic());
+    EXPECT_FALSE(attention_of(512, 64, "group q = 128\ngrid 4096\n").kernels.at(0).scheduled.is_dynamic());
+    EXPECT_FALSE(attention_of(512, 64, "threads 1\n").kernels.at(0).scheduled.is_dynamic());
     const ScheduledKernel wide = attention_of(512, 256).kernels.at(0).scheduled;
     ASSERT_EQ(wide.place(wide.operand_loaded(*wide.operand_loads(0).front())).stages, 1);
-    EXPECT_FALSE(wide.takes_from_queue());
+    EXPECT_FALSE(wide.is_dynamic());
 }
 
 TEST(Queue, IsAskedByARole) {
@@ -304,7 +304,7 @@ TEST(Grid, MayBeSetByHandAndIsReadBack) {
         const ScheduledKernel& k = plan.kernels.at(0).scheduled;
         EXPECT_EQ(k.num_blocks(), grid);
         EXPECT_EQ(k.has_block_a_group(), grid == 4096);
-        EXPECT_TRUE(k.schedule.grid.by_hand);
+        EXPECT_TRUE(k.schedule.grid.by_user);
         const Plan again = attention_of(length, 64, to_string(*k.program, *k.kernel, k.schedule));
         EXPECT_EQ(again.kernels.at(0).scheduled.num_blocks(), grid);
     }

@@ -63,7 +63,7 @@ TEST(Ladder, ClustersLoadLessFromTheCache) {
 TEST(Ladder, StepsHaveWhatTheirNamesSay) {
     const auto instruction = [](const KernelPlan& plan) -> std::string {
         for (const Step& step : plan.scheduled.steps)
-            if (const auto product = matrix_product(plan.scheduled, step)) return product->instruction->name;
+            if (const auto product = mma_product(plan.scheduled, step)) return product->instruction->name;
         return "";
     };
     EXPECT_EQ(instruction(planned(folder / "4-coarsened.schedule")), "");
@@ -71,8 +71,8 @@ TEST(Ladder, StepsHaveWhatTheirNamesSay) {
     const KernelPlan wgmma = planned(folder / "6-wgmma.schedule"),
                      specialised = planned(folder / "8-specialised.schedule");
     EXPECT_EQ(instruction(wgmma), "wgmma");
-    EXPECT_EQ(wgmma.scheduled.copying_role(), nullptr);
-    EXPECT_NE(specialised.scheduled.copying_role(), nullptr);
+    EXPECT_EQ(wgmma.scheduled.producer_role(), nullptr);
+    EXPECT_NE(specialised.scheduled.producer_role(), nullptr);
 }
 
 }  // namespace

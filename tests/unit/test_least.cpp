@@ -62,12 +62,12 @@ TEST(Least, ALongOutputAxisIsCutThoughItRepeatsWork) {
     // With d whole, every row of a group takes k + d values: the formula in letters is another grouping's.
     EXPECT_FALSE(f.least.formula_holds());
     EXPECT_GT(*f.least.formula, 500e6);
-    EXPECT_EQ(f.least.misfit, Misfit::not_least);
+    EXPECT_EQ(f.least.mismatch, Misfit::not_least);
 }
 
 TEST(Least, TheFormulaHoldsWhereMemoryIsLarge) {
     const Found f = least(attention, {{"q", 65536}, {"x", 65536}, {"k", 64}, {"d", 64}}, 1 << 18);
-    EXPECT_TRUE(f.least.formula_holds()) << reason(f.least.misfit, "M");
+    EXPECT_TRUE(f.least.formula_holds()) << reason(f.least.mismatch, "M");
     // 33 groups of whole rows for the formula's 32, as a row holds two states beside its query and its sum.
     EXPECT_NEAR(f.least.numeric.transfers / *f.least.formula, 33.0 / 32, 0.01);
 }
@@ -85,7 +85,7 @@ TEST(Least, NeverBelowTheCompulsoryTransfers) {
     }
     const Found f = least("f(A[a, b], B[b, c]) -> C[a, c]\n    C[a, c] = sum(b) A[a, b] * B[b, c]\n",
                           {{"a", 16}, {"b", 16}, {"c", 16}}, 1e6);
-    EXPECT_EQ(f.least.misfit, Misfit::compulsory);
+    EXPECT_EQ(f.least.mismatch, Misfit::compulsory);
     EXPECT_DOUBLE_EQ(f.least.numeric.transfers, 3 * 256);
 }
 

@@ -112,7 +112,7 @@ double clocks_of_nodes(const ScheduledLoop& loop, const LoopBody& body) {
     for (int turn = 0; turn < 6; ++turn) {
         before = now;
         for (const Node& node : loop.body) {
-            if (const auto* settle = std::get_if<Settle>(&node); settle && settle->pending >= 0)
+            if (const auto* settle = std::get_if<WaitGroup>(&node); settle && settle->pending >= 0)
                 while (done.size() > at(settle->pending)) now = std::max(now, done.front()), done.erase(done.begin());
             const StepId* s = std::get_if<StepId>(&node);
             const auto o = s ? std::find(body.steps.begin(), body.steps.end(), *s) : body.steps.end();
@@ -153,7 +153,7 @@ TEST(ModuloBody, OfPlannedKernelsWaitsAsTheirProductsAreSettledAndHasNoMoreRegis
         SCOPED_TRACE(text);
         auto p = planned(text);
         // Groups that are cut need registers for the states of two parts, which not every order leaves.
-        if (p.plan.kernels.at(0).scheduled.cuts_groups()) p = planned(text, "groups fixed\n");
+        if (p.plan.kernels.at(0).scheduled.uses_stream_k()) p = planned(text, "groups fixed\n");
         const auto proofs = p.proofs();
         ASSERT_TRUE(proofs.ok()) << render(proofs.errors());
         const ScheduledKernel& kernel = p.plan.kernels.at(0).scheduled;
@@ -190,7 +190,7 @@ TEST(ModuloBody, SlotsByHandStandAndAreComparedWithTheBestOrder) {
     // The best one's slots, taken as they are, make the best one the schedule's.
     ScheduledKernel k = p.plan.kernels[0].scheduled;
     for (const auto& [step, slot] : slots_of(proof.loop, proof.best.order)) k.schedule.slots[step] = slot;
-    std::erase_if(k.loops[0].body, [](const Node& node) { return std::holds_alternative<Settle>(node); });
+    std::erase_if(k.loops[0].body, [](const Node& node) { return std::holds_alternative<WaitGroup>(node); });
     apply_slots(k);
     EXPECT_TRUE(slot_faults(k).empty());
     EXPECT_EQ(order_of(k, k.loops[0], proof.loop), proof.best.order);

@@ -16,14 +16,14 @@ constexpr std::int64_t least64 = std::numeric_limits<std::int64_t>::min(),
                        largest64 = std::numeric_limits<std::int64_t>::max();
 
 TEST(Number, WrapsAtTheWidthOfItsKind) {
-    EXPECT_EQ(apply_whole(BinaryOp::add, Kind::i32, largest32, 1), least32);
-    EXPECT_EQ(apply_whole(BinaryOp::add, Kind::i64, largest32, 1), 2147483648LL);
-    EXPECT_EQ(apply_whole(BinaryOp::add, Kind::i64, largest64, 1), least64);
-    EXPECT_EQ(apply_whole(BinaryOp::mul, Kind::i32, 65536, 65536), 0);
-    EXPECT_EQ(apply_whole(BinaryOp::mul, Kind::i32, 46341, 46341), 46341LL * 46341 - (1LL << 32));
-    EXPECT_EQ(apply_whole(UnaryOp::neg, Kind::i32, least32), least32);
-    EXPECT_EQ(apply_whole(UnaryOp::abs, Kind::i64, least64), least64);
-    EXPECT_EQ(apply_whole(BinaryOp::pow, Kind::i32, 3, 21), wrap(Kind::i32, 10460353203LL));
+    EXPECT_EQ(apply_integer(BinaryOp::add, Kind::i32, largest32, 1), least32);
+    EXPECT_EQ(apply_integer(BinaryOp::add, Kind::i64, largest32, 1), 2147483648LL);
+    EXPECT_EQ(apply_integer(BinaryOp::add, Kind::i64, largest64, 1), least64);
+    EXPECT_EQ(apply_integer(BinaryOp::mul, Kind::i32, 65536, 65536), 0);
+    EXPECT_EQ(apply_integer(BinaryOp::mul, Kind::i32, 46341, 46341), 46341LL * 46341 - (1LL << 32));
+    EXPECT_EQ(apply_integer(UnaryOp::neg, Kind::i32, least32), least32);
+    EXPECT_EQ(apply_integer(UnaryOp::abs, Kind::i64, least64), least64);
+    EXPECT_EQ(apply_integer(BinaryOp::pow, Kind::i32, 3, 21), wrap(Kind::i32, 10460353203LL));
 }
 
 TEST(Number, QuotientsAndRemaindersRoundTowardMinusInfinity) {
@@ -31,18 +31,18 @@ TEST(Number, QuotientsAndRemaindersRoundTowardMinusInfinity) {
                                      {-7, -2, 3, -1}, {6, 3, 2, 0},   {-6, 3, -2, 0},
                                      {5, 0, 0, 0},    {0, 5, 0, 0},   {least64, -1, least64, 0}};
     for (const auto& [a, b, quotient, remainder] : cases) {
-        EXPECT_EQ(apply_whole(BinaryOp::floor_div, Kind::i64, a, b), quotient) << a << " // " << b;
-        EXPECT_EQ(apply_whole(BinaryOp::mod, Kind::i64, a, b), remainder) << a << " % " << b;
+        EXPECT_EQ(apply_integer(BinaryOp::floor_div, Kind::i64, a, b), quotient) << a << " // " << b;
+        EXPECT_EQ(apply_integer(BinaryOp::mod, Kind::i64, a, b), remainder) << a << " % " << b;
     }
 }
 
 TEST(Number, RemaindersByTheLeastIntegerAreExact) {
-    EXPECT_EQ(apply_whole(BinaryOp::mod, Kind::i64, 5, least64), least64 + 5);
-    EXPECT_EQ(apply_whole(BinaryOp::mod, Kind::i64, largest64, least64), -1);
-    EXPECT_EQ(apply_whole(BinaryOp::mod, Kind::i64, -1, least64), -1);
-    EXPECT_EQ(apply_whole(BinaryOp::mod, Kind::i64, least64, least64), 0);
-    EXPECT_EQ(apply_whole(BinaryOp::mod, Kind::i64, least64, largest64), largest64 - 1);
-    EXPECT_EQ(apply_whole(BinaryOp::floor_div, Kind::i64, largest64, least64), -1);
+    EXPECT_EQ(apply_integer(BinaryOp::mod, Kind::i64, 5, least64), least64 + 5);
+    EXPECT_EQ(apply_integer(BinaryOp::mod, Kind::i64, largest64, least64), -1);
+    EXPECT_EQ(apply_integer(BinaryOp::mod, Kind::i64, -1, least64), -1);
+    EXPECT_EQ(apply_integer(BinaryOp::mod, Kind::i64, least64, least64), 0);
+    EXPECT_EQ(apply_integer(BinaryOp::mod, Kind::i64, least64, largest64), largest64 - 1);
+    EXPECT_EQ(apply_integer(BinaryOp::floor_div, Kind::i64, largest64, least64), -1);
 }
 
 TEST(Number, RealNumbersBecomeIntegersTowardZeroAndSaturate) {
@@ -81,11 +81,11 @@ TEST(Number, NarrowIntegersWrapAndSaturateAtTheirOwnRange) {
 }
 
 TEST(Number, AConstantIsExactPastTheIntegersOfADouble) {
-    const Expr large = whole_constant(9007199254740993);  // 2^53 + 1
+    const Expr large = integer_constant(9007199254740993);  // 2^53 + 1
     EXPECT_EQ(whole_of(*as<Constant>(large)), 9007199254740993);
-    EXPECT_FALSE(equal(large, whole_constant(9007199254740992)));
-    EXPECT_EQ(whole_of(*as<Constant>(whole_constant(largest64))), largest64);
-    EXPECT_EQ(whole_of(*as<Constant>(whole_constant(least64))), least64);
+    EXPECT_FALSE(equal(large, integer_constant(9007199254740992)));
+    EXPECT_EQ(whole_of(*as<Constant>(integer_constant(largest64))), largest64);
+    EXPECT_EQ(whole_of(*as<Constant>(integer_constant(least64))), least64);
     EXPECT_FALSE(whole_of(*as<Constant>(constant(0x1p63))));
     EXPECT_FALSE(whole_of(*as<Constant>(constant(-0.0))));
     EXPECT_EQ(to_string(large, {}), "9007199254740993");
@@ -101,7 +101,7 @@ TEST(Number, EvaluationIsExactInBothWidths) {
     b.d.arrays[next].type = DType::i32;
     const ArrayId wide = b.map("B", {i}, binary(BinaryOp::add, b.self(x), b.self(y)));
     b.d.arrays[wide].type = DType::i64;
-    const ArrayId same = b.map("C", {i}, binary(BinaryOp::eq, b.self(y), whole_constant(9007199254740993)));
+    const ArrayId same = b.map("C", {i}, binary(BinaryOp::eq, b.self(y), integer_constant(9007199254740993)));
     const ArrayId total = b.reduce("D", {}, ReduceOp::sum, {i}, b.self(y));
     b.d.arrays[total].type = DType::i64;
     const ArrayId least = b.reduce("E", {}, ReduceOp::min, {i}, b.self(x));

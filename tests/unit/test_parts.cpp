@@ -168,7 +168,7 @@ TEST(Parts, APrintedPlanGivenAsAFileIsTheSamePlan) {
     ASSERT_TRUE(plan.ok()) << render(plan.errors());
     ASSERT_THAT(plan->kernels, SizeIs(2));
     EXPECT_EQ(plan->kernels[0].schedule().split.value, 5);
-    EXPECT_TRUE(plan->kernels[0].schedule().split.by_hand);
+    EXPECT_TRUE(plan->kernels[0].schedule().split.by_user);
     PlanOptions from_file;
     from_file.file = std::make_shared<const Source>(Source{"plan", to_string(*plan)});
     const auto again = choose_plan(d, e, two_cores(), {}, from_file);
@@ -305,7 +305,7 @@ TEST(Parts, TheRoleThatCopiesDoesNothingElse) {
     const auto plan = choose_plan(d, extents, load_machine("h200").value(), {}, options);
     ASSERT_TRUE(plan.ok()) << render(plan.errors());
     const ScheduledKernel& k = plan->kernels[0].scheduled;
-    ASSERT_NE(k.copying_role(), nullptr);
+    ASSERT_NE(k.producer_role(), nullptr);
     EXPECT_THAT(verify(k), IsEmpty());
     EXPECT_EQ(k.num_threads(), 384);
     const auto names = statement_names(*k.kernel);

@@ -74,12 +74,12 @@ TEST(QuickSeconds, KernelsThatFormsShareTakeTheSameTimeWhicheverFormIsAskedFirst
             const auto derived = derive(*diagram);
             ASSERT_TRUE(derived.ok());
             const auto bound = bind_sizes(*diagram);
-            KernelTimes known(std::make_shared<Ratings>());
+            KernelTimes known(std::make_shared<Estimates>());
             static_cast<void>(with_least_cost(*derived, [&](const Derived& form, double) {
                 KernelTimes none;
                 const std::size_t before = known.size();
-                const double alone = quick_seconds(form, *bound, machine, none, all),
-                             beside = quick_seconds(form, *bound, machine, known, all);
+                const double alone = estimated_seconds(form, *bound, machine, none, all),
+                             beside = estimated_seconds(form, *bound, machine, known, all);
                 EXPECT_EQ(alone, beside) << text;
                 ++compared, shared += known.size() - before < form.kernels.size() ? 1 : 0;
                 return beside;
@@ -102,7 +102,7 @@ TEST(ChoosePlan, IsTheSameWithWhatTheChoiceOfTheFormFoundOut) {
         for (const Region& region : derived->regions)
             num_alternatives += static_cast<int>(region.alternatives.size()) - 1;
         const Machine machine = avx512_machine();
-        const auto ratings = std::make_shared<Ratings>();
+        const auto ratings = std::make_shared<Estimates>();
         const Derived form = choose_form(*derived, *bound, machine),
                       again = choose_form(*derived, *bound, machine, {}, ratings);
         EXPECT_EQ(names_of(form.kernels), names_of(again.kernels));
@@ -148,9 +148,9 @@ int most_rows(const KernelPlan& plan) {
     return rows;
 }
 
-KernelPlan plan_of(const Derived& d, const Extents& e, const std::vector<ScheduleItem>& by_hand = {},
+KernelPlan plan_of(const Derived& d, const Extents& e, const std::vector<ScheduleItem>& by_user = {},
                    const Machine& m = avx512_machine()) {
-    const auto plan = choose_plan(d, e, m, by_hand);
+    const auto plan = choose_plan(d, e, m, by_user);
     EXPECT_TRUE(plan.ok()) << render(plan.errors());
     return plan.ok() ? plan->kernels.at(0) : KernelPlan{};
 }
@@ -263,10 +263,10 @@ TEST(Plan, HandMadeChoicesAreKept) {
                                     {item("group", "q", 192), item("stream", "x", 100), item("threads", "", 1),
                                      item("rows", "", 4), item("vectors", "", 2), item("vector", "q", std::nullopt)});
     EXPECT_EQ(of(d, plan.schedule().group, "q").value, 192);
-    EXPECT_TRUE(of(d, plan.schedule().group, "q").by_hand);
-    EXPECT_FALSE(of(d, plan.schedule().group, "h").by_hand);
+    EXPECT_TRUE(of(d, plan.schedule().group, "q").by_user);
+    EXPECT_FALSE(of(d, plan.schedule().group, "h").by_user);
     EXPECT_EQ(of(d, plan.schedule().stream, "x").value, 100);
-    EXPECT_TRUE(of(d, plan.schedule().stream, "x").by_hand);
+    EXPECT_TRUE(of(d, plan.schedule().stream, "x").by_user);
     EXPECT_EQ(plan.schedule().threads, (Choice{1, plan.schedule().threads.reason, true}));
     EXPECT_EQ(most_rows(plan), 4);
     EXPECT_EQ(plan.schedule().panel_vectors, 2);
@@ -429,11 +429,11 @@ TEST(Plan, LargeResultsGoPastTheCachesAndRowsAreFetchedAhead) {
     PlanOptions options;
     options.file = std::make_shared<const Source>(Source{
         "a.schedule", "kernel " + d.kernels[0].name + "\n  prefetch X groups 0, in E\n  place Y buffer, inner c\n"});
-    const auto by_hand = choose_plan(d, e, with_stores_past_caches(moved), {}, options);
-    ASSERT_TRUE(by_hand.ok()) << render(by_hand.errors());
-    EXPECT_EQ(by_hand->kernels[0].schedule().prefetches.at(0).ahead, (Choice{0, "", true}));
-    EXPECT_EQ(place_of(by_hand->kernels[0], "Y").holding, Holding::buffer);
-    EXPECT_GT(by_hand->kernels[0].time.seconds, past.time.seconds);
+    const auto by_user = choose_plan(d, e, with_stores_past_caches(moved), {}, options);
+    ASSERT_TRUE(by_user.ok()) << render(by_user.errors());
+    EXPECT_EQ(by_user->kernels[0].schedule().prefetches.at(0).ahead, (Choice{0, "", true}));
+    EXPECT_EQ(place_of(by_user->kernels[0], "Y").holding, MemorySpace::buffer);
+    EXPECT_GT(by_user->kernels[0].time.seconds, past.time.seconds);
 }
 
 // A line that is written in two pieces costs more past the caches than in them: parts of rows go there where they are whole lines.
@@ -485,9 +485,9 @@ TEST(Plan, WhatCrowdsSetsOfTheCacheIsCopied) {
                        {item("group", "a", 64), item("group", "c", 64), item("stream", "b", chunk), item("rows", "", 4),
                         item("vectors", "", 2), item("vector", "a", std::nullopt)});
     };
-    EXPECT_EQ(place_of(of(2048, 64), "B").holding, Holding::buffer);
-    EXPECT_EQ(place_of(of(2000, 64), "B").holding, Holding::view);
-    EXPECT_EQ(place_of(of(2048, 8), "B").holding, Holding::view) << "eight rows stay";
+    EXPECT_EQ(place_of(of(2048, 64), "B").holding, MemorySpace::buffer);
+    EXPECT_EQ(place_of(of(2000, 64), "B").holding, MemorySpace::view);
+    EXPECT_EQ(place_of(of(2048, 8), "B").holding, MemorySpace::view) << "eight rows stay";
 }
 
 // The groups of a row of tiles take turns with B, all of which passes through the cache before the next row begins with it; those of one row find

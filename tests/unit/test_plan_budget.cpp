@@ -40,7 +40,7 @@ Searched searched(int count) {
     options.fuse = false;
     const Derived derived = derive(parsed(products(count)), options).value();
     PlanOptions knowing;
-    knowing.ratings = std::make_shared<Ratings>();
+    knowing.ratings = std::make_shared<Estimates>();
     const Plan plan = choose_plan(derived, bind_sizes(derived.source).value(), load_machine("generic-cpu").value(), {},
                                   knowing)
                           .value();
@@ -62,7 +62,7 @@ TEST(PlanBudget, IsNotSpentOnFormsAndPartsThatCannotBeFaster) {
         if (name == "attention_bf16") text = example;
     });
     const Derived derived = derived_from(text);
-    const auto ratings = std::make_shared<Ratings>();
+    const auto ratings = std::make_shared<Estimates>();
     const Derived form = choose_form_by_plans(derived, bind_sizes(derived.source).value(), load_machine("h200").value(),
                                               {}, ratings);
     EXPECT_EQ(form.kernels.size(), 1u);

@@ -97,17 +97,17 @@ TEST(ProgramCost, WhatStandsInPartsIsWhatThePlanHas) {
 TEST(ProgramCost, OnAGpuIdleCoresAreWorthPartsUnlessByHand) {
     const std::map<std::string, std::int64_t> sizes{{"q", 1}, {"k", 128}, {"x", 8192}, {"d", 128}};
     const CostStudy parts = study_of(attention, {}, sizes, "h200"),
-                    by_hand = study_of(attention, {"split x = 4"}, sizes, "h200"),
+                    by_user = study_of(attention, {"split x = 4"}, sizes, "h200"),
                     whole = study_of(attention, {"split x = 1"}, sizes, "h200");
     ASSERT_EQ(parts.kernels.size(), 2U);
     EXPECT_EQ(parts.kernels[0].num_groups, 132) << "a part of the one row for every core";
     EXPECT_EQ(parts.kernels[0].kernel, "O_part");
     EXPECT_EQ(parts.summary->seconds, parts.kernels[0].seconds + parts.kernels[1].seconds);
-    EXPECT_EQ(by_hand.kernels.at(0).num_groups, 4);
+    EXPECT_EQ(by_user.kernels.at(0).num_groups, 4);
     ASSERT_EQ(whole.kernels.size(), 1U);
     EXPECT_EQ(whole.kernels[0].splits, 1);
-    EXPECT_LT(parts.summary->seconds, by_hand.summary->seconds);
-    EXPECT_LT(by_hand.summary->seconds, whole.summary->seconds);
+    EXPECT_LT(parts.summary->seconds, by_user.summary->seconds);
+    EXPECT_LT(by_user.summary->seconds, whole.summary->seconds);
 }
 
 TEST(ProgramCost, ASplitByHandOfAnotherAxisIsRefusedOnEveryMachine) {

@@ -72,7 +72,7 @@ protected:
         const ScheduledKernel other = with_sizes(unscheduled(shared, 0, k.extents, k.unit), k.schedule);
         const VariableId weight = variable_named(*other.kernel, "weight");
         for (const Step& step : other.steps)
-            if (const auto product = matrix_product(other, step); product && product->a_in_registers)
+            if (const auto product = mma_product(other, step); product && product->a_in_registers)
                 return product->a->variable() == weight;
         return false;
     }

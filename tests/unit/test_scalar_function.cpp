@@ -70,12 +70,12 @@ TEST(ScalarFunction, InversesTakeBack) {
 
 TEST(ScalarFunction, IntegersHaveTheValuesOfRealNumbers) {
     for (const ScalarFunction& f : scalar_functions()) {
-        if (f.is.of_whole == OfWhole::real) {
+        if (f.is.of_integer == OfInteger::real) {
             EXPECT_EQ(kind_of(f.op, Kind::i32), Kind::real) << f.name;
             continue;
         }
         for (std::int64_t a = -5; a <= 5; ++a)
-            EXPECT_EQ(static_cast<double>(apply_whole(f.op, Kind::i64, a)), f.value(static_cast<double>(a))) << f.name;
+            EXPECT_EQ(static_cast<double>(apply_integer(f.op, Kind::i64, a)), f.value(static_cast<double>(a))) << f.name;
     }
 }
 

@@ -112,12 +112,12 @@ TEST_F(ScheduleRules, RunsStandTogetherInOneList) {
 }
 
 TEST_F(ScheduleRules, PlacesAreThoseThatTheirVariablesMayHave) {
-    const auto held = [&](const std::string& name, Holding holding) {
+    const auto held = [&](const std::string& name, MemorySpace holding) {
         return broken(k_, [&](KernelSchedule& s) { s.places[variable(k_, name)].holding = holding; });
     };
-    EXPECT_THAT(held("S", Holding::view), HasSubstr("S cannot be read where it lies in memory"));
-    EXPECT_THAT(held("Y", Holding::packed), HasSubstr("Y cannot lie in panels one after the other"));
-    EXPECT_THAT(held("Y", Holding::panel), HasSubstr("Y does not live within one run"));
+    EXPECT_THAT(held("S", MemorySpace::view), HasSubstr("S cannot be read where it lies in memory"));
+    EXPECT_THAT(held("Y", MemorySpace::packed), HasSubstr("Y cannot lie in panels one after the other"));
+    EXPECT_THAT(held("Y", MemorySpace::panel), HasSubstr("Y does not live within one run"));
     EXPECT_THAT(broken(k_, [&](KernelSchedule& s) { s.places[variable(k_, "K")].stages = 2; }),
                 HasSubstr("K has 2 stages"));
 }
@@ -126,20 +126,20 @@ TEST_F(ScheduleRules, AResultIsWrittenInPlaceByTheOneStatementThatMakesIt) {
     const auto rows = [](const Derived& d) { return planned(d, extents(d, {{"r", 512}, {"c", 256}})); };
     const ScheduledKernel k = rows(hand::softmax());
     const VariableId y = variable(k, "Y");
-    EXPECT_EQ(k.place(y).holding, Holding::view);
+    EXPECT_EQ(k.place(y).holding, MemorySpace::view);
     EXPECT_FALSE(k.is_held(y));
     EXPECT_EQ(k.layout(y).strides, (std::vector<std::int64_t>{256, 1}));
     EXPECT_THAT(k.dense, ElementsAre(true));
     // A tile of it would take the memory of what it is made of: the arena is no smaller then, and any strides are taken.
     KernelSchedule in_tile = k.schedule;
-    in_tile.places[y].holding = Holding::buffer;
+    in_tile.places[y].holding = MemorySpace::buffer;
     const ScheduledKernel copied = scheduled(k.program, 0, k.extents, in_tile, k.unit);
     EXPECT_THAT(verify(copied), IsEmpty());
     EXPECT_GE(copied.arena_values, k.arena_values);
     EXPECT_THAT(copied.dense, ElementsAre(false));
 
     const auto refused = [&](const ScheduledKernel& kernel, const std::string& name) {
-        return broken(kernel, [&](KernelSchedule& s) { s.places[variable(kernel, name)].holding = Holding::view; });
+        return broken(kernel, [&](KernelSchedule& s) { s.places[variable(kernel, name)].holding = MemorySpace::view; });
     };
     EXPECT_THAT(refused(k, "E"), HasSubstr("E cannot be read where it lies in memory"));
     EXPECT_THAT(refused(rows(hand::softmax(DType::f32, true)), "E"),
@@ -253,7 +253,7 @@ TEST(ScheduleRulesOfGpus, ALineOfTheTextThatBreaksOneIsRefused) {
         // Blocks with a role that copies are tried for it, though nothing says so.
         if (line == "groups queue") {
             ASSERT_TRUE(plan.ok()) << render(plan.errors());
-            EXPECT_TRUE(plan->kernels.at(0).scheduled.takes_from_queue());
+            EXPECT_TRUE(plan->kernels.at(0).scheduled.is_dynamic());
             continue;
         }
         ASSERT_FALSE(plan.ok()) << line;

@@ -88,7 +88,7 @@ TEST(Schedule, TakesNoAxisForAWord) {
     const auto items = parse_schedule_file(
         std::make_shared<const Source>(Source{"a.schedule", "atom Y vectors inner 1\n"}));
     const Derived d = derived_from("f(X[inner]) -> Y[inner]\n    Y[inner] = 2 * X[inner]\nsizes inner = 64\n");
-    const auto read = schedules_by_hand(items.value(), expand(d));
+    const auto read = schedule_overrides(items.value(), expand(d));
     ASSERT_TRUE(read.ok()) << render(read.errors());
     EXPECT_FALSE((*read)[0].atoms.at(0).vector_inner);
 }

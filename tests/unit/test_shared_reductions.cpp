@@ -138,8 +138,8 @@ TEST(SharedReductions, AreOfABlockAndAcrossLanesAndInABuffer) {
     const auto& variables = sums.kernel->variables;
     const auto y = std::find_if(variables.begin(), variables.end(), [](const Variable& v) { return v.name == "Y"; });
     const auto target = VariableId::of(y - variables.begin());
-    EXPECT_EQ(sums.schedule.places.at(target).holding, Holding::buffer);
-    EXPECT_THAT(broken(sums, [&](KernelSchedule& s) { s.places[target].holding = Holding::view; }),
+    EXPECT_EQ(sums.schedule.places.at(target).holding, MemorySpace::buffer);
+    EXPECT_THAT(broken(sums, [&](KernelSchedule& s) { s.places[target].holding = MemorySpace::view; }),
                 HasSubstr("is shared by warps, which meet in a buffer, and it is held as view"));
 }
 
@@ -166,7 +166,7 @@ TEST(StayingTiles, WhatAMaskMayLeaveOutIsLoadedAgain) {
         1, 4096);
     std::vector<bool> never(staying_loads(k).size(), false);
     for (const ScheduledLoop& loop : k.loops)
-        if (turns_of(k, loop).least == 0) {
+        if (iterations_of(k, loop).least == 0) {
             EXPECT_EQ(staying_loads(k), never);
             return;
         }

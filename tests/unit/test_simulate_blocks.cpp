@@ -24,12 +24,12 @@ const std::string layernorm_of_rows =
 const std::string logsumexp_of_rows = "f(X[r, c]) -> L[r]\n    L[r] = logsumexp(c) X[r, c]\n";
 
 KernelPlan planned_rows(const std::string& text, std::int64_t rows, std::int64_t columns,
-                        const std::vector<ScheduleItem>& by_hand = {}) {
+                        const std::vector<ScheduleItem>& by_user = {}) {
     const auto diagram = parse_diagram(std::make_shared<const Source>(Source{"a.nk", text}));
     EXPECT_TRUE(diagram.ok()) << render(diagram.errors());
     const Derived derived = derive(*diagram).value();
     const auto plan = choose_plan(derived, bind_sizes(derived.diagram, {{"r", rows}, {"c", columns}}).value(),
-                                  load_machine("h200").value(), by_hand);
+                                  load_machine("h200").value(), by_user);
     EXPECT_TRUE(plan.ok()) << render(plan.errors());
     return plan->kernels.at(0);
 }

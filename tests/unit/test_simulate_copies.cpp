@@ -34,13 +34,13 @@ KernelPlan plan_of(const std::string& text, const Machine& m, const std::string&
     return choose_plan(derived, bind_sizes(derived.diagram).value(), m, {}, options).value().kernels.at(0);
 }
 
-const std::string by_hand = "group h = 2\ngroup d = 128\nstream x = ";
+const std::string by_user = "group h = 2\ngroup d = 128\nstream x = ";
 
 TEST(SimulatedCopies, ConvertAtTheRateOfTheirType) {
     Machine slow = machine();
     slow.units.push_back({"widen", {{DType::f16, {0.5, "test"}}}, {}});
     const auto seconds = [](const std::string& type, const Machine& m) {
-        return plan_of(sums(type), m, by_hand + "16\n").time.core_seconds;
+        return plan_of(sums(type), m, by_user + "16\n").time.core_seconds;
     };
     EXPECT_EQ(seconds("f32", slow), seconds("f32", machine())) << "nothing is converted";
     EXPECT_EQ(seconds("bf16", slow), seconds("bf16", machine())) << "another type";
@@ -82,7 +82,7 @@ TEST(SimulatedThreads, TakeTurnsOnTheCoresThatThereAre) {
 TEST(SimulatedCopies, AreSlowerIntoTilesThatLeaveTheFirstCache) {
     // On one Zen 5 core 16-bit values that become a tile of 16 KiB came from memory at 35 GB/s, of a tile of 64 KiB at 15 GB/s.
     const auto seconds = [](const std::string& chunk) {
-        return plan_of(sums("f16"), machine(), by_hand + chunk + "\nthreads = 1\n").time.seconds;
+        return plan_of(sums("f16"), machine(), by_user + chunk + "\nthreads = 1\n").time.seconds;
     };
     const double stays = seconds("16"), spills = seconds("64");
     EXPECT_GT(spills, 1.4 * stays);

@@ -59,7 +59,7 @@ protected:
 };
 
 TEST_F(SlotFaults, AreNoneWhereStatementsKeepTheirOrder) {
-    ASSERT_TRUE(plan_.kernels.at(0).scheduled.on_matrix_unit());
+    ASSERT_TRUE(plan_.kernels.at(0).scheduled.on_tensor_cores());
     EXPECT_THAT(faults({}), IsEmpty());
     EXPECT_THAT(faults({{"weight", slot(1)}, {"P_Z_acc", slot(2)}, {"O_acc", slot(2)}}), IsEmpty());
     // All that makes the weights is a turn ahead of the product that takes them.

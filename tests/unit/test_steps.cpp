@@ -6,8 +6,8 @@
 #include <fstream>
 #include "costed.hpp"
 #include "machine/peaks.hpp"
-#include "plan/overrides.hpp"
 #include "plan/choose.hpp"
+#include "plan/overrides.hpp"
 #include "run/pipeline.hpp"
 #include "schedule/fragments.hpp"
 #include "stepped.hpp"
@@ -391,9 +391,9 @@ TEST(Steps, ImpossibleRequestsNameRuleFiguresAndTheNearestLegalChoice) {
 
 TEST(Steps, PlansRefuseWhatNoKernelIsMadeFrom) {
     const Compilation c = costed::compile(paper(), "h100-sxm5");
-    const auto items = all_by_hand(c.derived, {},
-                                   std::make_shared<const Source>(Source{"a.schedule", "warpgroup q 128\n"}));
-    const auto choices = hand_choices(c.derived, c.extents, items.value());
+    const auto items = all_overrides(c.derived, {},
+                                     std::make_shared<const Source>(Source{"a.schedule", "warpgroup q 128\n"}));
+    const auto choices = checked_overrides(c.derived, c.extents, items.value());
     ASSERT_FALSE(choices.ok());
     EXPECT_EQ(choices.errors().front().code, "only-of-steps");
 }
@@ -511,7 +511,7 @@ TEST(Steps, SharedPlacesAreLookedAt) {
     context.sizes.group[costed::axis(c, "q")] = 128, context.sizes.stream[costed::axis(c, "x")] = 64;
     KernelSteps made;
     made.lives = variable_lives(context, {}, assigned);
-    const auto fault = [&] { return told_steps(c.derived, program, 0, {}, context, assigned, made).back().fault; };
+    const auto fault = [&] { return narrated_steps(c.derived, program, 0, {}, context, assigned, made).back().fault; };
     EXPECT_EQ(fault(), "");
     const auto named = [&](const std::string& name) -> VariableLife& {
         return *std::find_if(made.lives.begin(), made.lives.end(),

@@ -8,9 +8,9 @@
 
 #include "derive/derive.hpp"
 #include "plan/choose.hpp"
-#include "schedule/stream_k.hpp"
 #include "schedule/reduction_trees.hpp"
 #include "schedule/rules.hpp"
+#include "schedule/stream_k.hpp"
 #include "support/parsed.hpp"
 #include "tile/expand.hpp"
 
@@ -22,11 +22,11 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 // Every chunk runs once; a block has one group's chunks at least, so that no group is cut twice, and none has more than its even share, rounded up.
-TEST(CutGroups, AreEvenStretchesOfWholeGroupsLength) {
+TEST(StreamK, AreEvenStretchesOfWholeGroupsLength) {
     for (const std::int64_t blocks : {2, 3, 132, 264})
         for (const std::int64_t chunks : {2, 7, 64})
             for (std::int64_t left = blocks + 1; left < 2 * blocks; left += blocks > 8 ? 17 : 1) {
-                const CutGroups cut{0, blocks, 3, left, chunks, 68};
+                const StreamK cut{0, blocks, 3, left, chunks, 68};
                 EXPECT_EQ(cut.begin(0), 0);
                 EXPECT_EQ(cut.begin(blocks), left * chunks);
                 std::int64_t most = 0, cuts = 0;
@@ -36,8 +36,8 @@ TEST(CutGroups, AreEvenStretchesOfWholeGroupsLength) {
                     EXPECT_LE(some, (left * chunks + blocks - 1) / blocks);
                     most = std::max(most, some), cuts += block > 0 && cut.begin(block) % chunks != 0;
                 }
-                EXPECT_EQ(cut.most_chunks(), 3 * chunks + most);
-                EXPECT_EQ(cut.num_cuts(), cuts);
+                EXPECT_EQ(cut.most_k_blocks(), 3 * chunks + most);
+                EXPECT_EQ(cut.num_split_tiles(), cuts);
             }
 }
 
@@ -62,18 +62,18 @@ Result<Plan> planned(const std::string& text, const std::string& schedule = "", 
 }
 const std::string tile_of_192 = "tensor q\nwarps 12\nrole copies 4\ngroup q = 192\nstream x = 64\n";
 
-TEST(CutGroups, AreChosenByNoMachineThatDoesNotSayWhatBlocksThatMeetTake) {
-    EXPECT_FALSE(planned(attention(16384, 128), tile_of_192, "h200", false).value().kernels.at(0).scheduled.cuts_groups());
+TEST(StreamK, AreChosenByNoMachineThatDoesNotSayWhatBlocksThatMeetTake) {
+    EXPECT_FALSE(planned(attention(16384, 128), tile_of_192, "h200", false).value().kernels.at(0).scheduled.uses_stream_k());
     EXPECT_TRUE(
-        planned(attention(16384, 128), tile_of_192 + "groups cut\n", "h200", false).value().kernels.at(0).scheduled.cuts_groups());
+        planned(attention(16384, 128), tile_of_192 + "groups cut\n", "h200", false).value().kernels.at(0).scheduled.uses_stream_k());
 }
 
-TEST(CutGroups, AreChosenWhereTheLastRoundIsShort) {
+TEST(StreamK, AreChosenWhereTheLastRoundIsShort) {
     const Plan cut = planned(attention(16384, 128), tile_of_192).value(),
                whole = planned(attention(16384, 128), tile_of_192 + "groups fixed\n").value();
     const ScheduledKernel& k = cut.kernels.at(0).scheduled;
-    ASSERT_TRUE(k.cuts_groups());
-    const CutGroups found = chosen_cut_groups(k).value();
+    ASSERT_TRUE(k.uses_stream_k());
+    const StreamK found = chosen_stream_k(k).value();
     EXPECT_EQ(found.blocks, 132);
     EXPECT_EQ(found.rounds, 9) << "1376 groups";
     EXPECT_EQ(found.groups, 1376 - 9 * 132);
@@ -83,38 +83,38 @@ TEST(CutGroups, AreChosenWhereTheLastRoundIsShort) {
                 HasSubstr("1376 groups of 256 chunks, 10.4 for each of 132 blocks; whole ones are"));
     const Simulation &fast = cut.kernels.at(0).time, &slow = whole.kernels.at(0).time;
     EXPECT_NEAR(slow.waves, 11 * 132 / 1376.0, 1e-9);
-    EXPECT_NEAR(fast.waves, found.most_chunks() * 132 / (1376.0 * 256), 1e-9);
+    EXPECT_NEAR(fast.waves, found.most_k_blocks() * 132 / (1376.0 * 256), 1e-9);
     EXPECT_LT(fast.seconds, 0.97 * slow.seconds);
     EXPECT_GT(fast.seconds, slow.seconds * 1376 / (11 * 132.0)) << "what parts leave for each other takes time";
-    EXPECT_DOUBLE_EQ(fast.transfers - slow.transfers, 2.0 * static_cast<double>(cut_values(k, found)));
+    EXPECT_DOUBLE_EQ(fast.transfers - slow.transfers, 2.0 * static_cast<double>(stream_k_values(k, found)));
     EXPECT_DOUBLE_EQ(fast.traffic.back().loaded_bytes - slow.traffic.back().loaded_bytes,
-                     4.0 * static_cast<double>(cut_values(k, found)));
+                     4.0 * static_cast<double>(stream_k_values(k, found)));
 
     const std::string text = to_string(*k.program, *k.kernel, k.schedule);
     EXPECT_THAT(text, HasSubstr("cut  1376 groups of 256 chunks"));
     EXPECT_THAT(text, HasSubstr("1376 groups, 10.4 a core"));
     const Plan again = planned(attention(16384, 128), text).value();
-    EXPECT_TRUE(again.kernels.at(0).scheduled.cuts_groups());
+    EXPECT_TRUE(again.kernels.at(0).scheduled.uses_stream_k());
     EXPECT_EQ(again.kernels.at(0).time.seconds, fast.seconds);
     // What is said of one kernel alone counts as what is said of all.
     const ScheduledKernel& fixed = whole.kernels.at(0).scheduled;
-    EXPECT_FALSE(fixed.cuts_groups());
+    EXPECT_FALSE(fixed.uses_stream_k());
     const Plan again_whole = planned(attention(16384, 128), to_string(*fixed.program, *fixed.kernel, fixed.schedule)).value();
-    EXPECT_FALSE(again_whole.kernels.at(0).scheduled.cuts_groups());
+    EXPECT_FALSE(again_whole.kernels.at(0).scheduled.uses_stream_k());
 }
 
-TEST(CutGroups, AreLeftWholeWhereThatTakesNoLonger) {
+TEST(StreamK, AreLeftWholeWhereThatTakesNoLonger) {
     // The states of two parts take longer than a short group's share of the last round; and 528 groups are four rounds of 132.
-    EXPECT_FALSE(planned(attention(1024, 128), tile_of_192).value().kernels.at(0).scheduled.cuts_groups());
+    EXPECT_FALSE(planned(attention(1024, 128), tile_of_192).value().kernels.at(0).scheduled.uses_stream_k());
     const auto even = planned(
                           "f(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[n, k]\n"
                           "sizes m = 8448, n = 2048, k = 4096\n",
                           "tensor m\nwarps 8\nrole copies 4\ngroup m = 128\ngroup n = 256\nthreads 132\n")
                           .value();
-    EXPECT_FALSE(even.kernels.at(0).scheduled.cuts_groups());
+    EXPECT_FALSE(even.kernels.at(0).scheduled.uses_stream_k());
 }
 
-TEST(CutGroups, AddOneMergeToTheRoundingsOfASum) {
+TEST(StreamK, AddOneMergeToTheRoundingsOfASum) {
     const auto trees = [](const std::string& dealing) {
         return reduction_trees(planned(attention(16384, 128), tile_of_192 + dealing).value().kernels.at(0).scheduled);
     };
@@ -129,13 +129,13 @@ TEST(CutGroups, AddOneMergeToTheRoundingsOfASum) {
 /// What is wrong with a kernel's groups once the schedule says that they are cut.
 std::string why_not(Plan plan) {
     ScheduledKernel& k = plan.kernels.at(0).scheduled;
-    k.schedule.dealing.value = static_cast<std::int64_t>(Dealing::cut);
+    k.schedule.dealing.value = static_cast<std::int64_t>(TileScheduler::cut);
     for (const BrokenRule& rule : broken_rules(k))
         if (rule.field.kind == "groups") return rule.message;
     return "";
 }
 
-TEST(CutGroups, AreRefusedWithTheReason) {
+TEST(StreamK, AreRefusedWithTheReason) {
     EXPECT_EQ(why_not(planned(attention(16384, 128), tile_of_192).value()), "");
     EXPECT_THAT(why_not(planned(attention(2048, 128, "where(x <= q, S[h, q, x], -inf)"), tile_of_192).value()),
                 HasSubstr("masks say how many chunks a group runs"));
@@ -178,7 +178,7 @@ double busy(const Plan& plan, const std::string& what) {
 }
 
 // 236 groups of 4096×7168×16384 read 97 MB in the rounds that are cut, three times what the cache holds for them; those of 4096³ fit.
-TEST(CutGroups, ReadFromMemoryWhatBlocksNoLongerShare) {
+TEST(StreamK, ReadFromMemoryWhatBlocksNoLongerShare) {
     const auto ratio = [](const std::string& text) {
         return loaded_from_memory(planned(text, "groups cut\n").value()) /
                loaded_from_memory(planned(text, "groups fixed\n").value());
@@ -190,21 +190,21 @@ TEST(CutGroups, ReadFromMemoryWhatBlocksNoLongerShare) {
 TEST(Queue, IsWhereBlocksKeepDifferentPaces) {
     const std::string text = scaled_product(8192, 8192, 8192);
     const Plan plan = planned(text).value();
-    EXPECT_TRUE(plan.kernels.at(0).scheduled.takes_from_queue());
+    EXPECT_TRUE(plan.kernels.at(0).scheduled.is_dynamic());
     EXPECT_THAT(plan.kernels.at(0).schedule().dealing.reason, HasSubstr("blocks keep different paces"));
     // The model alone would have them.
     EXPECT_LT(planned(text, "groups cut\n").value().seconds(), 0.985 * plan.seconds());
     const ScheduledKernel in_cluster = planned(text, "cluster m 2\n").value().kernels.at(0).scheduled;
     EXPECT_TRUE(in_cluster.in_cluster());
-    EXPECT_FALSE(in_cluster.takes_from_queue()) << "its blocks keep step";
+    EXPECT_FALSE(in_cluster.is_dynamic()) << "its blocks keep step";
 }
 
 // The last one of three tiles of 192 rows has 128 of 512: its third group of warps has nothing to do.
 TEST(Queue, EvensOutTilesThatEndEarly) {
     const Plan brief = planned(attention(512, 128), tile_of_192).value(), even = planned(attention(512, 64)).value();
     EXPECT_THAT(brief.kernels.at(0).schedule().dealing.reason, HasSubstr("end before their tiles do"));
-    EXPECT_TRUE(brief.kernels.at(0).scheduled.takes_from_queue());
-    EXPECT_FALSE(even.kernels.at(0).scheduled.takes_from_queue());
+    EXPECT_TRUE(brief.kernels.at(0).scheduled.is_dynamic());
+    EXPECT_FALSE(even.kernels.at(0).scheduled.is_dynamic());
 }
 
 // What threads multiply and add is beside what the matrix unit does, and neither bounds the other.
@@ -221,9 +221,9 @@ TEST(Busy, TellsTheMatrixUnitFromThreads) {
 std::int64_t frees(const std::vector<Node>& nodes, VariableId operand) {
     std::int64_t n = 0;
     for (const Node& node : nodes)
-        if (const auto* settle = std::get_if<Settle>(&node))
+        if (const auto* settle = std::get_if<WaitGroup>(&node))
             n += std::count_if(settle->frees.begin(), settle->frees.end(),
-                               [&](const Freed& freed) { return freed.operand == operand; });
+                               [&](const Release& freed) { return freed.operand == operand; });
     return n;
 }
 
@@ -243,7 +243,7 @@ TEST(Settles, FreeATileOfTheGroupBeforeTheLastProducts) {
         ASSERT_FALSE(k.loops[0].epilogue.empty());
         const VariableId q = k.operand_loaded(*k.operand_loads(0).front());
         EXPECT_EQ(frees(k.loops[0].epilogue, q), 1);
-        EXPECT_TRUE(std::holds_alternative<Settle>(k.loops[0].epilogue.front()));
+        EXPECT_TRUE(std::holds_alternative<WaitGroup>(k.loops[0].epilogue.front()));
         EXPECT_EQ(frees(k.loops[0].skipped, q), c.may_have_none ? 1 : 0);
         EXPECT_EQ(frees(k.loops[0].body, q) + frees(k.body, q), 0);
     }
@@ -252,7 +252,7 @@ TEST(Settles, FreeATileOfTheGroupBeforeTheLastProducts) {
 std::string name_of(const TileKernel& tiles, VariableId id) { return tiles.variables[id].name; }
 
 // The merge of a softmax's states refers both parts to the larger maximum.
-TEST(CutGroups, AreMergedByTheFold) {
+TEST(StreamK, AreMergedByTheFold) {
     const Plan plan = planned(attention(16384, 128), tile_of_192).value();
     const ScheduledKernel& k = plan.kernels.at(0).scheduled;
     const TileKernel& tiles = *k.kernel;

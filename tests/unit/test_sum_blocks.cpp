@@ -92,7 +92,7 @@ const std::string two_scales = " * s[m, k // 128] * t[n // 128, k // 128]";
 TEST(SumBlocks, RunOnTheMatrixUnitBlockByBlock) {
     const OnH200 p(scaled_product(two_scales));
     ASSERT_EQ(p.plan.kernels.size(), 1U);
-    EXPECT_TRUE(p.kernel().on_matrix_unit());
+    EXPECT_TRUE(p.kernel().on_tensor_cores());
     for (const char* name : {"A", "B", "s", "t"}) {
         const bool is_operand = *name == 'A' || *name == 'B';
         EXPECT_EQ(p.kernel().is_operand(p.variable(name)), is_operand) << name;
@@ -102,8 +102,8 @@ TEST(SumBlocks, RunOnTheMatrixUnitBlockByBlock) {
 
 /// 48 values of a block are one and a half instructions, and behind them lie the next block's.
 TEST(SumBlocks, BlocksThatAreNoWholeInstructionsAreLeftToThreads) {
-    EXPECT_FALSE(OnH200(scaled_product(" * s[m, k // 48]", "k = 48 * block, block = 8")).kernel().on_matrix_unit());
-    EXPECT_TRUE(OnH200(scaled_product(" * s[m, k // 64]", "k = 64 * block, block = 8")).kernel().on_matrix_unit());
+    EXPECT_FALSE(OnH200(scaled_product(" * s[m, k // 48]", "k = 48 * block, block = 8")).kernel().on_tensor_cores());
+    EXPECT_TRUE(OnH200(scaled_product(" * s[m, k // 64]", "k = 64 * block, block = 8")).kernel().on_tensor_cores());
 }
 
 /// Tiles of 128 columns have one scale, those of 192 have two.
@@ -111,7 +111,7 @@ TEST(SumBlocks, AScaleIsReadOnceWhereATileHasOne) {
     for (const auto& [columns, is_one] : {std::pair{"128", true}, {"192", false}}) {
         const OnH200 p(scaled_product(two_scales),
                        std::string("tensor axis m\nwarps 8\nrole copies 4\ngroup n ") + columns + "\n");
-        ASSERT_TRUE(p.kernel().on_matrix_unit()) << columns;
+        ASSERT_TRUE(p.kernel().on_tensor_cores()) << columns;
         EXPECT_TRUE(is_read_by_rows(p.kernel(), p.variable("s"))) << columns;
         EXPECT_EQ(is_read_by_rows(p.kernel(), p.variable("t")), is_one) << columns;
     }

@@ -116,7 +116,7 @@ TEST(TiledReduction, IsChosenForTheStatisticsOfAProduct) {
     ASSERT_EQ(plan->change.tiled.size(), 1U);
     const std::int64_t tile = plan->change.tiled.front().tile;
     EXPECT_EQ(4096 % tile, 0);
-    EXPECT_TRUE(plan->kernels.at(0).scheduled.on_matrix_unit());
+    EXPECT_TRUE(plan->kernels.at(0).scheduled.on_tensor_cores());
     // Beside what is summed in a tile, one rounding for each tile.
     Extents of_one_tile = extents;
     of_one_tile[*diagram.find_axis("n")] = tile;

@@ -191,19 +191,19 @@ TEST(Chains, AreAsManyAsHideTheLatencyOfEach) {
 }
 
 // The exponentials take as long as reading and writing do; what is stored beside none of them takes time of its own.
-TEST(Deferral, LetsResultsGoOutBesideWhatTheNextGroupComputes) {
+TEST(TilePipelining, LetsResultsGoOutBesideWhatTheNextGroupComputes) {
     const Machine m = machine(64.0 * 1024);
     const auto plan = plan_for(m, "group r 1", softmax), none = plan_for(m, "group r 1\n  defer Y groups 0, in E", softmax);
     ASSERT_TRUE(plan && none);
     const KernelSchedule& s = plan->schedule();
     const std::vector<std::string> names = atom_names(*plan->scheduled.kernel);
-    ASSERT_EQ(s.deferrals.size(), 1U);
-    EXPECT_EQ(names.at(at(s.deferrals[0].atom)), "Y");
-    EXPECT_EQ(names.at(at(s.deferrals[0].in)), "E");
-    EXPECT_THAT(s.deferrals[0].groups.reason, HasSubstr("stores beside what E computes; "));
+    ASSERT_EQ(s.tile_pipelining.size(), 1U);
+    EXPECT_EQ(names.at(at(s.tile_pipelining[0].atom)), "Y");
+    EXPECT_EQ(names.at(at(s.tile_pipelining[0].in)), "E");
+    EXPECT_THAT(s.tile_pipelining[0].groups.reason, HasSubstr("stores beside what E computes; "));
     EXPECT_LT(plan->time.seconds, 0.99 * none->time.seconds);
-    ASSERT_EQ(none->schedule().deferrals.size(), 1U) << "what is by hand stays";
-    EXPECT_TRUE(none->schedule().deferrals[0].groups.by_hand);
+    ASSERT_EQ(none->schedule().tile_pipelining.size(), 1U) << "what is by hand stays";
+    EXPECT_TRUE(none->schedule().tile_pipelining[0].groups.by_user);
     EXPECT_THAT(to_string(*plan->scheduled.program, *plan->scheduled.kernel, s),
                 HasSubstr("defer Y        groups 1, in E  # "));
     for (const auto& p : {plan, none}) EXPECT_THAT(verify(p->scheduled), testing::IsEmpty());
@@ -227,15 +227,15 @@ TEST(Deferral, LetsResultsGoOutBesideWhatTheNextGroupComputes) {
     slow.levels[1].core_bandwidth_bytes_per_s.value = slow.levels[1].core_copy_bandwidth_bytes_per_s.value = 4e9;
     const auto waiting = plan_for(slow, "group r 1", softmax);
     ASSERT_TRUE(waiting);
-    ASSERT_EQ(waiting->schedule().deferrals.size(), 1U);
-    EXPECT_THAT(waiting->schedule().deferrals[0].groups.reason, HasSubstr("as fast without by the model"));
+    ASSERT_EQ(waiting->schedule().tile_pipelining.size(), 1U);
+    EXPECT_THAT(waiting->schedule().tile_pipelining[0].groups.reason, HasSubstr("as fast without by the model"));
     // Stores through the caches wait for nothing that could be beside them.
     const auto cached = plan_for(m, "group r 1\n  place Y view, inner c", softmax);
     ASSERT_TRUE(cached);
-    EXPECT_THAT(cached->schedule().deferrals, testing::IsEmpty());
+    EXPECT_THAT(cached->schedule().tile_pipelining, testing::IsEmpty());
 }
 
-TEST(Deferral, IsRefusedWhereItWouldReadOrWriteAnotherGroup) {
+TEST(TilePipelining, IsRefusedWhereItWouldReadOrWriteAnotherGroup) {
     const auto plan = plan_for(machine(64.0 * 1024), "group r 1", softmax);
     ASSERT_TRUE(plan);
     const ScheduledKernel& k = plan->scheduled;
@@ -247,7 +247,7 @@ TEST(Deferral, IsRefusedWhereItWouldReadOrWriteAnotherGroup) {
                              const ScheduledKernel& of, const char* what, const char* in, std::int64_t groups = 1,
                              const std::function<void(KernelSchedule&)>& change = [](KernelSchedule&) {}) {
         KernelSchedule s = of.schedule;
-        s.deferrals = {{atom(what), atom(in), {groups, "", true}}};
+        s.tile_pipelining = {{atom(what), atom(in), {groups, "", true}}};
         change(s);
         const auto messages = verify(scheduled(of.program, 0, of.extents, s, of.unit));
         return messages.empty() ? std::string("nothing") : messages.front();
@@ -269,7 +269,7 @@ TEST(Deferral, IsRefusedWhereItWouldReadOrWriteAnotherGroup) {
                 HasSubstr("the two do not run the same blocks in the same loops"));
     EXPECT_THAT(refused(k, "Y", "E", 1, [&](KernelSchedule& s) { s.prefetches.at(0).atom = atom("Y"); }),
                 HasSubstr("tiles are fetched ahead in its own loops"));
-    EXPECT_THAT(refused(k, "Y", "E", 1, [&](KernelSchedule& s) { s.deferrals.push_back(s.deferrals[0]); }),
+    EXPECT_THAT(refused(k, "Y", "E", 1, [&](KernelSchedule& s) { s.tile_pipelining.push_back(s.tile_pipelining[0]); }),
                 HasSubstr("another statement is deferred to the loops of E, too"));
     // What the statement reads is another group's by then.
     const auto body = [&](const std::string& last) {

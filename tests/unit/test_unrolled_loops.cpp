@@ -16,8 +16,8 @@ namespace {
 /// In blocks of 8 warps, of which an SM holds three: a thread has 80 registers.
 Plan planned(const char* text) {
     const Diagram diagram = parse_diagram(std::make_shared<Source>(Source{"a.nk", text})).value();
-    const std::vector<ScheduleItem> by_hand{{choice_kind("warps"), "", 8}, {choice_kind("blocks"), "", 3}};
-    return choose_plan(derive(diagram).value(), bind_sizes(diagram).value(), load_machine("h200").value(), by_hand).value();
+    const std::vector<ScheduleItem> by_user{{choice_kind("warps"), "", 8}, {choice_kind("blocks"), "", 3}};
+    return choose_plan(derive(diagram).value(), bind_sizes(diagram).value(), load_machine("h200").value(), by_user).value();
 }
 
 /// Those of the reduction's three loops that keep their turns where tiles may have so many registers.

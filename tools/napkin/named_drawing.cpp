@@ -32,7 +32,7 @@ Result<std::optional<StepReport>> drawn_steps(const Options& options, const std:
     if (!is_needed) return std::optional<StepReport>();
     PipelineOptions file;
     if (const Status read = read_schedule(options, file); !read) return read.errors();
-    const auto items = all_by_hand(compilation.derived, {}, file.schedule_file);
+    const auto items = all_overrides(compilation.derived, {}, file.schedule_file);
     if (!items) return items.errors();
     auto report = paper_steps(compilation.derived, compilation.extents, compilation.machine, *items, StepTexts::left_out);
     if (!report) return report.errors();

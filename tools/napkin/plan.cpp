@@ -15,7 +15,7 @@ namespace napkin::cli {
 namespace {
 
 Json choice_json(const Choice& choice) {
-    return {{"value", choice.value}, {"reason", choice.reason}, {"by_hand", choice.by_hand}};
+    return {{"value", choice.value}, {"reason", choice.reason}, {"by_hand", choice.by_user}};
 }
 
 Json choices_json(const Diagram& diagram, const std::map<AxisId, Choice>& choices) {
@@ -45,7 +45,7 @@ Json plan_json(const Compilation& compilation) {
         entry["panel_vectors"] = s.schedule.panel_vectors;
         entry["schedule"] = to_string(*s.program, *s.kernel, s.schedule);
         entry["arena"] = {{"bytes", s.arena_bytes()}, {"tile_bytes", s.held_values * s.value_bytes()}};
-        if (s.on_matrix_unit())
+        if (s.on_tensor_cores())
             entry["registers"] = {{"tiles", most_registers(s)},
                                   {"available", s.unit.registers},
                                   {"spilled", spilled_registers(s)},
@@ -82,7 +82,7 @@ Json proof_json(const LoopProof& p) {
         return out;
     }
     const ModuloBounds& b = p.search.bounds;
-    out["warpgroups"] = p.warpgroups, out["turns"] = p.takes_turns;
+    out["warpgroups"] = p.warpgroups, out["turns"] = p.is_ping_pong;
     for (const ModuloOperation& o : p.loop.body.operations)
         out["statements"].push_back({{"name", o.name},
                                      {"own_clocks", o.own},
@@ -139,9 +139,9 @@ ExitCode steps(const Options& options) {
 Status check_readings(const Options& options, const Compilation& compilation) {
     PipelineOptions file;
     if (const Status read = read_schedule(options, file); !read) return read.errors();
-    auto items = all_by_hand(compilation.derived, {}, file.schedule_file);
+    auto items = all_overrides(compilation.derived, {}, file.schedule_file);
     if (!items) return items.errors();
-    std::erase_if(*items, [](const ScheduleItem& item) { return !is_of_readings(item); });
+    std::erase_if(*items, [](const ScheduleItem& item) { return !is_of_views(item); });
     if (items->empty()) return Done{};
     if (const auto choices = step_choices(compilation.diagram, compilation.machine, *items); !choices)
         return choices.errors();

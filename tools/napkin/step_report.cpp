@@ -10,7 +10,7 @@ Result<StepReport> step_report(const Options& options, StepTexts texts) {
     if (const Status read = read_schedule(options, file); !read) return read.errors();
     const auto compilation = compile(options, Pass::size);
     if (!compilation) return compilation.errors();
-    const auto items = all_by_hand(compilation->derived, {}, file.schedule_file);
+    const auto items = all_overrides(compilation->derived, {}, file.schedule_file);
     if (!items) return items.errors();
     if (compilation->machine.kind != MachineKind::gpu || !is_of_a_kernel(*items))
         return paper_steps(compilation->derived, compilation->extents, compilation->machine, *items, texts);

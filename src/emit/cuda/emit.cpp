@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include "emit/cuda/prelude.hpp"
-#include "emit/emit_k_block_ranges.hpp"
 #include "emit/emit_fragment.hpp"
+#include "emit/emit_k_block_ranges.hpp"
 #include "emit/emit_kernel.hpp"
-#include "schedule/k_block_ranges.hpp"
 #include "schedule/cluster.hpp"
-#include "schedule/stream_k.hpp"
 #include "schedule/fragments.hpp"
+#include "schedule/k_block_ranges.hpp"
+#include "schedule/stream_k.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
 #include "support/saturate.hpp"
@@ -18,10 +18,10 @@ namespace napkin::cuda {
 namespace {
 
 /// Values of the tiles that a pass before the kernel looks at for one range of chunks, at most.
-std::int64_t most_looked_at(const ScheduledKernel& kernel) {
+std::int64_t most_gathered(const ScheduledKernel& kernel) {
     std::int64_t most = 0;
     for (const ScheduledLoop& loop : kernel.loops)
-        if (const auto ranges = chunk_ranges(kernel, loop))
+        if (const auto ranges = k_block_ranges(kernel, loop))
             for (const MaskForm& form : ranges->forms)
                 for (const Expr& e : {form.plus, form.minus}) {
                     std::int64_t values = 1;
@@ -41,7 +41,7 @@ bool needs_wide_index(const ScheduledKernel& kernel) {
             values = saturating_mul(values, kernel.extent(axis));
         return values > most;
     };
-    return kernel.num_groups() > most / 2 || kernel.arena_values > most / 2 || most_looked_at(kernel) > most / 2 ||
+    return kernel.num_groups() > most / 2 || kernel.arena_values > most / 2 || most_gathered(kernel) > most / 2 ||
            any_of(kernel.inputs, is_long) || any_of(kernel.outputs, is_long) ||
            any_of(kernel.extents, [](std::int64_t extent) { return extent > most / 2; });
 }
@@ -57,8 +57,8 @@ std::vector<TensorMap> tensor_maps(const ScheduledKernel& kernel) {
         map.box[at(tile.inner)] = tile.width;
         maps.push_back(std::move(map));
     }
-    for (const VariableId v : writers::boxed_of(kernel)) {
-        const StoredBoxes boxes = *stored_boxes(kernel, v);
+    for (const VariableId v : writers::staged_out(kernel)) {
+        const StagingTiles boxes = *staging_tiles_of(kernel, v);
         TensorMap map{kernel.variable(v).array, std::vector<std::int64_t>(kernel.variable(v).dims.size(), 1)};
         map.box[at(boxes.rows)] = fragment_rows;
         map.box[at(boxes.columns)] = boxes.width;
@@ -68,8 +68,8 @@ std::vector<TensorMap> tensor_maps(const ScheduledKernel& kernel) {
 }
 
 std::int64_t bytes_of_parts(const ScheduledKernel& kernel) {
-    const auto cut = chosen_cut_groups(kernel);
-    return cut ? cut_bytes(kernel, *cut) : 0;
+    const auto cut = chosen_stream_k(kernel);
+    return cut ? stream_k_bytes(kernel, *cut) : 0;
 }
 
 }  // namespace
@@ -82,15 +82,16 @@ CudaSource emit(const ScheduledProgram& program, const std::string& prefix) {
         if (!out.entries.empty()) out.text += "\n";
         out.text += writers::kernel_text(kernel, entry, prelude_text());
         out.wide_index |= needs_wide_index(kernel);
-        const std::int64_t row = kernel.threads_a_row(), ranges = chunk_ranges_bytes(kernel),
-                           counter = kernel.takes_from_queue() ? 4 : 0, parts = bytes_of_parts(kernel),
+        const std::int64_t row = kernel.threads_a_row(), ranges = k_block_ranges_bytes(kernel),
+                           counter = kernel.is_dynamic() ? 4 : 0, parts = bytes_of_parts(kernel),
                            arenas = kernel.arena_in_core() ? 0 : round_up(kernel.arena_bytes(), 256) * kernel.num_blocks();
         out.entries.push_back({entry, kernel.inputs, kernel.outputs, kernel.packed, kernel.num_groups(),
                                kernel.num_blocks(), static_cast<int>(row), static_cast<int>(kernel.num_threads() / row),
                                kernel.cluster_blocks(), kernel.arena_in_core() ? kernel.arena_bytes() : 0,
                                tensor_maps(kernel), arenas + ranges + counter + parts, counter + parts > 0});
         if (ranges > 0)
-            out.entries.back().before = {writers::ranges_entry(entry), ranges / chunk_range_bytes, writers::ranges_threads};
+            out.entries.back().before = {writers::ranges_entry(entry), ranges / k_block_range_bytes,
+                                         writers::ranges_threads};
     }
     return out;
 }

@@ -26,7 +26,7 @@ std::vector<KernelRefusal> refusals_of(const Plan& plan, const Machine& machine)
 
 Result<AcceptedPlan> assembled_plan(const Derived& derived, const Extents& extents, const Machine& machine,
                                     const PlanOptions& options) {
-    const auto ratings = options.ratings ? options.ratings : std::make_shared<Ratings>();
+    const auto ratings = options.ratings ? options.ratings : std::make_shared<Estimates>();
     const auto plan_without = [&](const std::vector<KernelCandidate>& refused) {
         PlanOptions without = options;
         without.ratings = ratings;
