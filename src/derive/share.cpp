@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "algebra/expr_walk.hpp"
+#include "diagram/evaluate.hpp"
 #include "diagram/guards.hpp"
 
 namespace napkin {
@@ -137,8 +139,9 @@ bool within(const std::vector<AxisId>& inner, const std::vector<AxisId>& outer) 
 }
 
 /// Under a sum, factors that vary over no more axes than another are multiplied with that one first, so that they can be shared:
-/// Σ_x (w[q, x] · V[x, d]) · c[q] becomes Σ_x (w · c)[q, x] · V[x, d].
-Expr grouped_product(const Expr& body) {
+/// Σ_x (w[q, x] · V[x, d]) · c[q] becomes Σ_x (w · c)[q, x] · V[x, d]. Factors of several kinds stay as they are: a product of
+/// integers wraps at its own width.
+Expr grouped_product(const Expr& body, Kinds& kinds) {
     std::vector<Expr> factors;
     const std::function<void(const Expr&)> flatten = [&](const Expr& e) {
         if (const auto* b = as<Binary>(e); b && b->op == BinaryOp::mul) {
@@ -150,6 +153,13 @@ Expr grouped_product(const Expr& body) {
     };
     flatten(body);
     if (factors.size() < 3) return body;
+    std::optional<Kind> kind;
+    for (const Expr& factor : factors) {
+        const Kind own = kinds(factor);
+        if (own == Kind::whole) continue;
+        if (kind && *kind != own) return body;
+        kind = own;
+    }
     for (std::size_t i = factors.size(); i-- > 0 && factors.size() > 2;) {
         for (std::size_t j = 0; j < factors.size(); ++j) {
             if (i == j || !within(free_axes(factors[i]), free_axes(factors[j]))) continue;
@@ -198,12 +208,17 @@ bool is_expensive(const Expr& e) {
 void share(Diagram& diagram, std::vector<Statement>& statements, const std::function<bool(const Expr&)>& hoistable,
            std::vector<Statement>* hoisted) {
     // First what is worth an array, the definitions of such arrays included: they may hold something that varies over fewer axes still.
+    Kinds kinds = kinds_of(diagram);
     Table table;
     std::vector<Statement> definitions;
     std::map<ArrayId, Place> defined;
     const auto define = [&](const Statement& s, const Place& at, bool from_carry) {
         Statement definition{.body = at.value(), .range = s.range};
-        const DType type = diagram.array(s.target).type == DType::f64 ? DType::f64 : DType::f32;
+        const Kind kind = kinds(definition.body);
+        const DType type = kind == Kind::i64                            ? DType::i64
+                           : is_integer(kind)                           ? DType::i32
+                           : diagram.array(s.target).type == DType::f64 ? DType::f64
+                                                                        : DType::f32;
         definition.target = add_array(diagram, name_for(at.e, from_carry), axes_of(diagram, s, definition.body), type,
                                       ArrayRole::temporary);
         table[at] = definition.target;
@@ -216,7 +231,7 @@ void share(Diagram& diagram, std::vector<Statement>& statements, const std::func
             if (!table.contains(at)) find(define(s, at, from_carry));
     };
     for (auto& s : statements)
-        if (s.reduce == ReduceOp::sum) s.body = grouped_product(s.body);
+        if (s.reduce == ReduceOp::sum) s.body = grouped_product(s.body, kinds);
     for (const auto& s : statements) find(s);
     // And what several statements compute over all of their axes: largest first, so that its parts are not counted again.
     std::unordered_map<Place, int, PlaceHash> places;
