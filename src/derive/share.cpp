@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "algebra/expr_walk.hpp"
+#include "algebra/scalar_function.hpp"
 #include "diagram/evaluate.hpp"
 #include "diagram/guards.hpp"
 
@@ -173,6 +174,12 @@ Expr grouped_product(const Expr& body, Kinds& kinds) {
     return product;
 }
 
+bool is_truth(const Expr& e) {
+    const auto* u = as<Unary>(e);
+    const auto* b = as<Binary>(e);
+    return (u && gives_truth(u->op)) || (b && b->op >= BinaryOp::lt);
+}
+
 bool is_expensive_operation(const Expr& e) {
     if (free_axes(e).empty() && !reads_anything(e)) return false;  // a constant of the launch
     if (const auto* u = as<Unary>(e))
@@ -214,11 +221,10 @@ void share(Diagram& diagram, std::vector<Statement>& statements, const std::func
     std::map<ArrayId, Place> defined;
     const auto define = [&](const Statement& s, const Place& at, bool from_carry) {
         Statement definition{.body = at.value(), .range = s.range};
-        const Kind kind = kinds(definition.body);
-        const DType type = kind == Kind::i64                            ? DType::i64
-                           : is_integer(kind)                           ? DType::i32
-                           : diagram.array(s.target).type == DType::f64 ? DType::f64
-                                                                        : DType::f32;
+        // A number without a width of its own is divided as an integer by the integers that it meets.
+        const DType type = kinds(definition.body) == Kind::whole && !is_truth(definition.body) ? DType::i32
+                           : diagram.array(s.target).type == DType::f64                        ? DType::f64
+                                                                                               : DType::f32;
         definition.target = add_array(diagram, name_for(at.e, from_carry), axes_of(diagram, s, definition.body), type,
                                       ArrayRole::temporary);
         table[at] = definition.target;
