@@ -197,8 +197,8 @@ Derived with_least_cost(const Derived& derived, const std::function<double(const
             std::vector<std::size_t> fitting(region.alternatives.size());
             iota(fitting, std::size_t{0});
             if (mismatch) {
-                const auto misfits = mapped<double>(fitting, [&](std::size_t i) { return mismatch(built(i)); });
-                std::erase_if(fitting, [&](std::size_t i) { return misfits[i] > *min_element(misfits); });
+                const auto mismatches = mapped<double>(fitting, [&](std::size_t i) { return mismatch(built(i)); });
+                std::erase_if(fitting, [&](std::size_t i) { return mismatches[i] > *min_element(mismatches); });
             }
             LeastInTurn least(fitting.size(), least_gain);
             share_out(

@@ -183,7 +183,7 @@ struct ConditionalRescale {
     /// The steps that compute what A is made of in the same turn, which run again where the weights are to be computed again: their results'
     /// registers may be those of the weights.
     std::vector<StepId> again;
-    /// Of the sum of weights that a thread has of a row. A maximum whose move scales weights by more than that may move again soon.
+    /// Largest sum of weights that a thread may hold of a row. A maximum whose move scales weights by more than that may move again soon.
     double limit = 0;
     double largest = 1;  ///< weight of a row as the reference moves to its maximum
 
