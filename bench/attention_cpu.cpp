@@ -1,5 +1,5 @@
-// Attention on this machine's cores: napkin's derived kernel, the same diagram evaluated equation by equation with OpenBLAS, and
-// OpenBLAS' own sgemm, run in turn; medians. Anyone can run it:
+// Attention on this machine's cores: napkin's derived kernel, the same diagram evaluated equation by equation with
+// OpenBLAS, and OpenBLAS' own sgemm, run in turn; medians. Anyone can run it:
 //
 //     build/release/bench/bench_attention_cpu [--seconds 20] [--output bench/results/NAME.json]
 //

@@ -1,4 +1,5 @@
-// How long the model takes: a full study of an example on every machine, the ranking of all machines, and the paper's steps on every GPU, written as a record.
+// How long the model takes: a full study of an example on every machine, the ranking of all machines, and the paper's
+// steps on every GPU, written as a record.
 //   build/release/bench/bench_cost_report [--file examples/attention.nk] [--output bench/results/DATE-cost-report.json]
 #include <fmt/chrono.h>
 #include <fmt/format.h>

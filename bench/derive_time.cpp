@@ -1,5 +1,6 @@
 // How long a derivation takes: every example, and diagrams that grow line by line. Prints JSON for bench/results/.
-// bench_derive_time [--benchmark_…]: Google Benchmark's own options; each benchmark's label has the equations and the kernels.
+// bench_derive_time [--benchmark_…]: Google Benchmark's own options; each benchmark's label has the equations and the
+// kernels.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 

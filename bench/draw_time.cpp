@@ -1,6 +1,6 @@
-// How long a picture takes: of every example its definition, its two levels and its pseudocode, and of definitions that grow operation by
-// operation. Prints JSON for bench/results/.
-// bench_draw_time [--benchmark_…]: Google Benchmark's own options; each benchmark's counters have the operations and the bytes of the SVG.
+// How long a picture takes: of every example its definition, its two levels and its pseudocode, and of definitions that
+// grow operation by operation. Prints JSON for bench/results/. bench_draw_time [--benchmark_…]: Google Benchmark's own
+// options; each benchmark's counters have the operations and the bytes of the SVG.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -22,7 +22,8 @@ std::string chain(int operations) {
     return text + fmt::format("    Y[a, b] = T{}[a, b] - X[a, b]\n", operations - 2);
 }
 
-/// So many operations, each a product with a matrix of its own: every one joins two wires, and inputs come in one by one.
+/// So many operations, each a product with a matrix of its own: every one joins two wires, and inputs come in one by
+/// one.
 std::string products(int operations) {
     std::string arguments = "X0[t, c0]", text;
     for (int i = 0; i < operations; ++i) {

@@ -1,10 +1,12 @@
-// What a launch costs on the GPU at hand, through the C API: nanoseconds of the host for each, capture into a graph and its replay, and the time
-// from a text to its first launch, each in a process of its own: with empty caches, and with the kernel in the cache.
+// What a launch costs on the GPU at hand, through the C API: nanoseconds of the host for each, capture into a graph and
+// its replay, and the time from a text to its first launch, each in a process of its own: with empty caches, and with
+// the kernel in the cache.
 //
 //     build/release/bench/bench_launch_gpu [--output bench/results/NAME.json]
 //
-// (built with -DNAPKIN_BENCH=ON). Prints a record with date, device, commit, command and figures; exit code 3 where there is no GPU, 1 where a
-// number is wrong. NAPKIN_COMMIT says the commit where there is no checkout. It takes about ten seconds.
+// (built with -DNAPKIN_BENCH=ON). Prints a record with date, device, commit, command and figures; exit code 3 where
+// there is no GPU, 1 where a number is wrong. NAPKIN_COMMIT says the commit where there is no checkout. It takes about
+// ten seconds.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <napkin/napkin.h>
@@ -35,7 +37,8 @@ using Json = nlohmann::ordered_json;
 using napkin::gpu::DeviceMemory;
 
 constexpr std::int64_t size = 256;  ///< of every axis: the kernel is over before the host has launched the next few
-/// One kernel, whose operands come by tensor maps; and two, the second of which reads what the first leaves in the workspace.
+/// One kernel, whose operands come by tensor maps; and two, the second of which reads what the first leaves in the
+/// workspace.
 constexpr const char* product =
     "product(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[n, k]\n"
     "sizes m = n = k = 256\n";
@@ -91,8 +94,8 @@ struct Graphs {
     void wait(void* stream) const {
         check(function<Code(void*)>("cuStreamSynchronize")(stream), "waiting for a stream");
     }
-    /// What `launches` put on the stream, ready to be launched. In the mode that takes least: whatever any thread does that a capture does not
-    /// allow, such as an allocation, ends it with an error.
+    /// What `launches` put on the stream, ready to be launched. In the mode that takes least: whatever any thread does
+    /// that a capture does not allow, such as an allocation, ends it with an error.
     template <class F>
     [[nodiscard]] void* captured(void* stream, const F& launches) const {
         constexpr int global_mode = 0;
@@ -210,7 +213,8 @@ Json replayed(const Graphs& graphs, void* stream, const char* text, bool is_prod
     return {{"program", napkin_program_name(one.program)}, {"replays_right", right}, {"graph_launch_ns", median(ns)}};
 }
 
-/// The median of the host's time for one of many launches; the queue is emptied now and then, so that no launch waits for room in it.
+/// The median of the host's time for one of many launches; the queue is emptied now and then, so that no launch waits
+/// for room in it.
 template <class F>
 double host_ns(const Graphs& graphs, void* stream, const F& launch) {
     constexpr int rounds = 10000, between_waits = 100;
@@ -262,7 +266,8 @@ Json launch_costs(const Graphs& graphs, void* stream) {
     return out;
 }
 
-/// One process: from the text to the return of its first launch, with the parts of it. The driver's start and its context come before.
+/// One process: from the text to the return of its first launch, with the parts of it. The driver's start and its
+/// context come before.
 int first_launch() {
     const double start = now();
     value_of(napkin::gpu::device());

@@ -20,7 +20,8 @@ if [ -e $build/CMakeCache.txt ] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$P
 fi
 
 configure_and_build() {
-    # What ./napkin compares the sources' times with: the start of the build, so that an edit made during it counts as newer.
+    # What ./napkin compares the sources' times with: the start of the build, so that an edit made during it counts as
+    # newer.
     touch $build/started
     if [ "$what" = all ]; then
         cmake --preset release -DNAPKIN_TESTS=ON -DNAPKIN_BENCH=ON "$@" && cmake --build $build || return

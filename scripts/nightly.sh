@@ -72,7 +72,8 @@ for path in sorted(glob.glob(folder + "/*.json")):
                 if name in test:
                     counts = totals.setdefault(kind, {})
                     counts[name] = counts.get(name, 0) + int(test[name])
-            reported = test.get("failures", [])  # the property of this name where nothing failed, else GoogleTest's own list
+            # the property of this name where nothing failed, else GoogleTest's own list
+            reported = test.get("failures", [])
             for failure in reported if isinstance(reported, list) else []:
                 seed = re.search(r"seed (\d+): ([^\n]*)", failure["failure"])
                 failures.append({"kind": kind, "seed": int(seed[1]), "what": seed[2]} if seed

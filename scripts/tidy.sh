@@ -27,7 +27,8 @@ echo "$files" | grep . | xargs -r -P 2 -n 1 sh -c '
     read_files=$(clang++-19 -std=c++20 -Iinclude -Isrc -Itools -MM "$1" 2>/dev/null | sed "s/^[^:]*://; s/\\\\$//") || read_files=
     key=$(cat .clang-tidy $read_files scripts/tidy.sh 2>/dev/null | sha256sum | cut -c 1-40)
     if [ -n "$read_files" ] && [ -e "$clean/$key" ]; then exit 0; fi
-    # The commands are for GCC: clang need not know all of its warnings, and the library is not ours (cmake/flags.cmake).
+    # The commands are for GCC: clang need not know all of its warnings, and the library is not ours
+    # (cmake/flags.cmake).
     clang-tidy-19 --quiet -p build/debug --extra-arg=-Wno-unknown-warning-option \
         --extra-arg=-Wno-deprecated-declarations "$1" 2>/dev/null || { echo "tidy.sh: $1 is not clean"; exit 1; }
     touch "$clean/$key"' sh

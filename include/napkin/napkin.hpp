@@ -5,8 +5,9 @@
 //     if (!program) return std::cerr << program.error_text(), 1;
 //     auto ran = program->run(inputs, outputs);
 //
-// Nothing here throws for a mistake in the text, the sizes or the views: these come back as errors. Memory that cannot be had
-// is std::bad_alloc, and a fault of napkin itself is a std::logic_error whose message begins with "internal error".
+// Nothing here throws for a mistake in the text, the sizes or the views: these come back as errors. Memory that cannot
+// be had is std::bad_alloc, and a fault of napkin itself is a std::logic_error whose message begins with "internal
+// error".
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -69,12 +70,13 @@ struct CompileOptions {
     std::string file_name = "<text>";           ///< how errors call the text
     std::string diagram;                        ///< which of the text's diagrams; empty: the last
     std::map<std::string, std::int64_t> sizes;  ///< values along an axis, by name; overrides the text's `sizes`
-    std::map<std::string, std::int64_t> group;  ///< group (tile) size of an axis: values of it that a core holds at a time
+    /// group (tile) size of an axis: values of it that a core holds at a time
+    std::map<std::string, std::int64_t> group;
     std::map<std::string, std::int64_t> stream;  ///< stream (chunk) size of an axis: values that a loop takes at a time
     int threads = 0;                             ///< 0: one a core; at most 4096
     std::string machine;                         ///< a machine's name or a .toml file; empty: this computer
-    /// A derivation that is new to this computer is tried against its definition on small sizes, for some milliseconds; what was found
-    /// good is kept in the user's cache.
+    /// A derivation that is new to this computer is tried against its definition on small sizes, for some milliseconds;
+    /// what was found good is kept in the user's cache.
     bool validate = true;
     bool auxiliary = false;  ///< results stay finished after every step (paper, Table 4) instead of at the end
 };
@@ -94,8 +96,8 @@ struct Predicted {
     double seconds = 0;           ///< duration
 };
 
-/// One result of a run against the diagram's definition in double precision, value by value, each within the error that the definition
-/// allows it (docs/check.md).
+/// One result of a run against the diagram's definition in double precision, value by value, each within the error that
+/// the definition allows it (docs/check.md).
 struct OutputCheck {
     std::string array;
     std::int64_t values = 0;     ///< compared
@@ -108,16 +110,17 @@ struct OutputCheck {
     std::string message;  ///< where the value is and what it should be; empty when good
 };
 
-/// A compiled diagram: one or more fused kernels, loaded and ready. Copies share the code. Every member may be called from
-/// several threads at a time.
+/// A compiled diagram: one or more fused kernels, loaded and ready. Copies share the code. Every member may be called
+/// from several threads at a time.
 class Program {
 public:
-    /// Runs the kernels. Views come in the order of inputs() and outputs(); each has the type and the sizes stated there; strides
-    /// are free. A view with gaps, or with its axes in another order, is copied to and from a dense one.
+    /// Runs the kernels. Views come in the order of inputs() and outputs(); each has the type and the sizes stated
+    /// there; strides are free. A view with gaps, or with its axes in another order, is copied to and from a dense one.
     /// Errors: view-count, view-type, view-sizes (both sizes), view-strides, view-null, view-overlap.
     [[nodiscard]] std::vector<Error> run(std::span<const ConstView> inputs, std::span<const View> outputs) const;
 
-    /// Runs, and compares the results (a sample of very large ones, drawn by the seed) with the definition: about a second more.
+    /// Runs, and compares the results (a sample of very large ones, drawn by the seed) with the definition: about a
+    /// second more.
     [[nodiscard]] Expected<std::vector<OutputCheck>> run_and_check(std::span<const ConstView> inputs,
                                                                    std::span<const View> outputs,
                                                                    std::uint64_t seed = 0) const;
@@ -139,9 +142,9 @@ private:
     std::shared_ptr<const Impl> impl_;
 };
 
-/// Parses, derives, plans, emits and compiles one diagram of a text. Plans and compiled code are kept in the user's cache
-/// (see `napkin cache`), so the second time takes milliseconds. Safe to call from several threads.
-/// Errors: everything that `napkin check` says about a text; sizes that are missing or wrong; choices that break a rule; no
+/// Parses, derives, plans, emits and compiles one diagram of a text. Plans and compiled code are kept in the user's
+/// cache (see `napkin cache`), so the second time takes milliseconds. Safe to call from several threads. Errors:
+/// everything that `napkin check` says about a text; sizes that are missing or wrong; choices that break a rule; no
 /// compiler on this machine.
 Expected<Program> compile(std::string_view text, const CompileOptions& options = {});
 

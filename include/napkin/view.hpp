@@ -6,7 +6,8 @@
 
 namespace napkin {
 
-/// How numbers are stored. f16 is IEEE binary16, bf16 the upper half of f32, e4m3 and e5m2 the OCP 8-bit floats; boolean is a byte that is 0 or 1.
+/// How numbers are stored. f16 is IEEE binary16, bf16 the upper half of f32, e4m3 and e5m2 the OCP 8-bit floats;
+/// boolean is a byte that is 0 or 1.
 enum class ElementType : std::uint8_t { f64, f32, f16, bf16, e4m3, e5m2, i32, i64, i8, u8, i16, boolean };
 
 /// Bytes of one element; 0 for a number that stands for no type.
@@ -17,7 +18,8 @@ struct ConstView {
     const void* data = nullptr;
     ElementType type = ElementType::f32;
     std::vector<std::int64_t> sizes;  ///< elements along each axis, outermost first; empty for a scalar
-    std::vector<std::int64_t> strides;  ///< elements (not bytes) between neighbours of each axis; empty: row-major without gaps
+    /// elements (not bytes) between neighbours of each axis; empty: row-major without gaps
+    std::vector<std::int64_t> strides;
 };
 
 /// An array that is written. Elements of one view must not overlap each other or any other view of the same run.

@@ -17,7 +17,8 @@
 
 namespace napkin {
 
-// ---- construction ----------------------------------------------------------------------------------------------------------
+// ---- construction
+// ------------------------------------------------------------
 
 namespace {
 
@@ -103,12 +104,13 @@ Pool& pool() {
     return *only;
 }
 
-/// Frees nodes one after the other: a child whose last owner dies while another node is being freed waits its turn, so a deep tree
-/// needs no deep stack.
+/// Frees nodes one after the other: a child whose last owner dies while another node is being freed waits its turn, so
+/// a deep tree needs no deep stack.
 struct FreeNode {
     void operator()(const ExprNode* node) const {
         pool().leave(node);
-        static thread_local std::vector<const ExprNode*>* waiting = nullptr;  // a plain pointer: static expressions die late
+        // a plain pointer: static expressions die late
+        static thread_local std::vector<const ExprNode*>* waiting = nullptr;
         if (waiting) {
             waiting->push_back(node);
             return;
@@ -126,8 +128,8 @@ struct FreeNode {
 };
 
 Expr Pool::unique(std::unique_ptr<const ExprNode> node) {
-    // Nothing may lose its last owner under the lock, since leaving takes it: a weak pointer to const is copied without an owner in
-    // between, where a conversion from one to non-const has one.
+    // Nothing may lose its last owner under the lock, since leaving takes it: a weak pointer to const is copied without
+    // an owner in between, where a conversion from one to non-const has one.
     const std::lock_guard lock(mutex_);
     if (const auto found = nodes_.find(node.get()); found != nodes_.end()) {
         if (Expr alive = (*found)->weak_from_this().lock()) return alive;
@@ -206,7 +208,8 @@ Expr binary(BinaryOp op, Expr a, Expr b) { return make(Binary{op, std::move(a), 
 Expr select(Expr condition, Expr a, Expr b) { return make(Select{std::move(condition), std::move(a), std::move(b)}); }
 Expr cast(DType type, Expr a) { return make(Cast{type, std::move(a)}); }
 
-// ---- walking ---------------------------------------------------------------------------------------------------------------
+// ---- walking
+// ------------------------------------------------------------
 
 std::vector<Expr> children(const Expr& e) {
     std::vector<Expr> result;
@@ -258,7 +261,8 @@ void visit(const Expr& e, const std::function<void(const Expr&)>& f) {
     }
 }
 
-// ---- questions -------------------------------------------------------------------------------------------------------------
+// ---- questions
+// ------------------------------------------------------------
 
 std::vector<AxisId> free_axes(const Expr& e) { return *e->axes; }
 std::vector<ArrayId> read_arrays(const Expr& e) { return *e->arrays; }
@@ -274,7 +278,8 @@ bool reads_array(const Expr& e, ArrayId array) {
 }
 std::size_t count_nodes(const Expr& e) { return e->tree_size; }
 
-// ---- meaning ---------------------------------------------------------------------------------------------------------------
+// ---- meaning
+// ------------------------------------------------------------
 
 double apply(UnaryOp op, double a) { return scalar_function(op).value(a); }
 

@@ -1,10 +1,12 @@
 #pragma once
-// Scalar expressions: the elementwise mathematics under an equation, as immutable nodes of one shared graph. The same type serves
-// the user's equations, the calculus (where folds' states are arrays like any other) and the emitters. Equal expressions are one
-// object (hash-consing), so equality is a comparison of pointers, and what is often asked of a node is known from its construction.
+// Scalar expressions: the elementwise mathematics under an equation, as immutable nodes of one shared graph. The same
+// type serves the user's equations, the calculus (where folds' states are arrays like any other) and the emitters.
+// Equal expressions are one object (hash-consing), so equality is a comparison of pointers, and what is often asked of
+// a node is known from its construction.
 //
-// An expression is evaluated at a point: an integer value for every axis. A Read takes the element of an array at indices (one of
-// three kinds, index.hpp); one whose indices leave the array has no value, and stands where it is not taken. An AxisIndex is the axis' own coordinate; an AxisSize is the axis' full extent.
+// An expression is evaluated at a point: an integer value for every axis. A Read takes the element of an array at
+// indices (one of three kinds, index.hpp); one whose indices leave the array has no value, and stands where it is not
+// taken. An AxisIndex is the axis' own coordinate; an AxisSize is the axis' full extent.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -104,7 +106,8 @@ struct Cast {
 struct ExprNode : std::enable_shared_from_this<const ExprNode> {
     using Variant = std::variant<Constant, AxisIndex, AxisSize, Read, Unary, Binary, Select, Cast>;
     template <class Kind>
-    using Ids = std::shared_ptr<const std::vector<Id<Kind>>>;  ///< ascending, each once; shared with a child that has the same
+    /// ascending, each once; shared with a child that has the same
+    using Ids = std::shared_ptr<const std::vector<Id<Kind>>>;
     Variant v;
     std::size_t hash = 0;
     Ids<AxisKind> axes;         ///< free_axes()
@@ -132,7 +135,8 @@ const T* as(const Expr& e) {
     return std::get_if<T>(&e->v);
 }
 
-/// Structural equality (constants by bit pattern, so NaN equals itself and 0 differs from -0). Equal expressions are one object.
+/// Structural equality (constants by bit pattern, so NaN equals itself and 0 differs from -0). Equal expressions are
+/// one object.
 inline bool equal(const Expr& a, const Expr& b) { return a == b; }
 struct ExprHash {
     std::size_t operator()(const Expr& e) const { return e->hash; }
@@ -146,8 +150,8 @@ std::vector<Expr> children(const Expr& e);
 /// The same node over other children (as many as children() gives).
 Expr with_children(const Expr& e, std::vector<Expr> replacement);
 
-/// Bottom-up rewriting: f is called on every distinct node after its children were rewritten; returns the node to use. A node
-/// whose children stay the same objects stays the same object.
+/// Bottom-up rewriting: f is called on every distinct node after its children were rewritten; returns the node to use.
+/// A node whose children stay the same objects stays the same object.
 Expr transform(const Expr& e, const std::function<Expr(const Expr&)>& f);
 /// Calls f on every distinct node, a parent before its children and in order; a shared node once.
 void visit(const Expr& e, const std::function<void(const Expr&)>& f);
@@ -163,7 +167,8 @@ std::vector<VariableId> read_variables(const Expr& e);
 /// Nodes of the tree as it prints: a shared node counts as often as it stands there. Saturates, never overflows.
 std::size_t count_nodes(const Expr& e);
 
-/// Value semantics of the operators on real numbers, in double precision (on integers: number.hpp); comparisons and logic give 0 or 1; min and max propagate NaN.
+/// Value semantics of the operators on real numbers, in double precision (on integers: number.hpp); comparisons and
+/// logic give 0 or 1; min and max propagate NaN.
 double apply(UnaryOp op, double a);
 double apply(BinaryOp op, double a, double b);
 
@@ -171,7 +176,8 @@ double apply(BinaryOp op, double a, double b);
 /// Never changes the value, but for rounding, at any point where the original is finite and no part of it is NaN.
 Expr simplify(const Expr& e);
 
-/// Provably greater than zero for every finite input (exp(·), squares plus positive constants, sizes, …); used as a side condition.
+/// Provably greater than zero for every finite input (exp(·), squares plus positive constants, sizes, …); used as a
+/// side condition.
 bool is_positive(const Expr& e);
 bool is_not_negative(const Expr& e);  ///< likewise, zero included
 
@@ -183,10 +189,10 @@ struct ExprNames {
     std::function<std::string(AxisId)> axis;
     std::function<std::string(ArrayId)> array;
 };
-/// The expression in the language's syntax with the fewest parentheses that read back as the same tree. AxisSize prints as
-/// size(k), a cast as f16(…), a Select as where(…, …, …), min and max of two as calls; logic is `and`, `or`, `not`, power a^b.
-/// Constants print so that they read back bit for bit ("inf", "-inf", "nan" included): -2 is a constant and the negation of 2
-/// prints as -(2). The maximum of two bare axes prints as max((i), j), as max(i, j) is a reduction.
+/// The expression in the language's syntax with the fewest parentheses that read back as the same tree. AxisSize prints
+/// as size(k), a cast as f16(…), a Select as where(…, …, …), min and max of two as calls; logic is `and`, `or`, `not`,
+/// power a^b. Constants print so that they read back bit for bit ("inf", "-inf", "nan" included): -2 is a constant and
+/// the negation of 2 prints as -(2). The maximum of two bare axes prints as max((i), j), as max(i, j) is a reduction.
 /// As a factor, an expression looser than a product goes into parentheses.
 std::string to_string(const Expr& e, const ExprNames& names, bool as_factor = false);
 std::string to_string(const Affine& a, const ExprNames& names);

@@ -1,6 +1,7 @@
 // Expressions as text, in the language's syntax. Precedence, from loose to tight:
 //   or < and < not < comparison (of two) < + - < * / // % < unary minus < ^ (to the right) < operand
-// A minus sign directly before a numeral, inf or nan belongs to the constant: -2 is a constant, -(2) the negation of one.
+// A minus sign directly before a numeral, inf or nan belongs to the constant: -2 is a constant, -(2) the negation of
+// one.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -128,7 +129,8 @@ private:
             text(")");
             return;
         }
-        // Operators of one level group to the left, ^ to the right with a possibly signed exponent, comparisons not at all.
+        // Operators of one level group to the left, ^ to the right with a possibly signed exponent, comparisons not at
+        // all.
         const int left = own == p_compare || own == p_power ? own + 1 : own;
         const int right = own == p_power ? static_cast<int>(p_minus) : own + 1;
         expr(n.a, left);

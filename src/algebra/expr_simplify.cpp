@@ -43,7 +43,8 @@ Expr as_constant(const Number& n) {
     return n.kind() == Kind::real ? constant(n.as_real()) : integer_constant(n.as_whole(Kind::i64));
 }
 
-/// Whatever the types of the arrays that it reads: an identity must not make a real number into an integer, which wraps.
+/// Whatever the types of the arrays that it reads: an identity must not make a real number into an integer, which
+/// wraps.
 bool is_surely_real(const Expr& e) {
     if (const auto* c = as<Constant>(e)) return kind_of(*c) == Kind::real;
     if (const auto* c = as<Cast>(e)) return is_float(c->type);
@@ -261,8 +262,8 @@ Sign sign_of(const Expr& e) {
 }  // namespace
 
 Expr simplify(const Expr& e) {
-    // A rule's result stands over simplified children, so only its top can be simplified further. Every rule shrinks the tree or
-    // removes a negation: the inner loop ends.
+    // A rule's result stands over simplified children, so only its top can be simplified further. Every rule shrinks
+    // the tree or removes a negation: the inner loop ends.
     return transform(e, [](const Expr& node) {
         Expr current = node;
         for (Expr next = simplify_node(current); next != current; next = simplify_node(current)) current = next;

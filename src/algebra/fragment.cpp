@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::int64_t warp_threads = core_rows * core_row_bytes / register_bytes;
 
-/// (thread, value) → row + 8 · column of a core matrix: how threads run through its bytes row after row, then where those are.
+/// (thread, value) → row + 8 · column of a core matrix: how threads run through its bytes row after row, then where
+/// those are.
 Layout core(std::int64_t element_bytes) {
     const std::int64_t columns = core_row_bytes / element_bytes, values = register_bytes / element_bytes;
     const Layout dealt({Layout(warp_threads, values), Layout(values, 1)});

@@ -1,11 +1,13 @@
 #pragma once
-// Which thread holds which element of a tile in which register: the operands of matrix instructions, from what they are made of.
+// Which thread holds which element of a tile in which register: the operands of matrix instructions, from what they are
+// made of.
 //
-// Everything follows from one fact of the hardware and two counts. A core matrix is 8 rows of 16 bytes; its bytes, row after row, are
-// dealt out to the 32 threads of a warp, 4 bytes (a register) each, so that a row lies in a quad of threads. An operand
-// is a grid of core matrices: a thread's registers run down the grid's rows first, and the warps of an instruction stand below each
-// other. Accumulators, whatever their type, are dealt out as elements of 2 bytes are: pairs of neighbours in a row.
-// Source of the fact and of the counts: PTX ISA, matrix fragments of mma.m16n8k8/16/32, wgmma.mma_async and ldmatrix.
+// Everything follows from one fact of the hardware and two counts. A core matrix is 8 rows of 16 bytes; its bytes, row
+// after row, are dealt out to the 32 threads of a warp, 4 bytes (a register) each, so that a row lies in a quad of
+// threads. An operand is a grid of core matrices: a thread's registers run down the grid's rows first, and the warps of
+// an instruction stand below each other. Accumulators, whatever their type, are dealt out as elements of 2 bytes are:
+// pairs of neighbours in a row. Source of the fact and of the counts: PTX ISA, matrix fragments of mma.m16n8k8/16/32,
+// wgmma.mma_async and ldmatrix.
 #include "algebra/layout.hpp"
 
 namespace napkin::layouts {
@@ -19,8 +21,8 @@ inline constexpr std::int64_t warpgroup_warps = 4;          ///< PTX ISA, wgmma:
 inline constexpr std::int64_t instruction_k_bytes = 32;     ///< PTX ISA, wgmma: k16 of 2 bytes, k32 of 1, k8 of 4
 inline constexpr std::int64_t largest_wgmma_columns = 256;  ///< PTX ISA, wgmma: n from 8 to 256 in steps of 8
 
-/// Who holds what of a tile: `map` is (thread, value) → row + rows · column, one-to-one onto the tile. An operand is written with the rows
-/// that it gives to the product (m of A, n of B) as rows and k as columns.
+/// Who holds what of a tile: `map` is (thread, value) → row + rows · column, one-to-one onto the tile. An operand is
+/// written with the rows that it gives to the product (m of A, n of B) as rows and k as columns.
 struct Fragment {
     Layout map;
     std::int64_t rows = 0, columns = 0;
@@ -41,12 +43,13 @@ Fragment core_grid(std::int64_t element_bytes, std::int64_t row_blocks, std::int
 Result<Fragment> wgmma_accumulator(std::int64_t columns);
 /// wgmma's A operand in registers: 64 rows × 32 bytes.
 Fragment wgmma_operand(std::int64_t element_bytes);
-/// The fragment repeated over a larger tile by the same threads: the value mode is (value, tiles down, tiles across). Error: an extent
-/// is not a multiple of the fragment's.
+/// The fragment repeated over a larger tile by the same threads: the value mode is (value, tiles down, tiles across).
+/// Error: an extent is not a multiple of the fragment's.
 Result<Fragment> tiled(const Fragment& fragment, std::int64_t rows, std::int64_t columns);
 
-/// Which of the holder's values each value of the reader is, where every thread reads what it holds itself: accumulators read again as
-/// an operand (seed 001, §4.2). Errors: tiles or threads differ in number; a value is held by another thread, which is named.
+/// Which of the holder's values each value of the reader is, where every thread reads what it holds itself:
+/// accumulators read again as an operand (seed 001, §4.2). Errors: tiles or threads differ in number; a value is held
+/// by another thread, which is named.
 Result<Layout> registers(const Fragment& holder, const Fragment& reader);
 
 }  // namespace napkin::layouts

@@ -72,7 +72,8 @@ SharedRows shared_rows(const Fragment& fragment) {
     for (std::int64_t v = 0; v < fragment.values(); ++v) own.insert(row({0, v}));
     for (std::int64_t t = 0; t < fragment.threads(); ++t) out.threads_a_row += row({t, 0}) == row({0, 0}) ? 1 : 0;
     out.rows_a_thread = static_cast<std::int64_t>(own.size());
-    // Threads of a row are apart by the digits of their number that its row does not depend on; each digit is halved until one thread is left.
+    // Threads of a row are apart by the digits of their number that its row does not depend on; each digit is halved
+    // until one thread is left.
     std::int64_t place = 1;
     for (const Leaf& digit : row.mode(0).leaves()) {
         if (digit.stride == 0)

@@ -13,15 +13,17 @@ struct HeldLayout {
     std::optional<Fragment> fragment;
 };
 
-/// `accumulators(rows,columns)` and `operand(rows,k,bytes)`: (thread, value) → row + rows · column, of a warpgroup's accumulators and of its A operand in
-/// registers. `shared(mn,k,bytes,box)`: (mn, k) → element in shared memory, k contiguous, in boxes of so many bytes. Or shape:stride.
-/// Errors: layout-syntax (no such tile, not its extents), those of the tiles and of parse_swizzled.
+/// `accumulators(rows,columns)` and `operand(rows,k,bytes)`: (thread, value) → row + rows · column, of a warpgroup's
+/// accumulators and of its A operand in registers. `shared(mn,k,bytes,box)`: (mn, k) → element in shared memory, k
+/// contiguous, in boxes of so many bytes. Or shape:stride. Errors: layout-syntax (no such tile, not its extents), those
+/// of the tiles and of parse_swizzled.
 Result<HeldLayout> parse_held(std::string_view text);
 
 /// How rows are dealt out, where every thread has equally many.
 struct SharedRows {
     std::int64_t threads_a_row = 0, rows_a_thread = 0;
-    /// What a reduction of a row exchanges: after a step with each of these, lane with lane xor so many, all threads of the row have the whole.
+    /// What a reduction of a row exchanges: after a step with each of these, lane with lane xor so many, all threads of
+    /// the row have the whole.
     std::vector<std::int64_t> exchanges;
 };
 SharedRows shared_rows(const Fragment& fragment);

@@ -82,7 +82,8 @@ Expr folded(const Expr& e) {
 
 }  // namespace
 
-// ---- intervals ---------------------------------------------------------------------------------------------------------------
+// ---- intervals
+// ------------------------------------------------------------
 
 Interval apply_interval(BinaryOp op, const Interval& a, const Interval& b) {
     switch (op) {
@@ -112,7 +113,8 @@ bool may_saturate(const Interval& a) {
     return a.low <= -limits::max_size_product || a.high >= limits::max_size_product;
 }
 
-// ---- affine forms ------------------------------------------------------------------------------------------------------------
+// ---- affine forms
+// ------------------------------------------------------------
 
 std::int64_t Affine::coefficient(AxisId id) const {
     for (const auto& [axis, factor] : terms) {
@@ -188,7 +190,8 @@ std::optional<Affine> affine_form(const Expr& e) {
     return std::nullopt;
 }
 
-// ---- indices -----------------------------------------------------------------------------------------------------------------
+// ---- indices
+// ------------------------------------------------------------
 
 Index Index::of(const Expr& value) {
     const Expr e = folded(value);
@@ -286,7 +289,8 @@ Index substitute(const Index& index, const AxisSubstitution& f) {
     return sum;
 }
 
-// ---- values ------------------------------------------------------------------------------------------------------------------
+// ---- values
+// ------------------------------------------------------------
 
 std::int64_t floor_div(std::int64_t a, std::int64_t b) {
     if (b == 0) return 0;

@@ -1,11 +1,12 @@
 #pragma once
-// What stands in one dimension of a Read: the coordinate of an element as a function of the axes. There are three kinds:
+// What stands in one dimension of a Read: the coordinate of an element as a function of the axes. There are three
+// kinds:
 //   affine        2*i + w - 1
 //   quasi-affine  x // 16, x % 16, r + size(r)/2: whole numbers made of axes and sizes, not affine. Over a box of the axes the
 //                 coordinate lies in an interval, found by the rules of interval arithmetic.
 //   gathered      table[b, x // 16]: made of elements of integer arrays too, so that the values decide where is read.
-// The operators of the last two are + - * // % min max; a product has a side without axes and elements, // and % a positive divisor
-// without them, and / stands between sizes and numbers alone and must leave no rest.
+// The operators of the last two are + - * // % min max; a product has a side without axes and elements, // and % a
+// positive divisor without them, and / stands between sizes and numbers alone and must leave no rest.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -91,8 +92,8 @@ bool is_index(const Expr& e);
 /// The expression as an affine form of the axes, where it is one.
 std::optional<Affine> affine_form(const Expr& e);
 
-/// The index with numbers in place of the sizes: affine where they make it so. Sizes that do not divide as they must are rounded down;
-/// bind_sizes reports them.
+/// The index with numbers in place of the sizes: affine where they make it so. Sizes that do not divide as they must
+/// are rounded down; bind_sizes reports them.
 Index with_sizes(const Index& index, const std::vector<std::int64_t>& extents);
 /// The same for every index in an expression; sizes elsewhere stay.
 Expr with_sizes(const Expr& e, const std::vector<std::int64_t>& extents);
@@ -103,12 +104,13 @@ Index substitute(const Index& index, const AxisSubstitution& f);
 /// The same for everything in an expression.
 Expr substitute_axes(const Expr& e, const AxisSubstitution& f);
 
-/// The coordinate at a point (by AxisId). `element` gives the values that a gathered index reads. Pre: with_sizes was applied.
+/// The coordinate at a point (by AxisId). `element` gives the values that a gathered index reads. Pre: with_sizes was
+/// applied.
 std::int64_t value_at(const Index& index, const std::vector<std::int64_t>& point,
                       const std::function<std::int64_t(const Read&)>& element);
 
-/// Bounds of the coordinate when axis a runs over [begin[a], begin[a] + count[a]): the smallest and largest value of an affine index,
-/// an interval around those of a quasi-affine one. Pre: not gathered, and with_sizes was applied.
+/// Bounds of the coordinate when axis a runs over [begin[a], begin[a] + count[a]): the smallest and largest value of an
+/// affine index, an interval around those of a quasi-affine one. Pre: not gathered, and with_sizes was applied.
 struct Interval {
     std::int64_t low = 0, high = 0;  ///< inclusive
     [[nodiscard]] std::int64_t size() const { return high - low + 1; }

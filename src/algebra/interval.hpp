@@ -1,5 +1,6 @@
 #pragma once
-// Interval arithmetic on whole numbers, by the operators that indices have (index.hpp). Bounds stop at ±2^62, past every size there can be.
+// Interval arithmetic on whole numbers, by the operators that indices have (index.hpp). Bounds stop at ±2^62, past
+// every size there can be.
 #include "algebra/index.hpp"
 
 namespace napkin {

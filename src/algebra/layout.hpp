@@ -1,14 +1,15 @@
 #pragma once
 // Layouts: functions from an index to a place, written shape:stride, as ((2,2),8):((1,16),2).
 //
-// A mode is a number of elements with a stride, or a tuple of modes. With the leaves n_0:d_0, n_1:d_1, … from left to right, an index i is
-// split into digits i_k = (i / (n_0·…·n_{k-1})) mod n_k, the first fastest (colexicographic order), and is sent to Σ i_k·d_k
-// (seed 001, §3.1; CuTe's layout algebra). Parentheses do not change the function; they say what belongs together: the modes of a tuple
-// may be asked for by a coordinate of their own. The same value is a place in memory, the order of a tile's elements in registers, or
-// who holds what (fragment.hpp): in each case a mode is a digit of one thing that is a digit of another.
+// A mode is a number of elements with a stride, or a tuple of modes. With the leaves n_0:d_0, n_1:d_1, … from left to
+// right, an index i is split into digits i_k = (i / (n_0·…·n_{k-1})) mod n_k, the first fastest (colexicographic
+// order), and is sent to Σ i_k·d_k (seed 001, §3.1; CuTe's layout algebra). Parentheses do not change the function;
+// they say what belongs together: the modes of a tuple may be asked for by a coordinate of their own. The same value is
+// a place in memory, the order of a tile's elements in registers, or who holds what (fragment.hpp): in each case a mode
+// is a digit of one thing that is a digit of another.
 //
-// A layout is a function on [0, size) and nowhere else. What an operation cannot write as a layout is an error that names the mode and the
-// divisibility that it breaks.
+// A layout is a function on [0, size) and nowhere else. What an operation cannot write as a layout is an error that
+// names the mode and the divisibility that it breaks.
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -65,7 +66,8 @@ public:
 
     /// The value at an index. Pre: 0 ≤ index < size().
     std::int64_t operator()(std::int64_t index) const;
-    /// The value at a coordinate: an index of the mode, or a tuple with a coordinate for each of its modes. Pre: it fits.
+    /// The value at a coordinate: an index of the mode, or a tuple with a coordinate for each of its modes. Pre: it
+    /// fits.
     std::int64_t operator()(const Coordinate& at) const;
     /// The coordinate of an index down to the leaves. Pre: 0 ≤ index < size().
     [[nodiscard]] Coordinate coordinate(std::int64_t index) const;
@@ -77,8 +79,8 @@ private:
     std::vector<Layout> modes_;
 };
 
-/// The layout as text, and back. The text's shape and stride are nested alike; sizes are at least 1, strides at least 0, and
-/// neither the size nor the cosize is above 2^62.
+/// The layout as text, and back. The text's shape and stride are nested alike; sizes are at least 1, strides at least
+/// 0, and neither the size nor the cosize is above 2^62.
 std::string to_string(const Layout& layout);
 Result<Layout> parse_layout(std::string_view text);
 
@@ -87,24 +89,28 @@ Layout coalesce(const Layout& layout);
 /// The same for each mode by itself; the rank stays.
 Layout coalesce_modes(const Layout& layout);
 
-/// R with R(c) = outer(inner(c)) for every coordinate c of the inner layout, whose modes R has; a leaf of it may become a tuple.
-/// Errors: the inner layout reaches outside of the outer one; a stride neither divides a size of the (coalesced) outer layout nor is a
-/// multiple of it; a size is not a multiple of the steps after which its stride leaves a mode of the outer layout; several modes
-/// together carry from one mode of the outer layout to the next. (Seed 001, §4.1, and its footnote 15: the last one is what makes
-/// composing leaf by leaf wrong, however well each leaf divides.)
+/// R with R(c) = outer(inner(c)) for every coordinate c of the inner layout, whose modes R has; a leaf of it may become
+/// a tuple. Errors: the inner layout reaches outside of the outer one; a stride neither divides a size of the
+/// (coalesced) outer layout nor is a multiple of it; a size is not a multiple of the steps after which its stride
+/// leaves a mode of the outer layout; several modes together carry from one mode of the outer layout to the next. (Seed
+/// 001, §4.1, and its footnote 15: the last one is what makes composing leaf by leaf wrong, however well each leaf
+/// divides.)
 Result<Layout> composition(const Layout& outer, const Layout& inner);
 
-/// C whose values fill what those of the layout leave free: every number below `size` is layout(i) + C(j) for one pair (i, j).
-/// Errors: the layout takes a value twice or overlaps itself; a stride is not a multiple of what the smaller strides fill; `size` is
-/// not a multiple of what the layout fills.
+/// C whose values fill what those of the layout leave free: every number below `size` is layout(i) + C(j) for one pair
+/// (i, j). Errors: the layout takes a value twice or overlaps itself; a stride is not a multiple of what the smaller
+/// strides fill; `size` is not a multiple of what the layout fills.
 Result<Layout> complement(const Layout& layout, std::int64_t size);
 
-/// B with layout(B(i)) = i for all i below size(B), which is as long as the values 0, 1, 2, … follow from the modes; 1:0 at least.
+/// B with layout(B(i)) = i for all i below size(B), which is as long as the values 0, 1, 2, … follow from the modes;
+/// 1:0 at least.
 Layout right_inverse(const Layout& layout);
-/// B with B(layout(i)) = i. Its size is at least the layout's cosize. Errors: those of `complement`; the layout takes no value twice.
+/// B with B(layout(i)) = i. Its size is at least the layout's cosize. Errors: those of `complement`; the layout takes
+/// no value twice.
 Result<Layout> left_inverse(const Layout& layout);
 
-/// One term of a layout as arithmetic on the index: (index / divisor) % size · stride. The last digit needs no remainder.
+/// One term of a layout as arithmetic on the index: (index / divisor) % size · stride. The last digit needs no
+/// remainder.
 struct Term {
     std::int64_t divisor = 1, size = 1, stride = 0;
     bool last = false;
@@ -115,7 +121,8 @@ std::vector<Term> terms(const Layout& layout);
 /// That sum in C++ over whole numbers: "t % 4 * 2 + t / 4 * 16".
 std::string expression(const Layout& layout, std::string_view index);
 
-/// What the strides below `reach` leave free: the modes of a complement, and what both fill together. For complement and product.
+/// What the strides below `reach` leave free: the modes of a complement, and what both fill together. For complement
+/// and product.
 struct FreeModes {
     std::vector<Leaf> leaves;
     std::int64_t reach = 1;

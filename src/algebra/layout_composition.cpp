@@ -1,6 +1,7 @@
-// Composition of layouts. The outer layout, coalesced, splits an index in digits. A leaf of the inner layout is written as digits of the
-// outer one, one piece for each of those it runs over; the pieces' strides are the outer layout's. That is right as long as adding up
-// the pieces of all leaves carries from no digit to the next, which is checked at the end for the farthest coordinate.
+// Composition of layouts. The outer layout, coalesced, splits an index in digits. A leaf of the inner layout is written
+// as digits of the outer one, one piece for each of those it runs over; the pieces' strides are the outer layout's.
+// That is right as long as adding up the pieces of all leaves carries from no digit to the next, which is checked at
+// the end for the farthest coordinate.
 #include <fmt/format.h>
 
 #include "algebra/layout.hpp"

@@ -141,7 +141,8 @@ std::int64_t apply_integer(ReduceOp op, Kind kind, std::int64_t a, std::int64_t 
 
 std::int64_t integer_identity(ReduceOp op, Kind kind) { return whole_of(kind, identity(op)); }
 
-// ---- values ----------------------------------------------------------------------------------------------------------------
+// ---- values
+// ------------------------------------------------------------
 
 Number number_of(const Constant& c) {
     const auto n = whole_of(c);
@@ -176,7 +177,8 @@ Number identity(ReduceOp op, Kind kind) {
     return kind == Kind::real ? Number::real(identity(op)) : Number::whole(kind, integer_identity(op, kind));
 }
 
-// ---- kinds of expressions --------------------------------------------------------------------------------------------------
+// ---- kinds of expressions
+// ------------------------------------------------------------
 
 Kind Kinds::operator()(const Expr& e) {
     if (const auto at = known_.find(e); at != known_.end()) return at->second;

@@ -1,9 +1,10 @@
 #pragma once
-// Values with a kind: real numbers in double precision and integers that are exact. What an operator means on integers stands here
-// once; every evaluator and the emitted code follow it.
+// Values with a kind: real numbers in double precision and integers that are exact. What an operator means on integers
+// stands here once; every evaluator and the emitted code follow it.
 //
-// Integers wrap at their width (two's complement), as NumPy's do. `//` and `%` round toward minus infinity, and by zero give 0; `/`,
-// a power other than by a whole constant from 0 up, and every function such as exp are real. A comparison of integers is exact.
+// Integers wrap at their width (two's complement), as NumPy's do. `//` and `%` round toward minus infinity, and by zero
+// give 0; `/`, a power other than by a whole constant from 0 up, and every function such as exp are real. A comparison
+// of integers is exact.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -45,8 +46,8 @@ std::int64_t whole_of(DType type, double value);
 /// The constant, where it is a whole number of 64 bits.
 std::optional<std::int64_t> whole_of(const Constant& c);
 
-// Operators on integers of one kind. Comparisons and logic give 0 or 1. The result of an operator that is real on integers is not
-// asked for here.
+// Operators on integers of one kind. Comparisons and logic give 0 or 1. The result of an operator that is real on
+// integers is not asked for here.
 std::int64_t apply_integer(UnaryOp op, Kind kind, std::int64_t a);
 std::int64_t apply_integer(BinaryOp op, Kind kind, std::int64_t a, std::int64_t b);
 std::int64_t apply_integer(ReduceOp op, Kind kind, std::int64_t a, std::int64_t b);

@@ -1,5 +1,6 @@
 #pragma once
-// Kinds of arithmetic that machines have rates for: what a function costs is a kind of its row (scalar_function.hpp), and work is counted by kind.
+// Kinds of arithmetic that machines have rates for: what a function costs is a kind of its row (scalar_function.hpp),
+// and work is counted by kind.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -77,7 +77,8 @@ Polynomial power(const Polynomial& base, double exponent) {
     if (base.empty()) return exponent > 0 ? Polynomial{} : atom(constant(std::pow(0.0, exponent)));
     const Polynomial p = factor(base);
     const AtomProduct& m = p.front();
-    // The root of a product is the product of roots only for factors that are not negative; an even power undone would lose a sign.
+    // The root of a product is the product of roots only for factors that are not negative; an even power undone would
+    // lose a sign.
     const bool whole = exponent == std::floor(exponent);
     const bool single = m.coefficient == 1 && m.powers.size() == 1 && m.powers[0].second == 1;
     if (!whole && !single) {

@@ -1,7 +1,7 @@
 #pragma once
-// Expressions up to the laws of the reals: a sum of monomials, each a number times powers of atoms. Two spellings of one value, such as
-// (a − b)/c and a/c − b·(1/c), or x/sqrt(k) and x·k^-0.5, have one polynomial. It answers proofs, and writes out what has cancelled; it
-// is no form to compute in, since it does not keep the order of operations.
+// Expressions up to the laws of the reals: a sum of monomials, each a number times powers of atoms. Two spellings of
+// one value, such as (a − b)/c and a/c − b·(1/c), or x/sqrt(k) and x·k^-0.5, have one polynomial. It answers proofs,
+// and writes out what has cancelled; it is no form to compute in, since it does not keep the order of operations.
 #include <optional>
 #include <utility>
 #include <vector>
@@ -10,7 +10,8 @@
 
 namespace napkin {
 
-/// coefficient · Π atom^power: atoms ascending by their hash, each once, no power 0. The parts of an atom are normal themselves.
+/// coefficient · Π atom^power: atoms ascending by their hash, each once, no power 0. The parts of an atom are normal
+/// themselves.
 struct AtomProduct {
     double coefficient = 1;
     std::vector<std::pair<Expr, double>> powers;
@@ -19,7 +20,8 @@ struct AtomProduct {
 /// A sum of monomials, ascending by their atoms, no two of the same atoms, no coefficient 0. Empty: 0.
 using Polynomial = std::vector<AtomProduct>;
 
-/// Products of sums are not multiplied out: such a sum is an atom. Atoms count as finite and, under a division, as nonzero.
+/// Products of sums are not multiplied out: such a sum is an atom. Atoms count as finite and, under a division, as
+/// nonzero.
 Polynomial polynomial(const Expr& e);
 Polynomial operator+(const Polynomial& a, const Polynomial& b);
 Polynomial operator-(const Polynomial& a);

@@ -1,12 +1,14 @@
 #pragma once
-// Powers of real numbers: their values, and how one with a number for its exponent is computed, which is emitted and counted.
+// Powers of real numbers: their values, and how one with a number for its exponent is computed, which is emitted and
+// counted.
 #include <cmath>
 #include <limits>
 #include <optional>
 
 namespace napkin {
 
-/// A power of a number below zero, -inf included, is NaN unless the exponent is whole or infinite, so that roots compute it. Else it is C's.
+/// A power of a number below zero, -inf included, is NaN unless the exponent is whole or infinite, so that roots
+/// compute it. Else it is C's.
 template <class T>
 T real_power(T base, T exponent) {
     if (base < 0 && std::floor(exponent) != exponent) return std::numeric_limits<T>::quiet_NaN();

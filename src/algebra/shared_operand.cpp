@@ -109,8 +109,8 @@ Result<MatrixDescriptor> matrix_descriptor(const Swizzled& tile, std::int64_t el
         return operand_error(
             fmt::format("k of the tile, {}, steps by {} elements from unit to unit", to_string(*slice), *along),
             fmt::format("{}, all of the instruction's k within one box", unit));
-    // The stride offset goes from core matrix to core matrix across; but without a swizzle and with mn together it goes along mn, and
-    // the leading offset along k.
+    // The stride offset goes from core matrix to core matrix across; but without a swizzle and with mn together it goes
+    // along mn, and the leading offset along k.
     const bool exchanged = !swizzled && !k_major;
     const std::int64_t leading = exchanged ? *across : *along, stride = exchanged ? *along : *across;
     MatrixDescriptor out{leading_is_fixed ? unit_bytes : leading * element_bytes, stride * element_bytes, box};

@@ -1,11 +1,11 @@
 #pragma once
 // Operands of wgmma in shared memory: where a copy puts them, and the descriptor by which the instruction finds them.
 //
-// Three facts. Memory moves in units of 16 bytes, eight of which are a line of all banks. A copy lays a tile down in boxes: so many
-// bytes along the contiguous direction, the box's width, by all of the other direction; boxes follow each other. Within a box of 32, 64
-// or 128 bytes the unit's number is or-ed exclusively with that of the line, so that the eight rows of a core matrix lie in different
-// banks.
-// Sources: PTX ISA, "Shared Memory Matrix Layout", "Strides" and "Matrix Descriptor Format" of wgmma.mma_async; seed 001, §3.2.
+// Three facts. Memory moves in units of 16 bytes, eight of which are a line of all banks. A copy lays a tile down in
+// boxes: so many bytes along the contiguous direction, the box's width, by all of the other direction; boxes follow
+// each other. Within a box of 32, 64 or 128 bytes the unit's number is or-ed exclusively with that of the line, so that
+// the eight rows of a core matrix lie in different banks. Sources: PTX ISA, "Shared Memory Matrix Layout", "Strides"
+// and "Matrix Descriptor Format" of wgmma.mma_async; seed 001, §3.2.
 #include "algebra/swizzle.hpp"
 
 namespace napkin::layouts {
@@ -19,8 +19,8 @@ enum class Major : std::uint8_t { k, mn };
 /// The permutation of bytes in boxes of 16 (none), 32, 64 or 128 bytes.
 Swizzle box_swizzle(std::int64_t box_bytes);
 
-/// (mn, k) → element, as a copy with boxes of that width lays it down. Errors: an extent is no multiple of the box or of the 8 of a
-/// core matrix; no such box.
+/// (mn, k) → element, as a copy with boxes of that width lays it down. Errors: an extent is no multiple of the box or
+/// of the 8 of a core matrix; no such box.
 Result<Swizzled> shared_operand(std::int64_t mn, std::int64_t k, std::int64_t element_bytes, Major major,
                                 std::int64_t box_bytes);
 
@@ -29,14 +29,15 @@ struct MatrixDescriptor {
     std::int64_t leading_bytes = 0, stride_bytes = 0;  ///< LBO and SBO; one that is not used is 16
     std::int64_t box_bytes = 0;
 
-    /// The 64-bit word. Pre: the address is a multiple of 16 below 2^18, and a swizzled tile begins at a multiple of 8 of its lines.
+    /// The 64-bit word. Pre: the address is a multiple of 16 below 2^18, and a swizzled tile begins at a multiple of 8
+    /// of its lines.
     [[nodiscard]] std::uint64_t bits(std::int64_t address) const;
     friend bool operator==(const MatrixDescriptor&, const MatrixDescriptor&) = default;
 };
 
-/// The descriptor for an instruction that takes all of mn and 32 bytes of k from a tile in shared memory, (mn, k) → element; the next k begins
-/// tile.layout({0, k}) elements on. Errors: a mode of the tile, named, is not what the instruction can address; mn lies together and
-/// elements are not of 2 bytes.
+/// The descriptor for an instruction that takes all of mn and 32 bytes of k from a tile in shared memory, (mn, k) →
+/// element; the next k begins tile.layout({0, k}) elements on. Errors: a mode of the tile, named, is not what the
+/// instruction can address; mn lies together and elements are not of 2 bytes.
 Result<MatrixDescriptor> matrix_descriptor(const Swizzled& tile, std::int64_t element_bytes, Major major);
 
 }  // namespace napkin::layouts

@@ -48,7 +48,8 @@ Rational integer_power(Rational base, std::int64_t exponent) {
 
 bool is_prime(Symbol symbol) { return symbol.kind == SymbolKind::prime; }
 
-/// Puts base^exponent into the term, whole powers into its coefficient. Numbers without a prime factor below 2^16 stay whole.
+/// Puts base^exponent into the term, whole powers into its coefficient. Numbers without a prime factor below 2^16 stay
+/// whole.
 void add_root(Monomial& monomial, Rational& coefficient, std::int64_t base, Rational exponent) {
     const auto add = [&](std::int64_t prime, Rational power) {
         const auto at = monomial.find({SymbolKind::prime, prime});
@@ -87,7 +88,8 @@ Monomial product(const Monomial& a, const Monomial& b, Rational& coefficient) {
 
 }  // namespace
 
-// ---- rationals -------------------------------------------------------------------------------------------------------------
+// ---- rationals
+// ------------------------------------------------------------
 
 Rational::Rational(std::int64_t numerator, std::int64_t denominator) : n_(numerator), d_(denominator) {
     if (d_ != 1 && (d_ <= 0 || std::gcd(n_, d_) != 1)) *this = reduced(numerator, denominator);
@@ -120,7 +122,8 @@ std::string to_string(Rational r) {
     return r.is_integer() ? std::to_string(r.numerator()) : fmt::format("{}/{}", r.numerator(), r.denominator());
 }
 
-// ---- sizes -----------------------------------------------------------------------------------------------------------------
+// ---- sizes
+// ------------------------------------------------------------
 
 Size::Size(std::int64_t constant) : Size(Rational(constant)) {}
 
@@ -265,7 +268,8 @@ Size operator/(const Size& a, const Size& b) {
     return a * *b.pow(-1);
 }
 
-// ---- printing --------------------------------------------------------------------------------------------------------------
+// ---- printing
+// ------------------------------------------------------------
 
 namespace {
 
@@ -285,8 +289,8 @@ std::string print_power(const std::string& symbol, Rational exponent, bool ascii
 /// A monomial with its symbols' names, as it is printed and ordered.
 using NamedFactors = std::map<std::string, Rational>;
 
-/// Factors as the paper writes them: what is multiplied before what is divided by, letters in alphabetical order but for d, the
-/// head size, which comes last.
+/// Factors as the paper writes them: what is multiplied before what is divided by, letters in alphabetical order but
+/// for d, the head size, which comes last.
 std::string print_factors(const NamedFactors& named, bool ascii) {
     std::vector<std::pair<std::string, Rational>> factors(named.begin(), named.end());
     const auto rank = [](const auto& factor) {

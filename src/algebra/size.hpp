@@ -1,6 +1,7 @@
 #pragma once
-// Size expressions: finite sums of coefficient · Π symbol^exponent with rational coefficients and exponents (signed posynomials).
-// They carry axis sizes, group sizes, H and M while sizes are symbolic, and print with the paper's letters.
+// Size expressions: finite sums of coefficient · Π symbol^exponent with rational coefficients and exponents (signed
+// posynomials). They carry axis sizes, group sizes, H and M while sizes are symbolic, and print with the paper's
+// letters.
 #include <compare>
 #include <cstdint>
 #include <functional>
@@ -48,8 +49,8 @@ public:
     [[nodiscard]] bool is_zero() const { return terms_.empty(); }
     [[nodiscard]] std::optional<Rational> as_constant() const;
     [[nodiscard]] std::vector<Symbol> symbols() const;  ///< ascending, without primes
-    /// A single term raised to a rational power; nullopt for a sum (unless the exponent is a non-negative integer) and for a root of
-    /// a negative coefficient.
+    /// A single term raised to a rational power; nullopt for a sum (unless the exponent is a non-negative integer) and
+    /// for a root of a negative coefficient.
     [[nodiscard]] std::optional<Size> pow(Rational exponent) const;
     [[nodiscard]] Size substitute(Symbol symbol, const Size& by) const;  ///< integer exponents, or a one-term `by`
     /// With each symbol but primes replaced by its image, all at once.

@@ -1,11 +1,12 @@
 #pragma once
-// Swizzles: permutations of places by exclusive or, after a layout (CuTe's Swizzle<bits, base, shift>; seed 001, §3.2 and footnote 16).
+// Swizzles: permutations of places by exclusive or, after a layout (CuTe's Swizzle<bits, base, shift>; seed 001, §3.2
+// and footnote 16).
 #include "algebra/layout.hpp"
 
 namespace napkin::layouts {
 
-/// x ^ (the `bits` bits of x from base + shift up, moved down to base). It permutes every aligned run of 2^(base + shift + bits) numbers,
-/// is its own inverse, and keeps runs of 2^base. Pre: 0 ≤ bits ≤ shift.
+/// x ^ (the `bits` bits of x from base + shift up, moved down to base). It permutes every aligned run of 2^(base +
+/// shift + bits) numbers, is its own inverse, and keeps runs of 2^base. Pre: 0 ≤ bits ≤ shift.
 struct Swizzle {
     int bits = 0, base = 0, shift = 0;
 
@@ -33,7 +34,8 @@ Result<Swizzled> parse_swizzled(std::string_view text);
 /// What comes before a layout leaves the swizzle after it in place.
 Result<Swizzled> composition(const Swizzled& outer, const Layout& inner);
 
-/// The same permutation of elements of so many bytes, where the swizzle is one of bytes. Pre: a power of two, at most 2^base.
+/// The same permutation of elements of so many bytes, where the swizzle is one of bytes. Pre: a power of two, at most
+/// 2^base.
 Swizzle of_elements(const Swizzle& of_bytes, std::int64_t element_bytes);
 
 }  // namespace napkin::layouts

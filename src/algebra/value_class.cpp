@@ -86,7 +86,8 @@ ValueClass of_power(ValueClass a, const Expr& exponent, ValueClass of_exponent) 
     return out;
 }
 
-/// The class of a value that stands where a comparison of itself with an infinity fails: where(x == inf, …, x), where(abs(x) == inf, …, x).
+/// The class of a value that stands where a comparison of itself with an infinity fails: where(x == inf, …, x),
+/// where(abs(x) == inf, …, x).
 ValueClass of_guarded(const Expr& condition, const Expr& e, ValueClass all) {
     const auto* test = as<Binary>(condition);
     const auto* bound = test && test->op == BinaryOp::eq ? as<Constant>(test->b) : nullptr;

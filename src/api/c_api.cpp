@@ -146,7 +146,8 @@ using napkin::Done, napkin::given, napkin::guarded, napkin::guarded_on_enough_st
 
 const char* napkin_version(void) { return NAPKIN_VERSION; }
 
-// ---- errors ----------------------------------------------------------------------------------------------------------------------
+// ---- errors
+// ------------------------------------------------------------
 
 size_t napkin_error_count(const napkin_error* error) { return error != nullptr ? error->errors.size() : 0; }
 const char* napkin_error_code(const napkin_error* error, size_t index) {
@@ -170,7 +171,8 @@ void napkin_error_free(napkin_error* error) {
     if (error != nullptr && error != napkin::no_memory_error()) delete error;
 }
 
-// ---- text ------------------------------------------------------------------------------------------------------------------------
+// ---- text
+// ------------------------------------------------------------
 
 napkin_status napkin_parse(const char* text, size_t length, const char* diagram, napkin_program** program,
                            napkin_error** error) {
@@ -227,7 +229,8 @@ const char* napkin_program_axis_name(const napkin_program* program, size_t array
 }
 void napkin_program_free(napkin_program* program) { delete program; }
 
-// ---- plans -----------------------------------------------------------------------------------------------------------------------
+// ---- plans
+// ------------------------------------------------------------
 
 napkin_status napkin_plan_for(const napkin_program* program, const char* machine, const napkin_size* sizes,
                               size_t count, napkin_plan** plan, napkin_error** error) {
@@ -277,7 +280,8 @@ int64_t napkin_plan_size(const napkin_plan* plan, const char* axis) {
 }
 void napkin_plan_free(napkin_plan* plan) { delete plan; }
 
-// ---- kernels ---------------------------------------------------------------------------------------------------------------------
+// ---- kernels
+// ------------------------------------------------------------
 
 napkin_status napkin_compile(const napkin_plan* plan, unsigned flags, napkin_kernel** kernel, napkin_error** error) {
     if (kernel != nullptr) *kernel = nullptr;
@@ -318,7 +322,8 @@ napkin_status napkin_run_at(const napkin_kernel* kernel, void* const* addresses,
 
 void napkin_kernel_free(napkin_kernel* kernel) { delete kernel; }
 
-// ---- all of it, by the shapes of arrays --------------------------------------------------------------------------------------------
+// ---- all of it, by the shapes of arrays
+// ------------------------------------------------------------
 
 napkin_status napkin_call(napkin_program* program, const napkin_array* const* arrays, size_t count, void* stream,
                           napkin_error** error) {

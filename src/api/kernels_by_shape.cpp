@@ -18,8 +18,8 @@ std::uint64_t mixed(std::uint64_t hash, std::int64_t value) {
     return hash ^ (hash >> 32);
 }
 
-/// The sizes that the shapes say, by axis, and those that they determine; without those that the text computes from others. Errors: view-sizes, where two
-/// shapes disagree; those of with_solved_sizes.
+/// The sizes that the shapes say, by axis, and those that they determine; without those that the text computes from
+/// others. Errors: view-sizes, where two shapes disagree; those of with_solved_sizes.
 Result<std::map<std::string, std::int64_t>> sizes_of_shapes(const Diagram& diagram, Arrays arrays) {
     std::map<std::string, std::int64_t> sizes;
     std::map<std::string, std::string> said_by;

@@ -1,8 +1,9 @@
 #pragma once
-// The kernels of one program that its calls made, each for the shapes of the arrays that it takes and for where they lie.
+// The kernels of one program that its calls made, each for the shapes of the arrays that it takes and for where they
+// lie.
 //
-// Invariant: a kernel's key is the place and every size of every array, in the program's order, so that arrays with one key are all taken by one
-// kernel or by none. What is found needs no derivation, no plan and no allocation.
+// Invariant: a kernel's key is the place and every size of every array, in the program's order, so that arrays with one
+// key are all taken by one kernel or by none. What is found needs no derivation, no plan and no allocation.
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -18,8 +19,9 @@ public:
     /// A diagram of that text.
     KernelsByShape(std::shared_ptr<const Source> source, Diagram diagram);
 
-    /// The kernel for arrays of these shapes, there; planned and compiled where there is none yet. Calls for others wait meanwhile, calls for those
-    /// that there are do not. Errors: view-count, view-null, view-device, view-type, view-sizes, view-strides; those of the pipeline.
+    /// The kernel for arrays of these shapes, there; planned and compiled where there is none yet. Calls for others
+    /// wait meanwhile, calls for those that there are do not. Errors: view-count, view-null, view-device, view-type,
+    /// view-sizes, view-strides; those of the pipeline.
     Result<std::shared_ptr<const LoadedKernel>> of(Arrays arrays);
     [[nodiscard]] std::size_t count() const;
 

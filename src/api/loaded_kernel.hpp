@@ -13,8 +13,8 @@ namespace napkin {
 
 class LoadedKernel {
 public:
-    /// Loads what the pipeline made until Pass::emit. `flags` are those of napkin_compile. Errors: those of napkin_compile; InternalError where
-    /// the derivation is found wrong.
+    /// Loads what the pipeline made until Pass::emit. `flags` are those of napkin_compile. Errors: those of
+    /// napkin_compile; InternalError where the derivation is found wrong.
     static Result<std::shared_ptr<const LoadedKernel>> load(const Compilation& planned, unsigned flags);
 
     /// What the public functions of these names do.

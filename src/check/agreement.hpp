@@ -1,5 +1,6 @@
 #pragma once
-// Whether another way of computing a diagram's outputs in double precision gives what its definition gives, element by element.
+// Whether another way of computing a diagram's outputs in double precision gives what its definition gives, element by
+// element.
 #include <optional>
 #include <string>
 
@@ -24,11 +25,11 @@ public:
     /// `inputs` by ArrayId of the diagram, which must live as long as this.
     Definition(const Diagram& diagram, const Extents& extents, const Values& inputs);
 
-    /// The first output of the definition that `made`, the values of a diagram with outputs of the same names, has otherwise. An infinity
-    /// must be the same infinity, NaN must be NaN and what is finite must be finite, within a small multiple of the bound that follows
-    /// from the definition alone (reference.hpp), here for double precision, and what cancels leaves behind. Where an input is
-    /// itself infinite or NaN, a NaN of the definition leaves open what is made: a chunk of weights 0 that is skipped does not show that
-    /// 0·inf is NaN.
+    /// The first output of the definition that `made`, the values of a diagram with outputs of the same names, has
+    /// otherwise. An infinity must be the same infinity, NaN must be NaN and what is finite must be finite, within a
+    /// small multiple of the bound that follows from the definition alone (reference.hpp), here for double precision,
+    /// and what cancels leaves behind. Where an input is itself infinite or NaN, a NaN of the definition leaves open
+    /// what is made: a chunk of weights 0 that is skipped does not show that 0·inf is NaN.
     [[nodiscard]] std::optional<Disagreement> difference(const Diagram& other, const Values& made) const;
 
     [[nodiscard]] const BoundedValues& values() const { return values_; }

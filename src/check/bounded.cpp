@@ -12,7 +12,8 @@ namespace napkin {
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-/// Stands for a finite number that the reference itself cannot hold: of its size nothing is known but that it is larger than `least_beyond`.
+/// Stands for a finite number that the reference itself cannot hold: of its size nothing is known but that it is larger
+/// than `least_beyond`.
 constexpr double beyond = 1e300, least_beyond = 1e290;
 
 /// Error of a whole power by repeated squaring, in units of Rounding::step. Functions have theirs in their table.
@@ -32,8 +33,8 @@ Bounded beyond_double(double v) {
     return {positive ? beyond : -beyond, beyond * 0.9, positive ? may_be_infinite : may_be_minus_infinite};
 }
 
-/// The result v = ±exp(log_size), to within a factor of exp(±exponent) and some roundings: an exponential, whose real value may be beyond a
-/// double.
+/// The result v = ±exp(log_size), to within a factor of exp(±exponent) and some roundings: an exponential, whose real
+/// value may be beyond a double.
 Bounded within_factor(double v, double log_size, double exponent, double steps, const Rounding& r) {
     if (log_size + exponent < log_of_nothing(r)) return {v, nothing(log_size + exponent), 0};
     if (std::isinf(v) && log_size - exponent > std::log(beyond)) return beyond_double(v);
@@ -53,7 +54,8 @@ void for_each_special(std::uint8_t may, F f) {
     if (may & may_be_nan) f(nan);
 }
 
-/// Calls f with the values of an interval at which an operation takes its extremes among the special cases: ends, centre, zero.
+/// Calls f with the values of an interval at which an operation takes its extremes among the special cases: ends,
+/// centre, zero.
 template <class F>
 void for_each_corner(const Bounded& x, F f) {
     f(x.value);
@@ -108,7 +110,8 @@ Bounded reciprocal_root(const Bounded& a, double steps, const Rounding& r) {
     return settle(v, v * (std::expm1(-0.5 * std::log1p(-a.error / a.value)) + steps * r.step), r);
 }
 
-/// The extremes lie at the ends, or at 0 for an even function. These are computed in double, which counts where that is what runs.
+/// The extremes lie at the ends, or at 0 for an even function. These are computed in double, which counts where that is
+/// what runs.
 Bounded between_ends(const ScalarFunction& f, const Bounded& a, const Rounding& r) {
     const double v = f.value(a.value), own = rounded(v, f.is.error.steps, r);
     double error = 0, nearest = std::abs(v);

@@ -73,7 +73,8 @@ bool whole_by_form(const Expr& e, bool all) {
     return all;
 }
 
-/// Whether the operator gives integers and takes none but integers: comparisons of real numbers and truths are real here.
+/// Whether the operator gives integers and takes none but integers: comparisons of real numbers and truths are real
+/// here.
 bool is_whole_operator(const Expr& e, Kinds& kinds) {
     const Kind kind = kinds(e);
     if (!is_integer(kind)) return false;

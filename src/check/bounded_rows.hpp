@@ -1,6 +1,7 @@
 #pragma once
-// An expression compiled to run over rows of bounded numbers: values and errors side by side, so that the common case, finite numbers
-// away from every edge, is a few loops that vectorise. What is not so is done again number by number (bounded.hpp).
+// An expression compiled to run over rows of bounded numbers: values and errors side by side, so that the common case,
+// finite numbers away from every edge, is a few loops that vectorise. What is not so is done again number by number
+// (bounded.hpp).
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -14,13 +15,15 @@
 
 namespace napkin {
 
-/// Every array's values, their errors and their states (Bounded::may, as numbers, so that they are read as values are), by ArrayId. Errors
-/// and states are empty where they are 0 throughout: integers are in integer arithmetic. An integer that may be any of its type is unbounded.
+/// Every array's values, their errors and their states (Bounded::may, as numbers, so that they are read as values are),
+/// by ArrayId. Errors and states are empty where they are 0 throughout: integers are in integer arithmetic. An integer
+/// that may be any of its type is unbounded.
 struct BoundedValues {
     Values value;
     std::vector<std::vector<double>> error, may;
     std::vector<bool> whole;  ///< all values are exact whole numbers, small enough for the type that runs
-    /// Where an input is infinite or NaN, a NaN of the definition says nothing: a chunk of weights 0 that is skipped does not show that 0·inf is NaN.
+    /// Where an input is infinite or NaN, a NaN of the definition says nothing: a chunk of weights 0 that is skipped
+    /// does not show that 0·inf is NaN.
     bool finite_inputs = true;
 
     [[nodiscard]] bool is_open(double wanted) const { return std::isnan(wanted) && !finite_inputs; }
@@ -54,8 +57,8 @@ public:
     BoundedRows(const Expr& e, AxisId row_axis, const Diagram& diagram, const Extents& extents,
                 const BoundedValues& values, const Rounding& rounding, Kind wanted = Kind::real);
 
-    /// The values at `point` and the n - 1 points after it along the row's axis. Valid until the next run. run() is of rows that give real
-    /// numbers, run_integer() of those that give integers.
+    /// The values at `point` and the n - 1 points after it along the row's axis. Valid until the next run. run() is of
+    /// rows that give real numbers, run_integer() of those that give integers.
     BoundedRow run(const std::vector<std::int64_t>& point, std::int64_t n);
     const BoundedWhole* run_integer(const std::vector<std::int64_t>& point, std::int64_t n);
 
@@ -63,7 +66,8 @@ public:
     [[nodiscard]] bool whole() const { return nodes_.back().whole; }
 
 private:
-    /// What is read, a constant, or integer arithmetic: the values as the plain evaluation has them, and what is stored beside them.
+    /// What is read, a constant, or integer arithmetic: the values as the plain evaluation has them, and what is stored
+    /// beside them.
     struct Leaf {
         RowProgram<double> value;
         std::vector<RowProgram<double>> error, may;  ///< none or one
@@ -89,7 +93,8 @@ private:
     void read_integers(Node& node, const std::vector<std::int64_t>& point, std::int64_t n);
     void compute_integers(Node& node, std::int64_t n);
     [[nodiscard]] BoundedWhole apply_whole_at(const Node& node, std::int64_t j) const;
-    /// False where a number is not finite, may have overflowed, or is compared within its error: then each number is done by itself.
+    /// False where a number is not finite, may have overflowed, or is compared within its error: then each number is
+    /// done by itself.
     bool compute_together(Node& node, std::int64_t n);
     void compute_each(Node& node, std::int64_t n);
     [[nodiscard]] Bounded apply_at(const Node& node, std::int64_t j) const;

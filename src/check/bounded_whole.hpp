@@ -1,6 +1,7 @@
 #pragma once
-// An integer with what the rounding of real numbers may make of it: the same arithmetic as algebra/number.hpp, on intervals. Exact operands give
-// an exact result, at any size and also where it wraps; an interval that only partly wraps may be any integer of its kind.
+// An integer with what the rounding of real numbers may make of it: the same arithmetic as algebra/number.hpp, on
+// intervals. Exact operands give an exact result, at any size and also where it wraps; an interval that only partly
+// wraps may be any integer of its kind.
 #include <cstdint>
 
 #include "algebra/number.hpp"
@@ -29,7 +30,8 @@ BoundedWhole wrapped(DType type, const BoundedWhole& a);
 BoundedWhole truncated(DType type, const Bounded& a);
 /// Whether a number is not 0, as 0 or 1, or either.
 BoundedWhole whole_truth(const Bounded& a);
-/// How far what runs may be from the value, which stands in `value` only as the nearest double; unbounded where it may be any of its type.
+/// How far what runs may be from the value, which stands in `value` only as the nearest double; unbounded where it may
+/// be any of its type.
 Bounded distance_of(DType type, const BoundedWhole& a);
 /// As a real number of the arithmetic that runs, which rounds a large one.
 Bounded as_real(Kind kind, const BoundedWhole& a, const Rounding& rounding);

@@ -1,5 +1,6 @@
 #pragma once
-// Sums over products of many arrays, one axis after another: the definition's own terms, of which there may be more than anything runs over.
+// Sums over products of many arrays, one axis after another: the definition's own terms, of which there may be more
+// than anything runs over.
 #include <optional>
 
 #include "diagram/diagram.hpp"
@@ -10,9 +11,9 @@ namespace napkin {
 /// Terms of a sum that are added up as they are written.
 constexpr double most_terms_as_written = 1e6;
 
-/// The diagram with this equation alone, as several: each sums one axis over the product of the factors that have it, that with the fewest points
-/// first, and the last defines the equation's target. Temporaries are of type f64. None where the equation is no sum over a product of arrays, its points
-/// are not many, or that takes no fewer of them.
+/// The diagram with this equation alone, as several: each sums one axis over the product of the factors that have it,
+/// that with the fewest points first, and the last defines the equation's target. Temporaries are of type f64. None
+/// where the equation is no sum over a product of arrays, its points are not many, or that takes no fewer of them.
 std::optional<Diagram> with_axes_eliminated(const Diagram& diagram, const Equation& equation, const Extents& extents);
 
 /// Every equation of which there is such a form in that form, with temporaries of the type of what they make.

@@ -37,9 +37,9 @@ struct Reduction {
     bool multiplies = false;  ///< its terms have several operands, of which a matrix unit could multiply two
 };
 
-/// The roundings of an equation over the axes, with these trees where no reduction has them, that several reductions carry out in turn, each
-/// of them over a largest set of its axes: a contraction of many operands is one of two after the other. Axes that none has are reduced
-/// with all others.
+/// The roundings of an equation over the axes, with these trees where no reduction has them, that several reductions
+/// carry out in turn, each of them over a largest set of its axes: a contraction of many operands is one of two after
+/// the other. Axes that none has are reduced with all others.
 std::int64_t depth_over(const std::map<AxisId, ReductionTree>& terms, const std::vector<Reduction>& reductions) {
     std::map<std::set<AxisId>, std::int64_t> depth;
     for (const Reduction& reduction : reductions) {
@@ -80,8 +80,8 @@ bool multiplies(ReduceOp reduce, const Expr& body) {
     return reduce == ReduceOp::sum && reads.size() > 1;
 }
 
-/// The coarsest rounding of factors in a reduction over one of the axes. The terms of a sum that multiplies nothing are rounded where those of such a sum are: as
-/// the left factors of a product that has it as a column.
+/// The coarsest rounding of factors in a reduction over one of the axes. The terms of a sum that multiplies nothing are
+/// rounded where those of such a sum are: as the left factors of a product that has it as a column.
 double factor_unit_over(const std::map<AxisId, ReductionTree>& terms, const std::vector<Reduction>& reductions,
                         bool multiplies) {
     double most = 0;

@@ -1,6 +1,7 @@
 #pragma once
-// A derivation is validated before it runs for the first time: what is new to this computer is tried on small sizes, and what has been
-// found good is remembered beside the compiled kernels, by the derivation's text and napkin's version.
+// A derivation is validated before it runs for the first time: what is new to this computer is tried on small sizes,
+// and what has been found good is remembered beside the compiled kernels, by the derivation's text and napkin's
+// version.
 #include "check/validate.hpp"
 
 namespace napkin {
@@ -12,8 +13,9 @@ struct FirstUse {
     double seconds = 0;
 };
 
-/// Tries the definition against every step of the derivation, its form and its merged halves, for some milliseconds. Where there is no
-/// cache every use is the first. Throws InternalError with the counterexample when they differ: a rewrite of napkin's is wrong.
+/// Tries the definition against every step of the derivation, its form and its merged halves, for some milliseconds.
+/// Where there is no cache every use is the first. Throws InternalError with the counterexample when they differ: a
+/// rewrite of napkin's is wrong.
 FirstUse validate_first_use(const Derived& derived);
 
 }  // namespace napkin

@@ -1,6 +1,7 @@
 #pragma once
-// Inputs chosen to show faults: what random numbers alone leave hidden. A dropped chunk, a lost correction or a stale maximum needs
-// maxima that grow, weights that lie on one key, exact zeros, masks written as numbers, or values at the ends of their type.
+// Inputs chosen to show faults: what random numbers alone leave hidden. A dropped chunk, a lost correction or a stale
+// maximum needs maxima that grow, weights that lie on one key, exact zeros, masks written as numbers, or values at the
+// ends of their type.
 #include <cstdint>
 #include <string_view>
 
@@ -16,7 +17,8 @@ enum class Probe : std::uint8_t {
     constant,  ///< one value in the whole array: variances are 0, maxima are ties
     one_key,   ///< 40 above the rest at one coordinate of the last axis
     zeros,     ///< N(0, 1) with every third value exactly 0: weights that vanish
-    masked,  ///< N(0, 1) with every third value -1e9, or the type's lowest where that is above: a mask written as a number
+    /// N(0, 1) with every third value -1e9, or the type's lowest where that is above: a mask written as a number
+    masked,
     offset,    ///< N(0, 1) about 1000: differences of large numbers
     huge,      ///< N(0, 1) with every fourth value 1e38 or -1e38, or a third of the type's largest where that is less
     infinite,  ///< N(0, 1) with every sixth value ±infinity
@@ -28,8 +30,8 @@ inline constexpr Probe all_probes[] = {Probe::normal,   Probe::integers, Probe::
 
 std::string_view name(Probe probe);
 
-/// Deterministic inputs for a seed, representable in each input's type. Integer arrays are uniform small integers in every probe, for
-/// they may be indices.
+/// Deterministic inputs for a seed, representable in each input's type. Integer arrays are uniform small integers in
+/// every probe, for they may be indices.
 Values probe_inputs(const Diagram& diagram, const Extents& extents, Probe probe, std::uint64_t seed);
 
 }  // namespace napkin

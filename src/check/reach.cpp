@@ -87,8 +87,8 @@ void Reach::widen(const Equation& equation, BoundedValues& values) {
     }
 }
 
-/// A product of two whose factors both run over all that is summed has partial sums that are the definition's. The terms of what is summed may be
-/// summed apart: Σ(A − B) is ΣA − n·B, where each may overflow by itself.
+/// A product of two whose factors both run over all that is summed has partial sums that are the definition's. The
+/// terms of what is summed may be summed apart: Σ(A − B) is ΣA − n·B, where each may overflow by itself.
 bool Reach::has_one_order(const Equation& equation, const Part& part) const {
     if (part.products == 0) return !equation.reduce || !part.has_terms;
     if (part.products > 1) return false;
@@ -101,7 +101,8 @@ bool Reach::has_one_order(const Equation& equation, const Part& part) const {
            });
 }
 
-/// But for finite numbers that are the same everywhere, so that the infinities among its terms are those of the sum in every order.
+/// But for finite numbers that are the same everywhere, so that the infinities among its terms are those of the sum in
+/// every order.
 bool Reach::is_product_of_inputs(const Equation& equation) const {
     std::vector<Expr> factors{equation.body};
     for (std::size_t i = 0; i < factors.size(); ++i) {

@@ -6,8 +6,9 @@
 
 namespace napkin {
 
-/// Evaluates all equations of the definition. `values` holds the inputs by ArrayId, which are exact; the result every array. The
-/// execution's depths and types are by the diagram's equations and arrays; those of arrays added at the end are not needed.
+/// Evaluates all equations of the definition. `values` holds the inputs by ArrayId, which are exact; the result every
+/// array. The execution's depths and types are by the diagram's equations and arrays; those of arrays added at the end
+/// are not needed.
 BoundedValues evaluate_bounded(const Diagram& diagram, const Extents& extents, const Values& values,
                                const Execution& execution);
 

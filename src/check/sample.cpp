@@ -26,8 +26,8 @@ std::vector<AxisId> direct_axes(const Index& index) {
     return axes;
 }
 
-/// Axes of which values may be left out: reduced nowhere, and every index that holds them, in any array, is just that axis, at
-/// the dimension that the array names by it.
+/// Axes of which values may be left out: reduced nowhere, and every index that holds them, in any array, is just that
+/// axis, at the dimension that the array names by it.
 std::vector<bool> axes_to_thin(const Diagram& diagram) {
     std::vector<bool> free(diagram.axes.size(), true);
     const auto pin = [&](AxisId axis) { free[at(axis)] = false; };
@@ -65,7 +65,8 @@ double evaluation_points(const Diagram& diagram, const Extents& extents) {
 Sample sample_outputs(const Diagram& diagram, const Extents& extents, double operations, std::uint64_t seed) {
     Sample sample{diagram, extents, std::vector<std::vector<std::int64_t>>(extents.size()), {}};
     const std::vector<bool> free = axes_to_thin(diagram);
-    // Halve the axis that has most values left until little enough remains. Single values are kept only where two of each axis are too many.
+    // Halve the axis that has most values left until little enough remains. Single values are kept only where two of
+    // each axis are too many.
     for (const std::int64_t fewest : {2, 1})
         while (evaluation_operations(diagram, sample.extents) > operations) {
             std::int64_t most = fewest;

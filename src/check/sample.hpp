@@ -1,5 +1,6 @@
 #pragma once
-// A part of a diagram's outputs that is quick to evaluate and exact: some values of the woven axes, all values of the reduced.
+// A part of a diagram's outputs that is quick to evaluate and exact: some values of the woven axes, all values of the
+// reduced.
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -10,8 +11,8 @@
 
 namespace napkin {
 
-/// The diagram over the kept values only: equal to the full one's outputs there. Where an axis' own coordinate or size matters, the
-/// diagram reads it from an added input or has it as a constant.
+/// The diagram over the kept values only: equal to the full one's outputs there. Where an axis' own coordinate or size
+/// matters, the diagram reads it from an added input or has it as a constant.
 struct Sample {
     Diagram diagram;
     Extents extents;
@@ -22,12 +23,13 @@ struct Sample {
 /// Points of all equations together, reductions included.
 double evaluation_points(const Diagram& diagram, const Extents& extents);
 
-/// Keeps so few values of the axes that are never reduced nor shifted that evaluating them takes at most about so many operations (work.hpp), where that
-/// can be. First and last value are kept as long as two of an axis may be, those between by the seed.
+/// Keeps so few values of the axes that are never reduced nor shifted that evaluating them takes at most about so many
+/// operations (work.hpp), where that can be. First and last value are kept as long as two of an axis may be, those
+/// between by the seed.
 Sample sample_outputs(const Diagram& diagram, const Extents& extents, double operations, std::uint64_t seed);
 
-/// Values of an array of the full diagram at the kept places, row-major over the sample's extents. `value` has the number at a row-major place of the full array,
-/// and is asked for those at the kept places alone.
+/// Values of an array of the full diagram at the kept places, row-major over the sample's extents. `value` has the
+/// number at a row-major place of the full array, and is asked for those at the kept places alone.
 Column take_sample(const Sample& sample, ArrayId array, const Extents& full,
                    const std::function<Number(std::int64_t place)>& value);
 Column take_sample(const Sample& sample, ArrayId array, const Extents& full, const Column& values);

@@ -102,7 +102,8 @@ std::optional<SmallSizes> small_sizes(const Diagram& diagram, std::mt19937_64& r
             drawn[axis.name] = unit * (count + (extra + unit - 1) / unit);
         }
         const auto extents = bind_sizes(diagram, drawn);
-        // An axis whose size follows from others may be left without values, which is no case of what the text computes.
+        // An axis whose size follows from others may be left without values, which is no case of what the text
+        // computes.
         if (!extents || has_no_values_by_chance(diagram, *extents)) continue;
         if (are_small(*extents)) return SmallSizes{by_name(diagram, *extents), are_cut};
         are_cut = true;

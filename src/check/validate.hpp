@@ -1,6 +1,6 @@
 #pragma once
-// Translation validation: each step of a derivation, the derived form and its merged halves, evaluated against the definition on small
-// sizes, on random partitions and on inputs that show faults (probe.hpp).
+// Translation validation: each step of a derivation, the derived form and its merged halves, evaluated against the
+// definition on small sizes, on random partitions and on inputs that show faults (probe.hpp).
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -36,13 +36,14 @@ struct ValidateOptions {
     int trials = 24;  ///< sizes, each with one kind of input, in turn
     std::uint64_t seed = 0;
     std::vector<Probe> probes{std::begin(all_probes), std::end(all_probes)};
-    /// Budget of all evaluations together. A trial takes a quarter of what is left at most, so that there are some for every kind of input.
+    /// Budget of all evaluations together. A trial takes a quarter of what is left at most, so that there are some for
+    /// every kind of input.
     double operations = check_operations;
     bool steps = true;  ///< false: only what the derivation ends in
 };
 
-/// One entry for each step, then the derived form under random group and stream sizes, then the same with every loop split in two and
-/// merged.
+/// One entry for each step, then the derived form under random group and stream sizes, then the same with every loop
+/// split in two and merged.
 std::vector<StepValidation> validate(const Derived& derived, const ValidateOptions& options = {});
 
 }  // namespace napkin

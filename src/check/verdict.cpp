@@ -22,7 +22,8 @@ constexpr double most_unbounded = 0.1;
 constexpr double evaluations = 5;
 /// Share of a check's operations for which a sample is drawn where it can be.
 constexpr double share_of_sample = 0.5;
-/// So many times what a check may take, the fewest values that can be compared may take: numbers that nobody has looked at are worse than a longer wait.
+/// So many times what a check may take, the fewest values that can be compared may take: numbers that nobody has looked
+/// at are worse than a longer wait.
 constexpr double most_over_budget = 8;
 
 /// Half the distance of neighbouring numbers of the type at x.

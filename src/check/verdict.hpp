@@ -12,9 +12,11 @@
 namespace napkin {
 
 enum class Judgement : std::uint8_t {
-    good,       ///< every value is within its bound
-    unbounded,  ///< so is every one that has a bound, but too many have none: the definition divides by what may be 0, or rounding made NaN of them
-    bad,        ///< a value is outside
+    good,  ///< every value is within its bound
+    /// so is every one that has a bound, but too many have none: the definition divides by what may be 0, or rounding
+    /// made NaN of them
+    unbounded,
+    bad,  ///< a value is outside
 };
 std::string_view name(Judgement judgement);  ///< "good", "no bound", "BAD"
 
@@ -26,14 +28,15 @@ struct ArrayVerdict {
     std::int64_t values = 0;     ///< compared
     std::int64_t beyond = 0;     ///< outside of their bounds
     std::int64_t unbounded = 0;  ///< without a bound: anything is right there
-    std::int64_t lost = 0;  ///< those among them that are infinite or NaN, by rounding, where the definition has a number
+    /// those among them that are infinite or NaN, by rounding, where the definition has a number
+    std::int64_t lost = 0;
     // The value that is farthest out, as a share of its bound: the first of those outside, if any.
     double share = 0;                      ///< |value - reference| / bound; infinite where no number makes it
     std::vector<std::int64_t> place = {};  ///< its coordinates
     double value = 0, reference = 0;
     double bound = 0;  ///< with the rounding to the output's type
-    // FlashAttention's rule, which decides nothing: the error is at most twice that of the plain evaluation in the arrays' types, plus one
-    // rounding. Over the values that are finite in all three.
+    // FlashAttention's rule, which decides nothing: the error is at most twice that of the plain evaluation in the
+    // arrays' types, plus one rounding. Over the values that are finite in all three.
     double error = 0, plain_error = 0, rounding = 0;
     [[nodiscard]] bool within_plain() const { return error <= 2 * plain_error + rounding; }
 };
@@ -58,8 +61,8 @@ struct CheckOptions {
     double operations = check_operations;  ///< that the evaluations of the definition take, at most about
 };
 
-/// Compares a run's outputs, or a sample of them where there are very many, with the definition; nothing where a single value takes more operations than
-/// are allowed.
+/// Compares a run's outputs, or a sample of them where there are very many, with the definition; nothing where a single
+/// value takes more operations than are allowed.
 Verdict check_outputs(const Compilation& compilation, const std::vector<Tensor>& inputs,
                       const std::vector<Tensor>& outputs, const CheckOptions& options);
 

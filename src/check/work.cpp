@@ -9,7 +9,8 @@
 namespace napkin {
 namespace {
 
-/// What beginning a row costs each node, what compiling an expression costs it, and what a tile costs its statement, as so many operations.
+/// What beginning a row costs each node, what compiling an expression costs it, and what a tile costs its statement, as
+/// so many operations.
 constexpr double operations_a_row = 8, operations_to_compile = 300, operations_a_tile = 100;
 
 double num_nodes(const Expr& e) {

@@ -39,7 +39,8 @@ private:
     [[nodiscard]] bool is_computed(ArrayId array) const {
         return any_of(variables_, [&](const CoreVariable& v) { return v.array == array && !v.loaded; });
     }
-    /// An operand without the contraction's m, beside one that is computed as well: matrix instructions take one operand alone from registers.
+    /// An operand without the contraction's m, beside one that is computed as well: matrix instructions take one
+    /// operand alone from registers.
     [[nodiscard]] bool is_second_operand(ArrayId array) const {
         const auto has = [](const OperandRead& o, const std::vector<AxisId>& axes) {
             return any_of(o.axes, [&](AxisId axis) { return contains(axes, axis); });

@@ -39,7 +39,8 @@ public:
         });
     }
 
-    /// B.0.1, where all that the loop loads has the same of the grouped axes: those it does not have are the rows that share a load.
+    /// B.0.1, where all that the loop loads has the same of the grouped axes: those it does not have are the rows that
+    /// share a load.
     void group_bounds(std::vector<GroupBound>& out) const {
         double clocks = 0;
         for (const UnitWork& w : work_)
@@ -165,7 +166,8 @@ public:
         for (const ArrayId a : kernel_.outputs)
             written += static_cast<double>(count_values(derived_.diagram, a, extents_));
         if (skips) {
-            // What skipped iterations alone read is not loaded, and how many points the others are in is a matter of the chunks.
+            // What skipped iterations alone read is not loaded, and how many points the others are in is a matter of
+            // the chunks.
             out.push_back({"every output once: iterations are skipped, and what they read is not loaded",
                            "compulsory transfers", written});
             return out;

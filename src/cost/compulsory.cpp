@@ -10,8 +10,8 @@ namespace {
 
 double extent(const Extents& extents, AxisId axis) { return static_cast<double>(extents[axis]); }
 
-/// Different values of an affine index within an array's dimension, at least: terms in ascending order of stride add up to a run without gaps, or
-/// repeat it. Those before and past the ends are padding, which nothing reads.
+/// Different values of an affine index within an array's dimension, at least: terms in ascending order of stride add up
+/// to a run without gaps, or repeat it. Those before and past the ends are padding, which nothing reads.
 double distinct(const Affine& index, double limit, const Extents& extents) {
     std::vector<std::pair<double, double>> terms;
     double low = 0, high = 0;
@@ -42,8 +42,8 @@ double distinct(const Index& index, double limit, const Extents& extents) {
     return std::min(values, limit);
 }
 
-/// Clocks of one core for one operation. A division may become a product, an exponential one of a difference that is known not to be positive,
-/// and an error function an exponential.
+/// Clocks of one core for one operation. A division may become a product, an exponential one of a difference that is
+/// known not to be positive, and an error function an exponential.
 double least_clocks(const Machine& machine, OpKind kind) {
     const auto clocks = [&](const std::string& unit) {
         const double rate = per_clock(machine, unit, DType::f32);

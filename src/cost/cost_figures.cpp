@@ -15,7 +15,8 @@
 namespace napkin {
 namespace {
 
-/// Inner axes (neither grouped nor streamed) of equal size, each with the letter that stands for all of them: one that an output has.
+/// Inner axes (neither grouped nor streamed) of equal size, each with the letter that stands for all of them: one that
+/// an output has.
 TiedLetters ties(const Derived& derived, const KernelCost& cost, const Kernel& kernel,
                  const std::optional<CostNumbers>& numbers) {
     const Diagram& diagram = derived.diagram;

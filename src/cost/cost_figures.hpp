@@ -1,6 +1,6 @@
 #pragma once
-// What `napkin cost` says of every kernel, before it is printed: H, M and N_g in the paper's letters, H*, and the numbers where sizes are
-// known. report.hpp prints it.
+// What `napkin cost` says of every kernel, before it is printed: H, M and N_g in the paper's letters, H*, and the
+// numbers where sizes are known. report.hpp prints it.
 #include <optional>
 #include <vector>
 
@@ -41,8 +41,8 @@ struct KernelFigures {
     std::optional<MachineFigures> machine;
 };
 
-/// Figures of every kernel; `tiles` has their tile programs where subloops cut them. H* is of the kernel without subloops, which move what it
-/// moves. What points to the machine and its costs points into `numbers`.
+/// Figures of every kernel; `tiles` has their tile programs where subloops cut them. H* is of the kernel without
+/// subloops, which move what it moves. What points to the machine and its costs points into `numbers`.
 std::vector<KernelFigures> cost_figures(const Derived& derived, const std::optional<CostNumbers>& numbers,
                                         const std::vector<TileKernel>& tiles = {});
 

@@ -1,5 +1,6 @@
 #pragma once
-// What group and stream sizes must be divisible by on a machine (paper.md §6, step 4), with each constraint's cause kept:
+// What group and stream sizes must be divisible by on a machine (paper.md §6, step 4), with each constraint's cause
+// kept:
 //  - an axis that lies lowermost in memory moves in whole lines: line bytes / bytes a value;
 //  - a contraction that an instruction runs takes its axes in the instruction's m, n and k.
 // An axis that is shorter than its divisor runs whole.
@@ -36,7 +37,8 @@ Divisors divisors(const Diagram& diagram, const Kernel& kernel, const Liveness& 
 /// The instruction that multiplies operands of this type, or null: the first that the machine lists.
 const Instruction* instruction_for(const Machine& machine, DType type);
 
-/// The operations of a machine's unit and type a clock; "tensor" falls back to "fma" where tensor cores do not take the type.
+/// The operations of a machine's unit and type a clock; "tensor" falls back to "fma" where tensor cores do not take the
+/// type.
 struct UnitRate {
     std::string unit;
     DType type = DType::f32;

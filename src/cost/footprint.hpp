@@ -9,7 +9,8 @@
 
 namespace napkin {
 
-/// Bytes of the arrays that lie in memory: inputs, outputs, and what one kernel leaves for another. All of them at once.
+/// Bytes of the arrays that lie in memory: inputs, outputs, and what one kernel leaves for another. All of them at
+/// once.
 struct Footprint {
     std::map<std::string, double> arrays;
     double inputs = 0, outputs = 0, between = 0;

@@ -59,7 +59,8 @@ LeastTransfers least_transfers(std::vector<Derived> forms, const Extents& extent
     bool skips = false, counts_padding = false;
     for (std::size_t i = 0; i < forms.size(); ++i) {
         std::vector<std::vector<Size>> known;
-        // A run holds beside each other what its statements load one after the other, so that none of the ways always needs least.
+        // A run holds beside each other what its statements load one after the other, so that none of the ways always
+        // needs least.
         for (const HeldTiles held :
              {HeldTiles::point_by_point, HeldTiles::row_by_row, HeldTiles::rows_of_a_load, HeldTiles::whole}) {
             const Kernel& kernel = forms[i].kernels.front();

@@ -1,7 +1,8 @@
 #pragma once
-// A machine's hierarchy as the multi-level model sees it (paper.md §5): for every level its pipe's weight Ḣ⁻¹ and the memory M at which
-// H* is taken, so that the transfers of an algorithm take Σ_ℓ Ḣ_ℓ⁻¹·H*(a, M_ℓ) (Eqs. 2 and 5). Levels that only cache (Theorem 2), links
-// between the children of a level (Theorem 3) and between devices (A.2.3) enter by their weights and memories alone.
+// A machine's hierarchy as the multi-level model sees it (paper.md §5): for every level its pipe's weight Ḣ⁻¹ and the
+// memory M at which H* is taken, so that the transfers of an algorithm take Σ_ℓ Ḣ_ℓ⁻¹·H*(a, M_ℓ) (Eqs. 2 and 5). Levels
+// that only cache (Theorem 2), links between the children of a level (Theorem 3) and between devices (A.2.3) enter by
+// their weights and memories alone.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,7 +12,8 @@
 
 namespace napkin {
 
-/// One line of a derivation in numbers: what is computed, by which formula, with the figures in place, and what comes out.
+/// One line of a derivation in numbers: what is computed, by which formula, with the figures in place, and what comes
+/// out.
 struct Formula {
     std::string what;     ///< "M_L2"
     std::string formula;  ///< "M_SMEM·N_SMEM"
@@ -34,12 +36,14 @@ std::string_view citation(LevelRule rule);
 struct ModelLevel {
     std::string name;
     LevelRule rule = LevelRule::pipe;
-    double memory_bytes = 0;      ///< M_ℓ of one node
-    double seconds_per_byte = 0;  ///< Ḣ_ℓ⁻¹, over all pipes of the level together; negative where data is already spread
-    double nodes = 1;             ///< instances of the level over all devices
+    double memory_bytes = 0;  ///< M_ℓ of one node
+    /// Ḣ_ℓ⁻¹, over all pipes of the level together; negative where data is already spread
+    double seconds_per_byte = 0;
+    double nodes = 1;  ///< instances of the level over all devices
     double latency_s = 0;
-    bool is_core = false;       ///< the level that limits what a group maintains
-    double capacity_bytes = 0;  ///< of a caching level's instance: what is read again within it comes from there; else 0
+    bool is_core = false;  ///< the level that limits what a group maintains
+    /// of a caching level's instance: what is read again within it comes from there; else 0
+    double capacity_bytes = 0;
     std::vector<Formula> why;
     double sustained_seconds_per_byte = 0;  ///< Ḣ_ℓ⁻¹ at the share of the pipes' rate that programs reach
 };
@@ -64,7 +68,8 @@ struct LinkOption {
     double pipe_bytes_per_s;  ///< h→c
     std::vector<LinkChoice> choices;
 };
-/// Beside the pipe from the level right above the core's, and beside that from memory, where caching levels lie between.
+/// Beside the pipe from the level right above the core's, and beside that from memory, where caching levels lie
+/// between.
 std::vector<LinkOption> core_links(const Machine& machine);
 
 }  // namespace napkin

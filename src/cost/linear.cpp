@@ -48,7 +48,8 @@ std::optional<Row> combination(const std::vector<Row>& rows, const Row& row) {
 }
 
 std::vector<Row> best_corners(const Polyhedron& p, const Row& objective) {
-    // A corner is where as many independent constraints are tight as there are dimensions: every choice of them is looked at.
+    // A corner is where as many independent constraints are tight as there are dimensions: every choice of them is
+    // looked at.
     std::vector<Row> tight = p.at_most;
     Row right = p.at_most_right;
     for (std::size_t i = 0; i < p.dimensions; ++i) {

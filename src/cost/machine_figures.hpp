@@ -1,5 +1,6 @@
 #pragma once
-// Everything that a report says of a kernel on a machine: levels, units, what binds, bounds. machine_report.hpp prints it.
+// Everything that a report says of a kernel on a machine: levels, units, what binds, bounds. machine_report.hpp prints
+// it.
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,8 +22,8 @@ struct IterationRow {
 std::vector<IterationRow> iteration_rows(const Derived& derived, const Kernel& kernel, const Extents& extents,
                                          const Machine& machine, const KernelOnMachine& cost);
 
-/// How the tensor cores' and the special functions' clocks of one chunk may lie beside each other (paper.md §7). `overhead`: what a row of
-/// special functions takes beside its operations, as a share of them.
+/// How the tensor cores' and the special functions' clocks of one chunk may lie beside each other (paper.md §7).
+/// `overhead`: what a row of special functions takes beside its operations, as a share of them.
 struct Overlap {
     double tensor_clocks = 0, special_clocks = 0;
     double between_groups = 0;  ///< clocks, two groups of rows in turn: the longer of the two
@@ -43,7 +44,8 @@ struct LinkSaving {
     std::int64_t best = 1;  ///< 1: no size saves anything
     double relieved_s = 0;  ///< what the pipe takes for all that goes through it
     bool binds = false;     ///< that pipe is what the kernel waits for
-    /// What the best size can save of the kernel's time: nothing where something else binds, and never more than the pipe takes.
+    /// What the best size can save of the kernel's time: nothing where something else binds, and never more than the
+    /// pipe takes.
     [[nodiscard]] double advised_s() const;
 };
 /// Where H* has no closed form, the numeric optimum stands for it.

@@ -69,7 +69,8 @@ std::string machine_text(const Derived& derived, const MachineFigures& figures, 
     std::vector<std::vector<std::string>> table_rows{
         {"level", "rule", "M", "H", "rate", "time", "expected", "FLOP/B", "ridge"}};
     for (const LevelLoad& load : cost.levels) {
-        // A weight below zero takes off what other levels count twice (Theorem 3, A.2.3): it is no rate, and its product with H no time.
+        // A weight below zero takes off what other levels count twice (Theorem 3, A.2.3): it is no rate, and its
+        // product with H no time.
         const bool is_pipe = load.level.seconds_per_byte > 0;
         const auto of_pipe = [&](const std::string& text) { return is_pipe ? text : std::string("-"); };
         table_rows.push_back({load.level.name, std::string(citation(load.level.rule)), bytes_text(load.level.memory_bytes),

@@ -1,7 +1,9 @@
 #pragma once
-// The multi-level model of a kernel in closed form (paper.md §5): H* in bytes as Σ_t α_t·M^-β_t, and with a machine's levels
+// The multi-level model of a kernel in closed form (paper.md §5): H* in bytes as Σ_t α_t·M^-β_t, and with a machine's
+// levels
 //   T = Σ_ℓ Ḣ_ℓ⁻¹·H*(a, M_ℓ) = Σ_t α_t·Σ_ℓ Ḣ_ℓ⁻¹·M_ℓ^-β_t      (Eqs. 2 and 5)
-// where the types of the arrays have gone into the α_t and M_ℓ: with one type of q bytes, each term grows as q^(1+β) (Eq. 3).
+// where the types of the arrays have gone into the α_t and M_ℓ: with one type of q bytes, each term grows as q^(1+β)
+// (Eq. 3).
 #include <map>
 #include <optional>
 #include <string>

@@ -16,8 +16,8 @@
 
 namespace napkin {
 namespace {
-/// Where something else binds, a second that a group's transfers take counts so much: too little to outweigh any of that, and enough to decide between
-/// sizes that are equally fast.
+/// Where something else binds, a second that a group's transfers take counts so much: too little to outweigh any of
+/// that, and enough to decide between sizes that are equally fast.
 constexpr double weight_of_hidden_transfers = 1e-3;
 /// Chunks of 1, 4 and 16 times the least are tried; longer ones must save a hundredth.
 constexpr std::int64_t longest_chunk_factor = 16, chunk_factor_step = 4;
@@ -127,7 +127,8 @@ public:
     }
 
 private:
-    /// A plan also groups axes whose groups repeat work, where the whole axis does not fit, and so does who says so by hand.
+    /// A plan also groups axes whose groups repeat work, where the whole axis does not fit, and so does who says so by
+    /// hand.
     static std::vector<AxisId> grouped_axes(const Kernel& kernel, const Extents& extents, const MachineCostOptions& options) {
         std::vector<AxisId> grouped;
         for (const AxisId axis : kernel.group_axes) {
@@ -138,8 +139,8 @@ private:
         return grouped;
     }
     [[nodiscard]] double core_bytes() const { return bytes_a_core(machine_, core_memory_level(machine_)); }
-    /// By hand as it is but for one axis, which is the largest that fits beside the others; of several such axes the one that is left the largest share.
-    /// Where none alone makes the tiles fit, what fits without any by hand.
+    /// By hand as it is but for one axis, which is the largest that fits beside the others; of several such axes the
+    /// one that is left the largest share. Where none alone makes the tiles fit, what fits without any by hand.
     [[nodiscard]] SizedCost::Sizes nearest_that_fit(SearchOptions search, const SizedCost::Sizes& otherwise) const {
         SizedCost::Sizes nearest = otherwise;
         double best_share = 0;
@@ -158,7 +159,8 @@ private:
         }
         return nearest;
     }
-    /// M of all that a core holds, in the measure of its memory: accumulators count as large a share of it as they take of their own place.
+    /// M of all that a core holds, in the measure of its memory: accumulators count as large a share of it as they take
+    /// of their own place.
     [[nodiscard]] KernelCost with_columns(KernelCost cost) const {
         cost.memory = columns_.memory;
         for (MemoryColumn column : columns_.accumulators) {
@@ -174,7 +176,8 @@ private:
         return cost;
     }
 
-    /// The cost with each array's tile loaded once a group, however many traversals read it: what a cache that holds it lets through.
+    /// The cost with each array's tile loaded once a group, however many traversals read it: what a cache that holds it
+    /// lets through.
     static KernelCost each_once(KernelCost cost) {
         cost.transfers = Size();
         std::vector<const ArrayTransfers*> kept;
@@ -268,7 +271,8 @@ private:
         const double chunks = std::ceil(static_cast<double>(sized_.extent(stream)) / static_cast<double>(sizes[stream]));
         return std::max(1.0, std::min(std::floor(cores_ / groups), chunks));
     }
-    /// The number of parts with the least time: merging costs a kernel's launch and latency, and moves every state out and in.
+    /// The number of parts with the least time: merging costs a kernel's launch and latency, and moves every state out
+    /// and in.
     [[nodiscard]] double best_splits(const SizedCost::Sizes& sizes) const {
         double best = 1, least = seconds_at(sizes, 1);
         for (double parts = most_splits(sizes); parts > 1; parts = std::floor(parts / 2)) {
@@ -298,7 +302,8 @@ private:
     [[nodiscard]] bool has_another(const SizedCost::Sizes& sizes, double splits) const {
         return sized_.num_groups(sizes) * splits > cores_ && 2 * sized_.memory(sizes) <= core_bytes();
     }
-    /// Seconds to start the groups that a core runs one after the other; beside another group's work, they take no time but at the beginning.
+    /// Seconds to start the groups that a core runs one after the other; beside another group's work, they take no time
+    /// but at the beginning.
     [[nodiscard]] double starts_s(const SizedCost::Sizes& sizes, double splits) const {
         if (machine_.kind != MachineKind::gpu) return 0;
         const double rounds = std::ceil(sized_.num_groups(sizes) * splits / cores_);
@@ -361,8 +366,8 @@ private:
         return all > 0 ? run / all : 1;
     }
 
-    /// No schedule is faster: the busiest unit at its nominal rate, with every core busy and the fewest operations, or what has to enter and
-    /// leave the machine's memory at its nominal rate.
+    /// No schedule is faster: the busiest unit at its nominal rate, with every core busy and the fewest operations, or
+    /// what has to enter and leave the machine's memory at its nominal rate.
     [[nodiscard]] double bound_s(const ModelLevel& outermost) const {
         SizedCost::Sizes whole;
         for (std::size_t i = 0; i < sized_.num_sizes(); ++i) whole.push_back(sized_.extent(i));
@@ -384,8 +389,9 @@ private:
         return bound;
     }
 
-    /// What instructions take on top of their work where nothing hides it: each contraction of a chunk is waited for, and nothing else
-    /// computes on the core where the group has the rows of one instruction alone and no second group is at work. All cores together.
+    /// What instructions take on top of their work where nothing hides it: each contraction of a chunk is waited for,
+    /// and nothing else computes on the core where the group has the rows of one instruction alone and no second group
+    /// is at work. All cores together.
     [[nodiscard]] double waits_s(const SizedCost::Sizes& sizes, double splits) const {
         if (has_another(sizes, splits)) return 0;
         const auto size_of = [&](AxisId axis) {
@@ -468,7 +474,8 @@ private:
         std::map<std::string, double> pipes;
         for (const UnitLoad& unit : out_.units) pipes[unit.pipe] += unit.expected_s * out_.wave;
         for (const auto& [pipe, seconds] : pipes) out_.ceilings.push_back({pipe, seconds, ""});
-        // The two entries of several devices are one transfer, what crosses between them; so are those of cores that exchange data.
+        // The two entries of several devices are one transfer, what crosses between them; so are those of cores that
+        // exchange data.
         double between = 0, joined = 0;
         std::string link;
         for (const LevelLoad& load : out_.levels) {
@@ -496,7 +503,8 @@ private:
         if (out_.ceilings.size() > 1 && out_.ceilings[1].seconds > 0) out_.margin = longest / out_.ceilings[1].seconds;
     }
 
-    /// The share of H that is left when skipped chunks move nothing: that of the chunks, for what is loaded in the loop.
+    /// The share of H that is left when skipped chunks move nothing: that of the chunks, for what is loaded in the
+    /// loop.
     [[nodiscard]] double skipped_share(const SizedCost::Sizes& sizes) const {
         Size streamed;
         for (const ArrayTransfers& a : cost_.arrays) streamed += in_loop(a) ? a.per_launch : Size();

@@ -1,9 +1,11 @@
 #pragma once
-// What a kernel costs on a machine: the sizes with the least expected time, the transfers of every level (Eq. 5), the time of every unit,
-// and what binds. Two times, always named:
-//  - the bound: no schedule of the kernel is faster at the machine's nominal rates. The busiest unit with every core busy and the fewest
+// What a kernel costs on a machine: the sizes with the least expected time, the transfers of every level (Eq. 5), the
+// time of every unit, and what binds. Two times, always named:
+//  - the bound: no schedule of the kernel is faster at the machine's nominal rates. The busiest unit with every core
+//    busy and the fewest
 //    operations, or what has to enter and leave the machine's memory once;
-//  - the expected time of these sizes: the busiest unit or pipe at the rates that programs sustain, with the cores that wait for the last
+//  - the expected time of these sizes: the busiest unit or pipe at the rates that programs sustain, with the cores that
+//    wait for the last
 //    groups (wave quantization) and the instructions' own overheads; then the starts of groups, latency and launch.
 // Accumulators lie apart from what is loaded (cost/accumulators.hpp).
 #include <limits>
@@ -60,11 +62,13 @@ struct KernelOnMachine {
     std::string kernel;
     Divisors divisors;
     std::map<AxisId, std::int64_t> group, stream, sub;  ///< sizes of the core's groups, chunks and parts of statements
-    double num_groups = 1, splits = 1;  ///< splits: parts of the stream that cores share and merge, when groups are too few
+    /// splits: parts of the stream that cores share and merge, when groups are too few
+    double num_groups = 1, splits = 1;
     double memory_bytes = 0, core_bytes = 0;  ///< M of the sizes in the core's memory, and what a core has
-    double accumulator_bytes = 0, accumulator_capacity = 0;  ///< the same of accumulators that have a place of their own; else 0
-    double wave = 1;                                         ///< time with cores that wait / time with all cores busy
-    double run_fraction = 1;                                 ///< of the chunks, those that are not skipped
+    /// the same of accumulators that have a place of their own; else 0
+    double accumulator_bytes = 0, accumulator_capacity = 0;
+    double wave = 1;          ///< time with cores that wait / time with all cores busy
+    double run_fraction = 1;  ///< of the chunks, those that are not skipped
     std::vector<LevelLoad> levels;
     std::vector<UnitLoad> units;
     std::vector<Ceiling> ceilings;  ///< longest first
@@ -78,7 +82,8 @@ struct KernelOnMachine {
     [[nodiscard]] double memory_transfers_bytes() const;  ///< through the outermost pipe that moves data
 };
 
-/// Errors: memory-exceeded (no tile fits: M of the smallest, what a core has, at which equation), bad-cluster, bad-devices.
+/// Errors: memory-exceeded (no tile fits: M of the smallest, what a core has, at which equation), bad-cluster,
+/// bad-devices.
 Result<KernelOnMachine> cost_on_machine(const Derived& derived, const Kernel& kernel, const Extents& extents,
                                         const Machine& machine, const MachineCostOptions& options = {});
 

@@ -89,7 +89,8 @@ private:
         out_.groups.push_back(std::move(equation));
     }
 
-    /// Fixes a group size that costs memory and saves no transfers at 1, and one that costs no memory at its whole axis.
+    /// Fixes a group size that costs memory and saves no transfers at 1, and one that costs no memory at its whole
+    /// axis.
     bool settle_free_groups() {
         for (bool again = true; again;) {
             again = false;
@@ -121,8 +122,8 @@ private:
         return sum;
     }
 
-    /// The column that limits: it is never below another one. A loop's columns come before those of its head and tail, which then are
-    /// conditions.
+    /// The column that limits: it is never below another one. A loop's columns come before those of its head and tail,
+    /// which then are conditions.
     bool find_memory() {
         out_.memory = neglected_ = {};
         at_most_memory_.clear();
@@ -297,7 +298,8 @@ private:
         return first ? balance(leading, active, std::move(rest), terms, sum) : spend(leading, std::move(rest), terms, sum);
     }
 
-    /// Shares of the leading terms, which sum to 1, and a factor for each further column, so that the powers of every group balance.
+    /// Shares of the leading terms, which sum to 1, and a factor for each further column, so that the powers of every
+    /// group balance.
     template <class Column>
     [[nodiscard]] auto balanced(const std::vector<Term>& leading, std::size_t columns, const Column& column) const {
         std::vector<Row> rows;
@@ -396,7 +398,8 @@ private:
         for (const Size& small : far_below_memory()) add({small, true});
     }
 
-    /// What M leaves out is small once M is large: for a term c·M^β at the optimum, where M ≫ c^(1/(1 - β)). The largest of these c.
+    /// What M leaves out is small once M is large: for a term c·M^β at the optimum, where M ≫ c^(1/(1 - β)). The
+    /// largest of these c.
     [[nodiscard]] std::vector<Size> far_below_memory() const {
         std::vector<Size> all, largest;
         for (const auto& [product, coefficient] : by_factors(neglected_, groups_)) {

@@ -1,12 +1,15 @@
 #pragma once
-// H*(a, M): the fewest transfers of a kernel when a core holds M values (paper.md §§4–5, Eqs. 1 and 4), as an expression.
+// H*(a, M): the fewest transfers of a kernel when a core holds M values (paper.md §§4–5, Eqs. 1 and 4), as an
+// expression.
 //
-// At large M, memory is what a group maintains: of each column the terms of highest order in the group sizes, with stream sizes of 1.
-// Minimising H = Σ_t c_t·Π g^-B_t under M ≥ Σ_j y_j·Π g^E_j is a geometric program. Its orders first: with g = M^γ, the γ of the fewest
-// transfers solve a linear program; the terms that bind there are the leading ones. When they leave no degree of freedom (their shares w_t
-// of the sum and the multipliers λ_j solve Σ w_t·B_t = Σ λ_j·E_j, Σ w_t = 1, and nothing else does), the sum is
+// At large M, memory is what a group maintains: of each column the terms of highest order in the group sizes, with
+// stream sizes of 1. Minimising H = Σ_t c_t·Π g^-B_t under M ≥ Σ_j y_j·Π g^E_j is a geometric program. Its orders
+// first: with g = M^γ, the γ of the fewest transfers solve a linear program; the terms that bind there are the leading
+// ones. When they leave no degree of freedom (their shares w_t of the sum and the multipliers λ_j solve Σ w_t·B_t = Σ
+// λ_j·E_j, Σ w_t = 1, and nothing else does), the sum is
 //   Π_t (c_t/w_t)^w_t · Π_j (y_j·Λ/(λ_j·M))^λ_j,   Λ = Σ λ_j,
-// and each term is its share of it. What freedom remains is spent on the terms of the next order in the same way, under those equations.
+// and each term is its share of it. What freedom remains is spent on the terms of the next order in the same way, under
+// those equations.
 #include <functional>
 #include <map>
 #include <optional>
@@ -55,18 +58,20 @@ struct Optimum {
 
     /// Of `transfers`, ascending in β. Empty when it is not closed.
     [[nodiscard]] std::vector<StandardTerm> standard_form() const;
-    /// A size in this optimum's symbols, `sums` too. Nothing where one is missing, or where no number comes out (a root of a sum below 0).
+    /// A size in this optimum's symbols, `sums` too. Nothing where one is missing, or where no number comes out (a root
+    /// of a sum below 0).
     [[nodiscard]] std::optional<double> value(const Size& size, const SymbolValues& of_symbol) const;
 };
 
 /// At large M and large axes: in letters alone.
 Optimum optimum(const KernelCost& cost);
 
-/// The optimum where sizes and M are numbers, still in letters: group sizes from 1 to their axes, and of M the column that limits there with
-/// all of its coefficients.
+/// The optimum where sizes and M are numbers, still in letters: group sizes from 1 to their axes, and of M the column
+/// that limits there with all of its coefficients.
 Optimum optimum_at(const KernelCost& cost, const SymbolValues& value);
 
-/// The same at several sizes and memories of one cost: each case of axes at an end is solved once. Keeps a reference to the cost.
+/// The same at several sizes and memories of one cost: each case of axes at an end is solved once. Keeps a reference to
+/// the cost.
 class OptimumSolver {
 public:
     explicit OptimumSolver(const KernelCost& cost) : cost_(cost) {}

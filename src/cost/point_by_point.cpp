@@ -74,7 +74,8 @@ private:
         return any_of(reads, elsewhere);
     }
 
-    /// Over the run's points or rows, and neither reads what the run defines in another row nor changes what it reads there.
+    /// Over the run's points or rows, and neither reads what the run defines in another row nor changes what it reads
+    /// there.
     [[nodiscard]] bool joins(std::vector<Timed> run, const Compute& compute) const {
         if (run.empty()) return true;
         const auto other_points = [&](const Timed& t) { return points(*t.compute) != points(compute); };
@@ -139,7 +140,8 @@ private:
         return moment;
     }
 
-    /// Whether all of the run is over the array's points and reads each at its own alone: then what it writes there takes the place.
+    /// Whether all of the run is over the array's points and reads each at its own alone: then what it writes there
+    /// takes the place.
     [[nodiscard]] bool read_at_own_points(const std::vector<Timed>& run, const CoreVariable& tile) const {
         const auto& list = axes_of_array(tile.variable);
         const std::set<AxisId> axes(list.begin(), list.end());
@@ -147,7 +149,8 @@ private:
             return points(*t.compute) == axes && !reads_elsewhere(*t.compute, tile.variable, axes);
         });
     }
-    /// Whether each value of the tile is for one row, so that it can come when the run is there. A stream's chunk comes as a whole, as its size says.
+    /// Whether each value of the tile is for one row, so that it can come when the run is there. A stream's chunk comes
+    /// as a whole, as its size says.
     static bool loaded_by_rows(const CoreVariable& tile, const std::set<AxisId>& row_axes) {
         if (tile.loop >= 0) return false;
         std::set<AxisId> seen;

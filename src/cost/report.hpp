@@ -1,7 +1,7 @@
 #pragma once
-// What `napkin cost` prints: H, M, N_g and the work of every kernel with the paper's letters, the table of arrays, H*, and the numbers where
-// sizes are known. As aligned text, and as JSON: {"kernels": [{"name", "groups", "transfers", "memory", "optimum", "arrays", "numbers"}, …],
-// "total": {…}}.
+// What `napkin cost` prints: H, M, N_g and the work of every kernel with the paper's letters, the table of arrays, H*,
+// and the numbers where sizes are known. As aligned text, and as JSON: {"kernels": [{"name", "groups", "transfers",
+// "memory", "optimum", "arrays", "numbers"}, …], "total": {…}}.
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>

@@ -27,7 +27,8 @@ public:
         rows_.push_back({label, expression, remark});
     }
     [[nodiscard]] std::string text() const {
-        // Remarks stand under each other beside expressions of a usual length; a long one does not push the others away.
+        // Remarks stand under each other beside expressions of a usual length; a long one does not push the others
+        // away.
         constexpr std::size_t usual = 72;
         std::size_t columns = 0;
         for (const Row& row : rows_)

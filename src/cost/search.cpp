@@ -15,8 +15,8 @@ std::int64_t tightened(std::int64_t size, std::int64_t extent, std::int64_t divi
     return tiles == 1 ? extent : std::min(extent, ceil_div(least, divisor) * divisor);
 }
 
-/// Sizes worth trying along an axis, ascending: for every number of tiles the smallest size that gives it; when these are more than about
-/// `most`, some at equal ratios.
+/// Sizes worth trying along an axis, ascending: for every number of tiles the smallest size that gives it; when these
+/// are more than about `most`, some at equal ratios.
 std::vector<std::int64_t> candidates(std::int64_t extent, std::int64_t divisor, std::size_t most) {
     std::vector<std::int64_t> sizes{extent};
     const std::int64_t multiples = extent / divisor;
@@ -36,8 +36,8 @@ std::vector<std::int64_t> candidates(std::int64_t extent, std::int64_t divisor, 
     return sizes;
 }
 
-/// Nested choice of candidates for the first n axes, the largest that fits for the last where the objective is H; then steps from the best of
-/// them, ever finer.
+/// Nested choice of candidates for the first n axes, the largest that fits for the last where the objective is H; then
+/// steps from the best of them, ever finer.
 class Search {
 public:
     Search(const SizedCost& cost, const SearchOptions& options) : cost_(cost), options_(options) {
@@ -114,7 +114,8 @@ private:
             if (end == choice.begin()) return void(sizes[i] = before);
             sizes[i] = *(end - 1);
             fill(sizes, i);
-            // Tiles that span what they do not use may move more as they grow: then it is the smallest, or, where sums are mixed, any.
+            // Tiles that span what they do not use may move more as they grow: then it is the smallest, or, where sums
+            // are mixed, any.
             constexpr std::ptrdiff_t few = 16;
             if (cost_.may_grow())
                 for (auto at = choice.begin(); at != (end - choice.begin() > few ? choice.begin() + 1 : end); ++at)
@@ -128,8 +129,8 @@ private:
         sizes[i] = before;
     }
 
-    /// From the best so far: every pair of axes against each other, then one axis longer or shorter by a ratio, at the end by one divisor, and
-    /// another as long as then fits; as long as it helps.
+    /// From the best so far: every pair of axes against each other, then one axis longer or shorter by a ratio, at the
+    /// end by one divisor, and another as long as then fits; as long as it helps.
     void refine() {
         while_it_helps([&](const SizedCost::Sizes& from) {
             for (std::size_t i = 0; i < cost_.num_sizes(); ++i) {
@@ -150,7 +151,8 @@ private:
                     for (const bool up : {false, true}) step(from, i, ratio, up);
             });
     }
-    /// The same by way of the sizes that are best when ragged tiles count as parts of whole ones: H is level in steps, which hide where it falls.
+    /// The same by way of the sizes that are best when ragged tiles count as parts of whole ones: H is level in steps,
+    /// which hide where it falls.
     void refine_smoothly() {
         const SizedCost::Sizes sizes = best_.sizes;
         const double least = best_.objective;

@@ -1,6 +1,6 @@
 #pragma once
-// The numeric optimum: integer group sizes, multiples of their divisors, with the least of an objective (transfers, or time) whose tiles fit.
-// A search over the closed form; ragged tiles count as what they are.
+// The numeric optimum: integer group sizes, multiples of their divisors, with the least of an objective (transfers, or
+// time) whose tiles fit. A search over the closed form; ragged tiles count as what they are.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -13,7 +13,8 @@
 
 namespace napkin {
 
-/// The group sizes of cost.grouped, the stream sizes of cost.streamed, and the axes' sizes: the order of CompiledSize's numbers.
+/// The group sizes of cost.grouped, the stream sizes of cost.streamed, and the axes' sizes: the order of CompiledSize's
+/// numbers.
 std::vector<Symbol> symbols_of_sizes(const KernelCost& cost, std::size_t num_axes);
 
 /// A cost with numbers for the axes; only group and stream sizes are open.
@@ -34,7 +35,8 @@ public:
     /// The grouped axis of which every group has one value, or -1.
     [[nodiscard]] AxisId part() const { return part_; }
     [[nodiscard]] bool may_grow() const { return may_grow_; }  ///< H with some group or stream size
-    /// Whether H depends on the i-th of Sizes. On a stream size it does where neighbouring chunks have values in common, as those of a window.
+    /// Whether H depends on the i-th of Sizes. On a stream size it does where neighbouring chunks have values in
+    /// common, as those of a window.
     [[nodiscard]] bool moves_with(std::size_t i) const { return moves_with_[i]; }
 
 private:

@@ -28,7 +28,8 @@ std::vector<UnitWork> unit_work(const Derived& derived, const Kernel& kernel, co
 std::vector<UnitWork> unit_work(const Diagram& diagram, const TileKernel& kernel, const std::vector<AxisId>& grouped,
                                 const Machine& machine);
 
-/// Which operations of a core wait for each other. A GPU's special functions and tensor cores stand beside its other units.
+/// Which operations of a core wait for each other. A GPU's special functions and tensor cores stand beside its other
+/// units.
 std::string pipe_of(const Machine& machine, const UnitWork& work);
 
 /// Σ of the FLOPs, of the contractions alone or of everything.

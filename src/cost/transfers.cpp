@@ -29,7 +29,8 @@ public:
         return contains(grouped_, axis) ? group(axis) : whole(axis);
     }
 
-    /// The number of values in a variable's tile, Π over its dimensions of Σ |c|·(t_a − 1) + 1, or their bytes; at one point of the axes in `single`.
+    /// The number of values in a variable's tile, Π over its dimensions of Σ |c|·(t_a − 1) + 1, or their bytes; at one
+    /// point of the axes in `single`.
     [[nodiscard]] Size tile(const CoreVariable& v, const std::vector<AxisId>& single = {}) const {
         Size size = measure_ == Measure::bytes ? bytes(diagram_.array(v.array).type) : 1;
         for (const Index& index : v.dims) {
@@ -67,8 +68,8 @@ public:
     }
 
 private:
-    /// The number of values that a quasi-affine index takes. Quotients and rests count as for tiles that begin and end with a period: of
-    /// t values i // n takes t/n, and i % n takes all n.
+    /// The number of values that a quasi-affine index takes. Quotients and rests count as for tiles that begin and end
+    /// with a period: of t values i // n takes t/n, and i % n takes all n.
     template <class F>
     [[nodiscard]] Size span(const Expr& e, const F& letter) const {
         if (const auto* i = as<AxisIndex>(e)) return letter(i->axis);
@@ -121,7 +122,8 @@ bool stays_inside(const Diagram& diagram, const Affine& index, AxisId limit) {
     return never_above(Size(0), low) && never_above(high + Size(1), size(limit));
 }
 
-/// Whether a read of the tile stands behind a condition on the axes of this dimension: what else would it keep out than padding?
+/// Whether a read of the tile stands behind a condition on the axes of this dimension: what else would it keep out than
+/// padding?
 bool is_guarded(const TileKernel& kernel, const CoreVariable& v, std::size_t dimension) {
     const std::vector<AxisId> axes = v.dims[dimension].axes();
     bool guarded = false;
@@ -188,7 +190,8 @@ bool divides(const Monomial& a, const Monomial& b) {
 }  // namespace
 
 bool never_above(const Size& a, const Size& b) {
-    // Every negative term of b − a is covered by positive terms that are multiples of it. A group or stream size is at most its axis.
+    // Every negative term of b − a is covered by positive terms that are multiples of it. A group or stream size is at
+    // most its axis.
     auto covered_by = [](const Monomial& small, const Monomial& large) {
         if (divides(small, large)) return true;
         Monomial raised;

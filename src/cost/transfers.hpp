@@ -1,11 +1,13 @@
 #pragma once
-// Two-level costs of a kernel as expressions (paper.md §§2–3) in the sizes a of axes, their group sizes g_a and stream sizes s_a. With a choice of grouped axes:
+// Two-level costs of a kernel as expressions (paper.md §§2–3) in the sizes a of axes, their group sizes g_a and stream
+// sizes s_a. With a choice of grouped axes:
 //   N_g = Π a/g_a over the grouped axes                          groups
 //   H_g = Σ over memory variables of their tiles in one group    values moved between memory and the core, a group
 //   H   = N_g · H_g                                              a launch
 //   M  ≥  Σ of the tiles alive at one statement                  values, for every statement
-// Groups whose chunks are skipped (Loop::support) and tiles that reach past their array move less, and tiles that cut a period of a
-// quotient or rest other than whole may move more: these are the costs without that, exact_costs has the counts.
+// Groups whose chunks are skipped (Loop::support) and tiles that reach past their array move less, and tiles that cut a
+// period of a quotient or rest other than whole may move more: these are the costs without that, exact_costs has the
+// counts.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -48,11 +50,12 @@ struct KernelCost {
 /// The axes that are grouped when nothing is said: group_axes without those whose grouping repeats work.
 std::vector<AxisId> default_grouped(const Kernel& kernel);
 
-/// What a value of an array counts as: 1, or the bytes of its type (Eq. 3 with a type for each array: M and H in bytes).
+/// What a value of an array counts as: 1, or the bytes of its type (Eq. 3 with a type for each array: M and H in
+/// bytes).
 enum class Measure : std::uint8_t { values, bytes };
 
-/// Whose tiles count as memory: each statement's over its whole tile, as the tile program runs it, or those that statements need which are
-/// carried out together (point_by_point.hpp), as H* has it.
+/// Whose tiles count as memory: each statement's over its whole tile, as the tile program runs it, or those that
+/// statements need which are carried out together (point_by_point.hpp), as H* has it.
 enum class HeldTiles : std::uint8_t { whole, point_by_point, row_by_row, rows_of_a_load };
 
 KernelCost symbolic_cost(const Derived& derived, const Kernel& kernel, const std::vector<AxisId>& grouped,
@@ -79,7 +82,8 @@ KernelCost with_tied(const KernelCost& cost, const TiedLetters& letters);
 /// True when a ≤ b wherever all symbols are ≥ 1, as far as comparing terms can tell.
 bool never_above(const Size& a, const Size& b);
 
-/// The size without the terms that another of its terms exceeds by a factor that is a product of symbols: its form at large sizes.
+/// The size without the terms that another of its terms exceeds by a factor that is a product of symbols: its form at
+/// large sizes.
 Size leading_terms(const Size& size);
 
 }  // namespace napkin

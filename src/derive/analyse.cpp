@@ -83,7 +83,8 @@ private:
     std::vector<DerivationStep>* steps_;
     std::vector<Refusal>& refusals_;
     std::map<ArrayId, StateInfo> states_;
-    std::set<ArrayId> lowered_;  ///< extrema under which exponentials are 1/n of what was written (FactorOptions::lowered)
+    /// extrema under which exponentials are 1/n of what was written (FactorOptions::lowered)
+    std::set<ArrayId> lowered_;
 
     [[nodiscard]] bool streamed_reduction(const Equation& e) const {
         return axis_ >= 0 && e.reduce && contains(e.reduce_axes, axis_);
@@ -269,8 +270,8 @@ private:
         return out;
     }
 
-    /// Arithmetic on integers that meets a part of the stream with a running result, or null: the order of integers that wrap is not
-    /// that of their sums.
+    /// Arithmetic on integers that meets a part of the stream with a running result, or null: the order of integers
+    /// that wrap is not that of their sums.
     Expr running_integer_arithmetic(const Expr& body, const Stream& stream) const {
         Expr found;
         visit(body, [&](const Expr& node) {
@@ -280,10 +281,11 @@ private:
         return found;
     }
 
-    // --- signs ------------------------------------------------------------------------------------------------------------
+    // --- signs
+    // ------------------------------------------------------------------------------------------------------------
 
-    /// Reads of what is computed in the kernel, marked for is_positive() by an exponential where they are positive and by an absolute value
-    /// where they are not negative.
+    /// Reads of what is computed in the kernel, marked for is_positive() by an exponential where they are positive and
+    /// by an absolute value where they are not negative.
     [[nodiscard]] Expr signs_marked(const Expr& e) {
         return transform(where_defined(e), [&](const Expr& node) -> Expr {
             const auto* r = as<Read>(node);
@@ -317,7 +319,8 @@ private:
         return e->reduce ? reduced(*e->reduce, body) : body;
     }
 
-    // --- states -----------------------------------------------------------------------------------------------------------
+    // --- states
+    // -----------------------------------------------------------------------------------------------------------
 
     [[nodiscard]] std::optional<ArrayId> state_like(const StateInfo& info, const StateSpec& spec,
                                                     const std::vector<AxisId>& reduce_axes,

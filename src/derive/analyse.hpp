@@ -1,6 +1,7 @@
 #pragma once
-// First half of a stream partition: rewrites the reductions of a set of equations over the streamed axis into states and
-// finishing maps, and says in which traversal of the stream each can be computed. The rewritten diagram stays a diagram.
+// First half of a stream partition: rewrites the reductions of a set of equations over the streamed axis into states
+// and finishing maps, and says in which traversal of the stream each can be computed. The rewritten diagram stays a
+// diagram.
 #include <map>
 #include <optional>
 #include <string>
@@ -26,9 +27,9 @@ struct Analysis {
     std::vector<ValueClass> values;  ///< of every array, the states included
 };
 
-/// Rewrites `diagram` in place (appending arrays, replacing equations) and records every rewrite in `steps` (null: not wanted); what cannot be
-/// computed in the same traversal as its operands is moved to the next and noted in `refusals`. A Refusal is returned, and `diagram`
-/// left as it was, when the set cannot be one kernel streamed over `axis` at all.
+/// Rewrites `diagram` in place (appending arrays, replacing equations) and records every rewrite in `steps` (null: not
+/// wanted); what cannot be computed in the same traversal as its operands is moved to the next and noted in `refusals`.
+/// A Refusal is returned, and `diagram` left as it was, when the set cannot be one kernel streamed over `axis` at all.
 std::variant<Analysis, Refusal> analyse(Diagram& diagram, const std::vector<ArrayId>& targets,
                                         std::optional<AxisId> axis, Form form, const std::vector<ValueClass>& values,
                                         std::vector<DerivationStep>* steps, std::vector<Refusal>& refusals);

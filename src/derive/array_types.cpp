@@ -7,7 +7,8 @@
 namespace napkin {
 namespace {
 
-/// Every definition of an array: in the rewritten equations, in the kernels' statements, and a state's value before a step.
+/// Every definition of an array: in the rewritten equations, in the kernels' statements, and a state's value before a
+/// step.
 std::vector<std::pair<ArrayId, Expr>> definitions(const Derived& derived) {
     std::vector<std::pair<ArrayId, Expr>> out;
     for (const Equation& e : derived.diagram.equations) out.emplace_back(e.target, e.body);

@@ -4,8 +4,8 @@
 
 namespace napkin {
 
-/// Gives every array of the derived form that the source does not have the type of its values, where that is an integer type; all
-/// others keep theirs.
+/// Gives every array of the derived form that the source does not have the type of its values, where that is an integer
+/// type; all others keep theirs.
 void give_integer_types(Derived& derived);
 
 }  // namespace napkin

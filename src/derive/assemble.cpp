@@ -59,7 +59,8 @@ private:
     std::map<ArrayId, std::size_t> at_;          ///< of each equation
     std::set<ArrayId> needed_;
     std::set<ArrayId> counts_;  ///< sums of a number: known from where the loop stands, and from sizes in the end
-    /// How many points of the streamed axis have arrived with this chunk, and before it; set when the loop in the making asks for it.
+    /// How many points of the streamed axis have arrived with this chunk, and before it; set when the loop in the
+    /// making asks for it.
     struct Arrived {
         ArrayId now, before;
     };
@@ -82,7 +83,8 @@ private:
                 const auto* r = as<Read>(node);
                 if (!r || !set_.contains(r->array) || outputs_.contains(r->array) || definition(r->array).reduce)
                     return node;
-                // Where a map would be repeated over more axes than its own, it is shared instead of inlined (share.hpp).
+                // Where a map would be repeated over more axes than its own, it is shared instead of inlined
+                // (share.hpp).
                 const bool widened = definition(id).reduce || d_.array(id).axes.size() > d_.array(r->array).axes.size();
                 const std::size_t nodes = count_nodes(body_[r->array]);
                 if (nodes > largest_copied && (places[r->array] > 1 || nodes > largest_body)) return node;
@@ -98,7 +100,8 @@ private:
         }
     }
 
-    /// How often each array is read in the text of an expression, where what is shared stands as often as it is used. Saturates.
+    /// How often each array is read in the text of an expression, where what is shared stands as often as it is used.
+    /// Saturates.
     static std::map<ArrayId, std::size_t> count_reads(const Expr& e) {
         constexpr std::size_t many = 1000;
         std::vector<const ExprNode*> order;
@@ -259,7 +262,8 @@ private:
         return simplify(binary(BinaryOp::mul, points, count.body));
     }
 
-    /// With a chunk at least one point arrives: max(points, 1) is the points, and where(points == 0, a, b) is b. Null: neither.
+    /// With a chunk at least one point arrives: max(points, 1) is the points, and where(points == 0, a, b) is b. Null:
+    /// neither.
     [[nodiscard]] Expr known_of_points(const Expr& e) const {
         const auto arrived = [&](const Expr& points, bool whole) {
             const auto parts = factors(points);
@@ -376,7 +380,8 @@ private:
         }
     }
 
-    /// The kinds of values of an expression in arrays of the definition, states and their old values, which are those of the states.
+    /// The kinds of values of an expression in arrays of the definition, states and their old values, which are those
+    /// of the states.
     [[nodiscard]] ValueClass values_of(const Expr& e) const {
         return value_class(e, [&](ArrayId id) {
             const auto i = static_cast<std::size_t>(id);
@@ -511,8 +516,8 @@ private:
             if (repeats_work(kernel, a)) kernel.recompute_axes.push_back(a);
     }
 
-    /// Work that does not carry a is repeated for every group of a. It is harmless where a statement that carries a does at least
-    /// as much for every one of its points.
+    /// Work that does not carry a is repeated for every group of a. It is harmless where a statement that carries a
+    /// does at least as much for every one of its points.
     bool repeats_work(const Kernel& kernel, AxisId a) const {
         bool repeats = false;
         const auto points = [&](const Statement& s) {

@@ -72,7 +72,8 @@ std::optional<KernelBuilder::Trial> KernelBuilder::try_kernel(const Gathering& g
 
 std::vector<Kernel> KernelBuilder::rewrite(const std::vector<Gathering>& gatherings, std::vector<DerivationStep>& steps,
                                            std::vector<Refusal>& refusals) {
-    // All analyses stand before the first assembly: the arrays that equations define come before those that only kernels know.
+    // All analyses stand before the first assembly: the arrays that equations define come before those that only
+    // kernels know.
     part_.arrays = diagram_.arrays;
     std::vector<Analysis> analyses;
     std::vector<std::vector<Equation>> rewritten;

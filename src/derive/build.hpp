@@ -1,6 +1,6 @@
 #pragma once
-// One gathering of equations as a kernel: the two halves of a stream partition, analysis and assembly, over the part of the diagram
-// that they concern, so that the time does not depend on how much else there is.
+// One gathering of equations as a kernel: the two halves of a stream partition, analysis and assembly, over the part of
+// the diagram that they concern, so that the time does not depend on how much else there is.
 #include <optional>
 #include <variant>
 #include <vector>
@@ -37,7 +37,8 @@ public:
     };
     std::optional<Trial> try_kernel(const Gathering& gathering);
 
-    /// Rewrites the diagram for all gatherings, in order, and makes their kernels; steps and refusals are appended. Once.
+    /// Rewrites the diagram for all gatherings, in order, and makes their kernels; steps and refusals are appended.
+    /// Once.
     std::vector<Kernel> rewrite(const std::vector<Gathering>& gatherings, std::vector<DerivationStep>& steps,
                                 std::vector<Refusal>& refusals);
 

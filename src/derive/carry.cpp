@@ -8,7 +8,8 @@
 namespace napkin {
 namespace {
 
-/// b^(s·(R′ − R)), where the old R′ is infinite while nothing has arrived: the factor is then 0, not undefined, since the new one is finite.
+/// b^(s·(R′ − R)), where the old R′ is infinite while nothing has arrived: the factor is then 0, not undefined, since
+/// the new one is finite.
 Expr correction_of(const Reference& reference, const std::function<Expr(const Expr&, bool)>& at) {
     const Expr before = at(reference.value, true), now = at(reference.guarded, false);
     const Expr moved = simplify(reference.is_max ? binary(BinaryOp::sub, before, now) : binary(BinaryOp::sub, now, before));
@@ -41,8 +42,8 @@ Expr carried(const Correction& correction, ReduceOp op, const Expr& own,
     };
     Expr value = followed(own);
     if (const auto& m = correction.moment) {
-        // Σ w·Π(A − r)^p = Σ_j Π C(p, j)·(r′ − r)^(p − j)·Σ w·Π(A − r′)^j. The exponential's correction comes first: where it is 0, what a
-        // far reference has left behind is 0 before it meets the distance.
+        // Σ w·Π(A − r)^p = Σ_j Π C(p, j)·(r′ − r)^(p − j)·Σ w·Π(A − r′)^j. The exponential's correction comes first:
+        // where it is 0, what a far reference has left behind is 0 before it meets the distance.
         for (const auto& [powers, state] : m->lower) {
             Expr term = followed(old(state));
             double ways = 1;

@@ -6,8 +6,8 @@
 
 namespace napkin {
 
-/// `own` is the accumulated value before the step; `at` gives an expression in running results before (old) or after the step, `old` the
-/// value of another state before the step.
+/// `own` is the accumulated value before the step; `at` gives an expression in running results before (old) or after
+/// the step, `old` the value of another state before the step.
 Expr carried(const Correction& correction, ReduceOp op, const Expr& own,
              const std::function<Expr(const Expr&, bool old)>& at, const std::function<Expr(ArrayId)>& old);
 

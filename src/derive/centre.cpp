@@ -48,15 +48,16 @@ private:
     /// The number of factors A + B.
     [[nodiscard]] std::size_t degree() const { return term_.shifted.size(); }
 
-    /// The part of a B that is an extremum, and not of its A: the definition's difference may have digits that no moment keeps. Null: none.
+    /// The part of a B that is an extremum, and not of its A: the definition's difference may have digits that no
+    /// moment keeps. Null: none.
     [[nodiscard]] Expr imprecise() const {
         for (const auto& [a, b] : term_.shifted)
             for (const auto& [sign, part] : addends(where_defined(b))) {
                 if (!is_extremum(part, stream_)) continue;
                 const auto found = origin(part, sign, a);
                 if (!found) return part;
-                // Under a mask that lets nothing through, the sum is 0 wherever the extremum lies; at an infinity, or at NaN, no
-                // moment is.
+                // Under a mask that lets nothing through, the sum is 0 wherever the extremum lies; at an infinity, or
+                // at NaN, no moment is.
                 const auto extreme = found->extremum.is_max ? ValueClass::infinite : ValueClass::minus_infinite;
                 const ValueClass values = stream_.values(part);
                 if (!term_.masks.empty() && (values.has(extreme) || values.has(ValueClass::undefined))) return part;
@@ -64,9 +65,9 @@ private:
         return nullptr;
     }
 
-    /// What the definition subtracts from A, where the expansion's parts may be far larger than its own. They are not where r comes to be what
-    /// is subtracted, nor in an even power about the mean under |w|: Σ |w|·(A − ν)^p is no less than a share of Σ |w|·(A − r)^p and of
-    /// Σ |w|·(r − ν)^p.
+    /// What the definition subtracts from A, where the expansion's parts may be far larger than its own. They are not
+    /// where r comes to be what is subtracted, nor in an even power about the mean under |w|: Σ |w|·(A − ν)^p is no
+    /// less than a share of Σ |w|·(A − r)^p and of Σ |w|·(r − ν)^p.
     [[nodiscard]] Expr unstable() const {
         if (degree() == 1) return nullptr;
         for (const Group& g : groups_) {
@@ -114,8 +115,9 @@ private:
                 break;
             }
         }
-        // A sum of differences is multiplied out about 0: that rounds a part of A and B, and B, being a result of rounded sums, is not known
-        // better in the definition. What does not run may be, and is added to A first where A has its axes.
+        // A sum of differences is multiplied out about 0: that rounds a part of A and B, and B, being a result of
+        // rounded sums, is not known better in the definition. What does not run may be, and is added to A first where
+        // A has its axes.
         if (!g.origin && degree() == 1) {
             const auto axes = free_axes(g.a);
             Expr shift;

@@ -1,6 +1,7 @@
 #pragma once
-// The running origins r about which Σ_x w·Π (A + B) is expanded, and why a sum has none that keeps the definition's digits. The side condition
-// of the law (law.hpp, Action::shift): the parts of the expansion about r are no larger than those that the definition itself rounds.
+// The running origins r about which Σ_x w·Π (A + B) is expanded, and why a sum has none that keeps the definition's
+// digits. The side condition of the law (law.hpp, Action::shift): the parts of the expansion about r are no larger than
+// those that the definition itself rounds.
 #include <variant>
 
 #include "derive/term.hpp"
@@ -28,8 +29,8 @@ struct Group {
     [[nodiscard]] Expr reference() const { return mean ? plus(origin, mean->value) : origin; }
 };
 
-/// The term's factors A + B by their A, each with its origin; the means are states that were made. Conditions under which the definition is
-/// undefined where the moments are not are added to `undefined`.
+/// The term's factors A + B by their A, each with its origin; the means are states that were made. Conditions under
+/// which the definition is undefined where the moments are not are added to `undefined`.
 std::variant<std::vector<Group>, FactorFailure> centred_groups(const Term& term, const Stream& stream,
                                                                const FactorOptions& options, Conditions& undefined);
 

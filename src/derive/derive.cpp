@@ -71,7 +71,8 @@ class LeastInTurn {
 public:
     LeastInTurn(std::size_t alternatives, double least_gain) : costs_(alternatives), least_gain_(least_gain) {}
 
-    /// A cost that none of those whose turn is still to come is taken at. It only falls: who asks early may hear of more than is needed.
+    /// A cost that none of those whose turn is still to come is taken at. It only falls: who asks early may hear of
+    /// more than is needed.
     [[nodiscard]] double enough() const {
         const std::lock_guard lock(mutex_);
         return enough_;

@@ -14,29 +14,32 @@ namespace napkin {
 
 struct DeriveOptions {
     Form form = Form::unscaled;
-    bool fuse = true;                               ///< false: every equation is a kernel of its own
-    std::vector<std::vector<std::string>> kernels;  ///< fixes the partition: target names of each kernel; empty: derived
-    std::vector<std::string> stream;  ///< axes that must be streamed where they are reduced; refused when they cannot be
+    bool fuse = true;  ///< false: every equation is a kernel of its own
+    /// fixes the partition: target names of each kernel; empty: derived
+    std::vector<std::vector<std::string>> kernels;
+    /// axes that must be streamed where they are reduced; refused when they cannot be
+    std::vector<std::string> stream;
 };
 
-/// The kernels are the first alternative of every region. Errors: unknown-axis in `stream` or the schedule, not-streamable (rule, term) for an axis that was demanded.
+/// The kernels are the first alternative of every region. Errors: unknown-axis in `stream` or the schedule,
+/// not-streamable (rule, term) for an axis that was demanded.
 Result<Derived> derive(const Diagram& diagram, const DeriveOptions& options = {});
 
 /// The same derivation with another alternative of each region.
 Derived rederive(const Derived& derived, const std::vector<std::size_t>& chosen);
 
-/// The same derivation with the alternative of least cost in each region, found region by region: `cost` is asked of the kernels of one
-/// alternative alone, and may say anything that is not less than its second argument once the cost is not. The earlier one stays unless
-/// another costs less by more than `least_gain` of it. So many threads ask for the costs of a region's alternatives; their number changes no
-/// result, as an alternative is judged by those before it alone. Where `mismatch` is asked of them first, only those of which it says least are
-/// costed.
+/// The same derivation with the alternative of least cost in each region, found region by region: `cost` is asked of
+/// the kernels of one alternative alone, and may say anything that is not less than its second argument once the cost
+/// is not. The earlier one stays unless another costs less by more than `least_gain` of it. So many threads ask for the
+/// costs of a region's alternatives; their number changes no result, as an alternative is judged by those before it
+/// alone. Where `mismatch` is asked of them first, only those of which it says least are costed.
 Derived with_least_cost(const Derived& derived, const std::function<double(const Derived&, double)>& cost,
                         std::size_t threads = 1, double least_gain = 0.02,
                         const std::function<double(const Derived&)>& mismatch = {});
 
-/// Runs the derived form in double precision, kernel by kernel, with the given group and stream sizes by AxisId (0: the whole axis):
-/// what a Derived means, for translation validation. `values` holds the inputs by ArrayId of derived.diagram; on return every
-/// array in memory.
+/// Runs the derived form in double precision, kernel by kernel, with the given group and stream sizes by AxisId (0: the
+/// whole axis): what a Derived means, for translation validation. `values` holds the inputs by ArrayId of
+/// derived.diagram; on return every array in memory.
 struct PartitionSizes {
     std::vector<std::int64_t> group, stream;
 };

@@ -1,7 +1,7 @@
 #pragma once
-// The derived form of a diagram: kernels, each a sequence of straight-line blocks and streamed loops over one tile of the
-// grouped axes. Everything later is made from it; nothing after the calculus decides again what is fused.
-// How a kernel is executed, what is loaded when and what lives how long, its tile program says (tile/expand.hpp).
+// The derived form of a diagram: kernels, each a sequence of straight-line blocks and streamed loops over one tile of
+// the grouped axes. Everything later is made from it; nothing after the calculus decides again what is fused. How a
+// kernel is executed, what is loaded when and what lives how long, its tile program says (tile/expand.hpp).
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,8 +15,8 @@
 
 namespace napkin {
 
-/// target = body, or ⊕ over reduce_axes of body; with a carry: target = carry ⊕ (⊕ over reduce_axes of body), where the carry
-/// reads the target's own value before this statement.
+/// target = body, or ⊕ over reduce_axes of body; with a carry: target = carry ⊕ (⊕ over reduce_axes of body), where the
+/// carry reads the target's own value before this statement.
 struct Statement {
     ArrayId target = -1;
     std::optional<ReduceOp> reduce = {};
@@ -33,18 +33,20 @@ struct Block {
 /// A stream partition: the body runs for every chunk of the axis, in ascending order.
 struct Loop {
     AxisId axis = -1;
-    /// Affine forms that are ≥ 0 at every point that contributes. A chunk in which one of them is negative everywhere (over the
-    /// group's tile, the chunk and the full extents of all other axes) is skipped.
+    /// Affine forms that are ≥ 0 at every point that contributes. A chunk in which one of them is negative everywhere
+    /// (over the group's tile, the chunk and the full extents of all other axes) is skipped.
     std::vector<Affine> support;
     std::vector<std::pair<ArrayId, double>> init;  ///< states and their initial values
     std::vector<Statement> body;
-    /// The same where sizes, or whole numbers among the data, say which chunks these are. Those that are skipped may be fewer.
+    /// The same where sizes, or whole numbers among the data, say which chunks these are. Those that are skipped may be
+    /// fewer.
     std::vector<MaskForm> masks = {};
 };
 
 using Stage = std::variant<Block, Loop>;
 
-/// One running reduction of a fold. Its lift of a point x is the body; step: state = carry(old, new) ⊕ ⊕_{axes} body(x; new states).
+/// One running reduction of a fold. Its lift of a point x is the body; step: state = carry(old, new) ⊕ ⊕_{axes} body(x;
+/// new states).
 struct FoldState {
     ArrayId state = -1;
     ReduceOp op = ReduceOp::sum;
@@ -55,18 +57,18 @@ struct FoldState {
     ArrayId old = -1;  ///< the id that carries use for this state's value before the step
 };
 
-/// (state, init, lift, merge, finish) over an axis: merge(a, b) computes each state in order as carry(a) ⊕ carry(b), the old ids
-/// standing for a's and then b's values.
+/// (state, init, lift, merge, finish) over an axis: merge(a, b) computes each state in order as carry(a) ⊕ carry(b),
+/// the old ids standing for a's and then b's values.
 struct Fold {
     AxisId axis = -1;
-    /// In dependency order. One that its loop does not initialise is a number that the loop has without carrying it, as the number of
-    /// points that have arrived is where the chunk ends.
+    /// In dependency order. One that its loop does not initialise is a number that the loop has without carrying it, as
+    /// the number of points that have arrived is where the chunk ends.
     std::vector<FoldState> states;
     std::vector<std::pair<ArrayId, Expr>> finish;  ///< reduction results, in order, from states and earlier results
 };
 
-/// Says which stream a kernel runs one part of in each group: chunks [p·n/P, (p + 1)·n/P) of the axis' n, where p is the group's value of `part`
-/// and P the size of that axis, which is grouped one by one (parts.hpp).
+/// Says which stream a kernel runs one part of in each group: chunks [p·n/P, (p + 1)·n/P) of the axis' n, where p is
+/// the group's value of `part` and P the size of that axis, which is grouped one by one (parts.hpp).
 struct StreamParts {
     AxisId axis = -1, part = -1;  ///< -1: every group runs all of its streams
     [[nodiscard]] bool any() const { return part >= 0; }
@@ -77,9 +79,11 @@ struct StreamParts {
 
 struct Kernel {
     std::string name;
-    std::vector<ArrayId> equations;  ///< the targets of Derived::diagram's equations that it stands for, in order of definition
+    /// the targets of Derived::diagram's equations that it stands for, in order of definition
+    std::vector<ArrayId> equations;
     std::vector<AxisId> group_axes;  ///< axes that may be grouped, outermost output axis first
-    std::vector<AxisId> recompute_axes;  ///< those of them that some intermediate does not carry: grouping them repeats its work
+    /// those of them that some intermediate does not carry: grouping them repeats its work
+    std::vector<AxisId> recompute_axes;
     std::vector<Stage> stages;
     std::vector<ArrayId> inputs;   ///< arrays in memory that it reads
     std::vector<ArrayId> outputs;  ///< arrays in memory that it writes
@@ -102,7 +106,8 @@ void for_each_statement(const Kernel& kernel, F&& f) {
         for (const Statement& s : statements_of(stage)) f(s);
 }
 
-/// A change of the equations: arrays appended, arrays given other axes over the same dimensions, equations that give place to others.
+/// A change of the equations: arrays appended, arrays given other axes over the same dimensions, equations that give
+/// place to others.
 struct Edit {
     struct Replacement {
         Equation before;
@@ -127,14 +132,16 @@ struct GroupPartition {
     AxisId axis;
 };
 
-/// A named rewrite: what was done where, and why it may be done. Its two sides are forms that can be evaluated: replay.hpp.
+/// A named rewrite: what was done where, and why it may be done. Its two sides are forms that can be evaluated:
+/// replay.hpp.
 struct DerivationStep {
     std::string rule;            ///< "inline", "factor", "stream partition", "group partition", "fuse", …
     std::string inverse;         ///< name of the inverse rewrite
     std::string side_condition;  ///< and why it holds here
     std::string effect;          ///< one line: what changed
     SourceRange range;
-    std::variant<Edit, Fuse, StreamPartition, GroupPartition> change;  ///< equal over the reals; edits stand before the others
+    /// equal over the reals; edits stand before the others
+    std::variant<Edit, Fuse, StreamPartition, GroupPartition> change;
 };
 
 /// Why something could not be streamed or fused: the rule that fails and the term at which it fails.
@@ -171,8 +178,9 @@ enum class Form {
 };
 
 struct Derived {
-    Diagram diagram;  ///< the arrays and axes that all ids refer to (states and chunk arrays added); its equations are the
-                      ///< rewritten definitions after the last step
+    /// the arrays and axes that all ids refer to (states and chunk arrays added); its equations are the rewritten
+    /// definitions after the last step
+    Diagram diagram;
     Diagram source;  ///< as it came in
     Form form = Form::unscaled;
     std::vector<Region> regions;  ///< what the kernels were chosen among, in execution order

@@ -118,7 +118,8 @@ std::optional<Extremum> extremum(const Expr& e, bool is_max, const Stream& strea
                 return of_value(inner->of);
     }
     if (const auto* s = as<Select>(e)) {
-        // where(M == -inf, number, M): whatever stands in for an empty maximum, it meets nothing but exp(-inf). |M| == inf likewise.
+        // where(M == -inf, number, M): whatever stands in for an empty maximum, it meets nothing but exp(-inf). |M| ==
+        // inf likewise.
         const auto* test = as<Binary>(s->condition);
         if (!test || (test->op != BinaryOp::eq && test->op != BinaryOp::ne)) return std::nullopt;
         const Expr& value = test->op == BinaryOp::eq ? s->b : s->a;

@@ -1,6 +1,7 @@
 #pragma once
-// Proofs about running extrema: that R is at least A(x) at every point that counts, which makes R a reference for exponentials of A; and
-// that R is an extremum of A itself, which makes it an origin for powers of A and the key of a selection.
+// Proofs about running extrema: that R is at least A(x) at every point that counts, which makes R a reference for
+// exponentials of A; and that R is an extremum of A itself, which makes it an origin for powers of A and the key of a
+// selection.
 #include <optional>
 #include <vector>
 
@@ -19,7 +20,8 @@ struct Extremum {
     Expr guarded;  ///< value, but 0 while it is empty
 };
 
-/// e as a running maximum (minimum), or as the greater (lesser) of one and something fixed; also inside of a guard by hand.
+/// e as a running maximum (minimum), or as the greater (lesser) of one and something fixed; also inside of a guard by
+/// hand.
 std::optional<Extremum> extremum(const Expr& e, bool is_max, const Stream& stream);
 
 /// The extremum's quantity is a(x) wherever `masks` hold: so no a(x) that counts passes it.
@@ -29,7 +31,8 @@ bool covers(const Extremum& extremum, const Expr& a, const Conditions& masks, co
 Conditions conjuncts(const Expr& e);
 Expr conjunction(const Conditions& conditions);
 
-/// A scaled extremum beside a(x): the addend is −s·R and a(x) = s·A(x), or +s·R and −s·A(x), R being an extremum of A and s > 0.
+/// A scaled extremum beside a(x): the addend is −s·R and a(x) = s·A(x), or +s·R and −s·A(x), R being an extremum of A
+/// and s > 0.
 struct Dominance {
     Extremum extremum;
     Expr scale;  ///< s; null: 1

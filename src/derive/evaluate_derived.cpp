@@ -1,5 +1,5 @@
-// Runs kernels as tile/expand.hpp says. Every array at the core is kept at its full size in absolute coordinates and is unset
-// where nothing was computed in this group (and, in a loop, in this chunk), so that a value out of reach shows.
+// Runs kernels as tile/expand.hpp says. Every array at the core is kept at its full size in absolute coordinates and is
+// unset where nothing was computed in this group (and, in a loop, in this chunk), so that a value out of reach shows.
 #include "derive/evaluate_derived.hpp"
 
 #include <cmath>
@@ -126,8 +126,8 @@ private:
         }
     }
 
-    /// `merged`: the folds that will be merged. What their states hold that the loop would know from its place in the whole stream is
-    /// accumulated, for this part of the stream.
+    /// `merged`: the folds that will be merged. What their states hold that the loop would know from its place in the
+    /// whole stream is accumulated, for this part of the stream.
     void run_part(const Loop& loop, CoreTile tile, std::int64_t begin, std::int64_t end,
                   const std::vector<const Fold*>& merged = {}) {
         std::set<ArrayId> initialised;
@@ -163,8 +163,8 @@ private:
         return any_of(loop.init, [&](const auto& state) { return state.first == id; });
     }
 
-    /// What stands in the place of statements where the folds' states are to be merged: those of states that the loop does not initialise, and of
-    /// their values before the step.
+    /// What stands in the place of statements where the folds' states are to be merged: those of states that the loop
+    /// does not initialise, and of their values before the step.
     const std::map<ArrayId, Statement>& accumulated_of(const Loop& loop, const std::vector<const Fold*>& merged) {
         const auto [found, is_new] = accumulated_.try_emplace({&loop, !merged.empty()});
         if (!is_new) return found->second;
@@ -256,7 +256,8 @@ private:
     Values core_;
     TileEvaluator tiles_;
     std::map<ArrayId, std::vector<std::size_t>> written_;  ///< the cells of a computed array that are set
-    std::map<std::pair<const Loop*, bool>, std::map<ArrayId, Statement>> accumulated_;  ///< of loops that are merged and that are not
+    /// of loops that are merged and that are not
+    std::map<std::pair<const Loop*, bool>, std::map<ArrayId, Statement>> accumulated_;
     std::map<ArrayId, Column> stored_;
     std::int64_t num_merges_ = 0;
 };

@@ -4,14 +4,15 @@
 
 namespace napkin {
 
-/// As evaluate(derived, …), but every loop whose states all belong to folds is cut at `split` of its axis, 0 < split < 1, rounded to
-/// whole values: both parts run with states of their own, each fold's states are merged, and the fold's finish gives its results in
-/// place of the statements that compute them. Loops without states, and over axes of one value, run whole.
-/// Returns the number of folds that were merged, over all groups.
+/// As evaluate(derived, …), but every loop whose states all belong to folds is cut at `split` of its axis, 0 < split <
+/// 1, rounded to whole values: both parts run with states of their own, each fold's states are merged, and the fold's
+/// finish gives its results in place of the statements that compute them. Loops without states, and over axes of one
+/// value, run whole. Returns the number of folds that were merged, over all groups.
 std::int64_t evaluate_by_merge(const Derived& derived, const Extents& extents, const PartitionSizes& sizes,
                                double split, Values& values);
 
-/// As evaluate(derived, …), but what every statement computes is rounded to single precision, as accumulators in a kernel are.
+/// As evaluate(derived, …), but what every statement computes is rounded to single precision, as accumulators in a
+/// kernel are.
 void evaluate_in_single_precision(const Derived& derived, const Extents& extents, const PartitionSizes& sizes,
                                   Values& values);
 

@@ -1,5 +1,6 @@
 #pragma once
-// What a statement of a kernel gives over a tile, from arrays that are kept whole, in double precision: row by row, along the longest axis of the tile.
+// What a statement of a kernel gives over a tile, from arrays that are kept whole, in double precision: row by row,
+// along the longest axis of the tile.
 #include <map>
 #include <optional>
 #include <tuple>
@@ -55,8 +56,8 @@ public:
     TileEvaluator(const Diagram& diagram, const Extents& extents)
         : diagram_(diagram), extents_(extents), kinds_(kinds_of(diagram)) {}
 
-    /// At every point of the tile of `target`, row-major. `values` holds every array that is read, whole, and at one place as long as this lives. Throws
-    /// InternalError where one is not there.
+    /// At every point of the tile of `target`, row-major. `values` holds every array that is read, whole, and at one
+    /// place as long as this lives. Throws InternalError where one is not there.
     std::vector<Number> evaluate(const Values& values, ArrayId target, const CoreTile& tile, const TileExpression& e);
 
 private:
@@ -74,7 +75,8 @@ private:
     const Diagram& diagram_;
     const Extents& extents_;
     Kinds kinds_;
-    std::map<std::tuple<ArrayId, AxisId, const ExprNode*, const ExprNode*>, Compiled> compiled_;  ///< by target, row, body and carry
+    /// by target, row, body and carry
+    std::map<std::tuple<ArrayId, AxisId, const ExprNode*, const ExprNode*>, Compiled> compiled_;
 };
 
 }  // namespace napkin

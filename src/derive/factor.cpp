@@ -38,8 +38,8 @@ bool is_state_times_fixed(const Expr& e, const Stream& stream) {
     return all_of(parts, [&](const Part& p) { return as<Read>(p.e) || stream.fixed(p.e); });
 }
 
-/// What is accumulated is 0 where the condition holds, the definition NaN. A tail that is undefined there says so itself; so does 0/0, if
-/// the denominator is a state of the same reference: then it needs no guard either.
+/// What is accumulated is 0 where the condition holds, the definition NaN. A tail that is undefined there says so
+/// itself; so does 0/0, if the denominator is a state of the same reference: then it needs no guard either.
 void settle_undefined(Term& t, const Stream& stream) {
     std::erase_if(t.undefined, [&](const Expr& condition) {
         // A tail under a mask does not count beside a value of 0.
@@ -116,7 +116,8 @@ private:
 
     [[nodiscard]] Action tail_action() const { return op_ == ReduceOp::prod ? Action::raise : Action::multiply; }
 
-    /// A weighted mean whose division waits: a sum of n weights up to 1 can be n times what the mean is. With weights up to 1/n it is not.
+    /// A weighted mean whose division waits: a sum of n weights up to 1 can be n times what the mean is. With weights
+    /// up to 1/n it is not.
     [[nodiscard]] bool overflows(const Term& t) const {
         if (op_ != ReduceOp::sum || options_.keep_tails || !t.tail || !t.body || t.references.size() != 1) return false;
         const Expr& reference = t.references[0].value;
@@ -169,7 +170,8 @@ private:
                          : as<Constant>(value) ? value
                                                : multiplied(value, t.tail);
             if (const auto absorbing = law(op_, tail_action()).absorbing; t.masked_tail && absorbing) {
-                // Where nothing was selected, or of an extremum a 0 that a mask put there, the factor does not count, not even an infinite one.
+                // Where nothing was selected, or of an extremum a 0 that a mask put there, the factor does not count,
+                // not even an infinite one.
                 Expr stays = binary(BinaryOp::eq, value, constant(*absorbing));
                 if (*absorbing != 0)
                     stays = binary(BinaryOp::logical_or, stays, binary(BinaryOp::eq, value, constant(0)));
@@ -183,9 +185,10 @@ private:
         return masked(t.guards, value);
     }
 
-    /// value · tail, one factor after the other. First what the stream's results divide: what is accumulated and what it is divided by are of one
-    /// magnitude, where a constant over the one or the other need not be a number of the type. Then numbers below 1, which the definition has inside the
-    /// sum: without them a product of two sums need be none. Then the stream's other results, and all else.
+    /// value · tail, one factor after the other. First what the stream's results divide: what is accumulated and what
+    /// it is divided by are of one magnitude, where a constant over the one or the other need not be a number of the
+    /// type. Then numbers below 1, which the definition has inside the sum: without them a product of two sums need be
+    /// none. Then the stream's other results, and all else.
     [[nodiscard]] Expr multiplied(Expr value, const Expr& tail) const {
         const auto rank = [&](int sign, const Expr& part) {
             if (stream_.runs(part)) return sign < 0 ? 0 : 2;
@@ -212,7 +215,8 @@ private:
         if (!sum || sum->reduce != ReduceOp::sum || !stream_.positive(quotient->b)) return;
         kept_ = t.tail;
         t.tail = nullptr;
-        // The sum is kept from being 0 while nothing has arrived: where it is 0 at the end, the definition divides by that.
+        // The sum is kept from being 0 while nothing has arrived: where it is 0 at the end, the definition divides by
+        // that.
         if (stream_.values(quotient->b).has(ValueClass::zero))
             t.undefined.push_back(binary(BinaryOp::eq, quotient->b, constant(0)));
     }
@@ -256,7 +260,8 @@ std::variant<Factored, FactorFailure> factor_extremum(ReduceOp op, const Expr& b
     constexpr unsigned infinite = ValueClass::infinite | ValueClass::minus_infinite;
     if (may_be(t.body, infinite) && may_be(t.tail, infinite | ValueClass::zero))
         return FactorFailure{"a factor that may be 0 or infinite meets values that may be infinite", t.tail};
-    // What has the largest weight may lose by its sign. What wins then weighs next to nothing, and the factor that waits may overflow.
+    // What has the largest weight may lose by its sign. What wins then weighs next to nothing, and the factor that
+    // waits may overflow.
     const Expr weighed = or_one(t.body);
     const bool wins_by_weight = stream.not_negative(op == ReduceOp::max ? weighed : negated(weighed));
     if (!t.references.empty() && has_exponential(t.tail) && !wins_by_weight)

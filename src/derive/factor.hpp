@@ -3,7 +3,8 @@
 //
 // Let R = ⊕_x f(x; ν), where ν are other reductions of the same stream. R streams when it is a map of ν and of states
 //     acc = ⊕_x body(x; ρ(ν)),
-// where what is accumulated can follow ρ as it moves: a reference of an exponential, an origin of a power, the extremum of a selection.
+// where what is accumulated can follow ρ as it moves: a reference of an exponential, an origin of a power, the extremum
+// of a selection.
 #include <functional>
 #include <optional>
 #include <string>
@@ -19,12 +20,14 @@ namespace napkin {
 
 /// b^(A(x) − s·guarded) stands in the body. What was accumulated is multiplied by b^(s·(value′ − guarded)).
 struct Reference {
-    Expr value;  ///< infinite while nothing that counts has arrived: the factor is 0 then, and so is what was accumulated
+    /// infinite while nothing that counts has arrived: the factor is 0 then, and so is what was accumulated
+    Expr value;
     Expr guarded;        ///< the same, but finite
     Expr scale;          ///< |s|; null: 1
     bool is_max = true;  ///< s > 0 and the value is a maximum; else s < 0 and it is a minimum
     Expr base;           ///< null: e
-    bool is_of_more = false;  ///< the value is over points that a mask excludes here: infinite or NaN, perhaps, while nothing counts
+    /// the value is over points that a mask excludes here: infinite or NaN, perhaps, while nothing counts
+    bool is_of_more = false;
     friend bool operator==(const Reference& a, const Reference& b);
 };
 
@@ -65,7 +68,8 @@ struct StateSpec {
 struct Factored {
     std::optional<StateSpec> plain;  ///< the reduction is this state itself
     Expr finish;                     ///< else: a map of ν and of states that were made
-    Expr to_lower;  ///< a reference that has to be lowered: all that was factored under it is to be factored again; null: none
+    /// a reference that has to be lowered: all that was factored under it is to be factored again; null: none
+    Expr to_lower;
     std::vector<std::string> conditions;  ///< of the laws used
 };
 
@@ -80,7 +84,8 @@ struct FactorOptions {
     std::function<Expr(const StateSpec&)> make_state;  ///< the state's value, as a Read of it; equal states are one
     /// Whether exponentials under this reference are 1/n of what was written, n being the number of reduced points.
     std::function<bool(const Expr& reference)> lowered;
-    std::function<bool(const Expr&)> wide;  ///< reads values whose sum over n points may leave the range of an accumulator
+    /// reads values whose sum over n points may leave the range of an accumulator
+    std::function<bool(const Expr&)> wide;
 };
 
 std::variant<Factored, FactorFailure> factor(ReduceOp op, const Expr& body, const Stream& stream,

@@ -16,8 +16,8 @@ using Targets = std::vector<ArrayId>;
 
 /// A row of equations up to this long is tried one equation after the other, a longer one by doubling.
 constexpr std::size_t short_row = 16;
-/// A row that loses its last common axis may find one again within so many equations: a norm of the keys beside one of the queries, and
-/// then the scores, which have the axes of both.
+/// A row that loses its last common axis may find one again within so many equations: a norm of the keys beside one of
+/// the queries, and then the scores, which have the axes of both.
 constexpr std::size_t look_ahead = 4;
 /// Kernels over one input are joined up to so many equations.
 constexpr std::size_t largest_joined = 64;
@@ -45,7 +45,8 @@ private:
     std::vector<Refusal>& refusals_;
     std::map<Targets, Gathering> with_axis_;  ///< what was asked for
 
-    // --- by hand ------------------------------------------------------------------------------------------------------------
+    // --- by hand
+    // ------------------------------------------------------------------------------------------------------------
 
     std::vector<Region> fixed() {
         std::vector<Region> out;
@@ -68,7 +69,8 @@ private:
         return out;
     }
 
-    // --- rows of equations that one kernel computes ---------------------------------------------------------------------------
+    // --- rows of equations that one kernel computes
+    // ---------------------------------------------------------------------------
 
     /// All that is needed, in order, in parts that are linked.
     [[nodiscard]] std::vector<Targets> components() const {
@@ -159,7 +161,8 @@ private:
              "no axis is woven over all of their results, so that one kernel could not be cut into groups", e.range});
     }
 
-    // --- which axis is streamed -----------------------------------------------------------------------------------------------
+    // --- which axis is streamed
+    // -----------------------------------------------------------------------------------------------
 
     [[nodiscard]] std::vector<AxisId> reduced_axes(const Targets& targets) const {
         std::vector<AxisId> axes;
@@ -181,8 +184,8 @@ private:
         return overlap;
     }
 
-    /// The axis under most reductions, then the fewest traversals, then one whose chunks do not overlap, then the latest: what it
-    /// consumes need not be kept whole.
+    /// The axis under most reductions, then the fewest traversals, then one whose chunks do not overlap, then the
+    /// latest: what it consumes need not be kept whole.
     Gathering with_axis(const Targets& targets) {
         const auto known = with_axis_.find(targets);
         return known != with_axis_.end() ? known->second : with_axis_[targets] = find_axis(targets);
@@ -207,7 +210,8 @@ private:
         return best;
     }
 
-    // --- kernels over one input -------------------------------------------------------------------------------------------------
+    // --- kernels over one input
+    // -------------------------------------------------------------------------------------------------
 
     /// Parts that no other feeds from one another and that read the same array, in groups that one kernel can compute.
     std::vector<std::vector<std::size_t>> siblings(const std::vector<Gathering>& parts) {
@@ -333,7 +337,8 @@ private:
         return out;
     }
 
-    // --- alternatives ---------------------------------------------------------------------------------------------------------
+    // --- alternatives
+    // ---------------------------------------------------------------------------------------------------------
 
     Region region(const std::vector<std::size_t>& group, const std::vector<Gathering>& parts) {
         std::vector<std::vector<Gathering>> candidates;
@@ -352,8 +357,8 @@ private:
         return ranked(builder_, candidates);
     }
 
-    /// Other ways to compute the equations of one part: along another axis, and cut before reductions (a map alone has no reason to
-    /// leave the kernel of its operands).
+    /// Other ways to compute the equations of one part: along another axis, and cut before reductions (a map alone has
+    /// no reason to leave the kernel of its operands).
     std::vector<std::vector<Gathering>> splittings(const Gathering& part) {
         std::vector<std::vector<Gathering>> out;
         const auto axes = reduced_axes(part.targets);
@@ -376,7 +381,8 @@ private:
                                             part.targets.begin() + static_cast<std::ptrdiff_t>(to)}));
                 from = to;
             }
-            // What a cut leaves without a link, as the norms of queries and of keys before their scores, may be as many kernels.
+            // What a cut leaves without a link, as the norms of queries and of keys before their scores, may be as many
+            // kernels.
             std::vector<Gathering> apart;
             for (const Gathering& piece : pieces)
                 for (const Targets& linked : linked_parts(piece.targets)) apart.push_back(with_axis(linked));
@@ -387,8 +393,8 @@ private:
         return out;
     }
 
-    /// Cuts where a reduction would start from the result of two others over different axes, one inside the other: one of the two is
-    /// streamed and the other done inside of its steps, and there is no room for a third.
+    /// Cuts where a reduction would start from the result of two others over different axes, one inside the other: one
+    /// of the two is streamed and the other done inside of its steps, and there is no room for a third.
     [[nodiscard]] std::vector<std::size_t> layer_cuts(const Targets& targets) const {
         using Layers = std::set<std::vector<AxisId>>;
         std::map<ArrayId, Layers> layers;  // the axes reduced on the way to each array of the piece

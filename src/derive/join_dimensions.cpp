@@ -1,4 +1,5 @@
-// Dimensions of an input that are read at a quotient and the rest of it: digits of one index, which the array's row-major order puts together again.
+// Dimensions of an input that are read at a quotient and the rest of it: digits of one index, which the array's
+// row-major order puts together again.
 #include <fmt/format.h>
 
 #include "derive/normal_form.hpp"
@@ -80,7 +81,8 @@ public:
     }
 
 private:
-    /// An axis of as many values, which no other dimension of the array has; -1: there is none, or the dimensions are not read as one.
+    /// An axis of as many values, which no other dimension of the array has; -1: there is none, or the dimensions are
+    /// not read as one.
     [[nodiscard]] AxisId axis_of(ArrayId array, std::size_t first, std::size_t last, const std::vector<Joined>& others) const {
         const std::vector<AxisId>& axes = d_.array(array).axes;
         Size together(1);

@@ -1,7 +1,8 @@
 #pragma once
-// The laws by which a reduction streams, as data. Let R = ⊕_x f(x; ν), where ν are other results of the same stream. Each law says what
-// of ν may leave the reduction or follow it while it runs: f(x; ν) = g(x) acted on by a(ν). The factoring (factor.hpp) reads its side
-// conditions and actions here, and every row is a randomised test of its own (tests/property/test_laws.cpp).
+// The laws by which a reduction streams, as data. Let R = ⊕_x f(x; ν), where ν are other results of the same stream.
+// Each law says what of ν may leave the reduction or follow it while it runs: f(x; ν) = g(x) acted on by a(ν). The
+// factoring (factor.hpp) reads its side conditions and actions here, and every row is a randomised test of its own
+// (tests/property/test_laws.cpp).
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -11,10 +12,11 @@
 
 namespace napkin {
 
-/// What a(ν) does to an accumulated value.
-/// Partial results stay as tame as the definition's own terms while ν moves: an exponential's, as R is a running extremum that no exponent passes, so
-/// that every kept factor lies in [0, 1]; a shift's, as r lies within the values that carry weight, or is what the definition itself subtracts; a
-/// selection's, as an extremum either stays, or all that was selected for it is void; the others are those of the definition but for the factor that waits.
+/// What a(ν) does to an accumulated value. Partial results stay as tame as the definition's own terms while ν moves: an
+/// exponential's, as R is a running extremum that no exponent passes, so that every kept factor lies in [0, 1]; a
+/// shift's, as r lies within the values that carry weight, or is what the definition itself subtracts; a selection's,
+/// as an extremum either stays, or all that was selected for it is void; the others are those of the definition but for
+/// the factor that waits.
 enum class Action {
     multiply,     ///< acc · a
     add,          ///< acc + a
@@ -31,8 +33,8 @@ struct Law {
     ReduceOp plus;    ///< ⊕
     Action action;    ///< by a(ν)
     double identity;  ///< of ⊕
-    /// The value that every action keeps: what was accumulated while nothing contributed, whatever the factor that waits turns out to be.
-    /// None: the identity is a value that the action moves.
+    /// The value that every action keeps: what was accumulated while nothing contributed, whatever the factor that
+    /// waits turns out to be. None: the identity is a value that the action moves.
     std::optional<double> absorbing;
     std::string_view times;      ///< ⊗ as printed
     std::string_view inverse;    ///< what takes a(ν) back

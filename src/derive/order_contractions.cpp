@@ -1,5 +1,5 @@
-// The order of a contraction as in a query plan: the best way to contract each subset of the operands, from the best ways to contract
-// its two halves. What an operand alone has is summed before it meets another.
+// The order of a contraction as in a query plan: the best way to contract each subset of the operands, from the best
+// ways to contract its two halves. What an operand alone has is summed before it meets another.
 #include <fmt/format.h>
 
 #include <bit>
@@ -18,8 +18,8 @@ using Axes = std::set<AxisId>;
 using Subset = std::uint32_t;
 
 constexpr std::size_t most_exact = 8;
-/// An order is worth other equations when its largest step has so many times fewer points than the sum at once: a factor that only moves
-/// out of the sum is the concern of streaming.
+/// An order is worth other equations when its largest step has so many times fewer points than the sum at once: a
+/// factor that only moves out of the sum is the concern of streaming.
 constexpr double least_gain = 2;
 
 /// One operand or two contracted ones, with what is left of their axes.

@@ -77,7 +77,8 @@ private:
         for (const AxisId a : k_.group_axes)
             if (!contains(k_.recompute_axes, a) && !contains(array.axes, a)) axes.push_back(a);
         append(axes, array.axes);
-        // What is accumulated keeps its precision on the way through memory: the kernel computes all of it in double where anything is.
+        // What is accumulated keeps its precision on the way through memory: the kernel computes all of it in double
+        // where anything is.
         const auto any_double = [&](const std::vector<ArrayId>& arrays) {
             return any_of(arrays, [&](ArrayId id) { return d_.array(id).type == DType::f64; });
         };
@@ -134,7 +135,8 @@ private:
         return out;
     }
 
-    /// The loop for one part of the stream. What its states hold that a loop over all of it knows from where it stands is accumulated.
+    /// The loop for one part of the stream. What its states hold that a loop over all of it knows from where it stands
+    /// is accumulated.
     [[nodiscard]] Loop loop_of_part(const Loop& loop) const {
         Loop out = loop;
         for (const Fold* fold : folds_of(k_, loop))
@@ -151,8 +153,8 @@ private:
         return out;
     }
 
-    /// Everything that `outputs` need of the stages before `last`, which is a loop over one part or past the end. The states that are kept
-    /// of that loop are among its outputs.
+    /// Everything that `outputs` need of the stages before `last`, which is a loop over one part or past the end. The
+    /// states that are kept of that loop are among its outputs.
     Kernel kernel_of(std::size_t last, std::vector<ArrayId> outputs) {
         std::set<ArrayId> needed(outputs.begin(), outputs.end());
         std::vector<Stage> stages;  // last one first

@@ -1,14 +1,16 @@
 #pragma once
-// A stream cut into parts, for cores that the groups alone do not fill. A part begins with the folds' first states and knows nothing of
-// the others, so that parts run at the same time; the merge that every fold has makes one state of theirs.
+// A stream cut into parts, for cores that the groups alone do not fill. A part begins with the folds' first states and
+// knows nothing of the others, so that parts run at the same time; the merge that every fold has makes one state of
+// theirs.
 //
 // In the kernel's place stand, for a stream of x in two parts and one loop over it:
 //   part   for every group and every value of x_part: what the loop needs, the loop over the part's chunks, S_part[x_part, …] = S
 //          for every state S
 //   merge  for every group: S = ⊕ over x_parts of carry(S_part[x_parts, …]; the states merged before it), and all that followed
-// A kernel with several loops has a kernel of parts for each, which merges for itself what the loops before it left; a loop that only
-// stores what lies on the stream needs no merge after it. All that does not lie on the stream is stored by the last kernel alone.
-// Parts are merged in one reduction, so that the result does not depend on which is done first.
+// A kernel with several loops has a kernel of parts for each, which merges for itself what the loops before it left; a
+// loop that only stores what lies on the stream needs no merge after it. All that does not lie on the stream is stored
+// by the last kernel alone. Parts are merged in one reduction, so that the result does not depend on which is done
+// first.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,7 +25,8 @@ namespace napkin {
 struct Stretch {
     std::int64_t begin = 0, end = 0;
 };
-/// What the parts [first, last) have of a stream that is cut into chunks, in so many parts whose numbers of chunks differ by one at most.
+/// What the parts [first, last) have of a stream that is cut into chunks, in so many parts whose numbers of chunks
+/// differ by one at most.
 Stretch stretch_of_parts(std::int64_t first, std::int64_t last, std::int64_t parts, std::int64_t extent, std::int64_t chunk);
 
 /// The folds whose states the loop runs, when they make up all of them; else none.
@@ -39,8 +42,8 @@ struct Parted {
     AxisId axis = -1;             ///< that is cut
 };
 
-/// The form with the kernel's stream cut. Arrays and axes that it already has keep their numbers; the number of parts is the size of the
-/// two axes that are added. Pre: parts >= 2.
+/// The form with the kernel's stream cut. Arrays and axes that it already has keep their numbers; the number of parts
+/// is the size of the two axes that are added. Pre: parts >= 2.
 Parted with_parts(const Derived& derived, std::size_t kernel, std::int64_t parts);
 
 /// The extents of the form's axes, of which `extents` has those before its streams were cut.

@@ -19,7 +19,8 @@ struct Candidate {
     std::vector<Gathering> kernels;
     Weight weight;
     bool one_core = false;  ///< some kernel can only be cut into groups that repeat work
-    int whole = 0;  ///< arrays that lie whole at the core along an axis that is reduced, where a stream would bring them in chunks
+    /// arrays that lie whole at the core along an axis that is reduced, where a stream would bring them in chunks
+    int whole = 0;
     double flops = 0, transfers = 0;
 };
 
@@ -35,8 +36,8 @@ struct Piece {
     int whole = 0;
 };
 
-/// What is reduced without a stream counts once, and so does every intermediate array that carries a reduced axis besides the streamed
-/// one: the core holds all of it at once, whatever its size.
+/// What is reduced without a stream counts once, and so does every intermediate array that carries a reduced axis
+/// besides the streamed one: the core holds all of it at once, whatever its size.
 int held_whole(const KernelBuilder& builder, const Gathering& g, const Kernel& kernel) {
     std::vector<AxisId> reduced;
     for (const ArrayId t : g.targets)

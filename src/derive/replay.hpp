@@ -1,7 +1,8 @@
 #pragma once
-// The record of a derivation, played back: after any number of steps a diagram with kernels stands there that can be evaluated, so
-// that both sides of every rewrite can be compared. At first every equation is a kernel of its own; edits change equations, then
-// fusion gathers the equations of a kernel, a stream partition turns it into loops, and group partitions cut its tiles.
+// The record of a derivation, played back: after any number of steps a diagram with kernels stands there that can be
+// evaluated, so that both sides of every rewrite can be compared. At first every equation is a kernel of its own; edits
+// change equations, then fusion gathers the equations of a kernel, a stream partition turns it into loops, and group
+// partitions cut its tiles.
 #include "derive/derived.hpp"
 
 namespace napkin {
@@ -12,8 +13,8 @@ class Replay {
 public:
     explicit Replay(const Derived& derived);
 
-    /// What stands after the steps so far: diagram, source and kernels. Its arrays are the first of derived.diagram's. Only the axes
-    /// that were cut so far are in a kernel's group_axes: the evaluation takes group sizes for no other.
+    /// What stands after the steps so far: diagram, source and kernels. Its arrays are the first of derived.diagram's.
+    /// Only the axes that were cut so far are in a kernel's group_axes: the evaluation takes group sizes for no other.
     [[nodiscard]] Derived form() const;
     [[nodiscard]] const Diagram& diagram() const { return diagram_; }
     [[nodiscard]] std::size_t steps_done() const { return done_; }
@@ -39,7 +40,8 @@ void apply(const Edit& edit, Diagram& diagram);
 /// The source with the edits of its normal form: what kernels are gathered from.
 Diagram normal_form_of(const Derived& derived);
 
-/// The edit that leads from equations and arrays as they were to what a diagram has now. Every array that was defined still is.
+/// The edit that leads from equations and arrays as they were to what a diagram has now. Every array that was defined
+/// still is.
 Edit edit_between(const std::vector<Equation>& equations, std::size_t num_arrays, const Diagram& now);
 
 }  // namespace napkin

@@ -1,6 +1,6 @@
 #pragma once
-// An expression as a part of the stream plus a part of the running results: A(x) + B(ν), through sums, products with what is fixed, logarithms
-// of products, and masks that make a side infinite.
+// An expression as a part of the stream plus a part of the running results: A(x) + B(ν), through sums, products with
+// what is fixed, logarithms of products, and masks that make a side infinite.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,9 +30,10 @@ private:
     std::optional<Shifted> separate_product(const Expr& e, const Binary& b);
 };
 
-/// Where the definition adds a running result to one part of the stream and then another part, (A − M) + V, the separated form adds the parts
-/// first: A + V is rounded as what is as large as A. A that was computed has an error like that anyway; A that is exact has none, and A − M may be
-/// far less. Gives the sum with such an A; null: there is none.
+/// Where the definition adds a running result to one part of the stream and then another part, (A − M) + V, the
+/// separated form adds the parts first: A + V is rounded as what is as large as A. A that was computed has an error
+/// like that anyway; A that is exact has none, and A − M may be far less. Gives the sum with such an A; null: there is
+/// none.
 Expr part_met_early(const Expr& e, const Stream& stream);
 /// Why nothing is separated there.
 inline constexpr std::string_view met_early =

@@ -139,9 +139,9 @@ bool within(const std::vector<AxisId>& inner, const std::vector<AxisId>& outer) 
     return std::includes(outer.begin(), outer.end(), inner.begin(), inner.end());
 }
 
-/// Under a sum, factors that vary over no more axes than another are multiplied with that one first, so that they can be shared:
-/// Σ_x (w[q, x] · V[x, d]) · c[q] becomes Σ_x (w · c)[q, x] · V[x, d]. Factors of several kinds stay as they are: a product of
-/// integers wraps at its own width.
+/// Under a sum, factors that vary over no more axes than another are multiplied with that one first, so that they can
+/// be shared: Σ_x (w[q, x] · V[x, d]) · c[q] becomes Σ_x (w · c)[q, x] · V[x, d]. Factors of several kinds stay as they
+/// are: a product of integers wraps at its own width.
 Expr grouped_product(const Expr& body, Kinds& kinds) {
     std::vector<Expr> factors;
     const std::function<void(const Expr&)> flatten = [&](const Expr& e) {
@@ -214,7 +214,8 @@ bool is_expensive(const Expr& e) {
 
 void share(Diagram& diagram, std::vector<Statement>& statements, const std::function<bool(const Expr&)>& hoistable,
            std::vector<Statement>* hoisted) {
-    // First what is worth an array, the definitions of such arrays included: they may hold something that varies over fewer axes still.
+    // First what is worth an array, the definitions of such arrays included: they may hold something that varies over
+    // fewer axes still.
     Kinds kinds = kinds_of(diagram);
     Table table;
     std::vector<Statement> definitions;
@@ -239,7 +240,8 @@ void share(Diagram& diagram, std::vector<Statement>& statements, const std::func
     for (auto& s : statements)
         if (s.reduce == ReduceOp::sum) s.body = grouped_product(s.body, kinds);
     for (const auto& s : statements) find(s);
-    // And what several statements compute over all of their axes: largest first, so that its parts are not counted again.
+    // And what several statements compute over all of their axes: largest first, so that its parts are not counted
+    // again.
     std::unordered_map<Place, int, PlaceHash> places;
     for (const auto& s : statements) {
         SeenPlaces seen;

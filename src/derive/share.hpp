@@ -1,6 +1,7 @@
 #pragma once
-// Loop-invariant and common sub-expressions of a statement list become arrays of their own: exp(S − μ), which varies with q and x,
-// is not computed again for every d of the contraction that uses it, and once for all the reductions that use it.
+// Loop-invariant and common sub-expressions of a statement list become arrays of their own: exp(S − μ), which varies
+// with q and x, is not computed again for every d of the contraction that uses it, and once for all the reductions that
+// use it.
 #include <functional>
 #include <vector>
 
@@ -11,8 +12,8 @@ namespace napkin {
 /// True for an operation that costs much more than a multiply: exp, log, tanh, division, roots, powers, …
 bool is_expensive(const Expr& e);
 
-/// Introduces arrays into `diagram` and their defining statements into `statements`, each before its first use. Those for which
-/// `hoistable` holds go to `hoisted` instead (they do not change within the loop).
+/// Introduces arrays into `diagram` and their defining statements into `statements`, each before its first use. Those
+/// for which `hoistable` holds go to `hoisted` instead (they do not change within the loop).
 void share(Diagram& diagram, std::vector<Statement>& statements, const std::function<bool(const Expr&)>& hoistable,
            std::vector<Statement>* hoisted);
 

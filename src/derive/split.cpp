@@ -383,9 +383,11 @@ std::optional<Terms> Splitter::exponential_of(const Expr& whole, const Expr& bas
     const Expr m = options_.make_state(spec);
     const Expr guarded = select(binary(BinaryOp::eq, unary(UnaryOp::abs, m), constant(infinity)), constant(0), m);
     t.undefined = cancelled;
-    // Where nothing counts, or only what weighs nothing, the maximum is -inf and the tail 0, whatever the running results.
+    // Where nothing counts, or only what weighs nothing, the maximum is -inf and the tail 0, whatever the running
+    // results.
     t.tail = exponential(base, plus(m, running));
-    // The exponent A − max A is 0 at most, but for the rounding of A: of A near 1e38 that is more than any exponential bears.
+    // The exponent A − max A is 0 at most, but for the rounding of A: of A near 1e38 that is more than any exponential
+    // bears.
     t.vanishing.push_back(binary(BinaryOp::eq, t.tail, constant(0)));
     t.references = {{m, guarded, nullptr, true, base, false}};
     t.body = exponential(base, minus(a, guarded));
@@ -451,7 +453,8 @@ std::optional<Terms> Splitter::branch(const Expr& side, const Conditions& stated
     auto terms = split(side, inside);
     if (!terms) return std::nullopt;
     if (!guards.empty()) note(law(ReduceOp::sum, Action::choose).condition);
-    // What is reduced is read where the guards, which wait behind the sum, do not hold. Those on running results are not known yet.
+    // What is reduced is read where the guards, which wait behind the sum, do not hold. Those on running results are
+    // not known yet.
     Conditions known;
     for (const Expr& c : guards)
         if (!stream_.runs(c)) known.push_back(c);

@@ -1,6 +1,7 @@
 #pragma once
-// A body as a sum of separable terms, up to the laws: products and quotients are flattened, sums distributed over products, exponentials of
-// one base joined, maps of the form A(x) + B(ν) kept together as factors until all that they are multiplied with is known.
+// A body as a sum of separable terms, up to the laws: products and quotients are flattened, sums distributed over
+// products, exponentials of one base joined, maps of the form A(x) + B(ν) kept together as factors until all that they
+// are multiplied with is known.
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -13,7 +14,8 @@ namespace napkin {
 
 class Splitter {
 public:
-    /// `wraps`: the body is an integer. Its sums are then multiplied out as they stand, which is exact modulo 2^n; nothing cancels.
+    /// `wraps`: the body is an integer. Its sums are then multiplied out as they stand, which is exact modulo 2^n;
+    /// nothing cancels.
     Splitter(const Stream& stream, const FactorOptions& options, bool wraps)
         : stream_(stream), options_(options), wraps_(wraps), separator_(stream) {}
 
@@ -21,7 +23,8 @@ public:
     std::optional<Terms> split(const Expr& e, const Conditions& masks = {});
     /// e as a(x) + b(ν).
     std::optional<Shifted> separate(const Expr& e);
-    /// The selection that a condition on a running extremum states: A(x) == M, or A(x) == M or A(x) != A(x), which holds for NaN alone.
+    /// The selection that a condition on a running extremum states: A(x) == M, or A(x) == M or A(x) != A(x), which
+    /// holds for NaN alone.
     std::optional<Selection> selected(const Expr& condition, const Expr& nothing, const Conditions& masks) const;
 
     FactorFailure failure;

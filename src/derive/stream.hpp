@@ -1,5 +1,6 @@
 #pragma once
-// What the calculus knows while it factors one reduction of a stream: the reduced axes, which arrays still run, and how they are computed.
+// What the calculus knows while it factors one reduction of a stream: the reduced axes, which arrays still run, and how
+// they are computed.
 #include <functional>
 #include <unordered_map>
 #include <vector>
@@ -13,9 +14,11 @@ class Stream {
 public:
     std::vector<AxisId> axes;              ///< the reduced axes, the streamed axis among them
     std::function<bool(ArrayId)> running;  ///< a result ν of the same stream, in the same traversal
-    /// The equation of a running result or of a map in the kernel; null for what comes from memory or from another traversal.
+    /// The equation of a running result or of a map in the kernel; null for what comes from memory or from another
+    /// traversal.
     std::function<const Equation*(ArrayId)> definition;
-    std::function<bool(const Expr&)> positive;  ///< provably > 0 at finite inputs, knowing what the reads were computed from
+    /// provably > 0 at finite inputs, knowing what the reads were computed from
+    std::function<bool(const Expr&)> positive;
     std::function<bool(const Expr&)> not_negative;  ///< provably ≥ 0
     std::function<bool(const Expr&)> whole;         ///< an integer, which wraps
     std::function<ValueClass(const Expr&)> values;  ///< that the expression can have where inputs are finite

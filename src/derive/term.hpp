@@ -1,6 +1,6 @@
 #pragma once
-// One separable term of a sum, and the small algebra of terms. Null expressions stand for the neutral value throughout: 1 as a factor, 0 as
-// an addend.
+// One separable term of a sum, and the small algebra of terms. Null expressions stand for the neutral value throughout:
+// 1 as a factor, 0 as an addend.
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,7 +26,8 @@ struct Term {
     Conditions undefined;      ///< where the definition is NaN, but the guarded body is not
     Conditions vanishing;      ///< where a factor of the tail is 0, though rounding may have made the body infinite
     bool masked_tail = false;  ///< the tail stood under a mask: where nothing was selected it does not count
-    bool is_branch = false;  ///< what the masks leave out is another term: all that this one is multiplied with stands under them
+    /// what the masks leave out is another term: all that this one is multiplied with stands under them
+    bool is_branch = false;
 };
 using Terms = std::vector<Term>;
 
@@ -53,8 +54,9 @@ std::vector<Part> addends(const Expr& e, std::size_t limit = 256);
 /// A negation is a factor -1.
 std::vector<Part> factors(const Expr& e, std::size_t limit = 256);
 
-/// Where `after`, which is `before` up to the laws of the reals, has lost what is not finite there, so that the definition is NaN: results
-/// that have cancelled, as far as they need not be finite, and conditions under which NaN was written.
+/// Where `after`, which is `before` up to the laws of the reals, has lost what is not finite there, so that the
+/// definition is NaN: results that have cancelled, as far as they need not be finite, and conditions under which NaN
+/// was written.
 Conditions lost(const Expr& before, const Expr& after, const Stream& stream);
 
 /// where(c, e, nan) as e: for proofs, which hold only where everything is defined.

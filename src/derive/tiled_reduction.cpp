@@ -40,7 +40,8 @@ bool groups_alone(const Diagram& d, const Kernel& kernel, AxisId axis) {
     return !reduces && contains(kernel.group_axes, axis) && !contains(kernel.recompute_axes, axis);
 }
 
-/// The kernel's only statement with the axis, if it reduces just that one to a sum, a product or an extremum, which no other number corrects.
+/// The kernel's only statement with the axis, if it reduces just that one to a sum, a product or an extremum, which no
+/// other number corrects.
 const Statement* only_reduction(const Diagram& d, const Kernel& kernel, AxisId axis) {
     const Statement* found = nullptr;
     for (const Stage& stage : kernel.stages) {

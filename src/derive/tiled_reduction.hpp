@@ -1,11 +1,13 @@
 #pragma once
-// A reduction along an axis that the kernel before it computes in tiles. Where Q reduces what a product makes, and the product's columns n lie in many tiles,
+// A reduction along an axis that the kernel before it computes in tiles. Where Q reduces what a product makes, and the
+// product's columns n lie in many tiles,
 //   D[m, n] = (sum(k) A[m, k] * B[n, k]) + R[m, n]        Q[m] = sum(n) D[m, n] * D[m, n]
-// are two kernels, the second of which loads D again. With n in tiles of T columns each group of the first one has a tile whole, and reduces it:
+// are two kernels, the second of which loads D again. With n in tiles of T columns each group of the first one has a
+// tile whole, and reduces it:
 //   D[m, n_tiles, n]                                      Q_part[n_tiles, m] = sum(n) D[m, n_tiles, n] * D[m, n_tiles, n]
 //   Q[m] = sum(n_tiles) Q_part[n_tiles, m]
-// Here n is the column within a tile. Every array with the axis has the two in its place, in the same order in memory, so that none is moved: T divides the
-// axis. Partial results are merged in one reduction, whatever order groups run in.
+// Here n is the column within a tile. Every array with the axis has the two in its place, in the same order in memory,
+// so that none is moved: T divides the axis. Partial results are merged in one reduction, whatever order groups run in.
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -29,7 +31,8 @@ struct WithTiledReduction {
     Derived form;  ///< as many kernels, in the same places
     Extents extents;
 };
-/// Nothing where `how` is none of tiled_reductions, its tile does not divide the axis, or some index says more of the axis than which value of it is meant.
+/// Nothing where `how` is none of tiled_reductions, its tile does not divide the axis, or some index says more of the
+/// axis than which value of it is meant.
 std::optional<WithTiledReduction> with_tiled_reduction(const Derived& derived, const Extents& extents,
                                                        const TiledReduction& how);
 

@@ -107,8 +107,8 @@ private:
 
 std::vector<std::string> verify(const Derived& derived) {
     std::vector<std::string> faults = verify(derived.diagram_without_kernel_arrays());
-    // The record leads from the source to what the kernels were made of. Its diagrams in between are for the tests: there are as many as
-    // there are steps.
+    // The record leads from the source to what the kernels were made of. Its diagrams in between are for the tests:
+    // there are as many as there are steps.
     Replay replay(derived);
     while (!replay.done()) replay.next();
     if (replay.diagram().equations != derived.diagram.equations)

@@ -12,7 +12,8 @@ constexpr double unknown_size = 1024;
 
 bool is_operation(const Expr& e) { return as<Unary>(e) || as<Binary>(e) || as<Select>(e) || as<Cast>(e); }
 
-/// A loop's axis, or -1. What does not vary with it is done once a chunk, which is little beside what is done once a point.
+/// A loop's axis, or -1. What does not vary with it is done once a chunk, which is little beside what is done once a
+/// point.
 void count(const Statement& s, const Diagram& diagram, AxisId loop_axis, AxisPolynomial& flops) {
     if (s.reduce && lies_at_an_end(*s.reduce, s.body)) return;
     std::vector<AxisId> points = diagram.array(s.target).axes;

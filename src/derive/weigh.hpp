@@ -16,7 +16,8 @@ struct Weight {
     Weight& operator+=(const Weight& other);
 };
 
-/// The statements' operations, a sub-expression once for every point of its own axes; the arrays that are read and written, once each.
+/// The statements' operations, a sub-expression once for every point of its own axes; the arrays that are read and
+/// written, once each.
 Weight weigh(const KernelBuilder::Trial& trial);
 
 Size as_size(const AxisPolynomial& polynomial);

@@ -8,7 +8,8 @@
 
 namespace napkin {
 
-/// c where the axis stands in the expression as axis // c alone; none where it stands there otherwise, with several c, or not at all.
+/// c where the axis stands in the expression as axis // c alone; none where it stands there otherwise, with several c,
+/// or not at all.
 std::optional<std::int64_t> block_length(const Expr& e, AxisId axis);
 
 /// The expression with the block's axis in place of axis // c. Pre: block_length is c.
@@ -25,12 +26,12 @@ std::optional<BlocksOf> blocks_of(const Diagram& diagram, AxisId axis);
 /// Axes of the values in a block of which equations hold the number: none but their own size means what the text says.
 std::vector<AxisId> fixed_axes(const Diagram& diagram);
 
-/// Axes of dimensions that are read at a rest by the number of their values: X[w // 64, w % 64], where each row has 64. With another size they would be read
-/// in part, or be left.
+/// Axes of dimensions that are read at a rest by the number of their values: X[w // 64, w % 64], where each row has 64.
+/// With another size they would be read in part, or be left.
 std::vector<AxisId> axes_of_rests(const Diagram& diagram);
 
-/// The diagram with an axis for the values in a block wherever an equation sums over an axis of c · block values, some of which it tells apart by
-/// axis // c alone: the size of the summed axis is that axis times the blocks' then.
+/// The diagram with an axis for the values in a block wherever an equation sums over an axis of c · block values, some
+/// of which it tells apart by axis // c alone: the size of the summed axis is that axis times the blocks' then.
 Diagram with_axes_in_blocks(Diagram diagram);
 
 }  // namespace napkin

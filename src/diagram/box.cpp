@@ -50,7 +50,8 @@ private:
             const auto* r = as<Read>(node);
             return r ? read(r->array, box_of(*r, axes_of_).dims) : node;
         });
-        // In the order of the axes: numbers in place of the sizes may turn around in which order an expression has them.
+        // In the order of the axes: numbers in place of the sizes may turn around in which order an expression has
+        // them.
         for (const AxisId axis : free_axes(in_tiles)) shared(Affine::axis(axis), axis);
         return substitute(Index::of(in_tiles), [&](AxisId axis) {
             return std::optional<Index>(Affine::axis(shared(Affine::axis(axis), axis)));

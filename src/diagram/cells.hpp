@@ -1,5 +1,6 @@
 #pragma once
-// Rows of cells and their reduction, for code that is a template over the type of a cell: double for real numbers, std::int64_t for integers.
+// Rows of cells and their reduction, for code that is a template over the type of a cell: double for real numbers,
+// std::int64_t for integers.
 #include <cstdint>
 #include <type_traits>
 #include <vector>

@@ -41,8 +41,8 @@ private:
                 std::find_first_of(arrays.begin(), arrays.end(), fresh_.begin(), fresh_.end()) != arrays.end());
     }
 
-    /// Whether the index' interval shows that it does, from the least and the greatest element of each array in it: that is quick, and
-    /// nearly always enough.
+    /// Whether the index' interval shows that it does, from the least and the greatest element of each array in it:
+    /// that is quick, and nearly always enough.
     bool lies_inside(const Read& r, std::size_t d) {
         const Index index = with_sizes(r.indices[d], extents_);
         bool inside = true;

@@ -1,6 +1,6 @@
 #pragma once
-// The values of one array, row-major: real numbers in double precision, or, where the array's type is an integer, 64-bit integers,
-// which doubles would not hold exactly.
+// The values of one array, row-major: real numbers in double precision, or, where the array's type is an integer,
+// 64-bit integers, which doubles would not hold exactly.
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -58,7 +58,8 @@ public:
     [[nodiscard]] Number at(std::size_t i) const {
         return is_whole() ? Number::whole(Kind::i64, wholes()[i]) : Number::real(reals()[i]);
     }
-    /// So many cells that show when they are used: NaN, and in an integer array a number that no program is likely to make.
+    /// So many cells that show when they are used: NaN, and in an integer array a number that no program is likely to
+    /// make.
     static constexpr std::int64_t unset_whole = 0x2AAAAAAAAAAAAAA;
     static Column unset(DType type, std::size_t count);
 

@@ -17,7 +17,8 @@ DType real_type(const Diagram& d, const Equation& e) {
     return wide ? DType::f64 : DType::f32;
 }
 
-/// Casts integers that come from arrays where a real number is computed from them. Coordinates and sizes wrap nowhere and stay.
+/// Casts integers that come from arrays where a real number is computed from them. Coordinates and sizes wrap nowhere
+/// and stay.
 Expr with_casts(const Expr& e, Kinds& kinds, DType real) {
     return transform(e, [&](const Expr& node) {
         const auto* u = as<Unary>(node);
@@ -69,7 +70,8 @@ Diagram with_conversions(const Diagram& diagram) {
         const bool order_matters = e.reduce == ReduceOp::max || e.reduce == ReduceOp::min;
         const bool is_narrow = is_narrow_integer(wanted), is_truth = facts(wanted).kind == DTypeKind::truth;
         const bool stays = is_narrow && is_integer(body) && stays_in(e.body, wanted, out);
-        // What is summed up or multiplied needs more room than its terms, and an extremum of truths begins at none of them.
+        // What is summed up or multiplied needs more room than its terms, and an extremum of truths begins at none of
+        // them.
         const bool has_room = !is_narrow || (stays && (!e.reduce || (order_matters && !is_truth)));
         if (has_room && (body == target || body == Kind::whole)) {
             out.equations.push_back(std::move(e));

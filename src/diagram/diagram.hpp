@@ -1,6 +1,7 @@
 #pragma once
-// A diagram: typed arrays over named axes and the equations that define them, in order. All calls are inlined, every reduction
-// is an equation of its own, so an equation is one weave: its free axes are woven, the axes under the reduction consumed.
+// A diagram: typed arrays over named axes and the equations that define them, in order. All calls are inlined, every
+// reduction is an equation of its own, so an equation is one weave: its free axes are woven, the axes under the
+// reduction consumed.
 //
 // Invariants (verify() in verifier.hpp states each as an error):
 //  - every array that is not an input is the target of exactly one equation, which stands after the equations it reads;

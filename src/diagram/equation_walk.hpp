@@ -1,5 +1,6 @@
 #pragma once
-// The loops in which one equation is evaluated, whatever its values are: over the points of its target, over what it reduces, and along rows.
+// The loops in which one equation is evaluated, whatever its values are: over the points of its target, over what it
+// reduces, and along rows.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -12,7 +13,8 @@
 
 namespace napkin {
 
-/// A row runs along the longest axis of what the equation reduces, or along the last one of the target where it reduces nothing.
+/// A row runs along the longest axis of what the equation reduces, or along the last one of the target where it reduces
+/// nothing.
 class EquationWalk {
 public:
     EquationWalk(const Diagram& diagram, const Extents& extents, const Equation& equation)
@@ -35,14 +37,16 @@ public:
     /// Negative: rows of one value.
     [[nodiscard]] AxisId row_axis() const { return row_axis_; }
 
-    /// Calls part(begin, end) for runs of the outer loop that are together all of it, on threads that have at least so many points each.
+    /// Calls part(begin, end) for runs of the outer loop that are together all of it, on threads that have at least so
+    /// many points each.
     template <class Part>
     void share_out(double points_per_thread, const Part& part) const {
         share_out_runs(product_of(outer_), points_, points_per_thread, part);
     }
 
-    /// For each step of the outer loop from begin to end: start(), then row(point, place, n) for every row or part of a row with n ≤ `most_row` values,
-    /// where `point` holds the coordinates of its first value and `place` is where that belongs in a target that reduces nothing, then finish(step).
+    /// For each step of the outer loop from begin to end: start(), then row(point, place, n) for every row or part of a
+    /// row with n ≤ `most_row` values, where `point` holds the coordinates of its first value and `place` is where that
+    /// belongs in a target that reduces nothing, then finish(step).
     template <class Start, class Row, class Finish>
     void part(std::int64_t begin, std::int64_t end, std::int64_t most_row, const Start& start, const Row& row,
               const Finish& finish) const {

@@ -30,7 +30,8 @@ Operand locate(const Read& element, const Diagram& diagram, const Extents& exten
     return operand;
 }
 
-/// Reduces in eight interleaved parts, as a vectorised sum does: faster, and the rounding errors of long sums stay small.
+/// Reduces in eight interleaved parts, as a vectorised sum does: faster, and the rounding errors of long sums stay
+/// small.
 template <class T>
 struct Reducer {
     static constexpr std::size_t lanes = 8;

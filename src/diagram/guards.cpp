@@ -197,7 +197,8 @@ Expr guard_of_reads(const Diagram& diagram, const Expr& e, const Expr& condition
     Expr guard;
     for (std::size_t i = 0; i < parts.size(); ++i) {
         if (!taken[i]) continue;
-        // A conjunction does not keep its own reads inside: the earlier parts, which stand further out, keep those of the later ones.
+        // A conjunction does not keep its own reads inside: the earlier parts, which stand further out, keep those of
+        // the later ones.
         guard = both_hold(guard, with_guarded_reads(diagram, parts[i], guard, may_leave));
     }
     return guard;

@@ -1,6 +1,6 @@
 #pragma once
-// Which reads may leave their arrays: those that stand where a condition keeps them from being taken. where(n - w >= 0, X[n - w], 0)
-// reads X[n - w] only where the condition holds, and there it is inside.
+// Which reads may leave their arrays: those that stand where a condition keeps them from being taken. where(n - w >= 0,
+// X[n - w], 0) reads X[n - w] only where the condition holds, and there it is inside.
 #include <functional>
 #include <optional>
 #include <vector>
@@ -16,8 +16,8 @@ struct Guard {
     bool holds = true;
 };
 
-/// Calls f for every read of the expression that `wanted` picks, with the conditions on the way to it; for a read that is shared, once for
-/// each way that differs in them.
+/// Calls f for every read of the expression that `wanted` picks, with the conditions on the way to it; for a read that
+/// is shared, once for each way that differs in them.
 void for_each_guarded_read(const Expr& e, const std::function<bool(const Read&)>& wanted,
                            const std::function<void(const Read&, const std::vector<Guard>&)>& f);
 
@@ -26,12 +26,13 @@ using MayLeave = std::function<bool(const Index&, AxisId dimension)>;
 /// Before sizes are numbers, any index may leave but the dimension's own axis.
 inline bool is_other_index(const Index& index, AxisId dimension) { return !index.is_axis(dimension); }
 
-/// What of a condition can keep the expression's reads inside of their arrays: the parts of a conjunction that share an axis with an index
-/// that may leave, or with such a part. Null: nothing.
+/// What of a condition can keep the expression's reads inside of their arrays: the parts of a conjunction that share an
+/// axis with an index that may leave, or with such a part. Null: nothing.
 Expr guard_of_reads(const Diagram& diagram, const Expr& e, const Expr& condition, const MayLeave& may_leave);
 
-/// The expression where the condition holds, with each read that may leave its array taken only where its guard (above) holds, and 0 elsewhere:
-/// so it may be computed where the condition does not hold. A condition that is null says nothing.
+/// The expression where the condition holds, with each read that may leave its array taken only where its guard (above)
+/// holds, and 0 elsewhere: so it may be computed where the condition does not hold. A condition that is null says
+/// nothing.
 Expr with_guarded_reads(const Diagram& diagram, const Expr& e, const Expr& condition, const MayLeave& may_leave);
 
 /// a and b, of which null says nothing.
@@ -52,19 +53,22 @@ struct MaskForm {
 /// The form with numbers in place of sizes, in the indices of its reads too.
 MaskForm with_sizes(MaskForm form, const Extents& extents);
 
-/// Forms that are not negative where the condition holds (or, with `holds` false, does not), as far as it is made of such comparisons. A read
-/// of numbers that are not whole makes a form that holds nothing: the caller knows the arrays' types.
+/// Forms that are not negative where the condition holds (or, with `holds` false, does not), as far as it is made of
+/// such comparisons. A read of numbers that are not whole makes a form that holds nothing: the caller knows the arrays'
+/// types.
 std::vector<MaskForm> implied_mask_forms(const Expr& condition, bool holds);
 
-/// Forms that are not negative exactly where the condition holds (or, with `holds` false, does not); none where it is made of anything but
-/// such comparisons that all have to hold.
+/// Forms that are not negative exactly where the condition holds (or, with `holds` false, does not); none where it is
+/// made of anything but such comparisons that all have to hold.
 std::optional<std::vector<MaskForm>> equivalent_mask_forms(const Expr& condition, bool holds);
 
-/// Affine forms that are not negative where the condition holds (or, with `holds` false, does not), as far as it is made of affine forms.
+/// Affine forms that are not negative where the condition holds (or, with `holds` false, does not), as far as it is
+/// made of affine forms.
 std::vector<Affine> implied_forms(const Expr& condition, bool holds);
 
-/// Whether the index lies in [0, extent) at every point of the extents at which all guards are as they say. Guards that read arrays, and
-/// spaces too large to walk where no affine form decides, prove nothing. Pre: not gathered, with_sizes was applied.
+/// Whether the index lies in [0, extent) at every point of the extents at which all guards are as they say. Guards that
+/// read arrays, and spaces too large to walk where no affine form decides, prove nothing. Pre: not gathered, with_sizes
+/// was applied.
 bool is_kept_inside(const Index& index, std::int64_t extent, const std::vector<Guard>& guards, const Extents& extents);
 
 }  // namespace napkin

@@ -14,7 +14,8 @@ std::vector<Expr> factors_of(const Expr& e);
 /// At which the equation's body is evaluated: of the target, times those that are reduced.
 double count_points(const Diagram& diagram, const Equation& equation, const Extents& extents);
 
-/// A sum over a product of three arrays or more and numbers: it is taken apart, and nothing has to run over all of its points.
+/// A sum over a product of three arrays or more and numbers: it is taken apart, and nothing has to run over all of its
+/// points.
 bool is_product_of_arrays(const Equation& equation);
 
 /// The axes of a sum over products of two operands, as those of a matrix multiply.

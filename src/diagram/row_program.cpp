@@ -80,7 +80,8 @@ Operand operand_of(const Column& column) {
     return operand;
 }
 
-// ---- compiling -------------------------------------------------------------------------------------------------------------
+// ---- compiling
+// ------------------------------------------------------------
 
 template <class T>
 RowProgram<T>::RowProgram(const Expr& e, Kinds& kinds, const Extents& extents,
@@ -277,7 +278,8 @@ void RowProgram<T>::relocate(const std::function<Operand(const Read&)>& locate) 
     for (const CompiledRead& read : reads_) located_.push_back(located(*as<Read>(read.e), locate));
 }
 
-// ---- running ---------------------------------------------------------------------------------------------------------------
+// ---- running
+// ------------------------------------------------------------
 
 template <class T>
 void RowProgram<T>::run_code(const std::vector<std::int64_t>& point, std::int64_t n) {

@@ -1,6 +1,6 @@
 #pragma once
-// An expression compiled to run over rows: the points that differ in one axis alone. One pass over the flat instruction list
-// gives a whole row, so the cost of interpreting is spread over its points.
+// An expression compiled to run over rows: the points that differ in one axis alone. One pass over the flat instruction
+// list gives a whole row, so the cost of interpreting is spread over its points.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -14,8 +14,8 @@
 
 namespace napkin {
 
-/// Where a Read finds its element: in a box of the array's values that begins at `real`, or of an integer array at `whole`. What lies
-/// outside of the box is unset (column.hpp).
+/// Where a Read finds its element: in a box of the array's values that begins at `real`, or of an integer array at
+/// `whole`. What lies outside of the box is unset (column.hpp).
 struct Operand {
     struct Dimension {
         std::int64_t origin = 0, count = 1, stride = 1;
@@ -27,9 +27,9 @@ struct Operand {
 /// The operand of the column's cells, without dimensions yet.
 Operand operand_of(const Column& column);
 
-/// T is the type in which real numbers are computed: float or double; integers are exact (algebra/number.hpp). Common subexpressions
-/// are computed once; what does not depend on the row's axis once a row. Both sides of a Select are computed, and the one not taken
-/// is dropped.
+/// T is the type in which real numbers are computed: float or double; integers are exact (algebra/number.hpp). Common
+/// subexpressions are computed once; what does not depend on the row's axis once a row. Both sides of a Select are
+/// computed, and the one not taken is dropped.
 template <class T>
 class RowProgram {
 public:
@@ -46,8 +46,8 @@ public:
     /// Finds what is read anew: the same expression over other data.
     void relocate(const std::function<Operand(const Read&)>& locate);
 
-    /// The values at `point` and the n - 1 points after it along the row's axis, n ≤ max_row. Valid until the next run. run() is of
-    /// a program that gives real numbers, run_integer() of one that gives integers.
+    /// The values at `point` and the n - 1 points after it along the row's axis, n ≤ max_row. Valid until the next run.
+    /// run() is of a program that gives real numbers, run_integer() of one that gives integers.
     const T* run(const std::vector<std::int64_t>& point, std::int64_t n);
     const std::int64_t* run_integer(const std::vector<std::int64_t>& point, std::int64_t n);
 

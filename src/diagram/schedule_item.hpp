@@ -1,6 +1,7 @@
 #pragma once
-// Lines of a schedule as they are written, and the one table of what may stand on them: syntax/parse_schedule.cpp reads them by it, and who takes an
-// item up finds a number where there is to be one, within its limits, and no words but these.
+// Lines of a schedule as they are written, and the one table of what may stand on them: syntax/parse_schedule.cpp reads
+// them by it, and who takes an item up finds a number where there is to be one, within its limits, and no words but
+// these.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -27,7 +28,8 @@ enum class ChoiceKind : std::uint8_t {
 /// What follows the kind of a choice: an axis or another name with a number, and the like.
 enum class ChoiceOperand : std::uint8_t { size, optional_size, named_number, named_word, number, word, clauses, list };
 
-/// How blocks come to their groups (Dealing), how a maximum moves (Lagging), and whether warps take turns at the matrix unit: a word's place is its value.
+/// How blocks come to their groups (Dealing), how a maximum moves (Lagging), and whether warps take turns at the matrix
+/// unit: a word's place is its value.
 inline constexpr std::string_view tile_scheduler_words[] = {"fixed", "queue", "cut"};
 inline constexpr std::string_view rescale_words[] = {"exact", "rescaled"};
 inline constexpr std::string_view ping_pong_words[] = {"free", "turns"};
@@ -35,11 +37,13 @@ inline constexpr std::string_view ping_pong_words[] = {"free", "turns"};
 struct ChoiceField {
     std::string_view name;
     ChoiceOperand operand;
-    /// Bounds its number, or the numbers behind the names of a list, which has none where it is negative. A size is at most its axis'.
+    /// Bounds its number, or the numbers behind the names of a list, which has none where it is negative. A size is at
+    /// most its axis'.
     std::int64_t most = limits::max_size_product;
     std::span<const std::string_view> words = {};  ///< none: any name
 };
-/// By ChoiceKind. Blocks of a cluster: CUDA C++ Programming Guide, thread block clusters: 8 on every GPU that has them, 16 where a kernel may ask for more.
+/// By ChoiceKind. Blocks of a cluster: CUDA C++ Programming Guide, thread block clusters: 8 on every GPU that has them,
+/// 16 where a kernel may ask for more.
 inline constexpr ChoiceField choice_fields[] = {
     {"group", ChoiceOperand::size},
     {"stream", ChoiceOperand::optional_size},
@@ -78,7 +82,8 @@ constexpr std::string_view name(ChoiceKind kind) {
                                         : choice_fields[at(kind)].name;
 }
 
-/// What follows the word of a clause. The numbers of a block's vectors and rows are those of which the rules know better how many fit.
+/// What follows the word of a clause. The numbers of a block's vectors and rows are those of which the rules know
+/// better how many fit.
 enum class ClauseOperand : std::uint8_t { nothing, number, axis_number, axes, index, name };
 struct ClauseField {
     ChoiceKind of;
@@ -137,7 +142,8 @@ struct ScheduleClause {
     }
 };
 
-/// One line of a schedule, a degree of freedom fixed by hand: `group q=192`, `stream x=128`, `stream x`, `atom S vectors q 3, over k`.
+/// One line of a schedule, a degree of freedom fixed by hand: `group q=192`, `stream x=128`, `stream x`, `atom S
+/// vectors q 3, over k`.
 struct ScheduleItem {
     ChoiceKind kind;
     std::string axis;                   ///< or the name of what is meant: of an atom's statement, of a place's variable
@@ -157,7 +163,8 @@ inline bool fixes_all_of(const ScheduleItem& a, const ScheduleItem& b) {
     return a.kind == b.kind && (a.axis == b.axis || a.kind == ChoiceKind::cluster) &&
            (a.kernel.empty() || a.kernel == b.kernel);
 }
-/// The items of two places, of which the second one stands before the first: what it fixes of a kernel is not also as the first one has it.
+/// The items of two places, of which the second one stands before the first: what it fixes of a kernel is not also as
+/// the first one has it.
 std::vector<ScheduleItem> with_items_over(std::vector<ScheduleItem> items, const std::vector<ScheduleItem>& over);
 
 }  // namespace napkin

@@ -284,8 +284,8 @@ private:
         }
     }
 
-    /// Reads may leave their arrays where a condition keeps them from being taken; those that data decide on are looked at when data
-    /// are there (check_indices.hpp).
+    /// Reads may leave their arrays where a condition keeps them from being taken; those that data decide on are looked
+    /// at when data are there (check_indices.hpp).
     void check_reads() {
         for (const Equation& equation : d_.equations) {
             if (runs_over_nothing(equation)) continue;

@@ -14,7 +14,8 @@
 namespace napkin {
 namespace {
 
-/// slope · unknown + rest. Without an unknown it is a number. 64 bits of mantissa: whole numbers up to the limit are exact.
+/// slope · unknown + rest. Without an unknown it is a number. 64 bits of mantissa: whole numbers up to the limit are
+/// exact.
 struct InOneSize {
     long double slope = 0, rest = 0;
     AxisId unknown = -1;

@@ -9,8 +9,9 @@
 
 namespace napkin {
 
-/// The given sizes and those that they determine. The size expression of a given axis is an equation; where it is affine in the one axis of it that has no
-/// size, it is solved for that. Errors: bad-size, where no whole number from 0 up solves it or two equations want different ones.
+/// The given sizes and those that they determine. The size expression of a given axis is an equation; where it is
+/// affine in the one axis of it that has no size, it is solved for that. Errors: bad-size, where no whole number from 0
+/// up solves it or two equations want different ones.
 Result<std::map<std::string, std::int64_t>> with_solved_sizes(const Diagram& diagram,
                                                               const std::map<std::string, std::int64_t>& given);
 

@@ -1,7 +1,8 @@
 #pragma once
-// What a Neural Circuit Diagram shows, before anything in it has a place: values, which are arrays at a level of the hierarchy with a wire for
-// each axis, and the operations between them in order. Every value is written once; an update of a state reads one value and writes another.
-// Circuits are read off a diagram, its derivation and its tile program (readings.hpp); layout.hpp gives all of it a place.
+// What a Neural Circuit Diagram shows, before anything in it has a place: values, which are arrays at a level of the
+// hierarchy with a wire for each axis, and the operations between them in order. Every value is written once; an update
+// of a state reads one value and writes another. Circuits are read off a diagram, its derivation and its tile program
+// (readings.hpp); layout.hpp gives all of it a place.
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -51,7 +52,8 @@ std::string_view name(Shape shape);
 
 struct Operand {
     ValueId value = -1;
-    std::vector<AxisId> axes;  ///< by wire of the value: the axis that stands in this dimension where it is read; -1: several
+    /// by wire of the value: the axis that stands in this dimension where it is read; -1: several
+    std::vector<AxisId> axes;
     friend bool operator==(const Operand&, const Operand&) = default;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-// The configuration table (paper Table 1) with a bar for the bytes of every row, and how they fill each level for the warpgroups at hand (Table 2).
+// The configuration table (paper Table 1) with a bar for the bytes of every row, and how they fill each level for the
+// warpgroups at hand (Table 2).
 #include "draw/shapes.hpp"
 #include "steps/steps.hpp"
 

@@ -1,7 +1,7 @@
 #pragma once
-// A Neural Circuit Diagram with a place for everything in it. Printers only read it: picture_svg, picture_tikz, picture_text, picture_json.
-// Coordinates are pixels, y goes down. Where a circuit is wider than a page, it is broken at data columns into systems under each other, as
-// music is; every wire that goes on is labelled again.
+// A Neural Circuit Diagram with a place for everything in it. Printers only read it: picture_svg, picture_tikz,
+// picture_text, picture_json. Coordinates are pixels, y goes down. Where a circuit is wider than a page, it is broken
+// at data columns into systems under each other, as music is; every wire that goes on is labelled again.
 #include <string>
 #include <vector>
 
@@ -102,8 +102,8 @@ struct LayoutOptions {
 };
 Picture picture_of(const Drawing& drawing, const LayoutOptions& options = {});
 
-/// What a picture must not have, each as a sentence: texts on texts, boxes on boxes, wires on wires or beginning at nothing, anything outside of the picture.
-/// Empty: good.
+/// What a picture must not have, each as a sentence: texts on texts, boxes on boxes, wires on wires or beginning at
+/// nothing, anything outside of the picture. Empty: good.
 std::vector<std::string> faults_of(const Picture& picture);
 
 // The printers.

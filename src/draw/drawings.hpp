@@ -1,6 +1,6 @@
 #pragma once
-// Which pictures there are of a program, and each of them. A picture is called by a step: the definition, the form after so many rewrites of its
-// derivation, its two levels, its pseudocode, and the paper's steps on a machine.
+// Which pictures there are of a program, and each of them. A picture is called by a step: the definition, the form
+// after so many rewrites of its derivation, its two levels, its pseudocode, and the paper's steps on a machine.
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,7 +24,8 @@ struct StepName {
     std::string name, what;
     bool is_main = true;  ///< on the way from the definition to what runs: part of "all"
 };
-/// In order: "0", "1", …, then those with names: "two-level", "pseudocode" and others; last, with steps, those of the paper on a machine.
+/// In order: "0", "1", …, then those with names: "two-level", "pseudocode" and others; last, with steps, those of the
+/// paper on a machine.
 std::vector<StepName> step_names(const Subject& subject);
 
 /// Pre: the step is one of those named, or "all".

@@ -32,7 +32,8 @@ void find_overlaps(std::vector<Rectangle> things, std::string_view sentence, std
 /// Half of the room that a wire has for itself.
 constexpr double half_wire = 5;
 
-/// A wire begins at the left edge, behind another wire, in an operation, or, of what is only maintained, in a parenthesis.
+/// A wire begins at the left edge, behind another wire, in an operation, or, of what is only maintained, in a
+/// parenthesis.
 bool begins_somewhere(const PlacedWire& wire, const Picture& picture, double left) {
     const auto near = [](double a, double b, double by) { return std::fabs(a - b) <= by; };
     if (near(wire.x0, left, 1)) return true;

@@ -1,6 +1,7 @@
 #pragma once
-// The figures of one setting: a diagram, its sizes, choices and a machine → what follows, by the same functions that `cost` and `plan --steps`
-// call, and nothing of running or emitting. A report's grid of settings and its sliders ask here, the latter by way of WebAssembly.
+// The figures of one setting: a diagram, its sizes, choices and a machine → what follows, by the same functions that
+// `cost` and `plan --steps` call, and nothing of running or emitting. A report's grid of settings and its sliders ask
+// here, the latter by way of WebAssembly.
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -56,14 +57,17 @@ struct Figures {
     [[nodiscard]] CostNumbers numbers() const;   ///< points into this
 };
 
-/// What has no cost may have steps, which hold other things in a core's memory, and the other way round. Errors: those of the text, of sizes
-/// (missing-size), of the machine and of choices by hand; of the cost (memory-exceeded) where there are no steps either.
+/// What has no cost may have steps, which hold other things in a core's memory, and the other way round. Errors: those
+/// of the text, of sizes (missing-size), of the machine and of choices by hand; of the cost (memory-exceeded) where
+/// there are no steps either.
 Result<Figures> figures_for(const FiguresRequest& request);
 
-/// What `napkin cost` says of every kernel. Letters need no numbers: where the choices have no cost, there are letters alone.
+/// What `napkin cost` says of every kernel. Letters need no numbers: where the choices have no cost, there are letters
+/// alone.
 std::vector<KernelFigures> costs_of(const Figures& figures);
 
-/// `costs`: costs_of the figures. Numbers alone: H, M, times, and of every kernel what `plan --steps --json` says of its tables and its chart.
+/// `costs`: costs_of the figures. Numbers alone: H, M, times, and of every kernel what `plan --steps --json` says of
+/// its tables and its chart.
 nlohmann::ordered_json figures_json(const Figures& figures, const std::vector<KernelFigures>& costs);
 
 nlohmann::ordered_json request_json(const FiguresRequest& request);

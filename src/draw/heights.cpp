@@ -59,7 +59,8 @@ private:
         return mapped<NodeId>(o_.wire_order[at(v)], [&](int w) { return node_.at({v, w}); });
     }
 
-    /// Nodes are wires at one height; the result of an operation goes on at that of the operand whose wire it continues.
+    /// Nodes are wires at one height; the result of an operation goes on at that of the operand whose wire it
+    /// continues.
     void find_nodes() {
         for (const ValueId v : o_.data[system_.from])
             for (const int w : o_.wire_order[at(v)]) node_[{v, w}] = new_node();
@@ -157,7 +158,8 @@ private:
         content_top_ = offset - box_above, bottom_ = nodes_.empty() ? offset : highest + box_below;
     }
 
-    /// Wires that end in an operation and came from elsewhere stand as near as may be to what stands below them in its box.
+    /// Wires that end in an operation and came from elsewhere stand as near as may be to what stands below them in its
+    /// box.
     void pull_down_local_rows() {
         for (const auto& [operation, nodes] : rows_)
             for (std::size_t r = nodes.size() - 1; r-- > 0;) {

@@ -1,6 +1,6 @@
 #pragma once
-// How high everything of one system stands. Every wire keeps one height from its first column to its last, the least that leaves room above it in each
-// of them, so that wires run straight.
+// How high everything of one system stands. Every wire keeps one height from its first column to its last, the least
+// that leaves room above it in each of them, so that wires run straight.
 #include <map>
 #include <utility>
 #include <vector>

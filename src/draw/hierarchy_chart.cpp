@@ -12,7 +12,8 @@
 namespace napkin::draw {
 namespace {
 
-/// The paper's colours: memory black, the core's memory orange, what threads have green; what only caches lies between and is pale.
+/// The paper's colours: memory black, the core's memory orange, what threads have green; what only caches lies between
+/// and is pale.
 std::string level_color(const Machine& machine, std::size_t level) {
     const std::size_t core = core_memory_level(machine);
     return level < core ? "level-0" : level == core ? "level-1" : "level-2";
@@ -37,7 +38,8 @@ svg::Document hierarchy_chart(const Machine& machine) {
         const Level& level = machine.levels[l];
         const std::string color = level_color(machine, l);
         const double n = level.instances.value;
-        // A family of instances is drawn as three and dots: what they are to each other matters, not how many there are.
+        // A family of instances is drawn as three and dots: what they are to each other matters, not how many there
+        // are.
         const int boxes = n > 1 ? 3 : 1;
         const double width = boxes == 1 ? 340 : 124, step = width + 16, left = middle - (boxes * step - 16) / 2;
         if (l > 0) {

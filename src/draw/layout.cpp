@@ -1,4 +1,5 @@
-// Places for one drawing: circuit under circuit, each broken into systems. The system itself is placed in place_system.cpp.
+// Places for one drawing: circuit under circuit, each broken into systems. The system itself is placed in
+// place_system.cpp.
 #include "draw/diagram_picture.hpp"
 
 #include <fmt/format.h>
@@ -16,7 +17,8 @@ namespace {
 
 constexpr double margin = 20, line_height = 18, between_systems = 26;
 
-/// Sizes and counts in a line of text as they stand in the picture: g_q with its axis below the line, M^(-1/2) with its power above.
+/// Sizes and counts in a line of text as they stand in the picture: g_q with its axis below the line, M^(-1/2) with its
+/// power above.
 svg::Label note_label(const std::string& text) {
     const auto is_word = [&](std::size_t i) {
         return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '_');

@@ -1,6 +1,6 @@
 #pragma once
-// A layout as a grid of coloured cells: in each the value that the layout gives, or of what threads hold the thread and its register; the
-// colour is the bank of the shared memory, or the thread.
+// A layout as a grid of coloured cells: in each the value that the layout gives, or of what threads hold the thread and
+// its register; the colour is the bank of the shared memory, or the thread.
 #include "algebra/held_layout.hpp"
 #include "draw/shapes.hpp"
 #include "support/result.hpp"

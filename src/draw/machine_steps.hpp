@@ -1,5 +1,6 @@
 #pragma once
-// The paper's steps of a program on a machine as pictures (Figs 26, 30 to 33): its kernels with subloops, levels, precision, divisors and places.
+// The paper's steps of a program on a machine as pictures (Figs 26, 30 to 33): its kernels with subloops, levels,
+// precision, divisors and places.
 #include <string>
 #include <vector>
 

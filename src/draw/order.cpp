@@ -16,8 +16,8 @@ bool is_bracket_edge(const Circuit& circuit, std::size_t operation) {
     return any_of(circuit.brackets, [&](const Bracket& b) { return b.first == operation || b.last == operation; });
 }
 
-/// The column of every operation. Transfers and starts that do not depend on each other share one, and so do functions of one value each where
-/// the circuit lets them; all else has its own.
+/// The column of every operation. Transfers and starts that do not depend on each other share one, and so do functions
+/// of one value each where the circuit lets them; all else has its own.
 std::vector<std::size_t> columns_of(const Circuit& circuit) {
     std::vector<std::size_t> out;
     std::size_t column = 0;
@@ -48,7 +48,8 @@ std::vector<std::size_t> columns_of(const Circuit& circuit) {
 /// One way to order the circuit, and what it crosses.
 class Arrangement {
 public:
-    /// `rank` is by value and says where inputs and what is started stand; others take the rank of the operand whose place they take.
+    /// `rank` is by value and says where inputs and what is started stand; others take the rank of the operand whose
+    /// place they take.
     Arrangement(const Circuit& circuit, const std::vector<std::size_t>& column_of, std::vector<double> rank,
                 std::vector<std::vector<int>> wire_order)
         : rank_(std::move(rank)) {

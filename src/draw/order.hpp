@@ -1,7 +1,8 @@
 #pragma once
-// The columns of a circuit and the order of what stands in each from top to bottom. Values never change places: a result stands where an operand
-// that it replaces stood, or below one that stays, so that wires run straight. What is left open, where inputs and states stand and how the
-// wires of an array are ordered, is chosen so that as few wires as may be are crossed.
+// The columns of a circuit and the order of what stands in each from top to bottom. Values never change places: a
+// result stands where an operand that it replaces stood, or below one that stays, so that wires run straight. What is
+// left open, where inputs and states stand and how the wires of an array are ordered, is chosen so that as few wires as
+// may be are crossed.
 #include <vector>
 
 #include "draw/circuit.hpp"

@@ -59,7 +59,8 @@ struct OverlapLayout {
     }
 };
 
-/// A step of the ruler: rows of a warpgroup, which is one clock for each thread, times a power of two that leaves some twelve marks.
+/// A step of the ruler: rows of a warpgroup, which is one clock for each thread, times a power of two that leaves some
+/// twelve marks.
 double ruler_step(double clocks, double rows) {
     double step = rows;
     while (clocks / step > 14) step *= 2;
@@ -190,8 +191,8 @@ svg::Document overlap_chart(const StreamChart& stream, const std::string& axis, 
 nlohmann::ordered_json overlap_trace(const StreamChart& stream, const std::string& axis, double clock_hz) {
     using Json = nlohmann::ordered_json;
     const Chart& chart = stream.chart;
-    // Times of the format are microseconds. Perfetto keeps nanoseconds, cuts off what is less, and drops a slice that then begins before the last
-    // one's end: whole numbers stay what they are.
+    // Times of the format are microseconds. Perfetto keeps nanoseconds, cuts off what is less, and drops a slice that
+    // then begins before the last one's end: whole numbers stay what they are.
     const auto time = [](double clocks) {
         return static_cast<std::int64_t>(std::llround(clocks * trace_units_per_clock));
     };

@@ -6,7 +6,8 @@
 
 namespace napkin::draw {
 
-/// {"title", "circuits": [{"caption", "values", "operations", "brackets", …}], "picture": {"width", "height", "wires", "texts", "boxes"}}
+/// {"title", "circuits": [{"caption", "values", "operations", "brackets", …}], "picture": {"width", "height", "wires",
+/// "texts", "boxes"}}
 nlohmann::ordered_json drawing_json(const Drawing& drawing, const Picture& picture);
 
 }  // namespace napkin::draw

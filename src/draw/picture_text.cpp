@@ -1,4 +1,5 @@
-// A picture in characters: wires as box drawing, labels on them. Heights become line_signs in order, x becomes columns by scale.
+// A picture in characters: wires as box drawing, labels on them. Heights become line_signs in order, x becomes columns
+// by scale.
 #include <array>
 #include <cmath>
 #include <map>

@@ -49,7 +49,8 @@ unsigned code_point(std::string_view character) {
     return out;
 }
 
-/// What TeX would read as a command is written out, and what inputenc may have no letter for as its number, so that every text compiles.
+/// What TeX would read as a command is written out, and what inputenc may have no letter for as its number, so that
+/// every text compiles.
 std::string tex_text(std::string_view text) {
     std::string out;
     for (const std::string& c : svg::characters(text)) {

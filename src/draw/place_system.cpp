@@ -44,7 +44,8 @@ double data_width(const Ordered& o, std::size_t column, bool is_first) {
     return width + brackets_width(o, column);
 }
 
-/// The parts of a column of operations: where wires come from elsewhere, where the sign is, and where the result leaves.
+/// The parts of a column of operations: where wires come from elsewhere, where the sign is, and where the result
+/// leaves.
 struct Zones {
     double before = 12, body = 26, after = 8;
     [[nodiscard]] double width() const { return before + body + after; }
@@ -366,7 +367,8 @@ private:
                     text.role = TextRole::bracket, text.is_centred = false;
                     const double above = top_ + 11 + bracket_line * static_cast<double>(depth_of(o_, b));
                     text.x = x - 4, text.y = above;
-                    // A subloop's at its parenthesis, over it or beside it, where nothing else is there; else above the system.
+                    // A subloop's at its parenthesis, over it or beside it, where nothing else is there; else above the
+                    // system.
                     const std::pair<double, double> near[] = {{x - 4, y0 - 4}, {x - 14 - text.width(), (y0 + y1) / 2 + 4}};
                     for (const auto& [at_x, at_y] : near) {
                         if (!b.is_sub || text.y != above) break;

@@ -1,6 +1,7 @@
 #pragma once
-// Circuits, read off what the compiler has: a diagram is functions alone; a derived form has two levels, groups and streams; a tile program has
-// states, loops and every transfer; what the paper's steps assign to it adds levels, precision and divisors.
+// Circuits, read off what the compiler has: a diagram is functions alone; a derived form has two levels, groups and
+// streams; a tile program has states, loops and every transfer; what the paper's steps assign to it adds levels,
+// precision and divisors.
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,13 +16,14 @@ namespace napkin::draw {
 /// Functions alone: every equation by itself, or those of a call together.
 Circuit definition_circuit(const Diagram& diagram, bool calls_together = true);
 
-/// The kernels of a derived form on two levels (paper.md §2 to §4): what a kernel reads changes colour, grouped axes are relabelled g, streamed
-/// ones s, and what a stream maintains stands in parentheses at its input.
+/// The kernels of a derived form on two levels (paper.md §2 to §4): what a kernel reads changes colour, grouped axes
+/// are relabelled g, streamed ones s, and what a stream maintains stands in parentheses at its input.
 struct TwoLevelOptions {
     bool from_source = true;  ///< operations as the text has them; else the rewritten equations
     bool grouped = true, streamed = true;
-    /// Between memory and where operations run: a level that only passes data on, as a cache whose columns are marked with asterisks, or as one whose
-    /// children hand data to each other. Below it grouped axes are relabelled h, streamed ones u.
+    /// Between memory and where operations run: a level that only passes data on, as a cache whose columns are marked
+    /// with asterisks, or as one whose children hand data to each other. Below it grouped axes are relabelled h,
+    /// streamed ones u.
     enum class Between : unsigned char { nothing, cache, cross_transfer } between = Between::nothing;
 };
 Circuit two_level_circuit(const Derived& derived, const TwoLevelOptions& options = {});
@@ -29,8 +31,8 @@ Circuit two_level_circuit(const Derived& derived, const TwoLevelOptions& options
 /// The type of the inputs: a column of data by itself.
 Circuit type_circuit(const Diagram& diagram);
 
-/// The definition on two parts of the first axis that can be grouped, which are put together again; inputs that are not woven over it are given to
-/// both. Nothing where no axis can be grouped.
+/// The definition on two parts of the first axis that can be grouped, which are put together again; inputs that are not
+/// woven over it are given to both. Nothing where no axis can be grouped.
 std::optional<Circuit> partition_circuit(const Derived& derived);
 
 /// H, M and H* of the kernels in letters, a line each.
@@ -38,7 +40,8 @@ std::vector<std::string> cost_notes(const Derived& derived);
 /// The values that change colour in the circuit, in letters: H of a form that is neither grouped nor streamed.
 std::string transfers_note(const Diagram& diagram, const Circuit& circuit);
 
-/// A kernel's tile program with loops, states and transfers. What a step of the paper adds is in `steps`, where there is one.
+/// A kernel's tile program with loops, states and transfers. What a step of the paper adds is in `steps`, where there
+/// is one.
 enum class Detail : unsigned char { pseudocode, subloops, levels, precision, divisors };
 struct ProgramOptions {
     Detail detail = Detail::pseudocode;

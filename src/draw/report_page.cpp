@@ -252,7 +252,8 @@ std::string report_page(const ReportInput& input) {
     others += html::to_text(controls(input, input.grid)).size();
     const auto bytes = [&] { return others + html::to_text(main).size(); };
     for (int tries = 0; tries < 4 && room > 0 && bytes() > most_page_bytes; ++tries) {
-        // Two sections have pictures. Those that are left out are whole ones, so that less may be left than is asked for.
+        // Two sections have pictures. Those that are left out are whole ones, so that less may be left than is asked
+        // for.
         room -= std::min(room, (bytes() - most_page_bytes) / 2 + 20'000);
         main = main_of(input, costs, fragments, room);
     }

@@ -1,6 +1,7 @@
 #pragma once
-// `napkin report`: one page that stands by itself. It opens from disk, asks for nothing from anywhere, and shows everything without scripts;
-// with them, names light up wherever they stand, keys go through the derivation, and settings are chosen.
+// `napkin report`: one page that stands by itself. It opens from disk, asks for nothing from anywhere, and shows
+// everything without scripts; with them, names light up wherever they stand, keys go through the derivation, and
+// settings are chosen.
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,16 +19,18 @@ struct GridSetting {
     FiguresRequest request;
     std::optional<Figures> figures;
     std::string why_not;
-    nlohmann::ordered_json answer;  ///< what a page without the core shows of it, as answer_of has it; null: it is not asked
-                                    ///< for, or there is no room for it
+    /// what a page without the core shows of it, as answer_of has it; null: it is not asked for, or there is no room
+    /// for it
+    nlohmann::ordered_json answer;
 };
 
-/// The setting, its machine changed, and each size halved and doubled; report_grid.cpp. `figures`: those of the setting itself.
+/// The setting, its machine changed, and each size halved and doubled; report_grid.cpp. `figures`: those of the setting
+/// itself.
 std::vector<GridSetting> grid_of(const FiguresRequest& request, const Figures& figures,
                                  const std::vector<std::string>& machines, bool with_answers);
 
-/// Leaves out of the answers what the page's own setting, the first, says, too, and whole answers for which there is no room; those that come
-/// first stay. `room`: bytes that they may take together.
+/// Leaves out of the answers what the page's own setting, the first, says, too, and whole answers for which there is no
+/// room; those that come first stay. `room`: bytes that they may take together.
 void fit_answers(std::vector<GridSetting>& grid, std::size_t room);
 
 /// An axis whose size is a number of its own, not another's.
@@ -50,8 +53,8 @@ struct ReportInput {
 std::string report_page(const ReportInput& input);
 
 // The page's parts, one function each; report_sections.cpp.
-/// Which setting a part is of that is made once, when the page is written. The script shows it where another one is chosen, and with it the
-/// call of the tool's `command` that prints the same of that one; empty: none does.
+/// Which setting a part is of that is made once, when the page is written. The script shows it where another one is
+/// chosen, and with it the call of the tool's `command` that prints the same of that one; empty: none does.
 svg::Element fixed_note(const ReportInput& input, std::string_view command = "");
 svg::Element text_section(const ReportInput& input);
 /// `room`: bytes that the pictures of its steps may take; those that come first are drawn.

@@ -125,7 +125,8 @@ std::string shell_word(const std::string& word) {
 /// A derivation is of letters: no machine and no tile is among what its command takes.
 bool is_in_letters(std::string_view command) { return command == "derive"; }
 
-/// The call of the tool's command with what the page's own call says beside sizes and machine: "group q = 192" is --group q=192.
+/// The call of the tool's command with what the page's own call says beside sizes and machine: "group q = 192" is
+/// --group q=192.
 std::string call_of(const FiguresRequest& request, std::string_view command) {
     std::string out = fmt::format("napkin {} {}", command, shell_word(request.file));
     if (!request.diagram.empty()) out += " --diagram " + shell_word(request.diagram);

@@ -1,7 +1,7 @@
 #pragma once
-// The roofline of a machine with a kernel on it (paper.md §9): a roof for every unit that multiplies and adds, a slope for the pipe into every
-// level, at the datasheet's rates and, dashed, at those that programs sustain; of the kernel a point at every level's intensity, and what
-// was measured, if anything.
+// The roofline of a machine with a kernel on it (paper.md §9): a roof for every unit that multiplies and adds, a slope
+// for the pipe into every level, at the datasheet's rates and, dashed, at those that programs sustain; of the kernel a
+// point at every level's intensity, and what was measured, if anything.
 #include <string>
 #include <vector>
 
@@ -17,7 +17,8 @@ struct MeasuredPoint {
     double predicted_s = 0, measured_s = 0;
 };
 
-/// Roofs are those of units that the kernels use, or of all where there are no kernels; a measured run stands at the whole diagram's intensity.
+/// Roofs are those of units that the kernels use, or of all where there are no kernels; a measured run stands at the
+/// whole diagram's intensity.
 svg::Document roofline_chart(const Machine& machine, const std::vector<KernelOnMachine>& kernels,
                              const std::vector<MeasuredPoint>& measured, const std::string& subject);
 

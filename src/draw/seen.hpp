@@ -1,6 +1,7 @@
 #pragma once
-// The operations that a reader sees in a diagram: its equations, those of one call of a definition together where no contraction is among them.
-// What an operation is drawn as follows from its form alone; a call brings no more than its name.
+// The operations that a reader sees in a diagram: its equations, those of one call of a definition together where no
+// contraction is among them. What an operation is drawn as follows from its form alone; a call brings no more than its
+// name.
 #include <string>
 #include <vector>
 
@@ -33,7 +34,8 @@ std::vector<SeenOperation> single_operations(const Diagram& diagram);
 /// The readings of an expression, each once, in order; those in gathered indices too.
 std::vector<Reading> readings_of(const Expr& e);
 
-/// An expression in brief: names without indices, `exp(S − M)`. Longer than `most` characters, the names of its operators.
+/// An expression in brief: names without indices, `exp(S − M)`. Longer than `most` characters, the names of its
+/// operators.
 std::string brief(const Expr& e, const ExprNames& names, std::size_t most = 32);
 
 /// The shape of target = [carry ⊕] [⊕] body and its label.

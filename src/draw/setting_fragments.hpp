@@ -1,6 +1,7 @@
 #pragma once
-// What of a report depends on the setting, as parts of its page: made here for the page as it is written, for every setting of its grid, and,
-// compiled to WebAssembly, for those that its sliders choose. So a live figure is drawn by what drew the first one.
+// What of a report depends on the setting, as parts of its page: made here for the page as it is written, for every
+// setting of its grid, and, compiled to WebAssembly, for those that its sliders choose. So a live figure is drawn by
+// what drew the first one.
 #include <string>
 #include <vector>
 
@@ -15,14 +16,16 @@ struct Fragment {
     std::vector<svg::Element> content;
 };
 
-/// "heading", "summary", "numbers", "steps", "roofline", "tiles", "machine-chart", in this order. `costs`: costs_of the figures.
+/// "heading", "summary", "numbers", "steps", "roofline", "tiles", "machine-chart", in this order. `costs`: costs_of the
+/// figures.
 std::vector<Fragment> setting_fragments(const Figures& figures, const std::vector<KernelFigures>& costs);
 
 /// Bytes that the pictures of a derivation, and those of the steps on a machine, may take, of a page's three megabytes.
 inline constexpr std::size_t most_picture_bytes = 600'000;
 
-/// "step-pictures": the paper's steps on the machine, each as a picture that is opened. They are too large for every setting of a grid.
-/// `room`: bytes that they may take; the last one, which shows what all before it do, is drawn in any case.
+/// "step-pictures": the paper's steps on the machine, each as a picture that is opened. They are too large for every
+/// setting of a grid. `room`: bytes that they may take; the last one, which shows what all before it do, is drawn in
+/// any case.
 Fragment step_pictures(const Figures& figures, std::size_t room = most_picture_bytes);
 
 /// Tables 1 to 3 of every kernel, and the overlap of its streams. `prefix`: of the ids in it.

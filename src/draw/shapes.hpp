@@ -1,5 +1,6 @@
 #pragma once
-// What charts are drawn with, on top of svg.hpp: colours of series and levels in their uses, and texts of a chart's size.
+// What charts are drawn with, on top of svg.hpp: colours of series and levels in their uses, and texts of a chart's
+// size.
 #include <string>
 #include <string_view>
 #include <utility>

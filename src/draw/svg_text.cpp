@@ -16,7 +16,8 @@ struct Character {
     bool is_valid = false;
 };
 
-/// The character at a place; of what is no UTF-8 (also what is longer than need be, surrogates, what is past U+10FFFF) one byte.
+/// The character at a place; of what is no UTF-8 (also what is longer than need be, surrogates, what is past U+10FFFF)
+/// one byte.
 Character character_at(std::string_view text, std::size_t at) {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
     const unsigned char first = byte(at);
@@ -38,7 +39,8 @@ bool is_blank(std::uint32_t c) {
            c == 0x2028 || c == 0x2029 || c == 0x3000;
 }
 
-/// Controls, what turns the direction of writing, and what is no character: nothing of it is shown, and XML has no room for most.
+/// Controls, what turns the direction of writing, and what is no character: nothing of it is shown, and XML has no room
+/// for most.
 bool is_unseen(std::uint32_t c) {
     return c < 0x20 || (c >= 0x7F && c < 0xA0) || (c >= 0x200B && c <= 0x200F) || (c >= 0x202A && c <= 0x202E) ||
            (c >= 0x2060 && c <= 0x206F) || (c >= 0xFDD0 && c <= 0xFDEF) || c == 0xFEFF || (c & 0xFFFEU) == 0xFFFE;

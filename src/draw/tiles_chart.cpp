@@ -62,7 +62,8 @@ std::string axis_text(const DrawnAxis& a) {
     return a.letter.empty() ? fmt::format("{} = {}", a.name, a.size)
                             : fmt::format("{} = {}, {} = {}", a.name, a.size, a.letter, a.k_block_size);
 }
-/// As much of it as there is room for beside an axis of this length: columns have a gap on both sides, rows the labels of columns above them.
+/// As much of it as there is room for beside an axis of this length: columns have a gap on both sides, rows the labels
+/// of columns above them.
 std::string axis_label(const DrawnAxis& a, bool is_rows = false) {
     const double room = is_rows ? std::max(a.length + 12, 84.0) : std::max(a.length, 60.0) + gap - 20;
     return svg::shortened_name(axis_text(a), room, chart_small_text);

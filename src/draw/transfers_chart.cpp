@@ -22,7 +22,8 @@ svg::Document transfers_chart(const Derived& derived, const KernelFigures& kerne
     const auto at_memory = [&](double m) {
         return [&axes, m](Symbol s) { return s == memory_symbol ? std::optional(m) : axes(s); };
     };
-    // The closed form, where sizes are large against M; and the optimum at these sizes, whose groups are no larger than the axes.
+    // The closed form, where sizes are large against M; and the optimum at these sizes, whose groups are no larger than
+    // the axes.
     OptimumSolver solver(kernel.cost);
     std::vector<std::pair<double, double>> solved;
     double compulsory = 0;

@@ -41,7 +41,8 @@ ValueId BodyWriter::add_root(const Expr& e, int level, bool vectors, bool rows, 
     return id;
 }
 
-// ---- where values stand ----------------------------------------------------------------------------------------------------------
+// ---- where values stand
+// ------------------------------------------------------------
 
 void BodyWriter::reach(ValueId id, ValueId root) {
     if (!at(id).roots.insert(root).second) return;
@@ -75,7 +76,8 @@ void BodyWriter::decide() {
     }
 }
 
-// ---- text ------------------------------------------------------------------------------------------------------------------------
+// ---- text
+// ------------------------------------------------------------
 
 std::string BodyWriter::loop_name(AxisId axis) const {
     return frame_.span(axis, scope_).tile > frame_.block_size(atom_, axis) ? frame_.axis(axis).local : "";
@@ -162,8 +164,8 @@ void BodyWriter::declare_array(Lines& out, ValueId id) const {
     const Value& v = at(id);
     out(fmt::format("{} {}{}{};", declaration(id), v.name, v.array_rows ? fmt::format("[{}]", atom_.rows) : "",
                     v.array_vectors ? fmt::format("[{}]", atom_.vectors) : ""));
-    // A block of rows uses what is loaded here several times; the compiler would rather load it each time. A mask is no longer what is loaded, and a
-    // comparison's own type is not every compiler's type of masks.
+    // A block of rows uses what is loaded here several times; the compiler would rather load it each time. A mask is no
+    // longer what is loaded, and a comparison's own type is not every compiler's type of masks.
     std::string value = definition(id);
     if (v.in_statement && !v.is_mask && value.starts_with("load")) value = fmt::format("keep({})", value);
     out(fmt::format("{}{}{} = {};", v.array_rows ? rows_header() + " " : "",

@@ -1,6 +1,7 @@
 #pragma once
-// The elementwise expressions of one statement's loops as text. Every subexpression is computed in the outermost loop on which it depends,
-// once: what does not depend on the innermost loops, on the block's rows or on its vectors is hoisted out of them by that rule alone.
+// The elementwise expressions of one statement's loops as text. Every subexpression is computed in the outermost loop
+// on which it depends, once: what does not depend on the innermost loops, on the block's rows or on its vectors is
+// hoisted out of them by that rule alone.
 #include <functional>
 #include <map>
 #include <optional>
@@ -17,9 +18,9 @@ using ValueId = int;
 
 class BodyWriter {
 public:
-    /// `loops`: the serial loops of the atom, outermost first. Level k is the body of the k-th, level 0 what stands before them.
-    /// Up to `point_level` they run over points of the target, then over what is reduced.
-    /// `names`: of the function that is written.
+    /// `loops`: the serial loops of the atom, outermost first. Level k is the body of the k-th, level 0 what stands
+    /// before them. Up to `point_level` they run over points of the target, then over what is reduced. `names`: of the
+    /// function that is written.
     BodyWriter(const Frame& frame, const Step& step, std::vector<AxisId> loops, int point_level, Names& names);
 
     /// The variable's element at the atom's point stands in registers under this name.
@@ -35,9 +36,8 @@ public:
         in_memory_[variable] = std::move(element);
     }
 
-    /// A root: an expression whose value a statement at `level` uses, in the loops over the block's vectors j and rows i as asked for.
-    /// Add all roots, then call decide().
-    /// `whole`: an integer is wanted, else a real number.
+    /// A root: an expression whose value a statement at `level` uses, in the loops over the block's vectors j and rows
+    /// i as asked for. Add all roots, then call decide(). `whole`: an integer is wanted, else a real number.
     ValueId add_root(const Expr& e, int level, bool vectors, bool rows = true, bool whole = false);
     void decide();
 

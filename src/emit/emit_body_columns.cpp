@@ -1,5 +1,6 @@
-// The part of BodyWriter that knows what a fragment's columns are to a thread: numbers that the compiler knows, once the loop over them is unrolled,
-// beside one number a row. Else every column's coordinate would be a number in a register, and converted from an integer.
+// The part of BodyWriter that knows what a fragment's columns are to a thread: numbers that the compiler knows, once
+// the loop over them is unrolled, beside one number a row. Else every column's coordinate would be a number in a
+// register, and converted from an integer.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// The part of BodyWriter that lowers expressions to values: each operation once, with what it takes in brackets and how often it is made.
+// The part of BodyWriter that lowers expressions to values: each operation once, with what it takes in brackets and how
+// often it is made.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -71,8 +72,8 @@ ValueId BodyWriter::arithmetic(BinaryOp o, ValueId a, ValueId b) {
     return op(std::string(text.pattern), {a, b}, text.precedence, {text.operands[0], text.operands[1]}, text.precedence < 1);
 }
 
-/// A GPU's division branches where its operands are extreme, and instructions do not move past that: a call of the prelude does without. By a
-/// power of two it is a multiplication.
+/// A GPU's division branches where its operands are extreme, and instructions do not move past that: a call of the
+/// prelude does without. By a power of two it is a multiplication.
 ValueId BodyWriter::divided(ValueId a, ValueId b, const char* function) {
     int exponent = 0;
     const bool is_exact = at(b).is_constant && std::abs(std::frexp(at(b).constant, &exponent)) == 0.5;
@@ -86,7 +87,8 @@ ValueId BodyWriter::times_reciprocal(ValueId a, ValueId b) {
     return arithmetic(BinaryOp::mul, arithmetic(BinaryOp::mul, a, scale), reciprocal);
 }
 
-/// What the statement computes is stored in a narrow type, which hides the last digits of f32, and nobody else takes it. A quotient under a floor has to have them.
+/// What the statement computes is stored in a narrow type, which hides the last digits of f32, and nobody else takes
+/// it. A quotient under a floor has to have them.
 bool BodyWriter::is_rounded_at_once() const {
     const DType type = frame_.variable(variable_of(step_)).memory_type;
     return is_result_alone(frame_, step_) && is_float(type) && bytes(type) <= 2;
@@ -131,9 +133,10 @@ ValueId BodyWriter::power(ValueId base, ValueId exponent) {
     return steps->is_reciprocal ? divided(number(1), power) : power;
 }
 
-/// factor · e^x as 2^(x·log2 e + log2 factor), for which a GPU has an instruction. Where x is a·c - b, c is scaled beforehand, so that one fused
-/// operation is left of a value that differs from point to point. This overflows only where e^x would: with |c·log2 e| <= 1 the scaled product is
-/// no larger than a is, and what nearly cancels it is no larger either. check/bounded.cpp counts on the argument's being scaled.
+/// factor · e^x as 2^(x·log2 e + log2 factor), for which a GPU has an instruction. Where x is a·c - b, c is scaled
+/// beforehand, so that one fused operation is left of a value that differs from point to point. This overflows only
+/// where e^x would: with |c·log2 e| <= 1 the scaled product is no larger than a is, and what nearly cancels it is no
+/// larger either. check/bounded.cpp counts on the argument's being scaled.
 ValueId BodyWriter::exponential(const Expr& argument, double factor) {
     const double by = std::numbers::log2e, more = std::log2(factor);
     const auto plus = [&](ValueId x, double constant) {
@@ -169,7 +172,8 @@ ValueId BodyWriter::axis_index(AxisId axis, bool whole) {
     return intern(std::move(v));
 }
 
-/// A pointer to what the loops over points fix of the address: the rows of a block are then at constant distances. -1: nothing is fixed.
+/// A pointer to what the loops over points fix of the address: the rows of a block are then at constant distances. -1:
+/// nothing is fixed.
 ValueId BodyWriter::row_pointer(VariableId variable, const Address& address) {
     const std::string offset = position(variable, address, true, Part::fixed);
     if (offset.empty()) return -1;
@@ -347,8 +351,8 @@ ValueId BodyWriter::lower(const Expr& e) {
     if (const auto it = lowered_.find(e.get()); it != lowered_.end()) return it->second;
     const Kind kind = step_.is_whole ? integer_values_.kind(e) : Kind::real;
     const bool is_number = as<Read>(e) || (as<Constant>(e) && kind == Kind::whole);
-    // Small integers are computed as real numbers, but a choice between them: converting its outcome is more than choosing. A quotient by zero
-    // is 0 of integers alone, and a narrower type wraps.
+    // Small integers are computed as real numbers, but a choice between them: converting its outcome is more than
+    // choosing. A quotient by zero is 0 of integers alone, and a narrower type wraps.
     const auto* quotient = as<Binary>(e);
     const bool divides = quotient && (quotient->op == BinaryOp::floor_div || quotient->op == BinaryOp::mod);
     const auto* narrowed = as<Cast>(e);

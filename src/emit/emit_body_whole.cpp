@@ -1,4 +1,5 @@
-// The part of BodyWriter that lowers integers which real numbers may not hold: scalar code on int64_t that wraps at the type's width.
+// The part of BodyWriter that lowers integers which real numbers may not hold: scalar code on int64_t that wraps at the
+// type's width.
 #include <fmt/format.h>
 
 #include "algebra/scalar_function.hpp"

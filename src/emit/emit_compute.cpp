@@ -51,7 +51,8 @@ struct FusedReduction {
     ValueId root = -1, carry = -1;
 };
 
-/// Writes one statement: loops over the target's points around loops over the reduced ones, hoisting as BodyWriter decides.
+/// Writes one statement: loops over the target's points around loops over the reduced ones, hoisting as BodyWriter
+/// decides.
 class ComputeWriter {
 public:
     ComputeWriter(const Frame& frame, Lines& out, const Step& step)
@@ -132,8 +133,8 @@ private:
                    : text;
     }
 
-    /// Each warp takes vectors of every row in turn and leaves what it found in a copy of the target that is its own; then the warps take the
-    /// rows in turn and combine these.
+    /// Each warp takes vectors of every row in turn and leaves what it found in a copy of the target that is its own;
+    /// then the warps take the rows in turn and combine these.
     void run_shared() {
         const int last = static_cast<int>(loops_.size());
         BodyWriter shares(frame_, step_, loops_, target_level_, names_);
@@ -173,7 +174,8 @@ private:
         return fmt::format("{}[{}{}]", frame_.partials_name, of_warp, body_->position(compute_.variable, address, false));
     }
 
-    // ---- the loops ---------------------------------------------------------------------------------------------------------------
+    // ---- the loops
+    // ------------------------------------------------------------
 
     /// A long sum: the target takes up the sums of parts, so that no chain of additions grows with the whole length.
     void cut_sum(ValueId root, ValueId carry) {
@@ -198,7 +200,8 @@ private:
     /// The warps of a block take the register blocks of the target in turn, whichever loops over points these stand in.
     void share_points() {
         std::string count;
-        std::vector<std::pair<std::string, std::string>> places;  // of each loop: its counter, and how many blocks it has
+        // of each loop: its counter, and how many blocks it has
+        std::vector<std::pair<std::string, std::string>> places;
         for (int level = 1; level <= target_level_; ++level) {
             const AxisId axis = axis_at(level);
             const std::int64_t by = frame_.block_size(atom_, axis);
@@ -229,7 +232,8 @@ private:
         for (auto line = lines.rbegin(); line != lines.rend(); ++line) out_(*line);
     }
 
-    /// The lines of the block's points in the tile of a group to come, or those of the rows of a block to come: one as each is begun.
+    /// The lines of the block's points in the tile of a group to come, or those of the rows of a block to come: one as
+    /// each is begun.
     void prefetches() {
         for (const Prefetch* prefetch : frame_.prefetches_in(step_)) {
             const Prefetch& p = *prefetch;
@@ -294,7 +298,8 @@ private:
                 several ? "[j]" : "", *fused_reduction_->compute.reduce);
     }
 
-    // ---- the block ---------------------------------------------------------------------------------------------------------------
+    // ---- the block
+    // ------------------------------------------------------------
 
     [[nodiscard]] std::string rows() const { return atom_.rows > 1 ? body_->rows_header() + " " : ""; }
     [[nodiscard]] std::string vectors() const { return atom_.vectors > 1 ? body_->vectors_header() + " " : ""; }
@@ -334,7 +339,8 @@ private:
         if (atom_.vectors > 1) left += fmt::format(" - {} * j", frame_.lanes);
         return fmt::format("{}{}_first({}, &{}, {});", guard, how, left, target(true), value);
     }
-    /// Blocks reach past the tile's end. In a buffer there is room for that; in memory the next tile's results lie there.
+    /// Blocks reach past the tile's end. In a buffer there is room for that; in memory the next tile's results lie
+    /// there.
     [[nodiscard]] bool leaves_tile(AxisId axis) const {
         const Span& span = frame_.span(axis, scope_);
         return frame_.is_view(compute_.variable) && (span.ragged || span.tile % frame_.block_size(atom_, axis) != 0);
@@ -398,7 +404,8 @@ private:
         return fmt::format("{}({})", horizontal(*compute_.reduce), total);
     }
 
-    /// The carry joins at the end: what accumulates over many chunks is then added to once a chunk, which keeps rounding errors small.
+    /// The carry joins at the end: what accumulates over many chunks is then added to once a chunk, which keeps
+    /// rounding errors small.
     void write_back(ValueId carry) { write_back(carry, atom_.across ? over_lanes() : result() + index()); }
     void write_back(ValueId carry, const std::string& total) {
         const ReduceOp op = *compute_.reduce;
@@ -416,7 +423,8 @@ private:
         });
     }
 
-    // ---- what is of the group before ---------------------------------------------------------------------------------------------
+    // ---- what is of the group before
+    // ------------------------------------------------------------
 
     void plan_before(const Step& step) {
         frame_before_ = std::make_unique<Frame>(frame_.of_group_before());
@@ -430,7 +438,8 @@ private:
         body_->statement(out_, root_, [&](const std::string& text) { return store(text, body_->is_vector(root_)); });
     }
 
-    // ---- what follows ------------------------------------------------------------------------------------------------------------
+    // ---- what follows
+    // ------------------------------------------------------------
 
     void plan_fused_reduction() {
         const Step& step = frame_.step(step_.follower);

@@ -1,4 +1,5 @@
-// A lazy maximum (schedule/conditional_rescale.hpp): weights as it stands where their sums say that it may stay, else after it has moved.
+// A lazy maximum (schedule/conditional_rescale.hpp): weights as it stands where their sums say that it may stay, else
+// after it has moved.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,8 +16,8 @@
 namespace napkin::writers {
 namespace {
 
-/// As a factor, how far beyond its largest a weight may be that is multiplied: what corrects it is a normal number then, and its exponent was a number of few
-/// digits before the point, whose rounding the sums' own exceeds.
+/// As a factor, how far beyond its largest a weight may be that is multiplied: what corrects it is a normal number
+/// then, and its exponent was a number of few digits before the point, whose rounding the sums' own exceeds.
 constexpr double largest_rescaled_weight = 0x1p64;
 
 /// The maximum moved little in the turn before: it is worth trying without.
@@ -33,8 +34,8 @@ public:
                          maximum));
         out_(fmt::format("EACH(r_, 2) {}[r_] = 1.0f;", frame_.name(rescale_.correction)));
         declare_guard();
-        // Functions, not a loop: of a loop's two rounds the assembler keeps flags and addresses in registers (CUDA 13.0: 60 and 72 bytes of a thread spill for
-        // 32 and 24 of attention at d = 64 in chunks of 128).
+        // Functions, not a loop: of a loop's two rounds the assembler keeps flags and addresses in registers (CUDA
+        // 13.0: 60 and 72 bytes of a thread spill for 32 and 24 of attention at d = 64 in chunks of 128).
         const std::string move_name = maximum + "_move_", weigh_name = maximum + "_weigh_";
         out_.open(fmt::format("const auto {} = [&]", move_name));
         move();
@@ -69,7 +70,8 @@ private:
         say_whether_it_stays();
     }
     void say_whether_it_stays() {
-        // Where it moves far it may do so again, and where a row has none yet it will. What was infinite has no correction.
+        // Where it moves far it may do so again, and where a row has none yet it will. What was infinite has no
+        // correction.
         const std::string delta = frame_.name(rescale_.correction), maximum = frame_.name(rescale_.maximum);
         std::string moves_again;
         for (int r = 0; r < 2; ++r)
@@ -78,7 +80,8 @@ private:
                                        literal(-std::numeric_limits<double>::infinity(), false));
         out_(fmt::format("{} = !any_of_warp({});", stays_name(frame_), moves_again));
     }
-    /// Where all weights of the warp's rows are in range: the reference moves by the powers of two of each row's largest.
+    /// Where all weights of the warp's rows are in range: the reference moves by the powers of two of each row's
+    /// largest.
     void rescale() {
         const std::string maximum = frame_.name(rescale_.maximum), &weights = name_of(rescale_.weights),
                           &delta = frame_.name(rescale_.correction), most = maximum + "_most_";
@@ -159,7 +162,8 @@ private:
 std::string moves_name(const Frame& frame) { return frame.name(frame.lazy->maximum) + "_moves_"; }
 
 void declare_rescale(const Frame& frame, Lines& out) {
-    // As numbers: they live through the loop in registers, and of a kernel that is short of them the assembler (CUDA 13.0) spills a few bytes more for truth values.
+    // As numbers: they live through the loop in registers, and of a kernel that is short of them the assembler (CUDA
+    // 13.0) spills a few bytes more for truth values.
     if (frame.lazy) out(fmt::format("int {} = true, {} = false;", moves_name(frame), stays_name(frame)));
 }
 

@@ -17,8 +17,9 @@ void begin_on_cpu(Lines& out, const std::string& entry) {
     out("[[maybe_unused]] const FlushToZero flush_to_zero;");
 }
 
-/// Blocks of warps take the groups in turn, or one each. The assembler leaves each of the blocks that share an SM its part of the registers; roles
-/// share that out among them, and so it has to know the part even where a block has the SM for itself.
+/// Blocks of warps take the groups in turn, or one each. The assembler leaves each of the blocks that share an SM its
+/// part of the registers; roles share that out among them, and so it has to know the part even where a block has the SM
+/// for itself.
 void begin_on_gpu(const Frame& frame, Lines& out, const std::string& entry) {
     const int blocks = frame.on_tensor_cores() && !frame.producer_role() ? 0 : frame.unit.blocks_a_core;
     out.open(fmt::format("extern \"C\" __global__ void {}__launch_bounds__({}{}) {}({})",

@@ -60,7 +60,8 @@ public:
         out_.open(fmt::format("EACH(j_, {}) EACH(c_, 2)", (columns_of_part_ > 0 ? columns_of_part_ : n) / fragment_columns));
         declare(columns_, columns_of_part_ > 0 ? fmt::format("{} * part_ + {}", columns_of_part_, column) : column, n);
     }
-    /// The same in runs of columns. What `ask` writes stands before several of them, and what `take` writes begins each.
+    /// The same in runs of columns. What `ask` writes stands before several of them, and what `take` writes begins
+    /// each.
     void open_columns_in_runs(std::int64_t together, const std::function<void()>& ask, const std::function<void()>& take) {
         const std::int64_t n = columns_of(frame_, columns_, scope_);
         out_.open(fmt::format("EACH(runs_, {})", n / run_columns / together));
@@ -96,7 +97,8 @@ public:
     }
 
 private:
-    /// What is read elsewhere than in registers is read inside of the tile: the last value stands for those past its end.
+    /// What is read elsewhere than in registers is read inside of the tile: the last value stands for those past its
+    /// end.
     void declare(AxisId axis, std::string text, std::int64_t n) {
         if (frame_.span(axis, scope_).tile == 1) return;
         if (may_leave_ && is_padded(axis, n))
@@ -166,7 +168,8 @@ void take_runs(const Frame& frame, Lines& out, const std::vector<const Read*>& r
     }
 }
 
-/// Where values of operands and fragments are found by a thread; an operand's dimensions that are not wide have one value.
+/// Where values of operands and fragments are found by a thread; an operand's dimensions that are not wide have one
+/// value.
 void give_values(const Frame& frame, const Step& step, BodyWriter& body, const std::vector<const Read*>& runs = {}) {
     for (const Read* r : step.reads) {
         if (frame.is_in_registers(r->variable())) body.give(r->variable(), element(frame, step, r->variable()));
@@ -229,8 +232,8 @@ void each_value(const Frame& frame, Lines& out, const Step& step, AxisId columns
     out.close();
 }
 
-/// An extremum of c·e, c > 0, is c times that of e, to the last bit: multiplying and rounding keep the order. e and c; none: the body is no
-/// such product.
+/// An extremum of c·e, c > 0, is c times that of e, to the last bit: multiplying and rounding keep the order. e and c;
+/// none: the body is no such product.
 std::optional<std::pair<Expr, Expr>> scaled_extremum(const Frame& frame, ReduceOp op, const Expr& body) {
     const auto* product = as<Binary>(body);
     if ((op != ReduceOp::max && op != ReduceOp::min) || !product || product->op != BinaryOp::mul) return std::nullopt;
@@ -241,8 +244,8 @@ std::optional<std::pair<Expr, Expr>> scaled_extremum(const Frame& frame, ReduceO
     return std::nullopt;
 }
 
-/// Every thread reduces its columns of a row into the target, and, where the result is of the whole row, the four threads of the row what they
-/// found.
+/// Every thread reduces its columns of a row into the target, and, where the result is of the whole row, the four
+/// threads of the row what they found.
 struct Reduced {
     Expr term, carried;
     std::string target;
@@ -305,7 +308,8 @@ void write_rows_into(const Frame& frame, Lines& out, const Step& step, const std
     loops.close_rows();
     if (has_parts) out.close();
 }
-/// The same for the turn that begins there, `ahead` turns before it is used, or for the last one where that is past the end: nobody uses it then.
+/// The same for the turn that begins there, `ahead` turns before it is used, or for the last one where that is past the
+/// end: nobody uses it then.
 void write_rows_at(const Frame& frame, Lines& out, const Step& step, const std::string& begin, int ahead) {
     const AxisId axis = loop_of(frame, step).loop->axis;
     out.open("");

@@ -1,5 +1,6 @@
 #pragma once
-// What the writers read: the scheduled kernel with a name for everything that its source mentions, and the texts of positions.
+// What the writers read: the scheduled kernel with a name for everything that its source mentions, and the texts of
+// positions.
 #include <map>
 #include <string>
 #include <vector>
@@ -9,8 +10,8 @@
 
 namespace napkin::writers {
 
-/// Position of an element in a buffer: Σ local·(index in the tile) + Σ begin·(start of the tile) + constant, and of the dimensions whose
-/// indices are not affine Σ stride·(index - first).
+/// Position of an element in a buffer: Σ local·(index in the tile) + Σ begin·(start of the tile) + constant, and of the
+/// dimensions whose indices are not affine Σ stride·(index - first).
 struct Address {
     struct Other {
         std::int64_t stride;
@@ -31,10 +32,12 @@ struct Frame : ScheduledKernel {
 
     Names names;
     ByAxis<AxisNames> axes;
-    ByVariable<std::string> variables;        ///< buffers' names
-    ByVariable<std::string> copies;           ///< of views: where tiles are copied to that may not be read in place
-    std::map<VariableId, std::string> ahead;  ///< of views that are fetched ahead: where the tile of a group to come lies
-    std::map<VariableId, std::string> before;  ///< of views that a deferred statement reads or writes: where the tile of the group before lies
+    ByVariable<std::string> variables;  ///< buffers' names
+    ByVariable<std::string> copies;     ///< of views: where tiles are copied to that may not be read in place
+    /// of views that are fetched ahead: where the tile of a group to come lies
+    std::map<VariableId, std::string> ahead;
+    /// of views that a deferred statement reads or writes: where the tile of the group before lies
+    std::map<VariableId, std::string> before;
     std::string partials_name;                       ///< of what warps that share a reduction leave behind
     std::map<ArrayId, std::string> memory, strides;  ///< pointers to arrays and to their strides
 

@@ -1,5 +1,6 @@
-// Loads of tiles of which data decide what they hold. Coordinates that elements are read by have loops, in which rows are looked up and
-// compared with the array's size, once each. What the array holds beside each other of such a row is copied as one run or block.
+// Loads of tiles of which data decide what they hold. Coordinates that elements are read by have loops, in which rows
+// are looked up and compared with the array's size, once each. What the array holds beside each other of such a row is
+// copied as one run or block.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -141,14 +142,16 @@ private:
             }
     }
 
-    /// Elements of arrays in memory are read there, where they are exact; those that were gathered themselves lie in their tiles.
+    /// Elements of arrays in memory are read there, where they are exact; those that were gathered themselves lie in
+    /// their tiles.
     [[nodiscard]] IntegerText element(const Read& r) const {
         const Variable& inner = frame_.variable(r.variable());
         const Layout& tile = frame_.layout(r.variable());
         std::string position, there;
         for (std::size_t d = 0; d < r.indices.size(); ++d) {
             const std::string coordinate = index_text(r.indices[d], [&](AxisId p) { return in_box(p); }).text;
-            // The box's own coordinates are inside; what is reckoned from them may not be, where a condition keeps it from being taken.
+            // The box's own coordinates are inside; what is reckoned from them may not be, where a condition keeps it
+            // from being taken.
             if (r.indices[d].single_axis() < 0)
                 there += fmt::format("{0}{1} >= 0 && {1} < {2}", there.empty() ? "" : " && ", coordinate,
                                      frame_.extent(inner.limits[d]));

@@ -1,5 +1,6 @@
 #pragma once
-// What a reader finds above a kernel's code, and above each of its statements: equations, and the choices of the schedule.
+// What a reader finds above a kernel's code, and above each of its statements: equations, and the choices of the
+// schedule.
 #include <string>
 
 #include "emit/emit_frame.hpp"

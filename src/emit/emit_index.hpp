@@ -14,18 +14,19 @@ using ElementText = std::function<IntegerText(const Read&)>;
 /// The value of an index: an operand, in brackets where it needs them. Pre: sizes are numbers.
 IntegerText index_text(const Index& index, const CoordinateText& coordinate, const ElementText& element = {});
 
-/// The index over tiles that begin at multiples of their own length: what of a quotient or a rest is the same for the whole tile stands alone, and what
-/// is not is that of the place in the tile (inner_axes).
+/// The index over tiles that begin at multiples of their own length: what of a quotient or a rest is the same for the
+/// whole tile stands alone, and what is not is that of the place in the tile (inner_axes).
 std::string index_in_tile(const Frame& frame, const Index& index, ScopeId scope);
 
-/// Text of bounds of an index over a scope's tile, padding included or not; a buffer's dimension begins at `low`. A rest is taken to run over
-/// all of its values.
+/// Text of bounds of an index over a scope's tile, padding included or not; a buffer's dimension begins at `low`. A
+/// rest is taken to run over all of its values.
 struct BoundsText {
     IntegerText low, high;
 };
 BoundsText bounds_text(const Frame& frame, const Index& index, ScopeId scope, bool padded = true);
 
-/// The part of an interval that lies inside of an array of this extent: texts of its first coordinate and of its end, of type Index.
+/// The part of an interval that lies inside of an array of this extent: texts of its first coordinate and of its end,
+/// of type Index.
 struct InsideText {
     std::string first, end;
 };

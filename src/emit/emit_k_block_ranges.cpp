@@ -125,7 +125,8 @@ private:
         }
     }
 
-    /// The extrema of what the read takes over the rows, the chunk and the tiles of other axes, those along which it does not run left out.
+    /// The extrema of what the read takes over the rows, the chunk and the tiles of other axes, those along which it
+    /// does not run left out.
     void extrema(Lines& out, const Read& r, const std::string& name) {
         std::vector<AxisId> axes;
         for (const Index& index : r.indices)

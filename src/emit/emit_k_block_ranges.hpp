@@ -6,14 +6,16 @@
 
 namespace napkin::writers {
 
-/// Draws the chunks' ends in to the range of the block's rows, or of its own warps' alone. Nothing where the loop has no ranges.
+/// Draws the chunks' ends in to the range of the block's rows, or of its own warps' alone. Nothing where the loop has
+/// no ranges.
 void write_k_block_range(const Frame& frame, Lines& out, const ScheduledLoop& node, const std::string& begin,
                          const std::string& end, bool is_own);
 /// Between which chunks data mask nothing, of the range that was written last. Pre: the loop has ranges.
 void write_unmasked_k_blocks(const Frame& frame, Lines& out, const ScheduledLoop& node, bool is_own);
 /// Whether data mask nothing of the chunk. Pre: its loop has ranges.
 std::string is_unmasked_k_block(const Frame& frame, ScopeId scope);
-/// The kernel that finds the ranges, a block for each, with the parameters of the one that reads them; "": there are none.
+/// The kernel that finds the ranges, a block for each, with the parameters of the one that reads them; "": there are
+/// none.
 std::string ranges_pass(const Frame& frame, const std::string& entry, const std::string& parameters);
 /// The name of that kernel.
 std::string ranges_entry(const std::string& entry);

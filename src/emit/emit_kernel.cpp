@@ -112,8 +112,8 @@ private:
         return std::exchange(out_, Lines()).text();
     }
 
-    /// Where groups are cut: what is computed and stored behind the stream runs in the warp that has both parts' states, once no product adds to them. What is
-    /// given up there is given up by all.
+    /// Where groups are cut: what is computed and stored behind the stream runs in the warp that has both parts'
+    /// states, once no product adds to them. What is given up there is given up by all.
     void nodes_of_part() {
         const auto is_wait_group = [](const Node& n) { return std::holds_alternative<WaitGroup>(n); };
         const auto loop = find_if(frame_.body, [](const Node& n) { return std::holds_alternative<LoopId>(n); });
@@ -138,8 +138,8 @@ private:
         }
     }
 
-    /// The next group of the queue. It is asked for as the last copies of this one are, so that the answer is there when they are asked for: not
-    /// earlier, since who has asked early has less to do than others in the end.
+    /// The next group of the queue. It is asked for as the last copies of this one are, so that the answer is there
+    /// when they are asked for: not earlier, since who has asked early has less to do than others in the end.
     void ask_for_group(const std::string& condition) {
         out_(fmt::format("if ({}) next_group_ = next_of_queue(scratch + {}, {}), has_asked_ = true;", condition,
                          k_block_ranges_bytes(frame_), frame_.num_groups()));
@@ -153,8 +153,8 @@ private:
         return last == &node;
     }
 
-    /// The last warps of the block: one thread asks for copies, in the order in which the others wait for them, as far ahead as stages are
-    /// free. What it leaves of its registers the others take.
+    /// The last warps of the block: one thread asks for copies, in the order in which the others wait for them, as far
+    /// ahead as stages are free. What it leaves of its registers the others take.
     void producer_role(const std::string& loop) {
         const std::int64_t warps = frame_.schedule.warps.value;
         const RoleRegisters registers = role_registers(frame_.unit.block_registers, warps, frame_.producer_role()->workers);
@@ -224,8 +224,8 @@ private:
         }
     }
 
-    /// The statements that run for each part of columns, and between them waits for products. Loads among them come first; operands are free with the last
-    /// part. Returns the number of the last of these nodes.
+    /// The statements that run for each part of columns, and between them waits for products. Loads among them come
+    /// first; operands are free with the last part. Returns the number of the last of these nodes.
     std::size_t in_parts(const std::vector<Node>& list, std::size_t first) {
         const ColumnParts& parts = *frame_.column_parts;
         std::size_t last = first;
@@ -317,7 +317,8 @@ private:
         out_.close();
     }
 
-    /// The call of the statement's blocks, whose function stands above the kernel. `before`: a statement of the group before, in the same loops.
+    /// The call of the statement's blocks, whose function stands above the kernel. `before`: a statement of the group
+    /// before, in the same loops.
     void call_of_blocks(const Step& s, const Step* before = nullptr) {
         const BlocksFunction function = function_of_blocks(frame_, s, before);
         functions_ += function.text;
@@ -407,8 +408,8 @@ private:
         if (is_bounded || fills) out_.close();
     }
 
-    /// A warpgroup runs the chunks that contribute to its own rows, from `begin` to `end` then, and of the block's others it says that it is done
-    /// with their tiles.
+    /// A warpgroup runs the chunks that contribute to its own rows, from `begin` to `end` then, and of the block's
+    /// others it says that it is done with their tiles.
     void own_k_blocks(const ScheduledLoop& node, std::string& begin, std::string& end) {
         const std::string axis = frame_.axis(node.loop->axis).begin, first = axis + "_own_first_",
                           last = axis + "_own_last_", at = axis + "_at_";
@@ -465,7 +466,8 @@ private:
             out_(fmt::format("{} = {};", deferred_release_name(frame_, v), is_release_deferred));
     }
 
-    /// A loop of which some statements run for the turn to come: those of the first turn before it, and the others of the last one after it.
+    /// A loop of which some statements run for the turn to come: those of the first turn before it, and the others of
+    /// the last one after it.
     void iterations_ahead(const ScheduledLoop& node, const std::string& begin, const std::string& end) {
         const std::string axis = frame_.axis(node.loop->axis).begin, turn = axis + "_turn_";
         const std::int64_t tile = frame_.span(node.loop->axis, node.scope).tile;
@@ -485,7 +487,8 @@ private:
         next_iteration(frame_, out_, node.scope);
         out_.close();
     }
-    /// A warpgroup takes a turn for each chunk: for the products before the loop, and for those of each pass through it.
+    /// A warpgroup takes a turn for each chunk: for the products before the loop, and for those of each pass through
+    /// it.
     [[nodiscard]] bool is_ping_pong_product(StepId step, const std::vector<Node>& list) const {
         return turns_ && &list != &frame_.loops[turns_->loop].epilogue && runs_beside(frame_, frame_.step(step));
     }
@@ -495,8 +498,9 @@ private:
             return s.atom >= 0 && s.scope == scope && s.ahead == ahead && is_rounded_ahead(frame_, variable_of(s));
         });
     }
-    /// Statements beside each other that run for the same turn stand in one block, in which the axis begins where that turn does. The loop's
-    /// counters are `shift` turns before those of the list: the prologue is of the turn before the first one.
+    /// Statements beside each other that run for the same turn stand in one block, in which the axis begins where that
+    /// turn does. The loop's counters are `shift` turns before those of the list: the prologue is of the turn before
+    /// the first one.
     void nodes_of_iteration(const ScheduledLoop& node, const std::vector<Node>& list, const std::string& turn, int shift) {
         const AxisNames& names = frame_.axis(node.loop->axis);
         const Span& span = frame_.span(node.loop->axis, node.scope);
@@ -538,8 +542,9 @@ private:
     [[nodiscard]] std::string next_of(const ScheduledLoop& node) const {
         return frame_.axis(node.loop->axis).begin + "_next_";
     }
-    /// Without a role that asks for copies: before a loop the first turns' operands are asked for, one turn fewer than there are stages;
-    /// without a loop those of the only turn. The name of what asks for a turn's operands; "": another role does, or there are none.
+    /// Without a role that asks for copies: before a loop the first turns' operands are asked for, one turn fewer than
+    /// there are stages; without a loop those of the only turn. The name of what asks for a turn's operands; "":
+    /// another role does, or there are none.
     std::string copy_ahead(const ScheduledLoop& node, const std::string& begin, const std::string& end, bool is_loop) {
         const std::vector<VariableId> operands = operands_of(frame_, node.scope);
         if (operands.empty() || frame_.producer_role()) return "";

@@ -1,5 +1,6 @@
 #pragma once
-// Where things are as a kernel's code runs: arrays in memory, tiles in the arena, a group's tiles along its axes, the chunks of a loop.
+// Where things are as a kernel's code runs: arrays in memory, tiles in the arena, a group's tiles along its axes, the
+// chunks of a loop.
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,8 +17,8 @@ void write_variable_pointers(const Frame& frame, Lines& out);
 std::vector<std::pair<AxisId, std::string>> group_position(const Frame& frame, const std::string& group);
 /// Pointers to the tiles of groups to come that are fetched ahead; those of the last group where there is none.
 void write_tiles_ahead(const Frame& frame, Lines& out);
-/// The chunks that contribute: of those from `from` to `to`, those in which every support form reaches 0 somewhere, of the block's rows or of its
-/// own warps' alone.
+/// The chunks that contribute: of those from `from` to `to`, those in which every support form reaches 0 somewhere, of
+/// the block's rows or of its own warps' alone.
 void write_k_block_bounds(const Frame& frame, Lines& out, const ScheduledLoop& node, const std::string& begin,
                           const std::string& from, const std::string& end, const std::string& to,
                           const OwnRows* own = nullptr);

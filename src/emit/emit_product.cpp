@@ -1,5 +1,5 @@
-// Products on the machine's matrix unit, by the instruction that several warps run together with operands in shared memory, or by the one
-// that every warp runs by itself with operands that it loads into registers.
+// Products on the machine's matrix unit, by the instruction that several warps run together with operands in shared
+// memory, or by the one that every warp runs by itself with operands that it loads into registers.
 #include <fmt/format.h>
 
 #include "emit/emit_fragment.hpp"
@@ -77,8 +77,9 @@ std::string instruction_text(const Product& p) {
         p.a_in_registers ? "\"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3])" : "\"l\"(a)");
 }
 
-/// The descriptor of an operand for step k_ of the product (PTX ISA, wgmma matrix descriptor). Rows of 128 bytes along k: a step goes
-/// along the row, and from panel to panel. Along m or n: a step goes down by as many rows as the instruction is deep.
+/// The descriptor of an operand for step k_ of the product (PTX ISA, wgmma matrix descriptor). Rows of 128 bytes along
+/// k: a step goes along the row, and from panel to panel. Along m or n: a step goes down by as many rows as the
+/// instruction is deep.
 std::string descriptor(const Frame& frame, const Product& p, const Read& r, bool is_a) {
     const OperandTile tile = *operand_tile(frame, r.variable());
     const bool along_k = is_a ? p.a_along_k : p.b_along_k;
@@ -155,8 +156,8 @@ void write_together(const Frame& frame, Lines& out, const Product& p, ScopeId sc
     out("wgmma_commit();");
 }
 
-/// The call that loads four matrices, from a row and a part of 16 bytes along k and those across it. A's two matrices below each other
-/// stand in neighbouring registers, B's two beside each other, as both lie when k is contiguous.
+/// The call that loads four matrices, from a row and a part of 16 bytes along k and those across it. A's two matrices
+/// below each other stand in neighbouring registers, B's two beside each other, as both lie when k is contiguous.
 std::string matrices(const Frame& frame, const Product& p, const Read& r, bool is_a, const std::string& across,
                      const std::string& lane) {
     const OperandTile tile = *operand_tile(frame, r.variable());

@@ -1,4 +1,5 @@
-// Groups that are cut: what the warps of two blocks, which have the parts of a group, leave for each other and make of it.
+// Groups that are cut: what the warps of two blocks, which have the parts of a group, leave for each other and make of
+// it.
 #include <fmt/format.h>
 
 #include "algebra/expr_walk.hpp"
@@ -13,7 +14,8 @@ namespace {
 
 constexpr const char* left_name = "left_";
 
-/// The frame with variables of their own for what this warp's part and the other one have of each variable, behind all others.
+/// The frame with variables of their own for what this warp's part and the other one have of each variable, behind all
+/// others.
 class FrameOfParts {
 public:
     explicit FrameOfParts(const Frame& frame)

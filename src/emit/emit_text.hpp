@@ -7,8 +7,8 @@
 
 namespace napkin::writers {
 
-/// Hands out C++ identifiers that clash neither with each other nor with keywords nor with the prelude. None ends in an underscore:
-/// such names are for what a statement declares for itself.
+/// Hands out C++ identifiers that clash neither with each other nor with keywords nor with the prelude. None ends in an
+/// underscore: such names are for what a statement declares for itself.
 class Names {
 public:
     /// The prelude's text, some of whose names are taken.

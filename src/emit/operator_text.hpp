@@ -1,6 +1,6 @@
 #pragma once
-// How C++ writes the operations of expressions: for kernels, and for the loops that they are compared with. The functions are those of
-// the preludes, which have one name for each operation.
+// How C++ writes the operations of expressions: for kernels, and for the loops that they are compared with. The
+// functions are those of the preludes, which have one name for each operation.
 #include <array>
 #include <string>
 

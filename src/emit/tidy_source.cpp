@@ -18,7 +18,8 @@ constexpr std::size_t longest_line = 140;
 /// A line, and where it opens a block what stands in that and the line that closes it.
 struct Part {
     std::string line = {};
-    std::size_t extra = 0;  ///< spaces before it besides those of its block, of a line that goes on with the one before it
+    /// spaces before it besides those of its block, of a line that goes on with the one before it
+    std::size_t extra = 0;
     bool is_block = false;
     std::vector<Part> inside = {};
     std::string end = {};
@@ -85,8 +86,8 @@ bool mentions(const Part& part, std::string_view name) {
     return any_of(part.inside, [&](const Part& p) { return mentions(p, name); });
 }
 
-/// The one name that a line declares and gives a value, where it may go if nothing mentions it: "[[maybe_unused]] const Index x = fragment_column(j_, c_);", or a
-/// constant that an argument of the function is under another name.
+/// The one name that a line declares and gives a value, where it may go if nothing mentions it: "[[maybe_unused]] const
+/// Index x = fragment_column(j_, c_);", or a constant that an argument of the function is under another name.
 std::optional<std::string> declared(const Part& part) {
     const std::size_t end = part.line.find(" = ");
     if (part.is_block || end == std::string::npos || part.line.find(" = ", end + 1) != std::string::npos)

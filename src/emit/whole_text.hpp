@@ -1,6 +1,7 @@
 #pragma once
-// Texts of whole numbers whose C++ type holds their values. Literals and counters of unrolled loops have 32 bits everywhere, and on a GPU an Index has them too
-// where the arrays allow it; sums and products may be larger, and then are computed in 64 bits, as interval arithmetic says of every operator.
+// Texts of whole numbers whose C++ type holds their values. Literals and counters of unrolled loops have 32 bits
+// everywhere, and on a GPU an Index has them too where the arrays allow it; sums and products may be larger, and then
+// are computed in 64 bits, as interval arithmetic says of every operator.
 #include <string>
 
 #include "algebra/interval.hpp"

@@ -24,8 +24,9 @@ std::uint32_t offset_of(const std::string& text, toml::source_position position)
     return static_cast<std::uint32_t>(offset);
 }
 
-/// Where the text has a character past ASCII outside of strings and comments, or a string of several lines begins; npos: nowhere. TOML
-/// allows no such character there, and toml++ 3.3 is undefined on some of them where it looks for blanks.
+/// Where the text has a character past ASCII outside of strings and comments, or a string of several lines begins;
+/// npos: nowhere. TOML allows no such character there, and toml++ 3.3 is undefined on some of them where it looks for
+/// blanks.
 std::size_t first_foreign(const std::string& text) {
     char quote = 0;
     bool comment = false;

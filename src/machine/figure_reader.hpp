@@ -1,8 +1,9 @@
 #pragma once
-// Tables of figures in TOML, for the readers of machine files: keys, units and sources are checked, all errors are collected, and where
-// each figure stands is kept, so that checks of the whole machine can point at it.
+// Tables of figures in TOML, for the readers of machine files: keys, units and sources are checked, all errors are
+// collected, and where each figure stands is kept, so that checks of the whole machine can point at it.
 
-// toml++ asserts what a file can break ("[[" at a line's end) before it makes an error of it, and takes it for granted under NDEBUG.
+// toml++ asserts what a file can break ("[[" at a line's end) before it makes an error of it, and takes it for granted
+// under NDEBUG.
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
 #define TOML_ASSERT(condition) static_cast<void>(0)
@@ -22,8 +23,8 @@
 
 namespace napkin {
 
-/// Where the figures of a machine stand, by the paths below: "clock", "level.2.capacity", "unit.0.f16", "cross_transfer.1.4".
-/// A figure that was not given, or is no figure, has no place.
+/// Where the figures of a machine stand, by the paths below: "clock", "level.2.capacity", "unit.0.f16",
+/// "cross_transfer.1.4". A figure that was not given, or is no figure, has no place.
 using Places = std::map<std::string, SourceRange>;
 
 /// What a table that is being read is called in messages, and under what its figures are placed.
@@ -53,7 +54,8 @@ public:
     }
 
     std::string text(const toml::table& table, const std::string& key, const std::string& where);
-    /// A figure: the quantity itself, or { value = …, source = … }; the table's source holds where it has none of its own.
+    /// A figure: the quantity itself, or { value = …, source = … }; the table's source holds where it has none of its
+    /// own.
     Figure figure(const toml::table& table, const std::string& key, const TableName& where, Dimension dimension,
                   Zero zero = Zero::impossible);
     /// The same where the figure may be left out.
@@ -103,7 +105,8 @@ private:
     std::shared_ptr<const Source> source_;
     std::vector<Diagnostic> errors_;
     Places places_;
-    std::set<std::pair<const toml::table*, std::string>> misspelt_;  ///< keys that stand in the table under a name near to theirs
+    /// keys that stand in the table under a name near to theirs
+    std::set<std::pair<const toml::table*, std::string>> misspelt_;
     std::set<const toml::table*> unsourced_;  ///< tables that were told once that a source is missing
 };
 
@@ -114,7 +117,8 @@ std::vector<std::string> with_keys(std::vector<std::string> others, std::span<co
     return others;
 }
 
-/// The parts of the file that GPUs have: [[cross_transfer]], [[instruction]], [[copy]], [threads]. Levels and units have been read.
+/// The parts of the file that GPUs have: [[cross_transfer]], [[instruction]], [[copy]], [threads]. Levels and units
+/// have been read.
 void read_cross_transfers(FigureReader& reader, const toml::table& root, Machine& machine);
 void read_instructions(FigureReader& reader, const toml::table& root, Machine& machine);
 void read_copies(FigureReader& reader, const toml::table& root, Machine& machine);

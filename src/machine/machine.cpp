@@ -10,8 +10,9 @@
 namespace napkin {
 namespace {
 
-/// Where a machine says nothing of a unit: the unit whose rate stands for it, and how many of its operations one takes. Special functions
-/// are polynomials of multiply-adds in single precision with range reduction; dividers have typical rates.
+/// Where a machine says nothing of a unit: the unit whose rate stands for it, and how many of its operations one takes.
+/// Special functions are polynomials of multiply-adds in single precision with range reduction; dividers have typical
+/// rates.
 struct StandIn {
     std::string unit;
     double operations;

@@ -1,6 +1,6 @@
 #pragma once
-// A machine as data: a tree of memory levels joined by pipes (paper.md §2), the units of its cores and what they do in a clock.
-// Read from machines/*.toml, a user's file, or the machine at hand; every figure says where it comes from.
+// A machine as data: a tree of memory levels joined by pipes (paper.md §2), the units of its cores and what they do in
+// a clock. Read from machines/*.toml, a user's file, or the machine at hand; every figure says where it comes from.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -13,7 +13,8 @@
 
 namespace napkin {
 
-/// What a figure rests on: on what somebody states, on a measurement of the machine or of one of its kind, or on a formula or another machine.
+/// What a figure rests on: on what somebody states, on a measurement of the machine or of one of its kind, or on a
+/// formula or another machine.
 enum class Origin : std::uint8_t { stated, measured, estimated };
 
 /// A number and its source: a datasheet, a paper, a measurement with its date, or the formula that estimates it.
@@ -37,15 +38,18 @@ struct Level {
     Figure sustained;              ///< of a GPU: the share of this bandwidth that programs reach; unknown: all
     /// The part of its rate that is left where what is read lies in runs of so many lines (share_of_runs).
     std::map<std::int64_t, Figure> runs;
-    Figure reread_bytes;  ///< of a GPU's cache: of tiles that later blocks read again, which it holds while others pass through
-    /// In a GPU's own memory of each core, so many cores beside each other get from the level above with one request what they ask for
-    /// together. Unknown: each has requests of its own.
+    /// of a GPU's cache: of tiles that later blocks read again, which it holds while others pass through
+    Figure reread_bytes;
+    /// In a GPU's own memory of each core, so many cores beside each other get from the level above with one request
+    /// what they ask for together. Unknown: each has requests of its own.
     Figure merging_cores;
-    Figure core_bandwidth_bytes_per_s;  ///< the same pipe as one core sees it, whatever the others leave of it; of a GPU unknown: all
+    /// the same pipe as one core sees it, whatever the others leave of it; of a GPU unknown: all
+    Figure core_bandwidth_bytes_per_s;
     // A CPU's copies within the level above, read and written bytes together, by all cores and by one.
     Figure copy_bandwidth_bytes_per_s;
     Figure core_copy_bandwidth_bytes_per_s;
-    /// Holds what passes to the level below and need not hold a group's results: intermediate caching (Theorem 2). In a file `cache = true`.
+    /// Holds what passes to the level below and need not hold a group's results: intermediate caching (Theorem 2). In a
+    /// file `cache = true`.
     bool caches = false;
     friend bool operator==(const Level&, const Level&) = default;
 };
@@ -54,7 +58,8 @@ struct Level {
 struct CrossTransfer {
     std::string name;   ///< "cluster", "NVLink"
     std::string level;  ///< whose instances it joins: "SMEM"; the first level: several devices
-    std::map<std::int64_t, Figure> bandwidth_bytes_per_s;  ///< what one instance receives, by how many are joined (from 2 on)
+    /// what one instance receives, by how many are joined (from 2 on)
+    std::map<std::int64_t, Figure> bandwidth_bytes_per_s;
     friend bool operator==(const CrossTransfer&, const CrossTransfer&) = default;
 };
 
@@ -67,18 +72,20 @@ struct IntegerRange {
 /// A type in which an instruction adds products.
 struct Accumulator {
     DType type = DType::f32;
-    Figure bits;  ///< significant ones that a sum keeps while the instruction adds to it; unknown: all that the type has
+    /// significant ones that a sum keeps while the instruction adds to it; unknown: all that the type has
+    Figure bits;
     friend bool operator==(const Accumulator&, const Accumulator&) = default;
 };
 
 /// An instruction that multiplies an m×k tile by a k×n tile and adds to m×n.
 struct Instruction {
-    std::string name;                                        ///< "wgmma", "mma", "mfma"
-    std::string unit;                                        ///< the unit that runs it: "tensor"
-    std::int64_t threads = 32;                               ///< that issue it together
-    IntegerRange m, n;                                       ///< the sizes it takes
-    std::map<DType, std::int64_t> k;                         ///< by the operands' type
-    std::map<DType, std::vector<Accumulator>> accumulators;  ///< by the operands' type, one at least for each of k's, each type once
+    std::string name;                 ///< "wgmma", "mma", "mfma"
+    std::string unit;                 ///< the unit that runs it: "tensor"
+    std::int64_t threads = 32;        ///< that issue it together
+    IntegerRange m, n;                ///< the sizes it takes
+    std::map<DType, std::int64_t> k;  ///< by the operands' type
+    /// by the operands' type, one at least for each of k's, each type once
+    std::map<DType, std::vector<Accumulator>> accumulators;
     Figure overhead_clocks;  ///< on top of its work, when waited for at once; 0 where it is not known
     Figure sustained;        ///< the share of what its unit sustains that it reaches; unknown: all
     std::string source;
@@ -87,8 +94,8 @@ struct Instruction {
 /// Whether sums of its products of operands of one type are of the other. Pre: it multiplies the operands' type.
 bool adds_in(const Instruction& instruction, DType operands, DType sum);
 
-/// An instruction of a GPU that moves values between two levels, or between the threads of a warp: from the registers to the registers. Loads
-/// and stores by single threads are no entries: every GPU has them.
+/// An instruction of a GPU that moves values between two levels, or between the threads of a warp: from the registers
+/// to the registers. Loads and stores by single threads are no entries: every GPU has them.
 struct CopyInstruction {
     std::string name;             ///< "cp.async.bulk.tensor", "ldmatrix", "shfl"
     std::string from, to;         ///< names of levels
@@ -98,7 +105,8 @@ struct CopyInstruction {
     std::int64_t box = 0;         ///< values of a box along each dimension, at most; 0: it moves no boxes
     Figure latency_clocks;        ///< until what it moves can be used; unknown: as the levels say
     Figure cached_latency_clocks;  ///< the same of what the cache above its level has; unknown: as of all
-    Figure loaded_latency_clocks;  ///< the same while all cores copy as fast as they can; unknown: no longer than of all
+    /// the same while all cores copy as fast as they can; unknown: no longer than of all
+    Figure loaded_latency_clocks;
     std::string source;
     friend bool operator==(const CopyInstruction&, const CopyInstruction&) = default;
 };
@@ -112,7 +120,8 @@ struct ThreadLimits {
     Figure registers_a_core;  ///< of 32 bits
     Figure registers_a_thread;
     Figure register_unit;  ///< registers are handed to a warp in multiples of this
-    Figure accumulators_a_core;  ///< of 32 bits: registers, where the others hold addresses and operands on their way, or a memory for them
+    /// of 32 bits: registers, where the others hold addresses and operands on their way, or a memory for them
+    Figure accumulators_a_core;
     Figure block_bytes;     ///< of the core's memory that one block may use
     Figure reserved_bytes;  ///< of the core's memory, for every block, on top of what it asks for
     friend bool operator==(const ThreadLimits&, const ThreadLimits&) = default;
@@ -120,8 +129,9 @@ struct ThreadLimits {
 
 /// A unit of a core and its rate: operations a clock by type. All but "tensor" count values.
 struct Unit {
-    /// An operation kind of tile/work.hpp; "exp_nonpositive" (schedule/maxima.hpp); "max" (and minimum, which keep NaN); "load", "store", "broadcast" (one value loaded into all
-    /// lanes); "widen" and "narrow" (conversion of a storage type as it is loaded and stored); "tensor" counts multiply-adds, as "fma" does.
+    /// An operation kind of tile/work.hpp; "exp_nonpositive" (schedule/maxima.hpp); "max" (and minimum, which keep
+    /// NaN); "load", "store", "broadcast" (one value loaded into all lanes); "widen" and "narrow" (conversion of a
+    /// storage type as it is loaded and stored); "tensor" counts multiply-adds, as "fma" does.
     std::string name;
     std::map<DType, Figure> per_clock;
     Figure sustained;  ///< of a GPU: the share of these rates that programs reach; unknown: all
@@ -132,24 +142,28 @@ struct Machine {
     std::string name;  ///< as load_machine finds it
     std::string description;
     MachineKind kind = MachineKind::cpu;
-    std::string architecture;  ///< of a GPU: what its code is compiled for, such as "sm_90a"; empty where its file does not say
-    Figure clock_hz;           ///< at which the datasheet's rates hold
-    Figure cores;              ///< of a GPU: SMs or compute units
+    /// of a GPU: what its code is compiled for, such as "sm_90a"; empty where its file does not say
+    std::string architecture;
+    Figure clock_hz;  ///< at which the datasheet's rates hold
+    Figure cores;     ///< of a GPU: SMs or compute units
     // ---- of a CPU's core
     Figure vector_bits;
     Figure vector_registers;
     Figure fma_latency_clocks;
     Figure issue_per_clock;  ///< instructions that the front end hands on
-    Figure beside_factor;  ///< how much longer two pipes take that are equally busy beside each other than one of them alone
+    /// how much longer two pipes take that are equally busy beside each other than one of them alone
+    Figure beside_factor;
     Figure together_share;  ///< of its rates that a core sustains while all others compute as well
-    Figure sustained_share;  ///< of the time that the cores compute at these rates; the rest is what other work and the host take
+    /// of the time that the cores compute at these rates; the rest is what other work and the host take
+    Figure sustained_share;
     Figure loop_exit_clocks;      ///< leaving a short loop whose end is mispredicted
     Figure call_clocks;           ///< calling a function that is not inlined
     Figure horizontal_clocks;     ///< reducing a vector of f32 to one value
     Figure copy_run_clocks;       ///< beginning a contiguous run in the copy of a tile
     Figure transpose_clocks;      ///< a value of f32, copied with neighbours in a column becoming neighbours in a row
     Figure far_transpose_clocks;  ///< the same where a column's step is a page or more
-    // Stores past the caches (non-temporal ones) read no line before they write it, and leave none behind for who reads it next.
+    // Stores past the caches (non-temporal ones) read no line before they write it, and leave none behind for who reads
+    // it next.
     Figure nontemporal_copy_bytes_per_s;       ///< copies in memory with such stores, read and written bytes, all cores
     Figure core_nontemporal_copy_bytes_per_s;  ///< of one core alone
     Figure nontemporal_from_bytes;  ///< read and written together, from which such copies are the faster ones
@@ -158,7 +172,8 @@ struct Machine {
     Figure sector_bytes;  ///< the least that moves; the line where a file does not say
     Figure launch_s;      ///< from calling a kernel on all cores to the first group running
     Figure group_s;       ///< handing out one group to a core
-    /// Seconds for two blocks to find each other that each have a part of a group, without the data; unknown: not known to be worth it.
+    /// Seconds for two blocks to find each other that each have a part of a group, without the data; unknown: not known
+    /// to be worth it.
     Figure meeting_s;
     /// Clocks of a core for each sector of which one of its stores writes a part; unknown: as stores of whole ones.
     Figure partial_store_clocks;
@@ -181,41 +196,43 @@ struct Machine {
 };
 
 /// Operations of the unit in one clock of one core. What the machine does not name is estimated from its rate of fused
-/// multiply-adds: a special function takes as many of them as a polynomial of its accuracy does. A GPU's narrow types run
-/// at the rate of f32 where they have none of their own. "tensor" is never estimated: 0 where the machine has none for the type.
+/// multiply-adds: a special function takes as many of them as a polynomial of its accuracy does. A GPU's narrow types
+/// run at the rate of f32 where they have none of their own. "tensor" is never estimated: 0 where the machine has none
+/// for the type.
 double per_clock(const Machine& machine, const std::string& unit, DType type);
 
 /// The level in which a core keeps what it works on: the largest of which every core has its own (index into levels).
 /// It is the ℓ1 whose capacity limits M. Where every level is shared, the last one.
 std::size_t core_memory_level(const Machine& machine);
-/// What one core may use of a level: its capacity, shared evenly where several cores share an instance, and taken together where a
-/// core has several.
+/// What one core may use of a level: its capacity, shared evenly where several cores share an instance, and taken
+/// together where a core has several.
 double bytes_a_core(const Machine& machine, std::size_t level);
-/// What of that a core may fill with tiles: three quarters on a CPU, the rest being for code, stacks and lines on their way. A GPU's shared memory has
-/// nothing else in it.
+/// What of that a core may fill with tiles: three quarters on a CPU, the rest being for code, stacks and lines on their
+/// way. A GPU's shared memory has nothing else in it.
 double tile_bytes_a_core(const Machine& machine, std::size_t level);
 
 /// The share of a unit's nominal rate that programs reach: 1 where the file does not say.
 double sustained_rate_of(const Machine& machine, std::string_view unit);
 
-/// The part of its rate that is left to the pipe into the level where what is read lies in runs of so many lines: between the level's
-/// figures along the logarithm of the lines, and behind the last one the loss halves with each doubling. All of it where it has none.
+/// The part of its rate that is left to the pipe into the level where what is read lies in runs of so many lines:
+/// between the level's figures along the logarithm of the lines, and behind the last one the loss halves with each
+/// doubling. All of it where it has none.
 double share_of_runs(const Level& level, double lines);
 
-/// The machine at hand, from hwloc and the processor's own description, for code with vectors of so many bytes (0: the widest).
-/// Deterministic: nothing is timed; what a timing would tell is estimated, and its source says so.
+/// The machine at hand, from hwloc and the processor's own description, for code with vectors of so many bytes (0: the
+/// widest). Deterministic: nothing is timed; what a timing would tell is estimated, and its source says so.
 Machine host_machine(int vector_bytes = 0);
 
-/// "host" (or nothing: the machine at hand, as `napkin machines measure` found it, or as host_machine() describes it), "host-128" to
-/// "host-512" (the same for code with vectors of so many bits), a built-in machine by name, or a file by path (a name with a '/' or
-/// ending in ".toml"). Nothing is timed.
-/// Errors: unknown-machine (nearest names), unreadable-file, and those of read_machine.
+/// "host" (or nothing: the machine at hand, as `napkin machines measure` found it, or as host_machine() describes it),
+/// "host-128" to "host-512" (the same for code with vectors of so many bits), a built-in machine by name, or a file by
+/// path (a name with a '/' or ending in ".toml"). Nothing is timed. Errors: unknown-machine (nearest names),
+/// unreadable-file, and those of read_machine.
 Result<Machine> load_machine(const std::string& name_or_path);
 /// The names that load_machine knows: "host" and the built-in machines.
 std::vector<std::string> machine_names();
 
-/// Errors, with line and key: bad-toml, unknown-key (nearest key), missing-key, bad-value (with the unit expected), missing-source,
-/// impossible-figure (why no such machine exists).
+/// Errors, with line and key: bad-toml, unknown-key (nearest key), missing-key, bad-value (with the unit expected),
+/// missing-source, impossible-figure (why no such machine exists).
 Result<Machine> read_machine(std::shared_ptr<const Source> text);
 /// The machine as a file that read_machine reads back to the same machine.
 std::string to_toml(const Machine& machine);

@@ -21,13 +21,14 @@ struct Occupancy {
     std::int64_t active_warps = 0;  ///< blocks × warps a block
     double occupancy = 0;           ///< active warps / the most that a core holds
     OccupancyLimit limit = OccupancyLimit::warps;
-    /// Blocks that each limit alone would allow, in the order of OccupancyLimit. −1: no limit, as nothing of it is asked for.
+    /// Blocks that each limit alone would allow, in the order of OccupancyLimit. −1: no limit, as nothing of it is
+    /// asked for.
     std::int64_t allowed[4] = {};
     friend bool operator==(const Occupancy&, const Occupancy&) = default;
 };
 
-/// Errors: no-thread-limits (the machine is a CPU), bad-block (no threads, negative figures, more threads, registers or memory than a
-/// block may have; says how many there are).
+/// Errors: no-thread-limits (the machine is a CPU), bad-block (no threads, negative figures, more threads, registers or
+/// memory than a block may have; says how many there are).
 Result<Occupancy> occupancy(const Machine& machine, const BlockShape& block);
 
 }  // namespace napkin

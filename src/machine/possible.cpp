@@ -142,8 +142,8 @@ private:
                                          m_.levels[l].name, cores));
     }
 
-    /// What cores share holds no more than the level above; what is a core's own, no more than the last shared level: a core's
-    /// registers may outgrow the memory beside them.
+    /// What cores share holds no more than the level above; what is a core's own, no more than the last shared level: a
+    /// core's registers may outgrow the memory beside them.
     void capacity(std::size_t l) {
         const std::string path = fmt::format("level.{}.capacity", l);
         std::size_t above = l - 1;
@@ -186,8 +186,8 @@ private:
         }
     }
 
-    /// Whether the unit's rate cannot fall from one type to the other. Integers are another circuit, and plain units may do half
-    /// precision by other means.
+    /// Whether the unit's rate cannot fall from one type to the other. Integers are another circuit, and plain units
+    /// may do half precision by other means.
     static bool narrows(const std::string& unit, DType wider, DType narrower) {
         if (!is_float(wider) || !is_float(narrower) || bytes(narrower) >= bytes(wider)) return false;
         return unit == "tensor" || (unit == "fma" && wider == DType::f64 && narrower == DType::f32);

@@ -1,5 +1,6 @@
 #pragma once
-// Which figures of a machine contradict physics, each other or every machine there is; and which are possible, yet deserve a word.
+// Which figures of a machine contradict physics, each other or every machine there is; and which are possible, yet
+// deserve a word.
 #include <string>
 #include <vector>
 

@@ -64,7 +64,8 @@ std::optional<double> parse_quantity(std::string_view text, Dimension dimension)
 std::string quantity_text(double value, Dimension dimension) {
     std::string best;
     for (const UnitName& unit : quantity(dimension).units) {
-        // The division may round, which twelve digits mend: 6.1e-8 s is 61 ns. Only a text that reads back exactly will do.
+        // The division may round, which twelve digits mend: 6.1e-8 s is 61 ns. Only a text that reads back exactly will
+        // do.
         const double in_unit = value * unit.divisor / unit.factor;
         for (const std::string& number : {fmt::format("{:.12g}", in_unit), fmt::format("{}", in_unit)}) {
             const std::string text = number + (unit.name.empty() ? "" : " ") + std::string(unit.name);

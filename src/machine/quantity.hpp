@@ -1,5 +1,6 @@
 #pragma once
-// Numbers with units as people write them in machine files: "32 KiB", "3.35 TB/s", "3.7 GHz", "90 ns", "700 W", "2.99 USD/h".
+// Numbers with units as people write them in machine files: "32 KiB", "3.35 TB/s", "3.7 GHz", "90 ns", "700 W", "2.99
+// USD/h".
 #include <optional>
 #include <string>
 #include <string_view>
@@ -8,7 +9,8 @@ namespace napkin {
 
 enum class Dimension { bytes, bytes_per_s, hertz, seconds, watts, usd_per_hour, number };
 
-/// The value in bytes, bytes/s, Hz, s, W or USD/h; for `number`, of a plain number. nullopt when the text is no such quantity.
+/// The value in bytes, bytes/s, Hz, s, W or USD/h; for `number`, of a plain number. nullopt when the text is no such
+/// quantity.
 std::optional<double> parse_quantity(std::string_view text, Dimension dimension);
 
 /// The value with the unit in which it is shortest, such that parse_quantity gives it back bit for bit.

@@ -1,4 +1,5 @@
-// machines/*.toml → Machine, the parts that GPUs have: links among the instances of a level, matrix instructions, limits of threads.
+// machines/*.toml → Machine, the parts that GPUs have: links among the instances of a level, matrix instructions,
+// limits of threads.
 #include <fmt/format.h>
 
 #include "machine/figure_reader.hpp"

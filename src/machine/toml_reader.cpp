@@ -1,5 +1,5 @@
-// machines/*.toml → Machine: the machine, its levels and units. Every figure is checked for its unit, its source and for being possible; all
-// errors of a file are collected.
+// machines/*.toml → Machine: the machine, its levels and units. Every figure is checked for its unit, its source and
+// for being possible; all errors of a file are collected.
 #include <fmt/format.h>
 
 #include <set>

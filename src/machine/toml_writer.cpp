@@ -84,7 +84,8 @@ private:
     std::vector<Line> lines_;
 };
 
-/// The rate of all instances together where the file gave that, which the shorter text tells; nothing where it was the rate of one.
+/// The rate of all instances together where the file gave that, which the shorter text tells; nothing where it was the
+/// rate of one.
 std::optional<double> total_rate(double one, double instances) {
     const double total = std::strtod(fmt::format("{:.10g}", one * instances).c_str(), nullptr);
     if (instances <= 1 || total / instances != one) return std::nullopt;

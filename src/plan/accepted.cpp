@@ -16,7 +16,8 @@
 namespace napkin {
 namespace {
 
-/// "kernel O with groups of q = 128, chunks of x = 64, panels of 3 vectors along d, in blocks of 8 warps that have 113.0 KiB each"
+/// "kernel O with groups of q = 128, chunks of x = 64, panels of 3 vectors along d, in blocks of 8 warps that have
+/// 113.0 KiB each"
 std::string described(const KernelPlan& kernel) {
     const KernelSchedule& s = kernel.schedule();
     const Diagram& diagram = kernel.scheduled.program->diagram;
@@ -74,7 +75,8 @@ std::string no_better_text(const std::vector<RatedPlan>& tried, const Plan& take
     return fmt::format("{} other candidates of it are no better", others);
 }
 
-/// Plans in the order in which they are tried, each with its refusals: some are made before it is known that they are needed.
+/// Plans in the order in which they are tried, each with its refusals: some are made before it is known that they are
+/// needed.
 class PlansToTry {
 public:
     PlansToTry(const PlanWithout& plan, const Refusals& refusals, std::size_t at_a_time)

@@ -15,7 +15,8 @@ using PlanWithout = std::function<Result<Plan>(const std::vector<KernelCandidate
 /// Why a kernel is refused, a clause each; none where it is accepted.
 struct KernelRefusal {
     std::vector<std::string> why;
-    /// For what the kernel computes rather than for its sizes, where two candidates of it are refused in the same words: no other is better.
+    /// For what the kernel computes rather than for its sizes, where two candidates of it are refused in the same
+    /// words: no other is better.
     bool may_last = false;
 };
 /// By kernel of the plan. Asked by several threads at a time where several plans are.
@@ -23,17 +24,18 @@ using Refusals = std::function<std::vector<KernelRefusal>(const Plan&)>;
 
 struct AcceptedPlan {
     Plan plan;
-    std::vector<std::string> notes;  ///< what was refused and why, and what is taken though it is refused: a sentence each
+    /// what was refused and why, and what is taken though it is refused: a sentence each
+    std::vector<std::string> notes;
 };
 
-/// Plans that are tried, the first included: each one is compiled, which takes NVRTC up to 1.4 s. Half of eight processors compile all but the first side by
-/// side, so that planning ends within 3 s there.
+/// Plans that are tried, the first included: each one is compiled, which takes NVRTC up to 1.4 s. Half of eight
+/// processors compile all but the first side by side, so that planning ends within 3 s there.
 constexpr int most_plans = 5;
 
-/// The first plan all of whose kernels are accepted. Where there is none among most_plans, or the search has no other candidates, the one
-/// with the fewest refused kernels, the fastest of those, and a note says that it is. Once a kernel is refused, `at_a_time` plans are asked
-/// for side by side: those that come next if its candidates go on being refused. What comes of it is the same. Errors: those of the first
-/// plan.
+/// The first plan all of whose kernels are accepted. Where there is none among most_plans, or the search has no other
+/// candidates, the one with the fewest refused kernels, the fastest of those, and a note says that it is. Once a kernel
+/// is refused, `at_a_time` plans are asked for side by side: those that come next if its candidates go on being
+/// refused. What comes of it is the same. Errors: those of the first plan.
 Result<AcceptedPlan> accepted_plan(const PlanWithout& plan, const Refusals& refusals, std::size_t at_a_time = 1);
 
 }  // namespace napkin

@@ -16,8 +16,8 @@ std::optional<WithAlignedRows> with_copied_rows(const Derived& derived, const Ex
         return none_of(gpu.instructions, [&](const Instruction& i) { return i.k.contains(type); });
     });
     if (odd.empty()) return std::nullopt;
-    // Rows that begin inside a sector share one with their neighbours, which is then read for both: on one H200 a product of 4096×4096×4104 in bf16
-    // takes 289 µs, one of 4096×4096×4112, whose rows are whole sectors, 179.
+    // Rows that begin inside a sector share one with their neighbours, which is then read for both: on one H200 a
+    // product of 4096×4096×4104 in bf16 takes 289 µs, one of 4096×4096×4112, whose rows are whole sectors, 179.
     const auto sector = static_cast<std::int64_t>(gpu.sector_bytes.value);
     return with_aligned_rows(derived, extents, odd, std::max(operand_stride_bytes, sector));
 }

@@ -8,12 +8,12 @@
 namespace napkin {
 namespace {
 
-/// Terms that a chain of additions has at most before its sum goes to the target: as matrix multiplications of BLAS libraries, which
-/// cut the summed axis into parts of 256 to 384.
+/// Terms that a chain of additions has at most before its sum goes to the target: as matrix multiplications of BLAS
+/// libraries, which cut the summed axis into parts of 256 to 384.
 constexpr std::int64_t longest_chain = 512;
 
-/// Vectors less for a warp to go through that are worth it to wait for the others at the end. Estimated: a barrier and five more shuffles take
-/// as long as loading and adding up so many vectors.
+/// Vectors less for a warp to go through that are worth it to wait for the others at the end. Estimated: a barrier and
+/// five more shuffles take as long as loading and adding up so many vectors.
 constexpr std::int64_t worth_barrier = 8;
 
 bool mentions(const Read& r, AxisId axis) {
@@ -84,9 +84,11 @@ private:
         return inner >= 0 && targets_[at(inner)] == axis;
     }
 
-    /// Instructions for a value of the body when vectors lie along the axis: loads, less where lanes idle, more where they gather.
+    /// Instructions for a value of the body when vectors lie along the axis: loads, less where lanes idle, more where
+    /// they gather.
     [[nodiscard]] double cost(AxisId axis, bool reduces) const {
-        // Instructions, estimated: a value for all lanes is loaded once for two vectors or more, and lanes are combined at the end by two for each halving.
+        // Instructions, estimated: a value for all lanes is loaded once for two vectors or more, and lanes are combined
+        // at the end by two for each halving.
         constexpr double broadcast = 0.5, combining = 10;
         double instructions = 1;
         for (const Read* r : reads_) {
@@ -117,8 +119,9 @@ private:
         for (const AxisId a : compute_.reduce_axes) consider(a, true);
     }
 
-    /// A reduction across the lanes has a chain of its own for each vector: with one alone every addition waits for the last. A warp of a GPU
-    /// waits for what it loads: it asks for several vectors of a map before that, as long as all warps have some.
+    /// A reduction across the lanes has a chain of its own for each vector: with one alone every addition waits for the
+    /// last. A warp of a GPU waits for what it loads: it asks for several vectors of a map before that, as long as all
+    /// warps have some.
     [[nodiscard]] int least_chains(const Atom& atom, std::int64_t vectors) const {
         constexpr std::int64_t enough = 4;
         if (atom.across) return enough;
@@ -128,8 +131,8 @@ private:
         return static_cast<int>(std::clamp<std::int64_t>(vectors / kernel_.schedule.warps.value, 1, enough));
     }
 
-    /// Where no rows stand beside each other to hide its latency, a reduction across the lanes has as many chains as the unit needs.
-    /// Half of the registers are left to what the body computes.
+    /// Where no rows stand beside each other to hide its latency, a reduction across the lanes has as many chains as
+    /// the unit needs. Half of the registers are left to what the body computes.
     void fill_chains(Atom& atom, std::int64_t vectors) const {
         if (!atom.across || atom.rows > 1) return;
         Atom more = atom;
@@ -140,7 +143,8 @@ private:
         if (more.vectors > atom.vectors) atom = more;
     }
 
-    /// A number of rows, `most` or a little less, that cuts the tiles without a remainder; else `most`, evened out over the blocks.
+    /// A number of rows, `most` or a little less, that cuts the tiles without a remainder; else `most`, evened out over
+    /// the blocks.
     [[nodiscard]] std::int64_t fitting_rows(AxisId axis, std::int64_t most) const {
         const std::int64_t n = tile(axis);
         const bool ragged = scope_[axis].ragged;
@@ -162,7 +166,8 @@ private:
         return std::max<std::int64_t>(1, blocks / kernel_.schedule.warps.value);
     }
 
-    /// Rows let vectors that do not depend on them be loaded once for a block; without such vectors they only hide latency.
+    /// Rows let vectors that do not depend on them be loaded once for a block; without such vectors they only hide
+    /// latency.
     void choose_rows(Atom& atom) const {
         if (!compute_.reduce) return;
         int best_reuse = -1;
@@ -192,7 +197,8 @@ private:
         if (atom.rows == 1) atom.row_axis = -1;
     }
 
-    /// Warps that would have no register block of the target take a part of each one's vectors instead, where that spares them enough.
+    /// Warps that would have no register block of the target take a part of each one's vectors instead, where that
+    /// spares them enough.
     void share_among_warps(Atom& atom) const {
         const Place& place = kernel_.place(compute_.variable);
         if (!kernel_.in_blocks() || !atom.across || reads_.empty() ||

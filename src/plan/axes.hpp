@@ -13,8 +13,8 @@ struct VectorAxis {
     bool vertical = false;  ///< no reduction of the heavy statements runs across the lanes of a vector
 };
 
-/// Candidates, never none: the grouped axes that every state and the targets of all heavy statements carry, so that reductions stay
-/// vertical; the last axes of what is computed or loaded; and none at all.
+/// Candidates, never none: the grouped axes that every state and the targets of all heavy statements carry, so that
+/// reductions stay vertical; the last axes of what is computed or loaded; and none at all.
 std::vector<VectorAxis> vector_axes(const Simulator& model);
 
 }  // namespace napkin

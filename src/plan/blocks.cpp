@@ -34,12 +34,15 @@ struct BlockShape {
     ProductOrder products = ProductOrder::in_turn;
     friend bool operator==(const BlockShape&, const BlockShape&) = default;
 };
-/// Few large tiles in many registers; small ones, so that blocks that load and blocks that compute stand beside each other.
+/// Few large tiles in many registers; small ones, so that blocks that load and blocks that compute stand beside each
+/// other.
 constexpr BlockShape ordinary_shapes[] = {{8, 1}, {8, 2}, {8, 4}, {4, 8}};
-/// For kernels that no matrix unit runs: long rows of which three fit an SM, short ones, and few, each of which has an SM for itself.
+/// For kernels that no matrix unit runs: long rows of which three fit an SM, short ones, and few, each of which has an
+/// SM for itself.
 constexpr BlockShape more_shapes[] = {{8, 3}, {4, 12}, {32, 1}};
-/// Beside a warpgroup that asks for copies: two that compute in many registers, or three of which two hide what one waits for. And one by itself,
-/// where tiles are so few that memory is what all wait for: it has an SM's memory for what is on its way.
+/// Beside a warpgroup that asks for copies: two that compute in many registers, or three of which two hide what one
+/// waits for. And one by itself, where tiles are so few that memory is what all wait for: it has an SM's memory for
+/// what is on its way.
 constexpr BlockShape shapes_with_copies[] = {{8, 1, 4},
                                              {12, 1, 4},
                                              {8, 1, 4, ProductOrder::ahead},
@@ -57,8 +60,8 @@ struct EstimatedStrategy {
         return std::tie(a.refused, a.seconds) < std::tie(b.refused, b.seconds);
     }
 };
-/// By so much more than the best one's time a shape's rating may be for its plan to be the best. Estimated: a plan takes up to 5% more than its
-/// rating.
+/// By so much more than the best one's time a shape's rating may be for its plan to be the best. Estimated: a plan
+/// takes up to 5% more than its rating.
 constexpr double near_the_best = 1.05;
 
 /// What is said of all blocks by hand.
@@ -67,11 +70,12 @@ struct BlocksByUser {
     std::optional<ScheduleItem> blocks;  ///< of an SM
     std::int64_t copying = 0;
     SourceRange producer_range = {};
-    bool needs_copies = false;  ///< clusters, groups that are cut or come from a queue, and turns are of blocks with a role that copies
+    /// clusters, groups that are cut or come from a queue, and turns are of blocks with a role that copies
+    bool needs_copies = false;
 };
 
-/// Those to try, each once. With as many warps as by hand, an SM that holds `most` of them has room for fewer blocks; as many threads as by hand
-/// have even shares of the SMs, where it is not said how many blocks an SM has.
+/// Those to try, each once. With as many warps as by hand, an SM that holds `most` of them has room for fewer blocks;
+/// as many threads as by hand have even shares of the SMs, where it is not said how many blocks an SM has.
 std::vector<BlockShape> shapes_to_try(std::span<const BlockShape> shapes, const BlocksByUser& by_user,
                                       std::int64_t cores, std::int64_t most) {
     std::vector<BlockShape> out;
@@ -105,8 +109,8 @@ std::string reason_of(std::size_t num_shapes) {
     return num_shapes == 1 ? "" : fmt::format("fastest of {} shapes of blocks", num_shapes);
 }
 
-/// The last that says so decides on warps: the file, the choices beside the text, the text. What is said of the kernel's parts, or of their merge, is said of all
-/// of it.
+/// The last that says so decides on warps: the file, the choices beside the text, the text. What is said of the
+/// kernel's parts, or of their merge, is said of all of it.
 Result<BlocksByUser> blocks_by_user(const Derived& derived, const Extents& extents, std::size_t kernel,
                                     const std::vector<ScheduleItem>& by_user, const PlanOptions& options) {
     auto said = all_overrides(derived, by_user, options.file);
@@ -226,7 +230,8 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
         });
         for (std::size_t i = 0; i < next.size(); ++i) {
             const Result<Plan>& plan = plans[i];
-            // Sizes by hand may fit where fewer blocks share an SM, and what needs a role that copies be said to fail for another reason with one.
+            // Sizes by hand may fit where fewer blocks share an SM, and what needs a role that copies be said to fail
+            // for another reason with one.
             if (!plan && (!refused || (wanted->needs_copies && next[i].producer_warps > 0 &&
                                        plan.errors().front().code == refused->errors().front().code)))
                 refused = plan;
@@ -240,7 +245,8 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
     if (!rated.empty() && !std::min_element(rated.begin(), rated.end())->uses_tensor_cores) try_all(more_shapes);
     if (rated.empty()) return *refused;
 
-    // Estimates leave out what a whole plan has: orders of groups, the rest of a tile. Those that are near the best one are compared by plans.
+    // Estimates leave out what a whole plan has: orders of groups, the rest of a tile. Those that are near the best one
+    // are compared by plans.
     std::stable_sort(rated.begin(), rated.end());
     std::vector<BlockShape> near;
     for (const EstimatedStrategy& r : rated) {

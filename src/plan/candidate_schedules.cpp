@@ -108,7 +108,8 @@ std::vector<TilingStrategy> CandidateSchedules::on_tensor_cores() const {
         const auto by_user = overrides_.group.find(axis);
         if (by_user != overrides_.group.end() && *by_user->second.value != std::min(rows_of_warps(), extent(axis)))
             continue;
-        // Tiles have rows and columns. A product of its own for every value of a stream, as of blocks that have a scale each, is one of a chunk.
+        // Tiles have rows and columns. A product of its own for every value of a stream, as of blocks that have a scale
+        // each, is one of a chunk.
         const TilingStrategy first = on_tensor_cores(axis);
         TilingStrategy shape = first;
         bool found = runs_there(shape);
@@ -134,8 +135,9 @@ bool CandidateSchedules::may_have_products() const {
     return found;
 }
 
-/// Where axes that some operand lacks, as the batch of a layer or the heads that share keys, would make tiles wide in more directions than two, one
-/// of those is the columns': the longest that the unit takes, or none where the columns are no group's. False where no choice is.
+/// Where axes that some operand lacks, as the batch of a layer or the heads that share keys, would make tiles wide in
+/// more directions than two, one of those is the columns': the longest that the unit takes, or none where the columns
+/// are no group's. False where no choice is.
 bool CandidateSchedules::find_columns(TilingStrategy& shape) const {
     for (const AxisId columns : model_.kernel().group_axes) {
         if (shape.columns >= 0 && columns != shape.tensor && extent(columns) <= extent(shape.columns)) continue;

@@ -1,5 +1,6 @@
 #pragma once
-// The schedules among which the search of one kernel chooses: each is made of a shape and of sizes, and completed by rule.
+// The schedules among which the search of one kernel chooses: each is made of a shape and of sizes, and completed by
+// rule.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,14 +14,21 @@
 
 namespace napkin {
 
-/// How threads go over the points of a kernel's tiles, whatever the tiles' sizes: in panels of vectors along an axis, or as a matrix unit does.
+/// How threads go over the points of a kernel's tiles, whatever the tiles' sizes: in panels of vectors along an axis,
+/// or as a matrix unit does.
 struct TilingStrategy {
     VectorAxis axis;
     int vectors = 1;
-    AxisId tensor = -1;   ///< along which warps share the rows of the matrix unit's tiles; -1: it is not used
-    AxisId columns = -1;  ///< of a matrix unit's tiles, where a group has one value of every other axis, or the tensor axis itself: of all others; -1: all sizes are open
-    std::int64_t chunk = 128;  ///< of a stream, before any is chosen: as long as leaves a matrix unit's tiles the registers and the memory that they need
-    AxisId single = -1;  ///< of a stream whose chunks are single values, along which a matrix unit's tiles would be wide otherwise; -1: chunks are open
+    AxisId tensor = -1;  ///< along which warps share the rows of the matrix unit's tiles; -1: it is not used
+    /// of a matrix unit's tiles, where a group has one value of every other axis, or the tensor axis itself: of all
+    /// others; -1: all sizes are open
+    AxisId columns = -1;
+    /// of a stream, before any is chosen: as long as leaves a matrix unit's tiles the registers and the memory that
+    /// they need
+    std::int64_t chunk = 128;
+    /// of a stream whose chunks are single values, along which a matrix unit's tiles would be wide otherwise; -1:
+    /// chunks are open
+    AxisId single = -1;
 };
 
 /// One size to be chosen: of a group or of a chunk.
@@ -37,7 +45,8 @@ using Point = std::vector<std::size_t>;
 /// Makes the schedules of one kernel. What is by hand is in each of them.
 class CandidateSchedules {
 public:
-    /// The references outlive it. Pre: `model` is of the kernel and of the machine that runs it; `given` is of the statements, by a file.
+    /// The references outlive it. Pre: `model` is of the kernel and of the machine that runs it; `given` is of the
+    /// statements, by a file.
     CandidateSchedules(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Simulator& model,
                        const Overrides& hand, const PlanOptions& options, KernelSchedule given);
 
@@ -49,7 +58,8 @@ public:
     /// The error of an axis by hand for the matrix unit where on_tensor_cores has none, if it is said of this kernel.
     [[nodiscard]] std::optional<Diagnostic> why_no_mma() const;
 
-    /// The sizes of groups and chunks that the shape leaves open, each with its candidates, without those of axes whose grouping repeats work.
+    /// The sizes of groups and chunks that the shape leaves open, each with its candidates, without those of axes whose
+    /// grouping repeats work.
     [[nodiscard]] std::vector<SearchedSize> sizes(const TilingStrategy& shape) const;
     /// Those of axes whose grouping repeats work.
     [[nodiscard]] std::vector<SearchedSize> repeating_sizes(const TilingStrategy& shape) const;

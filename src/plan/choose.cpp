@@ -31,7 +31,8 @@
 namespace napkin {
 namespace {
 
-/// The choices by hand of one kernel: those of all kernels, and what is said of this one alone, checked by the same rules.
+/// The choices by hand of one kernel: those of all kernels, and what is said of this one alone, checked by the same
+/// rules.
 Result<Overrides> with_own(const Overrides& hand, const Derived& derived, const Kernel& kernel, const Extents& extents,
                            const std::vector<ScheduleItem>& items) {
     Derived alone = derived;
@@ -95,7 +96,8 @@ Diagnostic broken(const BrokenRule& rule, const std::string& kernel, const std::
                       .exit_code = ExitCode::bad_input};
 }
 
-/// The vector axis by hand is the schedule's: one of which tiles have a single value fills no vector, and the schedule has none then.
+/// The vector axis by hand is the schedule's: one of which tiles have a single value fills no vector, and the schedule
+/// has none then.
 std::optional<Diagnostic> no_vectors(const Derived& derived, const Overrides& hand, const KernelPlan& plan) {
     const ScheduledKernel& k = plan.scheduled;
     if (!hand.vector || hand.vector_axis < 0 || k.schedule.vector_axis == hand.vector_axis) return std::nullopt;
@@ -199,8 +201,8 @@ Result<Plan> plan_whole_or_in_parts(const Derived& derived, const Extents& exten
                          });
 }
 
-/// The most vectors below those by hand of which there is a plan: with fewer of them the search may take another axis, where a further rule holds.
-/// 0: of none, or nothing is said of them alone.
+/// The most vectors below those by hand of which there is a plan: with fewer of them the search may take another axis,
+/// where a further rule holds. 0: of none, or nothing is said of them alone.
 std::int64_t nearest_vectors(const Derived& derived, const Extents& extents, const Machine& machine,
                              std::vector<ScheduleItem> items, const std::vector<std::optional<Choice>>& parts,
                              PlanOptions options) {

@@ -27,12 +27,13 @@ constexpr std::size_t forms_at_a_time = 2;
 /// What another form must save of the time to be taken in place of an earlier one.
 constexpr double least_gain_of_form = 0.02;
 
-/// By how much the whole fold's time of a quick search may exceed that of the form that is the fastest by such searches, and be the lesser one of whole searches:
-/// the one of one new token against a cache (examples/decode.nk) finds 8.3 ms where the whole search finds 6.3 (two cores of an Intel server, 2026-11-27).
+/// By how much the whole fold's time of a quick search may exceed that of the form that is the fastest by such
+/// searches, and be the lesser one of whole searches: the one of one new token against a cache (examples/decode.nk)
+/// finds 8.3 ms where the whole search finds 6.3 (two cores of an Intel server, 2026-11-27).
 constexpr double near_the_least = 1.25;
 
-/// What a form may take by the model of forms, as a multiple of the least, for a plan to decide: products that are computed on the way to others run on no
-/// matrix unit, which that model does not see.
+/// What a form may take by the model of forms, as a multiple of the least, for a plan to decide: products that are
+/// computed on the way to others run on no matrix unit, which that model does not see.
 constexpr double worth_planning = 2;
 /// A plan's time is so many times what that model says of its form, or more.
 constexpr double plan_over_model = 1.25;
@@ -44,7 +45,8 @@ class LinesOfForm {
 public:
     LinesOfForm(const Derived& form, const Extents& extents, const std::vector<ScheduleItem>& by_user)
         : form_(form), extents_(extents) {
-        // Where a stream is cut by hand, the lines are those of its parts and of their merge, which may have the name of the whole kernel.
+        // Where a stream is cut by hand, the lines are those of its parts and of their merge, which may have the name
+        // of the whole kernel.
         const auto parts = parts_by_user(form, extents, by_user);
         const std::vector<std::int64_t> numbers = parts ? mapped<std::int64_t>(
                                                               *parts,
@@ -64,8 +66,8 @@ public:
         }
     }
 
-    /// Kernels that the form has not weigh more than lines that cannot be read of those that it has. Kernels and lines of other forms' regions count
-    /// in each of the alternatives alike.
+    /// Kernels that the form has not weigh more than lines that cannot be read of those that it has. Kernels and lines
+    /// of other forms' regions count in each of the alternatives alike.
     [[nodiscard]] double mismatch() const {
         constexpr double weight_of_kernel = 1e6;
         return weight_of_kernel * static_cast<double>(missing_.size()) + unread_;
@@ -134,8 +136,9 @@ Derived fastest_planned(std::vector<FormToPlan> forms, const Extents& extents, c
     return std::move(forms[best].form);
 }
 
-/// The form of which a GPU's plan is the fastest; the earlier one where they are alike. Plans are made kernel by kernel, always of the form that nothing
-/// shows to take longer than another one yet, and the first that is whole is the fastest: those of other forms need not be.
+/// The form of which a GPU's plan is the fastest; the earlier one where they are alike. Plans are made kernel by
+/// kernel, always of the form that nothing shows to take longer than another one yet, and the first that is whole is
+/// the fastest: those of other forms need not be.
 class FormsByKernels {
 public:
     FormsByKernels(std::vector<FormToPlan> forms, const Extents& extents, const Machine& gpu,
@@ -256,7 +259,8 @@ Derived choose_form_by_plans(const Derived& derived, const Extents& extents, con
     KernelTimes known(by_user.empty() ? ratings : nullptr);
     Derived least = least_form(derived, extents, machine, by_user, known);
     if (machine.kind != MachineKind::gpu || !has_cuda_blocks(machine)) return least;
-    // The model of forms takes each product in the widest type of what it reads, where a kernel on a matrix unit rounds what it computes.
+    // The model of forms takes each product in the widest type of what it reads, where a kernel on a matrix unit rounds
+    // what it computes.
     if (!rounds_a_factor(expand(derived))) return least;
     std::vector<FormToPlan> forms{{least}};
     const auto add = [&](FormToPlan next) {

@@ -1,6 +1,7 @@
 #pragma once
-// What searches find out of the candidate schedules of one question, kept for those that ask it again: with a larger budget, of parts of the
-// stream, or with candidates refused. A rating follows from the schedule alone and not from the search, so that what is kept changes no result.
+// What searches find out of the candidate schedules of one question, kept for those that ask it again: with a larger
+// budget, of parts of the stream, or with candidates refused. A rating follows from the schedule alone and not from the
+// search, so that what is kept changes no result.
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -23,7 +24,8 @@ struct SearchedFields {
     int panel_vectors = 1;
     /// Each with its size, and whether that is by hand: only such tiles may exceed the registers.
     std::vector<std::tuple<AxisId, std::int64_t, bool>> group, stream;
-    /// Written out, since vectors have no three-way comparison in the library that the core is compiled to WebAssembly with.
+    /// Written out, since vectors have no three-way comparison in the library that the core is compiled to WebAssembly
+    /// with.
     friend bool operator<(const SearchedFields& a, const SearchedFields& b) {
         return std::tie(a.vector_axis, a.mma_m_axis, a.panel_vectors, a.group, a.stream) <
                std::tie(b.vector_axis, b.mma_m_axis, b.panel_vectors, b.group, b.stream);
@@ -35,8 +37,9 @@ SearchedFields searched_fields(const KernelSchedule& schedule);
 struct EstimatedTimes {
     double seconds = 0, core_seconds = 0;
     double waves = 1;
-    double load_seconds = 0;                                 ///< of those in which the core loads
-    double stream_k_seconds = 0, stream_k_core_seconds = 0;  ///< with groups that are cut, where that is faster; else the same
+    double load_seconds = 0;  ///< of those in which the core loads
+    /// with groups that are cut, where that is faster; else the same
+    double stream_k_seconds = 0, stream_k_core_seconds = 0;
 };
 
 /// One candidate. `times` are there once some search has asked for them.
@@ -51,7 +54,9 @@ struct Estimate {
 
 /// The candidates of one kernel in blocks of one shape.
 struct KernelEstimates {
-    std::mutex asking;  ///< held by the one search that reads and extends them: of candidates for which no order of products matters, for one rating at a time
+    /// held by the one search that reads and extends them: of candidates for which no order of products matters, for
+    /// one rating at a time
+    std::mutex asking;
     std::map<SearchedFields, Estimate> candidates;
     /// Those made for their time alone (PlanOptions::quick), and whether their groups may be cut.
     std::map<std::pair<SearchedFields, bool>, KernelPlan> estimated_plans;
@@ -61,7 +66,8 @@ struct KernelEstimates {
 /// Those of all kernels of the forms of one diagram on one machine with one set of choices by hand.
 class Estimates {
 public:
-    /// The ratings of the kernel that `question` tells from all others, and of its blocks. Whoever reads them holds their mutex.
+    /// The ratings of the kernel that `question` tells from all others, and of its blocks. Whoever reads them holds
+    /// their mutex.
     KernelEstimates& of(const std::string& question);
     /// Counts of the kernel with that text (text_of), in blocks of all shapes.
     KnownCounts& counts_of(const std::string& text);

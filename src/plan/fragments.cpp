@@ -1,5 +1,5 @@
-// Puts a kernel on the machine's matrix unit: which statements are products of its instruction, which run on fragments beside them, where
-// every variable lies then.
+// Puts a kernel on the machine's matrix unit: which statements are products of its instruction, which run on fragments
+// beside them, where every variable lies then.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,21 +16,22 @@
 namespace napkin {
 namespace {
 
-/// Stages of an operand, at most: where a turn does more than multiply, more hide no latency that four do not. A loop that does nothing else takes tiles as
-/// fast as they come: of 512×4096×4096 in bf16, in tiles of 128×128 whose stages have 32 KiB, four take 32.0 µs, five 30.0, six and seven 28.8 on one H200
-/// on 2026-11-24.
+/// Stages of an operand, at most: where a turn does more than multiply, more hide no latency that four do not. A loop
+/// that does nothing else takes tiles as fast as they come: of 512×4096×4096 in bf16, in tiles of 128×128 whose stages
+/// have 32 KiB, four take 32.0 µs, five 30.0, six and seven 28.8 on one H200 on 2026-11-24.
 constexpr std::int64_t most_stages = 4, most_stages_of_products = 6;
 
-/// Bytes of a loop's operands that are copied while a stage is read: more hides no more of a copy's latency. Measured on one H200 on 2026-11-23: causal
-/// attention of 192 rows at d = 128 in chunks of 64, whose stages have 32 KiB, takes up to 8% longer with 2 stages than with 3; with 3 and a second tile of
-/// Q it takes 0 to 7% less than with 4 and without, on blocks in turn.
+/// Bytes of a loop's operands that are copied while a stage is read: more hides no more of a copy's latency. Measured
+/// on one H200 on 2026-11-23: causal attention of 192 rows at d = 128 in chunks of 64, whose stages have 32 KiB, takes
+/// up to 8% longer with 2 stages than with 3; with 3 and a second tile of Q it takes 0 to 7% less than with 4 and
+/// without, on blocks in turn.
 constexpr std::int64_t bytes_under_way = 64 * 1024;
 
 /// Groups of a queue, at most: its counter has 32 bits.
 constexpr std::int64_t most_queued = std::int64_t{1} << 31;
 
-/// Parts of a product's columns, at most, and columns of one, at least: the matrix unit is as fast from 64 columns on as with more (measured 2026-11-20 on one
-/// H200: 4095 FLOP a clock of 4096).
+/// Parts of a product's columns, at most, and columns of one, at least: the matrix unit is as fast from 64 columns on
+/// as with more (measured 2026-11-20 on one H200: 4095 FLOP a clock of 4096).
 constexpr std::int64_t most_parts = 8, least_columns_of_part = 64;
 
 /// Boxes of a warp, at most: one is written while the one before it is read.
@@ -55,8 +56,8 @@ std::int64_t operand_bytes(const ScheduledKernel& kernel, VariableId id) {
     return tile ? tile->bytes : 0;
 }
 
-/// Bytes of shared memory: of a stage of all operands that are loaded in loops, and how many of them the places have; of boxes; of all else.
-/// Pre: places are chosen.
+/// Bytes of shared memory: of a stage of all operands that are loaded in loops, and how many of them the places have;
+/// of boxes; of all else. Pre: places are chosen.
 struct SharedBytes {
     std::int64_t share = 0, staged = 0, stages = 1, boxes = 0, others = 0;
     [[nodiscard]] std::int64_t left_for_stages() const { return share - others - margin_bytes; }
@@ -141,8 +142,8 @@ void choose_ping_pong(ScheduledKernel& kernel) {
     if (!turns.by_user) turns = {ping_pong(kernel).has_value(), "", false};
 }
 
-// Weights that grew large are multiplied where they are finite, a part of what computing the chunk again takes, without its product and its exponentials;
-// where none did, both ways issue the same.
+// Weights that grew large are multiplied where they are finite, a part of what computing the chunk again takes, without
+// its product and its exponentials; where none did, both ways issue the same.
 void choose_rescale(ScheduledKernel& kernel) {
     Choice& lazy = kernel.schedule.lazy;
     if (!lazy.by_user) {

@@ -30,7 +30,8 @@ constexpr double tolerance = 0.005;
 constexpr std::int64_t walk_limit = 64;
 /// Schedules of one kernel that are simulated for one axis of its vectors.
 constexpr int most_simulated = 64;
-/// Kernels of a form of which each may have that many. Those of a longer form share what as many kernels have, so that no form takes long to plan.
+/// Kernels of a form of which each may have that many. Those of a longer form share what as many kernels have, so that
+/// no form takes long to plan.
 constexpr std::size_t most_kernels_in_full = 16;
 /// The fewest that each of them has.
 constexpr int least_simulated = 16;
@@ -38,17 +39,19 @@ constexpr int least_simulated = 16;
 constexpr std::size_t most_axes = 6;
 /// Reductions across the lanes must be worth it.
 constexpr double hysteresis_across_lanes = 0.9;
-/// Tiles of ordinary size on a matrix unit differ so much by which axis has the rows, and those that are chosen less: of 8192³ the axis that is 12% slower
-/// there is predicted 9% faster in the end.
+/// Tiles of ordinary size on a matrix unit differ so much by which axis has the rows, and those that are chosen less:
+/// of 8192³ the axis that is 12% slower there is predicted 9% faster in the end.
 constexpr double little_in_rows = 0.8;
 /// Shapes whose ordinary tiles take so many times those of the fastest are left out once anything fits.
 constexpr double far_slower = 1.5;
-/// By how many times the best one's time tiles of ordinary size of the second-best axis may differ and still be the faster ones at other sizes.
+/// By how many times the best one's time tiles of ordinary size of the second-best axis may differ and still be the
+/// faster ones at other sizes.
 constexpr double worth_searching = 2;
 
-/// How often the search goes on from half or twice a size that is faster by more than the model is off in the median (bench/results, predictions): of two
-/// that the model finds within 7%, the one that fills less of the cache was measured as the faster one (attention_fp8 and attention_bf16 on two cores of a Xeon
-/// of which other work took a quarter, 2026-11-28).
+/// How often the search goes on from half or twice a size that is faster by more than the model is off in the median
+/// (bench/results, predictions): of two that the model finds within 7%, the one that fills less of the cache was
+/// measured as the faster one (attention_fp8 and attention_bf16 on two cores of a Xeon of which other work took a
+/// quarter, 2026-11-28).
 constexpr int most_restarts = 4;
 constexpr double hysteresis_of_restarts = 0.1;
 
@@ -106,8 +109,8 @@ public:
                    b.seconds * (b.shape.axis.vertical ? hysteresis_across_lanes : 1);
         };
         std::stable_sort(shapes.begin(), shapes.end(), is_before);
-        // Small tiles may turn the order of the best two, as where a row is read in runs that are too short for the memory: a plan that is more
-        // than an estimate searches both.
+        // Small tiles may turn the order of the best two, as where a row is read in runs that are too short for the
+        // memory: a plan that is more than an estimate searches both.
         const auto is_runner_up = [&](std::size_t s) {
             return s == 1 && s < shapes.size() && !options_.quick && tensors.empty() &&
                    shapes[s].seconds < worth_searching * shapes.front().seconds;
@@ -199,7 +202,8 @@ private:
         return schedules_.at_sizes(shape_, dimensions_, point);
     }
 
-    /// The rating of the schedule, which is completed where nobody has asked for it yet; with its times where these are asked for.
+    /// The rating of the schedule, which is completed where nobody has asked for it yet; with its times where these are
+    /// asked for.
     const Estimate& estimate_of(KernelSchedule schedule, bool with_times) {
         // Without a role that copies no product has an order.
         const bool has_order = schedule.mma_m_axis >= 0 || !schedule.roles.empty();
@@ -253,8 +257,8 @@ private:
         return in_panels_[{axis.axis, shape.vectors}] = rated_on_ordinary_tiles(shape);
     }
 
-    /// Seconds of rated_in_panels at least, of blocks that wait for nothing: those in which all cores do the multiply-adds. 0 where what is by hand, or masks,
-    /// leave them open.
+    /// Seconds of rated_in_panels at least, of blocks that wait for nothing: those in which all cores do the
+    /// multiply-adds. 0 where what is by hand, or masks, leave them open.
     double least_seconds_in_panels(const VectorAxis& axis) const {
         const Machine& machine = model_.machine();
         const KernelSchedule schedule = schedules_.ordinary(schedules_.in_panels(axis, 3));
@@ -279,8 +283,9 @@ private:
         return clocks / (machine.clock_hz.value * machine.cores.value) / waves;
     }
 
-    /// The fewest vectors within 1% of the fastest: wide panels make wide tiles, which need memory and waste lanes at ragged ends. What is
-    /// as fast and loads a tenth less is better, too: it leaves room beside the arithmetic for what no model sees.
+    /// The fewest vectors within 1% of the fastest: wide panels make wide tiles, which need memory and waste lanes at
+    /// ragged ends. What is as fast and loads a tenth less is better, too: it leaves room beside the arithmetic for
+    /// what no model sees.
     TilingStrategy best_panel(const VectorAxis& axis) {
         EstimatedStrategy best = rated_in_panels(axis, 1);
         const std::int64_t lanes = model_.lanes(), by_registers = (schedules_.unit().registers - 1) / 2;
@@ -316,8 +321,8 @@ private:
         } else {
             // From ordinary tiles and from the smallest: a cache that holds what all cores work on makes two valleys.
             std::vector<Point> starts{start(), best};
-            // A block that has a whole stream at a time loads once what chunks would load again in every pass over it. Without a matrix unit
-            // that is where the search begins: it may not get to the others.
+            // A block that has a whole stream at a time loads once what chunks would load again in every pass over it.
+            // Without a matrix unit that is where the search begins: it may not get to the others.
             if (const Point whole = with_whole_streams(); options_.warps.value > 0 && fits(whole))
                 starts.insert(shape.tensor < 0 ? starts.begin() : starts.end(), whole);
             std::optional<Point> least;
@@ -389,8 +394,8 @@ private:
         return found->second;
     }
 
-    /// Descent: each size one step up or down, then two at a time in opposite directions, since at the memory's limit one can grow only where
-    /// the other shrinks.
+    /// Descent: each size one step up or down, then two at a time in opposite directions, since at the memory's limit
+    /// one can grow only where the other shrinks.
     Point search(Point best) {
         for (bool improved = true; improved && simulated_ < most_;) {
             improved = false;
@@ -418,7 +423,8 @@ private:
         return best;
     }
 
-    /// The candidate nearest to the wanted size of a dimension, on its side of the size at hand; none where that is the last one.
+    /// The candidate nearest to the wanted size of a dimension, on its side of the size at hand; none where that is the
+    /// last one.
     [[nodiscard]] std::optional<Point> beside(const Point& point, std::size_t i, std::int64_t wanted) const {
         const std::vector<std::int64_t>& sizes = dimensions_[i].sizes;
         const std::int64_t size = sizes[point[i]];
@@ -433,8 +439,9 @@ private:
         return out;
     }
 
-    /// The descent goes by single steps, and a size that leaves a ragged last tile or few groups for a core may lie between two better ones. Half and
-    /// twice each size are simulated for the reasons in any case: where one of them is faster, the search goes on from there.
+    /// The descent goes by single steps, and a size that leaves a ragged last tile or few groups for a core may lie
+    /// between two better ones. Half and twice each size are simulated for the reasons in any case: where one of them
+    /// is faster, the search goes on from there.
     Point from_neighbour(Point best) {
         for (int turn = 0; turn < most_restarts; ++turn) {
             Point least = best;
@@ -460,9 +467,9 @@ private:
         return best;
     }
 
-    /// The least memory within the tolerance of the best time: what saves no time is not taken from the cache, and where operands have stages
-    /// there are more of them, so that more copies are under way and less is waited for at once. Where the cores wait for
-    /// memory anyway their own time may grow a little, but not at will.
+    /// The least memory within the tolerance of the best time: what saves no time is not taken from the cache, and
+    /// where operands have stages there are more of them, so that more copies are under way and less is waited for at
+    /// once. Where the cores wait for memory anyway their own time may grow a little, but not at will.
     Point shrink(Point best) {
         const double limit = rate(best).seconds * (1 + tolerance),
                      core_limit = rate(best).core_seconds * (1 + 10 * tolerance);
@@ -559,7 +566,8 @@ private:
         if (is_new) found->second = plan_anew(best);
         return found->second;
     }
-    /// The search sees nothing fetched ahead. With that, tiles that the first cache holds beside the next ones may be faster than larger ones.
+    /// The search sees nothing fetched ahead. With that, tiles that the first cache holds beside the next ones may be
+    /// faster than larger ones.
     KernelPlan plan_with_tiles_ahead(const Point& best) {
         KernelPlan plan = plan_anew(best);
         const Machine& machine = model_.machine();
@@ -644,9 +652,10 @@ private:
     std::vector<SearchedSize> dimensions_;
     bool fits_ = true;
     std::map<Point, Rated> rated_;
-    std::map<Point, std::pair<const Estimate*, bool>> at_points_;  ///< of the sizes at hand, and whether it is known to have its times
-    ScheduledKernel completed_;                                    ///< the last candidate that was completed
-    const Estimate* completed_of_ = nullptr;                       ///< and its rating
+    /// of the sizes at hand, and whether it is known to have its times
+    std::map<Point, std::pair<const Estimate*, bool>> at_points_;
+    ScheduledKernel completed_;                                      ///< the last candidate that was completed
+    const Estimate* completed_of_ = nullptr;                         ///< and its rating
     std::map<std::pair<AxisId, int>, EstimatedStrategy> in_panels_;  ///< by vector axis and vectors
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-// What alternative forms have in common, so that it is found out once: the times of kernels, and the ratings of their candidates.
+// What alternative forms have in common, so that it is found out once: the times of kernels, and the ratings of their
+// candidates.
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -22,7 +23,8 @@ public:
     explicit KernelTimes(std::shared_ptr<Estimates> ratings = {}) : ratings_(std::move(ratings)) {}
 
     [[nodiscard]] const std::shared_ptr<Estimates>& ratings() const { return ratings_; }
-    /// Seconds of the kernel with that text (text_of), from which its time follows; none where nobody has asked for it, or where the answer is under way.
+    /// Seconds of the kernel with that text (text_of), from which its time follows; none where nobody has asked for it,
+    /// or where the answer is under way.
     [[nodiscard]] std::optional<double> known(const std::string& text) const;
     /// Somebody has asked for it and is finding it out.
     [[nodiscard]] bool is_under_way(const std::string& text) const;

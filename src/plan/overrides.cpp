@@ -121,7 +121,8 @@ private:
         if (item.value || item.kind != ChoiceKind::stream) take_size(item, *axis, into);
     }
 
-    /// At least one reduction must be cut: what `subloop` names in vain is said, with why the first reduction along the axis is not.
+    /// At least one reduction must be cut: what `subloop` names in vain is said, with why the first reduction along the
+    /// axis is not.
     void check_subloop(const ScheduleItem& item) {
         const auto axis = find_axis(item, item.axis);
         if (!axis) return;

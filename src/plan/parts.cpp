@@ -40,7 +40,8 @@ Diagnostic refused(std::string code, SourceRange range, std::string message, std
             ExitCode::bad_input};
 }
 
-/// What a split names that stands beside no kernel's name: the axis, else the kernel, or one of those that its parts make.
+/// What a split names that stands beside no kernel's name: the axis, else the kernel, or one of those that its parts
+/// make.
 bool is_meant(const Derived& derived, std::size_t k, const ScheduleItem& split) {
     const Kernel& kernel = derived.kernels[k];
     if (split.kernel.empty()) {
@@ -79,8 +80,8 @@ double start_beside(const KernelPlan& kernel, const Machine& machine) {
     return kernel.schedule().threads.value == 1 && machine.kind == MachineKind::cpu ? machine.launch_s.value : 0;
 }
 
-/// Seconds of all kernels of the form, with their starts; infinite where one has no plan, and as soon as those that are planned take `enough` with the
-/// starts of the others.
+/// Seconds of all kernels of the form, with their starts; infinite where one has no plan, and as soon as those that are
+/// planned take `enough` with the starts of the others.
 double seconds_kernel_by_kernel(const Derived& form, const Extents& extents, const Machine& machine,
                                 PlanOptions options, const Planner& planner, double enough) {
     constexpr double infinity = std::numeric_limits<double>::infinity();

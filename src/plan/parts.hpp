@@ -1,6 +1,6 @@
 #pragma once
-// Whether a kernel's stream is cut into parts (derive/parts.hpp), and into how many: by hand, or where groups leave cores without work and
-// the simulator finds parts and their merge faster than the whole.
+// Whether a kernel's stream is cut into parts (derive/parts.hpp), and into how many: by hand, or where groups leave
+// cores without work and the simulator finds parts and their merge faster than the whole.
 #include <functional>
 #include <optional>
 #include <vector>
@@ -10,19 +10,21 @@
 
 namespace napkin {
 
-/// Seconds of all kernels. Each one is started, also one that runs on a single core, whose own time has no waking of others in it.
+/// Seconds of all kernels. Each one is started, also one that runs on a single core, whose own time has no waking of
+/// others in it.
 double seconds_with_starts(const Plan& plan, const Machine& machine);
 
-/// Whether the kernel's stream in parts may take less than `enough` seconds: not all cores are busy, and an even share for each, with the starts of the parts and
-/// of their merge, takes less.
+/// Whether the kernel's stream in parts may take less than `enough` seconds: not all cores are busy, and an even share
+/// for each, with the starts of the parts and of their merge, takes less.
 bool may_gain_by_parts(const KernelPlan& kernel, const Machine& machine, std::int64_t cores, double enough);
 
 /// Plans every kernel of a form by itself.
 using Planner = std::function<Result<Plan>(const Derived& form, const Extents& extents, const PlanOptions& options)>;
 
-/// What the user says of each kernel; nothing where it is open. Of the text, options and a file, the items of which stand together, the later one goes
-/// before the earlier. Pre: checked_overrides holds the splits of all
-/// kernels for legal. Errors: no-split (why the stream cannot be cut), duplicate-schedule, and those of checked_overrides for a kernel's own.
+/// What the user says of each kernel; nothing where it is open. Of the text, options and a file, the items of which
+/// stand together, the later one goes before the earlier. Pre: checked_overrides holds the splits of all kernels for
+/// legal. Errors: no-split (why the stream cannot be cut), duplicate-schedule, and those of checked_overrides for a
+/// kernel's own.
 Result<std::vector<std::optional<Choice>>> parts_by_user(const Derived& derived, const Extents& extents,
                                                          const std::vector<ScheduleItem>& items);
 

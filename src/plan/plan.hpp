@@ -30,7 +30,8 @@ struct FormChange {
 struct Plan {
     std::string machine;
     FormChange change;
-    std::vector<KernelPlan> kernels;  ///< in order: one for each kernel of the derived diagram, several where its stream is cut into parts
+    /// in order: one for each kernel of the derived diagram, several where its stream is cut into parts
+    std::vector<KernelPlan> kernels;
     [[nodiscard]] ScheduledProgram program() const;
     [[nodiscard]] SizedProgram tiles() const;  ///< the tile program with the schedules' sizes
     [[nodiscard]] double seconds() const;      ///< of all kernels, one after the other

@@ -1,6 +1,7 @@
 #pragma once
-// Why the statements of a kernel's loops run in the order in which they do: the interval of that order, what no order can be faster than, and what the search over
-// all orders found (schedule/modulo.hpp). The interval is the simulator's, of a full tile's turn.
+// Why the statements of a kernel's loops run in the order in which they do: the interval of that order, what no order
+// can be faster than, and what the search over all orders found (schedule/modulo.hpp). The interval is the simulator's,
+// of a full tile's turn.
 #include <string>
 #include <vector>
 
@@ -43,7 +44,8 @@ struct LoopProof {
     [[nodiscard]] bool is_scheduled_best() const;
 };
 
-/// Proofs for every streamed loop of the plan. Errors: no-orders (the machine's processors run statements as they stand, or no kernel has a loop whose order is open).
+/// Proofs for every streamed loop of the plan. Errors: no-orders (the machine's processors run statements as they
+/// stand, or no kernel has a loop whose order is open).
 Result<std::vector<LoopProof>> prove_orders(const Derived& derived, const Extents& extents, const Machine& machine,
                                             const Plan& plan);
 

@@ -27,7 +27,8 @@ std::string size_text(const ChosenSize& chosen);
 std::string groups_text(std::int64_t groups, std::int64_t threads);
 std::string uneven_groups_text(std::int64_t groups, double waves);
 
-/// memory-exceeded: the size by hand is too large at any other sizes. `nearest`: the largest of its axis that fits, or 0.
+/// memory-exceeded: the size by hand is too large at any other sizes. `nearest`: the largest of its axis that fits, or
+/// 0.
 Diagnostic size_exceeds_memory(const ScheduleItem& item, double need, std::int64_t nearest, const Simulator& model);
 /// memory-exceeded: no sizes fit.
 Diagnostic kernel_exceeds_memory(double need, const Simulator& model);

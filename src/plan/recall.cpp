@@ -24,7 +24,8 @@ struct nlohmann::adl_serializer<napkin::Id<Kind>> {
 
 namespace napkin {
 
-// What a plan says beside its schedules, every field by its name. Ids are numbers: the same code gives the same ones to the same diagram.
+// What a plan says beside its schedules, every field by its name. Ids are numbers: the same code gives the same ones to
+// the same diagram.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Busy, what, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Traffic, path, loaded_bytes, stored_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Simulation, seconds, core_seconds, waves, transfers, groups, launch_seconds, busy, traffic)

@@ -1,7 +1,8 @@
-// Finds neighbouring compute statements that carry the kernel's vector axis and may run together: one panel of the axis goes through all
-// of them before the next one starts, so that what they hand to each other stays in the nearest cache. And reductions that can ride in the
-// loops of the statement before them: over the rows that it computes, of the values it has just computed. The tile is then not read again,
-// and rows that are reduced one by one hide each other's latency.
+// Finds neighbouring compute statements that carry the kernel's vector axis and may run together: one panel of the axis
+// goes through all of them before the next one starts, so that what they hand to each other stays in the nearest cache.
+// And reductions that can ride in the loops of the statement before them: over the rows that it computes, of the values
+// it has just computed. The tile is then not read again, and rows that are reduced one by one hide each other's
+// latency.
 #include <set>
 
 #include "plan/complete.hpp"

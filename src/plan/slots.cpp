@@ -1,5 +1,5 @@
-// The modulo schedule of loops: of all orders the one in which a warpgroup alone is the fastest, as the simulator has its clocks, and then the one with the fewest
-// registers.
+// The modulo schedule of loops: of all orders the one in which a warpgroup alone is the fastest, as the simulator has
+// its clocks, and then the one with the fewest registers.
 #include <limits>
 
 #include "plan/complete.hpp"
@@ -10,7 +10,8 @@
 namespace napkin {
 namespace {
 
-/// Beginnings of orders that are looked at for one candidate of a plan, at most: a plan has some hundred candidates. `napkin plan --prove` looks on.
+/// Beginnings of orders that are looked at for one candidate of a plan, at most: a plan has some hundred candidates.
+/// `napkin plan --prove` looks on.
 constexpr std::int64_t limit_of_candidate = 4096;
 
 }  // namespace
@@ -21,15 +22,16 @@ void choose_slots(ScheduledKernel& kernel, const Simulator* model) {
     ScheduledKernel in_order = kernel;
     choose_rescale(in_order);
     for (const ScheduledLoop& loop : in_order.loops) {
-        // Beside products nothing is computed that they could run ahead of. On one H200 warpgroups that take turns at two products of one loop take 2%
-        // longer where they are two, and 12% where they are four.
+        // Beside products nothing is computed that they could run ahead of. On one H200 warpgroups that take turns at
+        // two products of one loop take 2% longer where they are two, and 12% where they are four.
         if (only_adds_products(in_order, loop.scope)) continue;
         const IterationClocks clocks = model ? model->iteration_clocks(in_order, loop)
                                              : clocks_without_machine(in_order, loop);
         const auto found = modulo_body(in_order, loop, clocks);
         const auto* body = std::get_if<LoopBody>(&found);
         if (!body) continue;
-        // Where the fastest order has not the registers, the candidate is one that spills, and smaller tiles are for the search over sizes to find.
+        // Where the fastest order has not the registers, the candidate is one that spills, and smaller tiles are for
+        // the search over sizes to find.
         ModuloBody open = body->body;
         open.registers = std::numeric_limits<std::int64_t>::max();
         const ModuloSearch search = search_order(open, limit_of_candidate);

@@ -1,4 +1,5 @@
-// Chooses how tiles that are read or written in place travel: which results go past the caches, and what is fetched ahead.
+// Chooses how tiles that are read or written in place travel: which results go past the caches, and what is fetched
+// ahead.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -22,9 +23,10 @@ constexpr double worth_fetching = 0.01;
 /// A time that is longer by no more than this share, which rounding makes, is as short.
 constexpr double as_fast = 1e-9;
 
-/// Whether the statement writes its result as memory has it, vector by vector: whole rows, or parts of rows in whole lines, none of which then is
-/// written in two pieces. Parts of two lines and more are stored past the caches as fast as whole rows: 4096 rows of 16384 f32 took a Xeon with vectors
-/// of 512 bits, beside other work, 22 to 29 ms through the caches and 11 to 13 past them, and 16 in parts of one line (2026-11-28).
+/// Whether the statement writes its result as memory has it, vector by vector: whole rows, or parts of rows in whole
+/// lines, none of which then is written in two pieces. Parts of two lines and more are stored past the caches as fast
+/// as whole rows: 4096 rows of 16384 f32 took a Xeon with vectors of 512 bits, beside other work, 22 to 29 ms through
+/// the caches and 11 to 13 past them, and 16 in parts of one line (2026-11-28).
 bool goes_along_memory(const ScheduledKernel& kernel, const Step& step) {
     const Atom& atom = kernel.atom(step);
     const Span& inner = kernel.span(atom.vector_axis, step.scope);
@@ -43,7 +45,8 @@ double bytes_moved(const ScheduledKernel& kernel) {
     return bytes_of_all;
 }
 
-/// The bytes of an array that another kernel of the program touches, which finds it in caches that can hold it; of any other no bound.
+/// The bytes of an array that another kernel of the program touches, which finds it in caches that can hold it; of any
+/// other no bound.
 double bytes_between_kernels(const ScheduledKernel& kernel, ArrayId array) {
     const std::vector<TileKernel>& all = kernel.program->kernels;
     const bool is_accessed = any_of(all, [&](const TileKernel& other) {
@@ -63,7 +66,8 @@ bool is_written_over(const ScheduledKernel& kernel) {
     return written >= 0 && any_of(use.over, [&](ArrayId read) { return slot[at(read)] == written; });
 }
 
-/// What groups ahead hold of the variable beside the core's own tiles. Rows ahead are a small part of a tile, mostly of the core's own.
+/// What groups ahead hold of the variable beside the core's own tiles. Rows ahead are a small part of a tile, mostly of
+/// the core's own.
 double bytes_ahead(const ScheduledKernel& kernel, const Prefetch& p) {
     if (p.fetched == Fetched::blocks) return 0;
     return static_cast<double>(p.ahead.value * kernel.layout(p.variable).tile * kernel.value_bytes());

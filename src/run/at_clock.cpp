@@ -28,7 +28,8 @@ double seconds_at_clock(const Derived& derived, const Extents& extents, const Ma
             const Simulator model(form->form, form->form.kernels[k], kernel.program->kernels[k], form->extents, own);
             return model.run(kernel, threads).seconds;
         };
-        // A kernel with fewer groups than the machine has cores is planned on all cores, and takes no more of them than it has groups.
+        // A kernel with fewer groups than the machine has cores is planned on all cores, and takes no more of them than
+        // it has groups.
         const std::int64_t taken = kernel.schedule.threads.value, all = own.num_cores();
         const std::int64_t threads = taken == all || simulated(taken) == plan.kernels[k].time.seconds ? taken : all;
         own.clock_hz.value = clock_hz;

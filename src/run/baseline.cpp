@@ -60,8 +60,8 @@ Diagnostic no_memory_for(std::int64_t wanted, std::int64_t there) {
                     static_cast<double>(wanted) / 1e9, static_cast<double>(there) / 1e9));
 }
 
-// The library multiplies on one thread at a time and ours share out the multiplies: its own threads would go on spinning beside
-// the kernels that follow. A single multiply is cut along its rows or columns.
+// The library multiplies on one thread at a time and ours share out the multiplies: its own threads would go on
+// spinning beside the kernels that follow. A single multiply is cut along its rows or columns.
 template <class T>
 void run_gemm(const Blas& blas, const Gemm& g, const std::function<void*(ArrayId)>& array, Workers& workers) {
     const T *const in_a = static_cast<const T*>(array(g.a)), *const in_b = static_cast<const T*>(array(g.b));

@@ -1,7 +1,7 @@
 #pragma once
-// What kernels on a CPU are measured against: the diagram evaluated as it stands, one equation after the other, every array materialised.
-// Contractions are OpenBLAS' matrix multiply; every other equation is a kernel of our own, planned as any other. Numbers of floating
-// point are f32, or f64 when an array of the diagram is.
+// What kernels on a CPU are measured against: the diagram evaluated as it stands, one equation after the other, every
+// array materialised. Contractions are OpenBLAS' matrix multiply; every other equation is a kernel of our own, planned
+// as any other. Numbers of floating point are f32, or f64 when an array of the diagram is.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -33,8 +33,8 @@ struct Baseline {
     [[nodiscard]] DType taken_as(DType of_diagram) const { return is_float(of_diagram) ? type : of_diagram; }
 };
 
-/// Bytes that the intermediates of an evaluation take at most: each array lives from the equation that makes it to the last that
-/// reads it, and memory is used again.
+/// Bytes that the intermediates of an evaluation take at most: each array lives from the equation that makes it to the
+/// last that reads it, and memory is used again.
 std::int64_t baseline_extra_bytes(const Diagram& diagram, const Extents& extents);
 
 }  // namespace napkin

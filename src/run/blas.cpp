@@ -68,14 +68,16 @@ namespace {
 /// By which OpenBLAS is told, as it is loaded, which processor's kernels to use.
 constexpr const char* core_setting = "OPENBLAS_CORETYPE";
 
-/// The plainest processor of OpenBLAS' list (TargetList.txt) whose kernels use vectors of so many bytes; null where that is none.
+/// The plainest processor of OpenBLAS' list (TargetList.txt) whose kernels use vectors of so many bytes; null where
+/// that is none.
 const char* core_of_vectors(int vector_bytes) {
     if (vector_bytes == 64) return "SkylakeX";
     if (vector_bytes == 32) return "Haswell";
     return nullptr;
 }
 
-/// The least seconds of a few multiplies of 256×256 values on one thread, which is enough to tell kernels apart that differ in their vectors.
+/// The least seconds of a few multiplies of 256×256 values on one thread, which is enough to tell kernels apart that
+/// differ in their vectors.
 double seconds_of_multiply(const Blas::Impl& blas) {
     constexpr int n = 256;
     const std::vector<float> a(n * n, 0.5F), b(n * n, 0.25F);
@@ -99,8 +101,9 @@ std::unique_ptr<Blas::Impl> open_library() {
     return impl;
 }
 
-/// OpenBLAS takes a processor that is newer than itself for an old one, whose kernels may be several times slower. The library is opened
-/// again with kernels for the processor's vectors, and stays so where these are clearly faster than those of its own choice.
+/// OpenBLAS takes a processor that is newer than itself for an old one, whose kernels may be several times slower. The
+/// library is opened again with kernels for the processor's vectors, and stays so where these are clearly faster than
+/// those of its own choice.
 std::unique_ptr<Blas::Impl> with_the_faster_kernels(std::unique_ptr<Blas::Impl> chosen) {
     const char* core = core_of_vectors(native_vector_bytes());
     if (core == nullptr || std::getenv(core_setting) != nullptr) return chosen;
@@ -116,7 +119,8 @@ std::unique_ptr<Blas::Impl> with_the_faster_kernels(std::unique_ptr<Blas::Impl> 
 }
 
 Result<std::shared_ptr<const Blas>> open_once() {
-    // An idle worker of OpenBLAS spins for 2^26 cycles by default and slows whatever runs next; it reads this when it is loaded.
+    // An idle worker of OpenBLAS spins for 2^26 cycles by default and slows whatever runs next; it reads this when it
+    // is loaded.
     ::setenv("OPENBLAS_THREAD_TIMEOUT", "4", 0);
     // It starts a thread for each processor as it is loaded, and ends the process where it gets none.
     if (const Status threads = Workers(static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))).all_started();

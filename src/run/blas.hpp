@@ -11,8 +11,8 @@ namespace napkin {
 /// An open BLAS library. Calls may come from several threads at a time.
 class Blas {
 public:
-    /// Row-major C = alpha · op(A) · op(B) + beta · C with op(A) m×k and op(B) k×n; lda, ldb, ldc are distances between rows as
-    /// stored, in values. Every size and distance fits 31 bits.
+    /// Row-major C = alpha · op(A) · op(B) + beta · C with op(A) m×k and op(B) k×n; lda, ldb, ldc are distances between
+    /// rows as stored, in values. Every size and distance fits 31 bits.
     void gemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
               const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c,
               std::int64_t ldc) const;

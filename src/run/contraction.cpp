@@ -55,8 +55,8 @@ void merge(std::vector<StridedDim>& dims) {
     }
 }
 
-/// Strides of the array's storage by axis, as the read at plain indices sees them; nullopt when an index is not a plain axis or
-/// an axis comes twice.
+/// Strides of the array's storage by axis, as the read at plain indices sees them; nullopt when an index is not a plain
+/// axis or an axis comes twice.
 std::optional<std::vector<std::int64_t>> strides_by_axis(const Diagram& diagram, const Read& r, const Extents& extents) {
     std::vector<std::int64_t> result(diagram.axes.size(), 0);
     const std::vector<std::int64_t> strides = dense_strides(diagram, r.array, extents);

@@ -16,8 +16,8 @@ struct GemmLoop {
     friend bool operator==(const GemmLoop&, const GemmLoop&) = default;
 };
 
-/// For every point of `batch`: C = Σ over points of `accumulate` of alpha · op(A) · op(B), row-major, where A, B and C are the first
-/// operand, the second and the target. op(A) is m×k, op(B) k×n.
+/// For every point of `batch`: C = Σ over points of `accumulate` of alpha · op(A) · op(B), row-major, where A, B and C
+/// are the first operand, the second and the target. op(A) is m×k, op(B) k×n.
 struct Gemm {
     ArrayId a = -1, b = -1, c = -1;
     double alpha = 1;
@@ -28,12 +28,13 @@ struct Gemm {
     friend bool operator==(const Gemm&, const Gemm&) = default;
 };
 
-/// The equation as multiplies over dense row-major arrays, when it is one: a sum over the product of two arrays read at plain
-/// indices (and constants), every summed axis in both, every other axis in the target, with strides that a gemm takes. Products
-/// with a vector (m, n or k of 1) are left to loops.
+/// The equation as multiplies over dense row-major arrays, when it is one: a sum over the product of two arrays read at
+/// plain indices (and constants), every summed axis in both, every other axis in the target, with strides that a gemm
+/// takes. Products with a vector (m, n or k of 1) are left to loops.
 std::optional<Gemm> as_gemm(const Diagram& diagram, const Equation& equation, const Extents& extents);
 
-/// Two times the multiplications of a sum over a product of arrays, 0 for any other equation: the field's count of operations.
+/// Two times the multiplications of a sum over a product of arrays, 0 for any other equation: the field's count of
+/// operations.
 double contraction_flops(const Diagram& diagram, const Equation& equation, const Extents& extents);
 
 /// Row-major strides of a dense array, in values.

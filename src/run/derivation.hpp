@@ -1,6 +1,6 @@
 #pragma once
-// A derivation as text for people: which rules made the kernels, and each fold's equations in the paper's notation, where μ′ is
-// the value of μ before the step.
+// A derivation as text for people: which rules made the kernels, and each fold's equations in the paper's notation,
+// where μ′ is the value of μ before the step.
 #include <string>
 #include <vector>
 

@@ -1,5 +1,6 @@
 #pragma once
-// Integer arrays that index others: numbers for inputs that are not given, and a look at those that are before a kernel reads by them.
+// Integer arrays that index others: numbers for inputs that are not given, and a look at those that are before a kernel
+// reads by them.
 #include <functional>
 #include <vector>
 
@@ -14,8 +15,9 @@ namespace napkin {
 /// Uniform from the least to the greatest, value i by the seed and i alone.
 void fill_integers(Tensor& tensor, std::uint64_t seed, std::int64_t least, std::int64_t most);
 
-/// Errors: index-out-of-range (diagram/check_indices.hpp). A kernel reads nothing outside of its arrays whatever the values are; where
-/// they lead outside, it would take zeros. Pre: the views have passed CpuKernel::check; where some have not, nothing is looked at.
+/// Errors: index-out-of-range (diagram/check_indices.hpp). A kernel reads nothing outside of its arrays whatever the
+/// values are; where they lead outside, it would take zeros. Pre: the views have passed CpuKernel::check; where some
+/// have not, nothing is looked at.
 Status check_index_inputs(const Diagram& diagram, const Extents& extents, const std::vector<KernelInput>& inputs);
 
 /// The same for the indices that the kernels of a program compute, each before the next kernel reads by them.
@@ -24,8 +26,8 @@ public:
     /// `deciding` are arrays_in_indices of the diagram. All three outlive this.
     ComputedIndices(const Diagram& diagram, const Extents& extents, const std::vector<ArrayId>& deciding);
 
-    /// The next kernel wrote these arrays. `in_memory` gives an array that was given or written. Errors: those of in_memory,
-    /// index-out-of-range.
+    /// The next kernel wrote these arrays. `in_memory` gives an array that was given or written. Errors: those of
+    /// in_memory, index-out-of-range.
     [[nodiscard]] Status after(const std::vector<ArrayId>& written,
                                const std::function<Result<KernelInput>(ArrayId)>& in_memory);
 

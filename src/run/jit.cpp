@@ -24,8 +24,8 @@ namespace {
 constexpr const char* source_name = "kernel.cpp";
 constexpr const char* object_name = "kernel.so";
 
-/// What every kernel is compiled with besides the optimization and the caller's flags. Kernels read no errno and no floating-point
-/// exceptions; results are IEEE's but for contraction, which both compilers are told alike.
+/// What every kernel is compiled with besides the optimization and the caller's flags. Kernels read no errno and no
+/// floating-point exceptions; results are IEEE's but for contraction, which both compilers are told alike.
 std::vector<std::string> usual_flags() {
 #if defined(__aarch64__)
     const char* native = "-mcpu=native";
@@ -66,8 +66,8 @@ std::string first_lines(const std::string& text, int count) {
     return text.substr(0, end > 0 && text[end - 1] == '\n' ? end - 1 : end);
 }
 
-/// Whether the compiler finds fault with the source: "…/kernel.cpp:3:5: error: …". A compiler that fails otherwise, for want of memory, stack,
-/// processes or parts of its own, says other things.
+/// Whether the compiler finds fault with the source: "…/kernel.cpp:3:5: error: …". A compiler that fails otherwise, for
+/// want of memory, stack, processes or parts of its own, says other things.
 bool finds_fault(const std::string& output) {
     const std::string file = std::string(source_name) + ":";
     for (std::size_t at = output.find(file); at != std::string::npos; at = output.find(file, at)) {
@@ -78,7 +78,8 @@ bool finds_fault(const std::string& output) {
     return false;
 }
 
-/// What a compiler that fails so may be short of, by its words and the limits that it inherits; "" where nothing points to it.
+/// What a compiler that fails so may be short of, by its words and the limits that it inherits; "" where nothing points
+/// to it.
 std::string shortage(const std::string& output) {
     constexpr const char* memory = "memory may have run out, or be limited (ulimit -v)";
     constexpr std::pair<const char*, const char*> words[] = {
@@ -94,7 +95,8 @@ std::string shortage(const std::string& output) {
     return fmt::format("its stack is limited to {} KiB (ulimit -s)", limit.rlim_cur >> 10U);
 }
 
-/// Compiles directory/kernel.cpp. A refusal is the machine's fault unless a supported compiler finds fault with the source.
+/// Compiles directory/kernel.cpp. A refusal is the machine's fault unless a supported compiler finds fault with the
+/// source.
 Status compile_in(const std::string& directory, const Compiler& compiler, const JitOptions& options) {
     const std::string object = directory + "/" + object_name;
     const ProcessResult outcome = run_process(compile_command(compiler, options, directory + "/" + source_name, object));

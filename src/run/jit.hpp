@@ -1,5 +1,6 @@
 #pragma once
-// Just-in-time compilation on the CPU: C++ source becomes a loaded shared object, by the system's compiler and the kernel cache.
+// Just-in-time compilation on the CPU: C++ source becomes a loaded shared object, by the system's compiler and the
+// kernel cache.
 #include <memory>
 #include <string>
 #include <vector>
@@ -38,9 +39,10 @@ private:
     void* handle_ = nullptr;
 };
 
-/// Compiles and loads, or loads what an earlier call kept. Errors, all machine_lacks: no-compiler, compiler-broken (it fails without finding fault
-/// with the source, or on the least program too), compiler-too-old, no-process, disk-full, cache-not-private, cannot-load. Source with
-/// which a supported compiler finds fault is an internal fault and throws with the compiler's words.
+/// Compiles and loads, or loads what an earlier call kept. Errors, all machine_lacks: no-compiler, compiler-broken (it
+/// fails without finding fault with the source, or on the least program too), compiler-too-old, no-process, disk-full,
+/// cache-not-private, cannot-load. Source with which a supported compiler finds fault is an internal fault and throws
+/// with the compiler's words.
 Result<std::shared_ptr<const JitModule>> jit_compile(const std::string& source, const JitOptions& options = {});
 
 /// The compiler that the options choose.

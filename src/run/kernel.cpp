@@ -34,7 +34,8 @@ bool is_row_major(const std::vector<std::int64_t>& sizes, const std::vector<std:
     return true;
 }
 
-/// The strides of dimensions each of which takes neighbouring ones of a view together; none where the rows of some do not follow each other.
+/// The strides of dimensions each of which takes neighbouring ones of a view together; none where the rows of some do
+/// not follow each other.
 std::optional<std::vector<std::int64_t>> joined_strides(const std::vector<std::int64_t>& sizes,
                                                         const std::vector<std::int64_t>& strides,
                                                         const std::vector<std::int64_t>& joined_sizes) {

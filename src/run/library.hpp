@@ -16,7 +16,8 @@ public:
         }
     };
 
-    /// The first of the names or paths that opens and, where functions are named, has all of them; others are closed again.
+    /// The first of the names or paths that opens and, where functions are named, has all of them; others are closed
+    /// again.
     explicit SharedLibrary(const std::vector<std::string>& candidates, const std::vector<const char*>& functions = {});
     [[nodiscard]] bool is_open() const { return handle_ != nullptr; }
     [[nodiscard]] const std::string& path() const { return path_; }

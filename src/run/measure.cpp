@@ -48,9 +48,11 @@ Medians interleaved_medians(const std::vector<std::function<void()>>& candidates
 }
 
 namespace {
-/// Reads of this distance touch every line: lines have as many bytes on x86-64 and on most Arm processors, and more on the others.
+/// Reads of this distance touch every line: lines have as many bytes on x86-64 and on most Arm processors, and more on
+/// the others.
 constexpr std::int64_t line_bytes = 64;
-/// A cache gives up lines in an order of its own: what it holds is read so many times over, and little of what was there before is left.
+/// A cache gives up lines in an order of its own: what it holds is read so many times over, and little of what was
+/// there before is left.
 constexpr double times_over = 2;
 }  // namespace
 
@@ -77,8 +79,8 @@ void CacheFlush::run() {
 }
 
 void ShortestTimes::add(const std::string& name, double seconds, std::function<void(std::int64_t)> job) {
-    // The first call finds nothing in the caches and pages that are not mapped yet, and any call may be interrupted: a repetition that seems
-    // long enough has to be so three times.
+    // The first call finds nothing in the caches and pages that are not mapped yet, and any call may be interrupted: a
+    // repetition that seems long enough has to be so three times.
     const auto shortest = [&](std::int64_t n) { return std::min({timed(job, n), timed(job, n), timed(job, n)}); };
     std::int64_t n = 1;
     double once = shortest(n);

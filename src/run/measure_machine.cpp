@@ -31,8 +31,8 @@ constexpr int product_rows = 64, product_steps = 256, product_vectors = 3;
 
 using TimedCode = void (*)(std::int64_t, void*, std::int64_t);
 
-/// Shares of the seconds for timing, by what is timed, chosen by hand: the more there is to time, the larger. All parts and the moments in between take some
-/// 1.2 of what is asked for.
+/// Shares of the seconds for timing, by what is timed, chosen by hand: the more there is to time, the larger. All parts
+/// and the moments in between take some 1.2 of what is asked for.
 constexpr double share_of_f64 = 0.15, share_of_f32 = 0.35, share_of_one_core = 0.03, share_of_all_cores = 0.12,
                  share_of_levels = 0.4, share_of_threading = 0.1, share_of_moment = 0.01;
 
@@ -164,8 +164,8 @@ private:
                                                  "64 columns of 128 values, 8 KiB apart");
     }
 
-    /// Cores may share units, or lower their clock when all compute: the block on one core and on all of them at once, each in its best
-    /// moment. A repetition is long beside the wake-up of a thread.
+    /// Cores may share units, or lower their clock when all compute: the block on one core and on all of them at once,
+    /// each in its best moment. A repetition is long beside the wake-up of a thread.
     void together() {
         const TimedCode f = kernel("block");
         ShortestTimes one, all;
@@ -186,15 +186,17 @@ private:
         sample_dealt_products();
     }
 
-    /// Panels of B that the products take in turn: some hundred kilobytes, or as much as half of the cache behind the first one holds.
+    /// Panels of B that the products take in turn: some hundred kilobytes, or as much as half of the cache behind the
+    /// first one holds.
     [[nodiscard]] std::int64_t num_panels() const {
         const double panel_bytes = product_steps * product_vectors * machine_.vector_bits.value / 8,
                      cache = machine_.levels.size() > 2 ? bytes_a_core(machine_, machine_.levels.size() - 2) : 0;
         return std::clamp<std::int64_t>(static_cast<std::int64_t>(cache / 2 / panel_bytes), 1, products_a_part);
     }
 
-    /// What many products take that are dealt out as the groups of a kernel are. What else runs comes and goes: samples are taken in between all other
-    /// measurements. It takes parts of the caches, too, of which accumulators alone would not tell. Pre: the memory holds real numbers.
+    /// What many products take that are dealt out as the groups of a kernel are. What else runs comes and goes: samples
+    /// are taken in between all other measurements. It takes parts of the caches, too, of which accumulators alone
+    /// would not tell. Pre: the memory holds real numbers.
     void sample_dealt_products() {
         const std::function<void()> dealt = [this, f = kernel("panels")] {
             workers_.deal(dealt_parts, threads(), [&](int worker, std::int64_t begin, std::int64_t end) {
@@ -286,8 +288,8 @@ private:
         sample_dealt_products();
     }
 
-    /// Less stays of a cache that others use too, as those of a server whose cores are rented out one by one: it keeps the largest part that
-    /// all cores read again closer to its own rate than to that of the level above.
+    /// Less stays of a cache that others use too, as those of a server whose cores are rented out one by one: it keeps
+    /// the largest part that all cores read again closer to its own rate than to that of the level above.
     void kept(Level& cache, const Level& below, double seconds) {
         constexpr int parts = 8, reads = 8;
         const double bytes = cache.capacity_bytes.value * cache.instances.value;
@@ -396,7 +398,8 @@ private:
             level.core_copy_bandwidth_bytes_per_s);
     }
 
-    /// Runs of few lines of many rows from memory, beside whole rows: with one core, whose prefetchers run ahead of whole rows only.
+    /// Runs of few lines of many rows from memory, beside whole rows: with one core, whose prefetchers run ahead of
+    /// whole rows only.
     void runs(Level& level, double seconds) {
         constexpr int all_lines[] = {1, 2, 4, 8, 16};
         ShortestTimes timings;

@@ -1,5 +1,6 @@
 #pragma once
-// The machine at hand, measured: clocks of the emitter's own vector code, rates of the caches and of memory, what starting threads takes.
+// The machine at hand, measured: clocks of the emitter's own vector code, rates of the caches and of memory, what
+// starting threads takes.
 #include "machine/machine.hpp"
 #include "run/jit.hpp"
 
@@ -19,10 +20,10 @@ struct MeasuredMachine {
     static constexpr double most_taken = 0.1;  ///< share of the time, chosen by hand
 };
 
-/// host_machine() with measured figures in place of estimated ones; each says what was timed, and on which day. What is kept of the
-/// repetitions is the shortest, so that a busy neighbour lengthens the measurement and not the figures, and what it took is said; of a computer that it
-/// disturbs much, three measurements are taken, and each figure is the middle one of them. Errors: those of jit_compile;
-/// no-vectors (machine_lacks) where the processor has none so wide.
+/// host_machine() with measured figures in place of estimated ones; each says what was timed, and on which day. What is
+/// kept of the repetitions is the shortest, so that a busy neighbour lengthens the measurement and not the figures, and
+/// what it took is said; of a computer that it disturbs much, three measurements are taken, and each figure is the
+/// middle one of them. Errors: those of jit_compile; no-vectors (machine_lacks) where the processor has none so wide.
 Result<MeasuredMachine> measure_machine(const MeasureOptions& options = {});
 
 }  // namespace napkin

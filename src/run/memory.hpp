@@ -1,5 +1,6 @@
 #pragma once
-// Memory for arrays of numbers: aligned to vectors and cache lines, in huge pages where it is large and the system has them.
+// Memory for arrays of numbers: aligned to vectors and cache lines, in huge pages where it is large and the system has
+// them.
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -15,7 +16,8 @@ struct FreeMemory {
 };
 using Memory = std::unique_ptr<void, FreeMemory>;
 
-/// Zeros. Null when there is none, or when it is more than the machine has: the system would hand it out and kill later.
+/// Zeros. Null when there is none, or when it is more than the machine has: the system would hand it out and kill
+/// later.
 Memory allocate(std::int64_t bytes);
 
 /// What is said then.

@@ -164,7 +164,8 @@ std::optional<DType> type_of(const Element& e, std::optional<DType> wanted) {
     return own ? own : e.size < bytes(DType::i32) ? DType::i32 : DType::i64;
 }
 
-/// An element as it stands in the file; an integer past 64 signed bits as nothing. The bytes are in this machine's order.
+/// An element as it stands in the file; an integer past 64 signed bits as nothing. The bytes are in this machine's
+/// order.
 std::optional<Number> number_in_file(const Element& e, const unsigned char* raw) {
     if (const auto own = own_type(e)) return decode_number(*own, raw);
     std::uint64_t bits = 0;

@@ -13,8 +13,9 @@ struct Stride {
     std::int64_t most = 0;
 };
 
-/// Whether some number of each step adds up to the target: a bounded linear Diophantine equation. The longest steps come first, and
-/// what the shorter ones can still reach leaves few counts of each; for arrays whose axes are nested in each other, two.
+/// Whether some number of each step adds up to the target: a bounded linear Diophantine equation. The longest steps
+/// come first, and what the shorter ones can still reach leaves few counts of each; for arrays whose axes are nested in
+/// each other, two.
 class Sums {
 public:
     explicit Sums(std::vector<Stride> steps) : steps_(std::move(steps)) {
@@ -76,8 +77,8 @@ bool is_addressable(const StridedArray& a) {
 
 bool overlaps_itself(const StridedArray& a) {
     if (is_empty(a)) return false;
-    // Two elements differ by some count of each step, of either sign. With the first step that differs taken forwards, and the others
-    // counted from their most backwards, all counts are positive.
+    // Two elements differ by some count of each step, of either sign. With the first step that differs taken forwards,
+    // and the others counted from their most backwards, all counts are positive.
     std::int64_t ignored = 0;
     std::vector<Stride> steps = steps_of(a, ignored);
     for (std::size_t d = 0; d < a.sizes.size(); ++d)

@@ -72,8 +72,8 @@ std::string kernel_names(const Derived& derived) {
     return names;
 }
 
-/// The derived form that is fastest on the machine, where the sizes are known; else the calculus' own first choice. Sizes by hand may make
-/// another form the fastest than all sizes would that may be chosen, which is said.
+/// The derived form that is fastest on the machine, where the sizes are known; else the calculus' own first choice.
+/// Sizes by hand may make another form the fastest than all sizes would that may be chosen, which is said.
 Derived choose(Compilation& c, const std::shared_ptr<const Source>& schedule_file, bool is_for_plan,
                const std::shared_ptr<Estimates>& ratings) {
     const auto extents = bind_sizes(c.diagram);
@@ -105,8 +105,8 @@ JitOptions for_width(int vector_bytes) {
     return options;
 }
 
-/// The diagram with sizes in place of its own, and without what runs over sizes of 0. Sizes that are still missing are no error yet:
-/// derivations do without.
+/// The diagram with sizes in place of its own, and without what runs over sizes of 0. Sizes that are still missing are
+/// no error yet: derivations do without.
 Result<Diagram> with_sizes(Result<Diagram> parsed, const std::map<std::string, std::int64_t>& sizes) {
     if (!parsed) return parsed;
     const auto all = with_solved_sizes(*parsed, sizes);
@@ -126,8 +126,8 @@ Result<Diagram> with_sizes(Result<Diagram> parsed, const std::map<std::string, s
     return filled;
 }
 
-/// The diagram with a file's lines as further ones of its own schedule, so that all that follows from a schedule follows from both. The machine that a
-/// file is for is none of the diagram's.
+/// The diagram with a file's lines as further ones of its own schedule, so that all that follows from a schedule
+/// follows from both. The machine that a file is for is none of the diagram's.
 Result<Diagram> with_lines_of(Result<Diagram> parsed, const std::shared_ptr<const Source>& file) {
     if (!parsed || !file) return parsed;
     auto items = parse_schedule_file(file);
@@ -170,7 +170,8 @@ std::string asked_for(const Compilation& c, const PipelineOptions& options) {
     return out;
 }
 
-/// The derivation of what was asked for last: it depends on no machine, and who compares machines asks for one of them again and again.
+/// The derivation of what was asked for last: it depends on no machine, and who compares machines asks for one of them
+/// again and again.
 class LastDerivation {
 public:
     Result<Derived> operator()(const Compilation& c, const PipelineOptions& options) {

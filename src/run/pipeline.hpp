@@ -1,5 +1,6 @@
 #pragma once
-// The chain: text → diagram → derivation → plan → tile program → source → kernel. One function, each pass one line in it.
+// The chain: text → diagram → derivation → plan → tile program → source → kernel. One function, each pass one line in
+// it.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -32,13 +33,16 @@ std::string_view name(Pass pass);
 struct PipelineOptions {
     std::string diagram;                        ///< name; empty: the text's last
     std::map<std::string, std::int64_t> sizes;  ///< by axis; they override the text's
-    std::vector<std::string> schedule = {};  ///< choices as the language's schedule has them: "group q = 192", "form = auxiliary"
-    std::shared_ptr<const Source> schedule_file = {};  ///< what to_string(Schedule) prints, or parts of it: kept where no rule breaks
-    bool fuse = true;                                  ///< false: every equation is a kernel of its own
-    std::string machine = {};                          ///< name or file; empty: this computer; "gpu": the GPU at hand
-    std::optional<DType> types = {};                   ///< of every array of floating point, in place of the text's
-    Pass until = Pass::compile;                        ///< the last pass to run
-    bool keep_plan = false;  ///< takes what was chosen from the cache, and keeps there what is chosen (run/plan_cache.hpp)
+    /// choices as the language's schedule has them: "group q = 192", "form = auxiliary"
+    std::vector<std::string> schedule = {};
+    /// what to_string(Schedule) prints, or parts of it: kept where no rule breaks
+    std::shared_ptr<const Source> schedule_file = {};
+    bool fuse = true;                 ///< false: every equation is a kernel of its own
+    std::string machine = {};         ///< name or file; empty: this computer; "gpu": the GPU at hand
+    std::optional<DType> types = {};  ///< of every array of floating point, in place of the text's
+    Pass until = Pass::compile;       ///< the last pass to run
+    /// takes what was chosen from the cache, and keeps there what is chosen (run/plan_cache.hpp)
+    bool keep_plan = false;
     std::vector<Pass> print_after = {};
     std::function<void(const std::string&)> print = {};  ///< takes what print_after asks for
 };
@@ -75,8 +79,8 @@ struct Compilation {
 /// What Pass::compile makes of a CPU's other passes. Errors: those of CpuKernel::load.
 Result<std::shared_ptr<const CpuKernel>> loaded_on_processor(const Compilation& emitted);
 
-/// Runs the passes up to options.until. Errors are those of the passes; each pass' result is verified before the next one starts, and
-/// what breaks an invariant there is an InternalError.
+/// Runs the passes up to options.until. Errors are those of the passes; each pass' result is verified before the next
+/// one starts, and what breaks an invariant there is an InternalError.
 Result<Compilation> run_pipeline(std::shared_ptr<const Source> source, const PipelineOptions& options);
 
 }  // namespace napkin

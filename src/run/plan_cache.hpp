@@ -1,6 +1,6 @@
 #pragma once
-// Plans that are kept from one process to the next, in the kernel cache: the search over forms and schedules runs once for each program,
-// sizes and machine.
+// Plans that are kept from one process to the next, in the kernel cache: the search over forms and schedules runs once
+// for each program, sizes and machine.
 #include <optional>
 #include <string>
 
@@ -10,7 +10,8 @@
 
 namespace napkin {
 
-/// All that choices follow from, besides the code that makes them: `asked` is the program's text with the sizes, types and choices beside it.
+/// All that choices follow from, besides the code that makes them: `asked` is the program's text with the sizes, types
+/// and choices beside it.
 struct PlanQuestion {
     std::string asked;
     Machine machine;

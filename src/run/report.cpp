@@ -80,8 +80,8 @@ struct MultiplyRate {
     std::vector<float> a, b, c;
 };
 
-/// The part of a box of axes in which all forms are ≥ 0: one axis is counted as an interval, the others are walked, or sampled
-/// evenly when there are very many points.
+/// The part of a box of axes in which all forms are ≥ 0: one axis is counted as an interval, the others are walked, or
+/// sampled evenly when there are very many points.
 double fraction_inside(const std::vector<Affine>& forms, AxisId inner, const Extents& extents) {
     std::vector<AxisId> axes;
     for (const Affine& form : forms) {
@@ -251,7 +251,8 @@ std::optional<gpu::GpuBaseline> baseline_on_gpu(const Compilation& c, const Diag
     return std::move(*built);
 }
 
-/// Medians of the works' seconds by events, one after the other in every turn, so that all see the card at the same clock.
+/// Medians of the works' seconds by events, one after the other in every turn, so that all see the card at the same
+/// clock.
 Result<std::vector<double>> medians_on_gpu(const std::vector<const gpu::GpuKernel*>& works, double wanted_seconds,
                                            int& repetitions) {
     auto flushed = gpu::allocate(flush_bytes);

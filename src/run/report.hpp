@@ -1,5 +1,6 @@
 #pragma once
-// What `napkin run` measures: the fused kernels beside the same diagram evaluated equation by equation, the counts beside the model.
+// What `napkin run` measures: the fused kernels beside the same diagram evaluated equation by equation, the counts
+// beside the model.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -24,8 +25,9 @@ struct RunOptions {
 };
 
 struct RunReport {
-    std::vector<Counts> counted;                                ///< by kernel
-    std::vector<double> predicted_transfers, predicted_memory;  ///< by kernel: the formulas in letters, with the sizes put in
+    std::vector<Counts> counted;  ///< by kernel
+    /// by kernel: the formulas in letters, with the sizes put in
+    std::vector<double> predicted_transfers, predicted_memory;
     double predicted_seconds = 0;
     // Medians over runs that alternate.
     double kernel_seconds = 0;
@@ -44,15 +46,16 @@ struct RunReport {
     std::string device;      ///< the GPU that ran the kernels; empty: the processor
     std::int64_t kernel_extra_bytes = 0, baseline_extra_bytes = 0;
 
-    /// How much faster than the baseline the kernels are. None where no baseline ran, or an unfair one: multiplies by no library.
+    /// How much faster than the baseline the kernels are. None where no baseline ran, or an unfair one: multiplies by
+    /// no library.
     [[nodiscard]] std::optional<double> speedup() const {
         if (!baseline_seconds || (baseline_multiplies > 0 && blas.empty())) return std::nullopt;
         return *baseline_seconds / kernel_seconds;
     }
 };
 
-/// Sizes that the given inputs' shapes say, by axis. Errors: unknown-input (nearest name), input-rank, input-sizes (two inputs, or an
-/// input and --set, disagree: both sizes), input-type.
+/// Sizes that the given inputs' shapes say, by axis. Errors: unknown-input (nearest name), input-rank, input-sizes (two
+/// inputs, or an input and --set, disagree: both sizes), input-type.
 Result<std::map<std::string, std::int64_t>> sizes_of_inputs(const Diagram& diagram,
                                                             const std::map<std::string, Tensor>& inputs,
                                                             const std::map<std::string, std::int64_t>& overrides);
@@ -65,8 +68,8 @@ Result<std::vector<Tensor>> all_inputs(const Diagram& diagram, const Extents& ex
 Result<RunReport> run_and_report(const Compilation& compilation, const std::vector<Tensor>& inputs,
                                  const RunOptions& options, std::vector<Tensor>& outputs);
 
-/// 2 × the multiplications of the diagram's contractions at points where a mask does not take them out again: points of a streamed
-/// loop outside its support do not count.
+/// 2 × the multiplications of the diagram's contractions at points where a mask does not take them out again: points of
+/// a streamed loop outside its support do not count.
 double useful_flops(const Compilation& compilation);
 
 }  // namespace napkin

@@ -18,7 +18,8 @@
 namespace napkin {
 namespace {
 
-/// A small float's layout: stored mantissa bits and exponent bias; without an infinity the highest exponent is one of numbers.
+/// A small float's layout: stored mantissa bits and exponent bias; without an infinity the highest exponent is one of
+/// numbers.
 struct SmallFloat {
     int mantissa, bias, bits;
     bool has_infinity;
@@ -174,7 +175,8 @@ Column Tensor::to_column() const {
 }
 
 double normal_number(std::uint64_t seed, std::uint64_t i) {
-    // Box and Muller: a pair of uniform numbers gives a pair of normal ones, the cosine's for even i and the sine's for odd.
+    // Box and Muller: a pair of uniform numbers gives a pair of normal ones, the cosine's for even i and the sine's for
+    // odd.
     const std::uint64_t base = split_mix(seed + split_mix_step), pair = i / 2;
     const auto mixed = [&](std::uint64_t n) { return split_mix(base + n * split_mix_step) >> 11; };
     const auto a = static_cast<double>(mixed(2 * pair + 1) + 1) * 0x1p-53;  // in (0, 1]

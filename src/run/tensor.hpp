@@ -12,8 +12,8 @@
 
 namespace napkin {
 
-/// One number in its stored form. encode rounds as round_to does (to nearest, ties to even; once), and wraps an integer that becomes a
-/// narrower one; decode is exact.
+/// One number in its stored form. encode rounds as round_to does (to nearest, ties to even; once), and wraps an integer
+/// that becomes a narrower one; decode is exact.
 void encode(DType type, const Number& value, void* to);
 Number decode_number(DType type, const void* from);
 inline void encode(DType type, double value, void* to) { encode(type, Number::real(value), to); }
@@ -46,8 +46,8 @@ public:
     [[nodiscard]] std::vector<double> to_doubles() const;
     [[nodiscard]] Column to_column() const;
 
-    /// Independent N(mean, deviation²) rounded to the type. Value i depends on seed and i alone, whatever the size or the machine's
-    /// number of cores.
+    /// Independent N(mean, deviation²) rounded to the type. Value i depends on seed and i alone, whatever the size or
+    /// the machine's number of cores.
     void fill_normal(std::uint64_t seed, double mean = 0, double deviation = 1);
 
 private:

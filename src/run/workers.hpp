@@ -22,13 +22,15 @@ public:
     [[nodiscard]] int threads() const { return static_cast<int>(threads_.size()) + 1; }
     /// Error no-thread (machine_lacks), where they are fewer than wanted.
     [[nodiscard]] Status all_started() const;
-    /// Calls job(worker) once on every thread, with worker from 0 to threads() - 1, and returns when all calls did. The job throws nothing.
+    /// Calls job(worker) once on every thread, with worker from 0 to threads() - 1, and returns when all calls did. The
+    /// job throws nothing.
     void run(const std::function<void(int)>& job);
-    /// Cuts [0, count) into one run of neighbours for each thread and calls job(begin, end) for those that are not empty.
+    /// Cuts [0, count) into one run of neighbours for each thread and calls job(begin, end) for those that are not
+    /// empty.
     void split(std::int64_t count, const std::function<void(std::int64_t, std::int64_t)>& job);
 
-    /// Deals out [0, count) among the first `threads` threads: job(worker, begin, end) for runs of neighbours, which share data, on
-    /// whichever thread is free; shorter runs towards the end, so that all finish together.
+    /// Deals out [0, count) among the first `threads` threads: job(worker, begin, end) for runs of neighbours, which
+    /// share data, on whichever thread is free; shorter runs towards the end, so that all finish together.
     void deal(std::int64_t count, int threads, const std::function<void(int, std::int64_t, std::int64_t)>& job);
 
 private:

@@ -1,4 +1,5 @@
-// Gives every variable its shape, its lifetime and its place in the arena; memory is shared by variables that never live together.
+// Gives every variable its shape, its lifetime and its place in the arena; memory is shared by variables that never
+// live together.
 
 #include "schedule/fragments.hpp"
 #include "schedule/legality.hpp"
@@ -31,7 +32,8 @@ void measure(ScheduledKernel& kernel, VariableId id) {
         for (const auto& [axis, c] : variable.dims[d].affine()->terms) {
             const Span& span = kernel.span(axis, layout.scope);
             const bool panel = kernel.is_panel(id) && axis == vector_axis;
-            // What is loaded by its indices' values, or cut at the array's end, is loaded with all that any statement may reach.
+            // What is loaded by its indices' values, or cut at the array's end, is loaded with all that any statement
+            // may reach.
             const std::int64_t reach = c < 0 || is_loaded_wide ? span.padded : kernel.reach(id, axis, span.tile);
             layout.sizes[d] += std::abs(c) * ((panel ? kernel.panel() : reach) - 1);
             tile += std::abs(c) * ((panel ? std::min(kernel.panel(), span.tile) : span.tile) - 1);
@@ -40,8 +42,8 @@ void measure(ScheduledKernel& kernel, VariableId id) {
     }
 }
 
-/// Threads of a warp that copy the tile go along memory's last dimension, which is not the tile's innermost one: they write or read a column
-/// of it. Rows of an odd length have the parts of a column in as many banks.
+/// Threads of a warp that copy the tile go along memory's last dimension, which is not the tile's innermost one: they
+/// write or read a column of it. Rows of an odd length have the parts of a column in as many banks.
 bool is_copied_by_columns(const ScheduledKernel& kernel, VariableId id) {
     const Variable& variable = kernel.variable(id);
     if (!kernel.in_blocks() || variable.dims.empty() ||
@@ -94,8 +96,8 @@ void shape_operand(ScheduledKernel& kernel, VariableId id) {
     layout.tile = stages * (layout.tile * value + kernel.value_bytes() - 1) / kernel.value_bytes();
 }
 
-/// Marks the loads of tiles that are there since an earlier load: each of the variable brings in the same values, those of the group, and
-/// nothing else writes to its buffer or to its array.
+/// Marks the loads of tiles that are there since an earlier load: each of the variable brings in the same values, those
+/// of the group, and nothing else writes to its buffer or to its array.
 class StayingTiles {
 public:
     explicit StayingTiles(ScheduledKernel& kernel) : kernel_(kernel), is_there_(kernel.layouts.size(), false) {
@@ -161,7 +163,8 @@ public:
         for (const Step& step : kernel_.steps)
             for (const Read* r : step.reads)
                 if (step.is_tile_pipelined()) kernel_.layouts[r->variable()].lives = {{0, std::max(0, position_ - 1)}};
-        // A variable that is used after the loop or run which defines it holds on to its memory for all of the repetitions.
+        // A variable that is used after the loop or run which defines it holds on to its memory for all of the
+        // repetitions.
         for (const auto& [begin, end] : whole_)
             for (Layout& l : kernel_.layouts)
                 for (Life& life : l.lives)
@@ -180,7 +183,8 @@ private:
         define(v);
     }
 
-    /// In a loop of which statements run ahead, a value in registers that was read in this turn already, and is now made for the next one.
+    /// In a loop of which statements run ahead, a value in registers that was read in this turn already, and is now
+    /// made for the next one.
     [[nodiscard]] bool is_made_anew(const Step& step) const {
         const auto& compute = std::get<Compute>(*step.statement);
         const VariableId v = compute.variable;
@@ -235,7 +239,8 @@ private:
         for (Repeat& r : repeats_) r.defined[at(v)] = true;
     }
 
-    /// Runs `body` as something that is repeated: what it reads before it defines it, and what lives on both sides, lives throughout.
+    /// Runs `body` as something that is repeated: what it reads before it defines it, and what lives on both sides,
+    /// lives throughout.
     template <class F>
     void repeat(F body) {
         const std::size_t n = kernel_.layouts.size();
@@ -281,7 +286,8 @@ private:
     std::vector<std::pair<int, int>> whole_;
 };
 
-/// A map may write over an operand that dies with it, when it reads it at the very point that it writes and nothing else reads it then.
+/// A map may write over an operand that dies with it, when it reads it at the very point that it writes and nothing
+/// else reads it then.
 VariableId overwritten(const ScheduledKernel& kernel, VariableId variable) {
     const Layout& target = kernel.layout(variable);
     VariableId found = -1;
@@ -360,8 +366,8 @@ void place(ScheduledKernel& kernel, bool whole) {
     }
 }
 
-/// The most values of tiles that are alive at a time: in the arena, and with those in place. What takes the place of another is one with it at the step
-/// where both live.
+/// The most values of tiles that are alive at a time: in the arena, and with those in place. What takes the place of
+/// another is one with it at the step where both live.
 void count_held(ScheduledKernel& kernel) {
     std::vector<std::int64_t> in_arena, in_place(kernel.steps.size());  // by step
     for (const Step& step : kernel.steps) in_arena.push_back(kernel.partials(step));

@@ -31,7 +31,8 @@ bool shares(const ScheduledKernel& kernel, AxisId axis, std::int64_t blocks) {
     return false;
 }
 
-/// Some group runs other chunks of a stream than its neighbours along the axis, so that blocks of a cluster do not keep step, or read other tiles.
+/// Some group runs other chunks of a stream than its neighbours along the axis, so that blocks of a cluster do not keep
+/// step, or read other tiles.
 bool differ_in_k_blocks(const ScheduledKernel& kernel, AxisId axis) {
     if (kernel.kernel->parts.any() && axis == kernel.kernel->parts.part) return true;
     return any_of(kernel.loops, [&](const ScheduledLoop& loop) {

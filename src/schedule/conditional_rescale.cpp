@@ -15,13 +15,15 @@
 namespace napkin {
 namespace {
 
-/// The most that a thread's weights of a row may add up to, whatever the type: how far the maximum may lag, as a factor. Measured on one H200 on
-/// 2026-11-23: no row of attention over 8192 normally distributed logits comes near it after the first chunk.
+/// The most that a thread's weights of a row may add up to, whatever the type: how far the maximum may lag, as a
+/// factor. Measured on one H200 on 2026-11-23: no row of attention over 8192 normally distributed logits comes near it
+/// after the first chunk.
 constexpr double largest_sum = 8192;
 /// The part of a type's largest number that a weight may reach.
 constexpr double share_of_range = 0.25;
 
-/// What an expression becomes where the reference grows by t and all sums are multiplied by e^-t: e^(-scaled·t) times its value, plus shifted·t.
+/// What an expression becomes where the reference grows by t and all sums are multiplied by e^-t: e^(-scaled·t) times
+/// its value, plus shifted·t.
 struct Drift {
     int scaled = 0, shifted = 0;
     [[nodiscard]] bool is_none() const { return scaled == 0 && shifted == 0; }
@@ -319,7 +321,8 @@ bool moves_by_position(const ScheduledKernel& kernel, const ConditionalRescale& 
     const Step& weights = kernel.step(lazy.weights);
     const auto loop = find_if(kernel.loops, [&](const ScheduledLoop& l) { return l.scope == weights.scope; });
     const AxisId stream = loop->loop->axis;
-    // The value of the axis itself, and not what is read there; a comparison, and what a choice depends on, say where, and not how much.
+    // The value of the axis itself, and not what is read there; a comparison, and what a choice depends on, say where,
+    // and not how much.
     const std::function<bool(const Expr&)> mentions = [&](const Expr& e) {
         if (const auto* i = as<AxisIndex>(e)) return i->axis == stream;
         if (const auto* u = as<Unary>(e)) return mentions(u->a);

@@ -203,9 +203,9 @@ std::int64_t row_values(const ScheduledKernel& kernel, VariableId id) {
 }
 
 int iterations_read_ahead(const ScheduledKernel& kernel, const Step& load) {
-    // A load that the core's first cache lacks takes 600 clocks and more while all cores copy, and a turn of such a loop 500 to 1000. Block-scaled products
-    // of 4096×7168×16384 on an H200 are 1.08 times as fast with two turns and unrolled loops as with one turn, and wait for loads a third as often
-    // (measured on 2026-11-25).
+    // A load that the core's first cache lacks takes 600 clocks and more while all cores copy, and a turn of such a
+    // loop 500 to 1000. Block-scaled products of 4096×7168×16384 on an H200 are 1.08 times as fast with two turns and
+    // unrolled loops as with one turn, and wait for loads a third as often (measured on 2026-11-25).
     constexpr int turns = 2;
     const auto* statement = std::get_if<Load>(load.statement);
     if (!statement || load.scope == 0 || !kernel.producer_role() || !is_read_by_rows(kernel, statement->variable))

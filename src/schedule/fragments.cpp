@@ -37,8 +37,8 @@ AxisId other_axis(const ScheduledKernel& kernel, const Read& r, AxisId axis, Sco
     return found;
 }
 
-/// Sees that what a statement computes is at most 1 in size, so that it may be rounded to a type of a narrow range: factors of a product
-/// are, and exponentials of a value less a maximum over all such values.
+/// Sees that what a statement computes is at most 1 in size, so that it may be rounded to a type of a narrow range:
+/// factors of a product are, and exponentials of a value less a maximum over all such values.
 class AtMostOne {
 public:
     explicit AtMostOne(const ScheduledKernel& kernel) : kernel_(kernel), maxima_(kernel) {}
@@ -72,8 +72,8 @@ private:
     Maxima maxima_;
 };
 
-/// Registers of a thread beside its accumulators without which the assembler takes no wgmma (CUDA 13.0, ptxas C7602: 154 for 128 of them), at the
-/// launch: it does not count those that setmaxnreg adds.
+/// Registers of a thread beside its accumulators without which the assembler takes no wgmma (CUDA 13.0, ptxas C7602:
+/// 154 for 128 of them), at the launch: it does not count those that setmaxnreg adds.
 constexpr std::int64_t registers_of_instruction = 26;
 
 std::int64_t registers_at_launch(const ScheduledKernel& kernel) {
@@ -291,7 +291,8 @@ std::optional<MmaProduct> product_of_threads(const ScheduledKernel& kernel, cons
         return std::nullopt;
 
     const Span& span = kernel.span(out.k, step.scope);
-    // Behind a part of the axis lie values of the next one, as they do where the axis itself runs through a part of a dimension.
+    // Behind a part of the axis lie values of the next one, as they do where the axis itself runs through a part of a
+    // dimension.
     bool is_part = span.begins;
     for (const Read* r : {out.a, out.b})
         for (const Index& index : r->indices) is_part = is_part || (index.depends_on(out.k) && index.single_axis() < 0);

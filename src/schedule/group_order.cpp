@@ -24,8 +24,8 @@ void for_each_axis(const Variable& variable, const F& f) {
             for (const AxisId axis : dim.axes()) f(axis);
 }
 
-/// Values of the streams that run for each value of the axis that the group stands further on. A form bounds its stream at one end, and
-/// so many values further as it grows by its coefficient of the stream.
+/// Values of the streams that run for each value of the axis that the group stands further on. A form bounds its stream
+/// at one end, and so many values further as it grows by its coefficient of the stream.
 double growth(const ScheduledKernel& kernel, AxisId axis) {
     double values = 0;
     for (const ScheduledLoop& l : kernel.loops)
@@ -67,7 +67,8 @@ double share_of_different(const std::vector<GroupAxis>& order, const Loaded& var
     return share_of_different(order, groups, [&](AxisId axis) { return bool(variable.carried[at(axis)]); });
 }
 
-/// An order of clusters with the groups of each, which are the innermost digit. Where what is left of their axis is next to it, it is one digit with it.
+/// An order of clusters with the groups of each, which are the innermost digit. Where what is left of their axis is
+/// next to it, it is one digit with it.
 std::vector<GroupAxis> with_groups_of_clusters(const ScheduledKernel& kernel, std::vector<GroupAxis> order) {
     const AxisId axis = kernel.schedule.cluster_axis;
     for (GroupAxis& digit : order)
@@ -79,7 +80,8 @@ std::vector<GroupAxis> with_groups_of_clusters(const ScheduledKernel& kernel, st
     return order;
 }
 
-/// Bytes that a group loads of all tiles, each counted as the part of it that is different among groups that run at the same time.
+/// Bytes that a group loads of all tiles, each counted as the part of it that is different among groups that run at the
+/// same time.
 double bytes_from_memory(const ScheduledKernel& kernel, const std::vector<Loaded>& loaded,
                          const std::vector<GroupAxis>& order) {
     const auto workers = static_cast<double>(kernel.schedule.threads.value);
@@ -87,8 +89,8 @@ double bytes_from_memory(const ScheduledKernel& kernel, const std::vector<Loaded
     return sum<double>(loaded, [&](const Loaded& v) { return v.bytes * share_of_different(all, v, workers); });
 }
 
-/// What groups read again of the tiles that those one tile before them along this digit of the order read stays in the cache of all cores
-/// meanwhile: it all fits, whatever passes through beside it.
+/// What groups read again of the tiles that those one tile before them along this digit of the order read stays in the
+/// cache of all cores meanwhile: it all fits, whatever passes through beside it.
 bool stay_for_next(const ScheduledKernel& kernel, const std::vector<Loaded>& loaded,
                    const std::vector<GroupAxis>& order, std::size_t digit) {
     const auto inside = static_cast<double>(
@@ -99,8 +101,8 @@ bool stay_for_next(const ScheduledKernel& kernel, const std::vector<Loaded>& loa
     return again <= static_cast<double>(kernel.unit.reread_bytes);
 }
 
-/// The order with uneven axes inside of sections: bands of the other axes, as long as what the groups of a section read again stays in the
-/// cache of all cores, or else as short as can be.
+/// The order with uneven axes inside of sections: bands of the other axes, as long as what the groups of a section read
+/// again stays in the cache of all cores, or else as short as can be.
 std::vector<GroupAxis> in_sections(const ScheduledKernel& kernel, const std::vector<Loaded>& loaded,
                                    const std::vector<GroupAxis>& order) {
     const auto first_even = find_if(order, [](const GroupAxis& a) { return !a.is_uneven; });

@@ -40,7 +40,8 @@ IntegerValues::IntegerValues(const ScheduledKernel& kernel)
         known_[v] = fits(variable_bounds_[v]);
         whole_[v] = !known_[v];
     }
-    // A state is read before the statement that computes it, so bounds may grow for some rounds; those that still do are not known.
+    // A state is read before the statement that computes it, so bounds may grow for some rounds; those that still do
+    // are not known.
     constexpr int rounds = 4;
     for (int round = 0; round < rounds; ++round) {
         bool changed = false;
@@ -91,8 +92,9 @@ IntegerValues::Bounds IntegerValues::bounds_of_statement(const Compute& compute)
 }
 
 namespace {
-/// Whether the expression is a real number, or else a small whole one, constants and truths, where its first nodes show that no integers of another kind are
-/// in it and none is made of two whole numbers; nothing where they do not. Most statements are so, and all are asked for every schedule that is tried.
+/// Whether the expression is a real number, or else a small whole one, constants and truths, where its first nodes show
+/// that no integers of another kind are in it and none is made of two whole numbers; nothing where they do not. Most
+/// statements are so, and all are asked for every schedule that is tried.
 std::optional<bool> is_plainly_real(const ScheduledKernel& kernel, const Expr& e, int& nodes) {
     constexpr int most_nodes = 64;
     constexpr double held = 1 << 24;

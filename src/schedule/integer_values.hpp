@@ -1,7 +1,8 @@
 #pragma once
-// Which integers of a kernel are computed as integers. A real number holds a whole one exactly up to 2^24 (2^53 in double), which the next one
-// rounds to: what is known to stay below that, as coordinates of ordinary sizes are, is computed in the lanes of the real vectors. The rest is `whole`:
-// its buffers hold 64-bit integers, and the statements that compute with it are scalar code, which wraps as algebra/number.hpp says.
+// Which integers of a kernel are computed as integers. A real number holds a whole one exactly up to 2^24 (2^53 in
+// double), which the next one rounds to: what is known to stay below that, as coordinates of ordinary sizes are, is
+// computed in the lanes of the real vectors. The rest is `whole`: its buffers hold 64-bit integers, and the statements
+// that compute with it are scalar code, which wraps as algebra/number.hpp says.
 #include <map>
 #include <optional>
 #include <vector>
@@ -19,7 +20,8 @@ public:
     [[nodiscard]] const std::vector<bool>& variables() const { return whole_; }
     /// Whether the statement computes integers that real numbers may not hold.
     bool needs_integers(const Compute& compute);
-    /// Whether the expression is an integer that real numbers hold at every point; of one that is not an integer, false.
+    /// Whether the expression is an integer that real numbers hold at every point; of one that is not an integer,
+    /// false.
     bool is_small(const Expr& e);
     /// Whether the expression is an integer that the type has at every point: a cast to the type does nothing.
     bool keeps_all(DType type, const Expr& e);

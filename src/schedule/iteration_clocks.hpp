@@ -1,6 +1,6 @@
 #pragma once
-// What a full tile's turn of a loop takes, statement by statement, as the simulator has it: the one source of clocks for the simulator's own pace of a warpgroup
-// and for the search over orders.
+// What a full tile's turn of a loop takes, statement by statement, as the simulator has it: the one source of clocks
+// for the simulator's own pace of a warpgroup and for the search over orders.
 #include <vector>
 
 namespace napkin {

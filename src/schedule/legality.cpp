@@ -257,7 +257,8 @@ bool is_same_in_all_groups(const ScheduledKernel& kernel, const Variable& variab
            });
 }
 
-/// Why what the read finds is not there still when the next group comes to the point of the statement `in`; empty when it is.
+/// Why what the read finds is not there still when the next group comes to the point of the statement `in`; empty when
+/// it is.
 std::string why_gone(const ScheduledKernel& kernel, const Read& read, const Step& in) {
     const Variable& variable = kernel.variable(read.variable());
     if (any_of(read.indices, [](const Index& index) { return index.single_axis() < 0; }))

@@ -20,8 +20,9 @@ public:
     /// The one step that computes the variable; none where none or several do.
     [[nodiscard]] std::optional<StepId> definition(VariableId id) const;
 
-    /// As step `reader` finds both, `m` is a maximum over values, `value` among them, or 0 where that is infinite. What is read has to be computed before
-    /// it is read: a maximum that is brought up to date later may be less than the value.
+    /// As step `reader` finds both, `m` is a maximum over values, `value` among them, or 0 where that is infinite. What
+    /// is read has to be computed before it is read: a maximum that is brought up to date later may be less than the
+    /// value.
     [[nodiscard]] bool dominates(const Expr& m, const Expr& value, StepId reader, Dominance how) const;
 
 private:
@@ -32,9 +33,9 @@ private:
     const ScheduledKernel& kernel_;
 };
 
-/// The exponentials of the step that a CPU computes as `exp_nonpositive` (emit/cpu/prelude_math.inc): of a variable's value, its product with a number or a choice
-/// between such ones, less a maximum over these. The product is rounded before the maximum is subtracted, as it was for that: rounded once with the difference, it might
-/// be above it.
+/// The exponentials of the step that a CPU computes as `exp_nonpositive` (emit/cpu/prelude_math.inc): of a variable's
+/// value, its product with a number or a choice between such ones, less a maximum over these. The product is rounded
+/// before the maximum is subtracted, as it was for that: rounded once with the difference, it might be above it.
 std::vector<const Unary*> nonpositive_exponentials(const ScheduledKernel& kernel, const Step& step);
 
 }  // namespace napkin

@@ -22,7 +22,8 @@ double clocks_of(const ModuloBody& body, const ModuloDependence& d) {
     return from.own + (d.waits ? from.unit + from.latency_beside : 0);
 }
 
-/// A cycle of dependences around which the clocks are more than so many a turn; none where there is none. Longest paths after Bellman and Ford.
+/// A cycle of dependences around which the clocks are more than so many a turn; none where there is none. Longest paths
+/// after Bellman and Ford.
 std::vector<int> cycle_above(const ModuloBody& body, double pace) {
     const std::size_t n = body.operations.size();
     const double slack = 1e-9 * (1 + pace);
@@ -46,7 +47,8 @@ std::vector<int> cycle_above(const ModuloBody& body, double pace) {
     return out;
 }
 
-/// The copy whose stages take longest to come round, and for how long each holds a turn up: it is brought, read, and free again.
+/// The copy whose stages take longest to come round, and for how long each holds a turn up: it is brought, read, and
+/// free again.
 std::pair<int, double> slowest_copy(const ModuloBody& body) {
     std::pair<int, double> out{-1, 0};
     for (std::size_t c = 0; c < body.copies.size(); ++c) {
@@ -166,7 +168,8 @@ ModuloBounds bounds_of(const ModuloBody& body) {
         out.issue += o.own + (o.is_product ? 0 : o.latency_beside);
         out.unit += o.unit;
     }
-    // The cycle that is found above a pace has a longer one, until none is above it: the largest ratio of clocks to turns, exactly.
+    // The cycle that is found above a pace has a longer one, until none is above it: the largest ratio of clocks to
+    // turns, exactly.
     for (std::vector<int> cycle; !(cycle = cycle_above(body, out.recurrence)).empty();) {
         double clocks = 0, turns = 0;
         for (const int e : cycle)

@@ -1,10 +1,12 @@
 #pragma once
-// The modulo schedule of a loop's turn: which statements run for the turn to come, and in which order a warpgroup issues all of them, so that its pace is
-// the fastest there is, and of those of the same pace the one with the fewest registers. All of it is data; nothing here knows what an operation computes.
+// The modulo schedule of a loop's turn: which statements run for the turn to come, and in which order a warpgroup
+// issues all of them, so that its pace is the fastest there is, and of those of the same pace the one with the fewest
+// registers. All of it is data; nothing here knows what an operation computes.
 //
-// A warpgroup issues its operations one after the other. Those of threads keep it until they are done; a product it computes its own part of, if any, and
-// sets going, and the matrix unit runs products in the order in which they are set going. What touches a product's result waits for it, and for all before it.
-// Warpgroups that share a core all run the same order, a turn of each in every interval, and units have the work of all of them in it, whatever the order
+// A warpgroup issues its operations one after the other. Those of threads keep it until they are done; a product it
+// computes its own part of, if any, and sets going, and the matrix unit runs products in the order in which they are
+// set going. What touches a product's result waits for it, and for all before it. Warpgroups that share a core all run
+// the same order, a turn of each in every interval, and units have the work of all of them in it, whatever the order
 // is: so the interval is least where the pace is (Simulator::interval).
 #include <cstdint>
 #include <limits>
@@ -19,7 +21,8 @@ struct ModuloOperation {
     double own = 0;   ///< for which the warpgroup itself computes
     double unit = 0;  ///< of the matrix unit, after that, while the warpgroup goes on; 0: threads do it all
     double latency = 0,
-           latency_beside = 0;  ///< for which its result is waited for besides: alone, and where products are under way meanwhile
+           /// for which its result is waited for besides: alone, and where products are under way meanwhile
+        latency_beside = 0;
     bool is_product = false;
     bool outlasts_iteration = false;  ///< of a product: it may be under way as the next turn begins
     std::int64_t rounded = 0;         ///< of a product: registers into which an operand is rounded that lives on
@@ -30,7 +33,8 @@ struct ModuloOperation {
 /// In the same warpgroup, `to` runs for a turn after `from` has run for that of `distance` turns before.
 struct ModuloDependence {
     int from = -1, to = -1, distance = 0;
-    bool waits = false;  ///< until the product `from` is done; else it is issued after `from`, and threads are done when they are
+    /// until the product `from` is done; else it is issued after `from`, and threads are done when they are
+    bool waits = false;
     bool is_read = false;  ///< it reads what `from` computes; else one of them writes over what the other has use for
     std::string why = {};  ///< "it reads S", "S has one place"
 };
@@ -62,9 +66,10 @@ struct ModuloBody {
     double least_measured = 0;
 };
 
-/// Operations in the order in which they are issued, and by how many turns each runs ahead of the loop, by operation. Where some run ahead, a turn's products are
-/// all set going before threads compute anything: then warpgroups can take turns at the matrix unit, and what is waited for in a turn is of that turn. Where none
-/// does, the order is the program's, as any other takes as long.
+/// Operations in the order in which they are issued, and by how many turns each runs ahead of the loop, by operation.
+/// Where some run ahead, a turn's products are all set going before threads compute anything: then warpgroups can take
+/// turns at the matrix unit, and what is waited for in a turn is of that turn. Where none does, the order is the
+/// program's, as any other takes as long.
 struct ModuloOrder {
     std::vector<int> sequence, ahead;
     [[nodiscard]] bool runs_ahead() const;
@@ -73,7 +78,8 @@ struct ModuloOrder {
 
 /// The program's own.
 ModuloOrder in_turn(const ModuloBody& body);
-/// Products that depend on none run a turn ahead with what is made of them, and the others before that: what the search begins with.
+/// Products that depend on none run a turn ahead with what is made of them, and the others before that: what the search
+/// begins with.
 ModuloOrder products_ahead(const ModuloBody& body);
 
 /// The dependences that the order breaks.
@@ -82,8 +88,8 @@ std::vector<int> broken_dependences(const ModuloBody& body, const ModuloOrder& o
 bool may_be(const ModuloBody& body, const ModuloOrder& order);
 /// Clocks of a turn of a warpgroup that runs this order and has its core for itself.
 double clocks_alone(const ModuloBody& body, const ModuloOrder& order);
-/// The same of the order in the time model: no less than `least_measured` where it runs ahead, one after the other where it does not, and no faster than stages
-/// come round.
+/// The same of the order in the time model: no less than `least_measured` where it runs ahead, one after the other
+/// where it does not, and no faster than stages come round.
 double pace_of(const ModuloBody& body, const ModuloOrder& order);
 /// One after the other, with nothing beside it.
 double clocks_one_by_one(const ModuloBody& body);
@@ -96,7 +102,8 @@ struct ModuloBounds {
     double unit = 0;         ///< products, one after the other
     double recurrence = 0;   ///< around the cycle of dependences that takes longest for each turn that it goes through
     std::vector<int> cycle;  ///< its dependences, in order; none where no dependence closes one
-    double stages = 0;  ///< the tile whose stages take longest to be asked for, filled, read once and freed, for each of them
+    /// the tile whose stages take longest to be asked for, filled, read once and freed, for each of them
+    double stages = 0;
     int copy = -1;  ///< which one that is
     double measured = 0;
     [[nodiscard]] double pace() const;
@@ -120,8 +127,9 @@ struct ModuloSearch {
 };
 /// Beginnings of orders that a search looks at, at most.
 inline constexpr std::int64_t modulo_limit = 1 << 20;
-/// The fastest order by branch and bound, and of those of its pace the one with the fewest registers; of several the one that the search comes to first, which is
-/// products_ahead where that is one of them. `wants_runner_up`: what comes second is looked for, too.
+/// The fastest order by branch and bound, and of those of its pace the one with the fewest registers; of several the
+/// one that the search comes to first, which is products_ahead where that is one of them. `wants_runner_up`: what comes
+/// second is looked for, too.
 ModuloSearch search_order(const ModuloBody& body, std::int64_t limit = modulo_limit, bool wants_runner_up = false);
 
 }  // namespace napkin

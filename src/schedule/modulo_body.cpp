@@ -90,12 +90,14 @@ private:
             }
     }
 
-    /// Stages keep an operand's tile apart from the next one, and what threads read where it lies in memory no statement brings anywhere.
+    /// Stages keep an operand's tile apart from the next one, and what threads read where it lies in memory no
+    /// statement brings anywhere.
     [[nodiscard]] bool is_of_iteration(VariableId v) const { return !k_.is_operand(v) && !k_.is_read_by_threads(v); }
     [[nodiscard]] bool writes_what_accesses(StepId writer, StepId other) const {
         return is_of_iteration(written(writer)) && touches(other, written(writer));
     }
-    /// Two statements of which one writes what the other touches run in the order of the program, and the first one's next turn after the other's.
+    /// Two statements of which one writes what the other touches run in the order of the program, and the first one's
+    /// next turn after the other's.
     void relate(std::size_t a, std::size_t b) {
         const StepId first = out_.steps[a], then = out_.steps[b];
         if (a == b) {
@@ -113,7 +115,8 @@ private:
                is_carried ? fmt::format("it reads {} of the turn before", name(written(then)))
                           : fmt::format("{} has one place", place));
     }
-    /// Threads are done as they go on; a product is waited for by what reads its result or writes to it, as ProductWaits has it.
+    /// Threads are done as they go on; a product is waited for by what reads its result or writes to it, as
+    /// ProductWaits has it.
     void depend(std::size_t from, std::size_t to, int distance, bool is_read, std::string why) {
         const bool waits = out_.body.operations[from].is_product &&
                            (from == to || touches(out_.steps[to], written(out_.steps[from])));
@@ -144,7 +147,8 @@ private:
             for (const int r : value.readers) round_into_own(v, r, value);
         out_.body.values.push_back(std::move(value));
     }
-    /// As is_rounded_ahead has it, for an order in which its product runs for the turn before: nothing else that reads it does.
+    /// As is_rounded_ahead has it, for an order in which its product runs for the turn before: nothing else that reads
+    /// it does.
     [[nodiscard]] bool may_be_rounded_ahead(VariableId v, const ModuloValue& value) const {
         if (value.is_carried || value.writers.size() != 1) return false;
         int products = 0;

@@ -44,7 +44,8 @@ std::vector<double> ModuloIteration::state() const {
     return out;
 }
 
-/// A reader of the writer's own turn has it from the one to the other; one of the turn after, from the writer to the end and from the begin to the reader.
+/// A reader of the writer's own turn has it from the one to the other; one of the turn after, from the writer to the
+/// end and from the begin to the reader.
 std::int64_t AliveValues::registers(const ModuloValue& value, int operation) const {
     if (value.is_carried) return value.registers;
     const auto is_placed = [&](int o) { return placed_[at(o)]; };

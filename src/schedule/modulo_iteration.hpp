@@ -28,7 +28,8 @@ struct ModuloIteration {
     void issue(const ModuloBody& body, const AccessedResults& touched, int operation, int ahead);
     /// Waits for what may not be under way as the next turn begins.
     void end(const ModuloBody& body);
-    /// What is under way, and for how long from now: the next turn goes like the one before where this is alike, but for the clock.
+    /// What is under way, and for how long from now: the next turn goes like the one before where this is alike, but
+    /// for the clock.
     [[nodiscard]] std::vector<double> state() const;
 
 private:
@@ -40,7 +41,8 @@ private:
     std::vector<UnderWay> under_way_;  ///< in the order in which they began
 };
 
-/// Values alive at each operation of an order, as fragment_registers.hpp counts them: what is alive follows from what was issued in the turn before.
+/// Values alive at each operation of an order, as fragment_registers.hpp counts them: what is alive follows from what
+/// was issued in the turn before.
 class AliveValues {
 public:
     AliveValues(const ModuloBody& body, const std::vector<int>& ahead)

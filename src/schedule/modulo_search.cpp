@@ -55,7 +55,8 @@ private:
             out_.runner_up = std::move(choice);
     }
 
-    /// Operations from this one on, in the order of the program. A dependence never goes from what runs later to what runs for an earlier turn.
+    /// Operations from this one on, in the order of the program. A dependence never goes from what runs later to what
+    /// runs for an earlier turn.
     void choose_ahead(int o) {
         if (!goes_on()) return;
         if (o == n_) {
@@ -89,8 +90,9 @@ private:
         });
     }
 
-    /// The fastest that a turn can be that begins so: what is not yet issued takes the warpgroup, and the matrix unit, at least its own clocks. Where turns leave
-    /// products under way, what is waited for in a turn is shorter beside these.
+    /// The fastest that a turn can be that begins so: what is not yet issued takes the warpgroup, and the matrix unit,
+    /// at least its own clocks. Where turns leave products under way, what is waited for in a turn is shorter beside
+    /// these.
     [[nodiscard]] double least(const ModuloIteration& turn) const {
         if (some_outlast_) return out_.bounds.pace();
         double issue = turn.now, unit = 0;

@@ -6,13 +6,14 @@
 
 namespace napkin {
 
-/// A quotient that is computed as a product with a reciprocal, which is taken once for all vectors along the atom's vector axis.
+/// A quotient that is computed as a product with a reciprocal, which is taken once for all vectors along the atom's
+/// vector axis.
 struct CommonDivisor {
     Expr dividend, divisor;
 };
-/// The whole of what a statement computes on a CPU, if it is such a quotient: a result that nothing else reads, as one step of rounding more would
-/// be a whole number less under a floor. By a number it is divided: of whole numbers there are exact quotients. Error bounds count on either
-/// (Rounding::step in check/bounded.hpp).
+/// The whole of what a statement computes on a CPU, if it is such a quotient: a result that nothing else reads, as one
+/// step of rounding more would be a whole number less under a floor. By a number it is divided: of whole numbers there
+/// are exact quotients. Error bounds count on either (Rounding::step in check/bounded.hpp).
 std::optional<CommonDivisor> common_divisor(const ScheduledKernel& kernel, const Step& step);
 
 /// The statement's values are stored as they are, and no statement reads them.

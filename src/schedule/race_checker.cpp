@@ -14,7 +14,8 @@
 namespace napkin {
 namespace {
 
-/// Two warps that compute, and one of the role that asks for copies, where there is one; of a cluster those of two blocks.
+/// Two warps that compute, and one of the role that asks for copies, where there is one; of a cluster those of two
+/// blocks.
 constexpr std::size_t num_computing = 2, copying = num_computing, block_warps = num_computing + 1, most_blocks = 2,
                       num_warps = most_blocks * block_warps;
 constexpr std::size_t block_of(std::size_t warp) { return warp / block_warps; }
@@ -104,7 +105,8 @@ private:
         if (load.acquires && copies()) add(Event::refill, id, turn);
         add(Event::fill, id, turn);
     }
-    /// For a bulk copy. What threads copy themselves is done in order: a wait is for all operands of the scope up to this one, and all meet.
+    /// For a bulk copy. What threads copy themselves is done in order: a wait is for all operands of the scope up to
+    /// this one, and all meet.
     void await(const Step& s) {
         const auto await_copy = [&](const Step& load) {
             const VariableId id = kernel_.operand_loaded(load);
@@ -139,8 +141,8 @@ private:
         }
     }
 
-    /// What the step touches of what all warps share, and its barrier inside. Zeros are left out where a tile is whole: the barrier after them
-    /// orders what is copied over them, and nothing else.
+    /// What the step touches of what all warps share, and its barrier inside. Zeros are left out where a tile is whole:
+    /// the barrier after them orders what is copied over them, and nothing else.
     void access(const Step& s) {
         const auto number = static_cast<std::size_t>(&s - kernel_.steps.data());
         const StepAccesses& touches = accesses_of_steps_.steps[number];
@@ -188,7 +190,8 @@ private:
         const std::vector<const Step*> operands = kernel_.operand_loads(l.scope);
         std::int64_t& turn = loop_iterations_[l.scope];
         const std::int64_t last = turn + turns_[at(ref)];
-        // A role of its own is as far ahead as there are stages that are free; else copies are asked for so many turns ahead.
+        // A role of its own is as far ahead as there are stages that are free; else copies are asked for so many turns
+        // ahead.
         const int ahead = operands.empty() || kernel_.producer_role()
                               ? 0
                               : kernel_.place(kernel_.operand_loaded(*operands.front())).stages - 1;
@@ -338,7 +341,8 @@ private:
         for (std::size_t block = 0; block < stages_.size(); ++block)
             if (is_shared || block == block_of(w)) f(block);
     }
-    /// What a warp does to another block's memory comes after that block has made its barriers, and before it ends (leave).
+    /// What a warp does to another block's memory comes after that block has made its barriers, and before it ends
+    /// (leave).
     void reach(std::size_t w, std::size_t block, const Event& e) {
         if (block == block_of(w)) return;
         if (!knows(w, block * block_warps, made_[block]))
@@ -382,7 +386,8 @@ private:
             if (next_[w] < traces_[w].size()) take_in(clocks_[w], all), ++next_[w];
         return is_any;
     }
-    /// What other blocks do to this one's memory is done, as far as the warp knows: their warps have freed their last stages, and their copies have come.
+    /// What other blocks do to this one's memory is done, as far as the warp knows: their warps have freed their last
+    /// stages, and their copies have come.
     void leave(std::size_t w) {
         for (std::size_t other = 0; other < traces_.size(); ++other)
             if (block_of(other) != block_of(w) && other % block_warps != copying &&
@@ -432,7 +437,8 @@ private:
             case Event::factor:
                 for (const Part& part : s.parts)
                     if (part.turn != e.turn || !knows_copied(w, part)) fail("is read before its copy is waited for", e);
-                // The matrix unit reads beside the threads, and without a fence between them it does not see what they write.
+                // The matrix unit reads beside the threads, and without a fence between them it does not see what they
+                // write.
                 if (e.kind == Event::factor && s.is_by_threads)
                     fail("is read by the matrix unit where threads wrote, with no fence between them", e);
                 if (e.kind == Event::read)
@@ -493,8 +499,8 @@ private:
         part.turn = e.turn, part.awaited = {};
         s.is_by_threads = !kernel_.has_bulk_copies();
     }
-    /// What it reads in memory, and the place of its tile, threads may have written: before it as all know, and with a fence where they do not
-    /// copy it themselves.
+    /// What it reads in memory, and the place of its tile, threads may have written: before it as all know, and with a
+    /// fence where they do not copy it themselves.
     void copy(std::size_t w, const Event& e) {
         const OperandRegions& own = accesses_of_steps_.operands[e.operand];
         for (const auto& [area, writes] : {MemoryAccess{own.tiles, true}, MemoryAccess{own.array, false}})

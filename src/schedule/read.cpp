@@ -1,4 +1,5 @@
-// The fields of a schedule that were fixed by hand, from what was written to the statements and variables of a tile program.
+// The fields of a schedule that were fixed by hand, from what was written to the statements and variables of a tile
+// program.
 #include <fmt/format.h>
 
 #include <array>
@@ -216,7 +217,8 @@ private:
         s.places[index] = p;
     }
 
-    /// "groups 1, in E": the tile of the next group; "blocks 1, in X": the rows of the next block; 0: none. "cache 2": into the second one.
+    /// "groups 1, in E": the tile of the next group; "blocks 1, in X": the rows of the next block; 0: none. "cache 2":
+    /// into the second one.
     void read_prefetch(const ScheduleItem& item, VariableId variable, const TileKernel& kernel, KernelSchedule& s) {
         std::erase_if(s.prefetches, [&](const Prefetch& other) { return other.variable == variable; });
         Prefetch p{variable, -1, {}};
@@ -229,7 +231,8 @@ private:
         s.prefetches.push_back(std::move(p));
     }
 
-    /// "groups 1, in E": the statement runs for the group before, in the loops of E; "groups 0, in E": in its own group.
+    /// "groups 1, in E": the statement runs for the group before, in the loops of E; "groups 0, in E": in its own
+    /// group.
     void read_tile_pipelining(const ScheduleItem& item, AtomId atom, const TileKernel& kernel, KernelSchedule& s) {
         std::erase_if(s.tile_pipelining, [&](const TilePipelining& other) { return other.atom == atom; });
         TilePipelining d{atom, -1, {}};
@@ -272,7 +275,8 @@ private:
         return -1;
     }
 
-    /// Where several dimensions have the same index, as in D[q, q], the one with the number that is written, counted from 1.
+    /// Where several dimensions have the same index, as in D[q, q], the one with the number that is written, counted
+    /// from 1.
     int dimension_like(const ScheduleClause& clause, int inner, const Variable& variable) {
         const auto number = static_cast<int>(*clause.number);
         const auto is_like = [&](int d) { return inner >= 0 && variable.dims[at(d)] == variable.dims[at(inner)]; };

@@ -1,5 +1,6 @@
 #pragma once
-// The rules that a schedule keeps: the verifier of what was planned, or said by hand. What single choices may do is in legality.hpp.
+// The rules that a schedule keeps: the verifier of what was planned, or said by hand. What single choices may do is in
+// legality.hpp.
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ struct BrokenRule {
     std::string nearest = {};  ///< what the field may be instead, where the rule knows a number
 };
 /// All broken rules; none when the scheduled kernel is sound:
-///  - atoms: loops over just the axes of their statements, vectors along an axis that is stored contiguously or reduced, a block that the
+///  - atoms: loops over just the axes of their statements, vectors along an axis that is stored contiguously or
+///    reduced, a block that the
 ///    registers hold, cuts of sums alone;
 ///  - runs and followers as above;
 ///  - a chunk for every part of a stream; no roles, and no slots but the default: a core runs statements as they stand;

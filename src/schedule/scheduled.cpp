@@ -18,7 +18,8 @@ Span span_of(std::int64_t size, std::int64_t extent) {
     return {tile, tile, tile < extent, extent % tile != 0};
 }
 
-/// Puts the statements of one list into steps and loops. Free is left out: lifetimes follow from the order of execution.
+/// Puts the statements of one list into steps and loops. Free is left out: lifetimes follow from the order of
+/// execution.
 class Flattening {
 public:
     explicit Flattening(ScheduledKernel& kernel) : kernel_(kernel) {}
@@ -86,7 +87,8 @@ void complete(VariableFacts& facts, const ScheduledKernel& kernel, VariableId id
     facts.source = box_of(kernel.program->diagram, *kernel.kernel, *as<Read>(gathered)).source;
 }
 
-/// A statement reads or writes `block` values of the axis at a time, at these indices of the variable, whose own axes may be others.
+/// A statement reads or writes `block` values of the axis at a time, at these indices of the variable, whose own axes
+/// may be others.
 void touch(ScheduledKernel& kernel, VariableId id, const std::vector<Index>& indices, AxisId axis, std::int64_t block) {
     const std::vector<Index>& dims = kernel.variable(id).dims;
     for (std::size_t d = 0; d < dims.size(); ++d) {
@@ -124,8 +126,8 @@ void pad(ScheduledKernel& kernel) {
     }
 }
 
-/// The statements of a run stand together: what is loaded or computed between them comes before the run, what is stored after it. A loop ends a
-/// run; one that goes on behind it is another one of the same number, which the rules refuse.
+/// The statements of a run stand together: what is loaded or computed between them comes before the run, what is stored
+/// after it. A loop ends a run; one that goes on behind it is another one of the same number, which the rules refuse.
 std::vector<Node> with_fusions(ScheduledKernel& kernel, const std::vector<Node>& nodes) {
     const auto run_of = [&](const Node& node) {
         const StepId* s = std::get_if<StepId>(&node);
@@ -229,7 +231,8 @@ std::int64_t ScheduledKernel::num_sections() const {
 }
 
 std::int64_t ScheduledKernel::num_blocks() const {
-    constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;  // of a grid's first dimension: CUDA's technical specifications
+    // of a grid's first dimension: CUDA's technical specifications
+    constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;
     const std::int64_t joined = cluster_blocks();
     if (schedule.threads.value > 1 && has_block_a_group()) return std::min(num_groups(), most / joined * joined);
     const std::int64_t asked = schedule.grid.value > 0 ? schedule.grid.value : num_groups();

@@ -50,7 +50,8 @@ Simulator::Simulator(const Derived& derived, const Kernel& kernel, const TileKer
         pipe_names_.push_back(l == 0 ? "" : fmt::format("{} to {}", machine.levels[l - 1].name, machine.levels[l].name));
 }
 
-/// Pipes that run beside each other take a little longer than the busiest: two that are equally busy by the machine's factor.
+/// Pipes that run beside each other take a little longer than the busiest: two that are equally busy by the machine's
+/// factor.
 double Simulator::beside(std::initializer_list<double> clocks) const { return together(clocks, exponent_); }
 
 double Simulator::together(std::initializer_list<double> clocks, double exponent) {
@@ -93,7 +94,8 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
               near_instructions = is_near_erfc ? near_erfc_instructions : near_erf_instructions;
     if (counts(work, OpKind::exp))
         for (const Unary* u : nonpositive_exponentials(k, step)) {
-            // Instead of what is counted below for any; a product that is rounded before the difference is an operation of its own.
+            // Instead of what is counted below for any; a product that is rounded before the difference is an operation
+            // of its own.
             const double product = as<Read>(as<Binary>(u->a)->a) ? 0
                                                                  : clocks_a_vector_[at(static_cast<int>(OpKind::simple))];
             const double clocks = block.points(free_axes(u->a)) *
@@ -161,8 +163,8 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
     }
     std::tie(pipes.cache, pipes.target) = cache_clocks(k, step, block);
     if (k.on_tensor_cores()) {
-        // Warps take register blocks in turn: in the last turn some have none. Where other blocks stand beside them, these take theirs.
-        // Those that share a reduction take the vectors of each block so.
+        // Warps take register blocks in turn: in the last turn some have none. Where other blocks stand beside them,
+        // these take theirs. Those that share a reduction take the vectors of each block so.
         const double blocks = atom.shared
                                   ? block.panels
                                   : std::max(1.0, targets / (atom.rows * (atom.across || v < 0 ? 1.0 : atom.vectors)));
@@ -173,8 +175,9 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
     return pipes;
 }
 
-/// What does not stay in L1 comes from the cache behind it: operands once, or once for every block where the blocks' own part of them does
-/// not fit either. What is held for one panel at a time stays. The second is what sums take that are added to.
+/// What does not stay in L1 comes from the cache behind it: operands once, or once for every block where the blocks'
+/// own part of them does not fit either. What is held for one panel at a time stays. The second is what sums take that
+/// are added to.
 std::pair<double, double> Simulator::cache_clocks(const ScheduledKernel& k, const Step& step, const Block& block) const {
     if (machine_.levels.size() <= core_level_ + 1) return {0, 0};
     const auto& compute = std::get<Compute>(*step.statement);
@@ -216,9 +219,9 @@ std::pair<double, double> Simulator::cache_clocks(const ScheduledKernel& k, cons
         if (compute.reduce && !atom.across && panel_bytes > l1 && !rows) return block.row_blocks;
         return fits && !in_run ? 0.0 : 1.0;
     };
-    // The target comes in and goes out, but for one that stays. A block's sums are read, added to and written as it ends, when there is nothing else to do
-    // for its vectors: C of 2048³ in tiles of 128 × 288 takes a Zen 3 core 9,500 clocks longer for each further chunk of k than what it computes, and
-    // C crosses the pipe twice in 10,000.
+    // The target comes in and goes out, but for one that stays. A block's sums are read, added to and written as it
+    // ends, when there is nothing else to do for its vectors: C of 2048³ in tiles of 128 × 288 takes a Zen 3 core 9,500
+    // clocks longer for each further chunk of k than what it computes, and C crosses the pipe twice in 10,000.
     const bool is_new = in_run && !k.is_panel(compute.variable) && carries(k.variable(compute.variable), v);
     const double of_target = is_new || !fits ? 2 * footprint(compute.variable, false) : 0;
     const bool is_added_to = compute.reduce && compute.carry && !atom.across;
@@ -234,8 +237,8 @@ bool Simulator::carried_by_all_memory(AxisId axis) const {
     });
 }
 
-/// By how much longer than with even shares it takes where groups run different numbers of chunks. `core`: clocks by step, over all groups;
-/// `starts`: those in which groups begin.
+/// By how much longer than with even shares it takes where groups run different numbers of chunks. `core`: clocks by
+/// step, over all groups; `starts`: those in which groups begin.
 double Simulator::wave_quantization_of_uneven(const ScheduledKernel& k, const TileCounter& counter,
                                               const std::vector<double>& core, double starts, double workers) const {
     double outside = starts;
@@ -265,8 +268,8 @@ double Simulator::wave_quantization_of_uneven(const ScheduledKernel& k, const Ti
     return taken * workers / times.total();
 }
 
-/// Threads without a group take no part: on a CPU they load no share of the caches or of the memory's rate. The figures of a GPU are those
-/// of all its cores at work, so that there as many as have groups stand for all.
+/// Threads without a group take no part: on a CPU they load no share of the caches or of the memory's rate. The figures
+/// of a GPU are those of all its cores at work, so that there as many as have groups stand for all.
 std::int64_t Simulator::threads_of_model(const ScheduledKernel& k, std::int64_t threads, std::int64_t groups) const {
     if (threads < groups) return threads;
     return k.in_blocks() ? std::max(threads, machine_.num_cores()) : std::max<std::int64_t>(1, groups);
@@ -280,17 +283,20 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
 
     // ---- the cores
     Pipes sum;
-    std::vector<double> core(k.steps.size());     // clocks, by step
-    std::vector<double> spilled(k.steps.size());  // the same of tiles that do not stay in the first cache, beside nothing
+    std::vector<double> core(k.steps.size());  // clocks, by step
+    // the same of tiles that do not stay in the first cache, beside nothing
+    std::vector<double> spilled(k.steps.size());
     double on_tensor_cores = 0, waiting_for_it = 0;  // of those, the unit's own and what it takes to wait for it
-    // In which the core's memory is read by that unit, or filled and emptied by copies. Neither keeps the other waiting: of a product of 512×4096×4096 in tiles
-    // of 256×64, which one H200 multiplies in 26.5 µs, both together would take 29.
+    // In which the core's memory is read by that unit, or filled and emptied by copies. Neither keeps the other
+    // waiting: of a product of 512×4096×4096 in tiles of 256×64, which one H200 multiplies in 26.5 µs, both together
+    // would take 29.
     double shared = 0, filled = 0;
     StepSeconds iterations_of_steps{std::vector<double>(k.steps.size()), std::vector<double>(k.steps.size())};
     double copies = 0;
     const bool beside_others = k.in_blocks() && !k.on_tensor_cores();
     BlockWork of_blocks;
-    std::vector<double> own_share(k.scopes.size(), 1);  // of a scope's chunks, what a warpgroup runs of those that the block has
+    // of a scope's chunks, what a warpgroup runs of those that the block has
+    std::vector<double> own_share(k.scopes.size(), 1);
     for (const ScheduledLoop& l : k.loops) own_share[at(l.scope)] = 1 - fraction_of_skipped_blocks(k, l);
     for (const StepId i : k.steps.ids()) {
         const Step& step = k.steps[i];
@@ -338,7 +344,8 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
     // Clocks for which the warps of a block wait for their own results.
     const double latency = std::accumulate(iterations_of_steps.latency.begin(), iterations_of_steps.latency.end(), 0.0);
     const double clock = machine_.clock_hz.value, groups = static_cast<double>(out.groups);
-    // A role that copies for the next group leaves nothing to wait for between them; a new block is started, and waits for its first copy.
+    // A role that copies for the next group leaves nothing to wait for between them; a new block is started, and waits
+    // for its first copy.
     const bool goes_on = k.producer_role() && !k.has_block_a_group();
     const double begin = k.producer_role() ? k.unit.copies.bulk_clocks : 0;
     const double starts = beside_others || goes_on ? 0 : groups * (machine_.group_s.value * clock + begin);
@@ -368,7 +375,8 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
     out.busy.push_back({"calls and loops", seconds(sum.overhead)});
     if (machine_.levels.size() > core_level_ + 1) out.busy.push_back({pipe_names_.back(), seconds(sum.cache)});
 
-    // ---- the levels above: a level that holds what all cores work on at once is filled once, a smaller one again and again
+    // ---- the levels above: a level that holds what all cores work on at once is filled once, a smaller one again and
+    // again
     const std::vector<Moved> moved = transfers(k, counter, workers, out.transfers);
     double bytes_moved = 0;
     for (const Moved& m : moved) bytes_moved += m.bytes;
@@ -388,15 +396,17 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
     std::vector<double> ahead_into(core_level_ + 1);  // of what comes in while the core computes, whatever it computes
     const bool flows = flows_through_first_cache(k, moved);
     double flowing = 0;  // seconds of what comes in, and goes out, beside all that the core computes
-    // The same of what a statement stores that is not deferred to another one's loops: it goes out beside what that one statement computes.
+    // The same of what a statement stores that is not deferred to another one's loops: it goes out beside what that one
+    // statement computes.
     std::vector<double> stored(k.steps.size());
     double arrivals = 0,
            ahead_arrivals = 0;  // the same of what arrives in the cores, of which several may get one request's answer
     double leaving = 0;         // seconds of what goes out meanwhile
-    double first_k_block = 0, chunks = 1;  // seconds of the first of what a core's chunks need, and how many of them there are
-    double tiles = 0;                      // chunks of all groups
-    double under_way = 0;                  // seconds, of the operand of which the fewest copies are under way at a time
-    double of_stages = 0;                  // seconds, of the operand whose stages take longest to come round
+    // seconds of the first of what a core's chunks need, and how many of them there are
+    double first_k_block = 0, chunks = 1;
+    double tiles = 0;      // chunks of all groups
+    double under_way = 0;  // seconds, of the operand of which the fewest copies are under way at a time
+    double of_stages = 0;  // seconds, of the operand whose stages take longest to come round
     for (std::size_t i = 0; i < k.steps.size(); ++i)
         iterations_of_steps.core[i] = seconds(iterations_of_steps.core[i] + core[i]),
         iterations_of_steps.latency[i] = seconds(iterations_of_steps.latency[i]);
@@ -407,7 +417,8 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
             const double sharing = std::min(machine_.cores.value / level.instances.value, workers);
             const bool keeps = l < core_level_ && bytes_moved / groups * sharing <= level.capacity_bytes.value;
             const bool keeps_for_others = keeps && !k.in_blocks() && passing(m, sharing) <= level.capacity_bytes.value;
-            // A block may count on a GPU's cache for what it read itself; for what others read only among groups that run together.
+            // A block may count on a GPU's cache for what it read itself; for what others read only among groups that
+            // run together.
             const double from_above = l < core_level_ ? std::max(m.unique, (keeps ? m.by_groups : m.bytes) * m.together)
                                       : m.stays       ? std::min(m.bytes, m.unique * workers)
                                                       : m.bytes;
@@ -441,8 +452,9 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
                 out.copies.push_back({m.variable, of_tile, longest / blocks_a_core(machine_) * clock * workers / m.tiles});
             of_stages = std::max(
                 of_stages, seconds_of_stages(k, m, answer, longest / blocks_a_core(machine_), iterations_of_steps));
-            // Where a loop takes tiles as fast as they come, all cores copy, and a copy takes longer. Those stages are under way that no turn holds: the one at
-            // hand, and where products are waited for a turn later the one before it; of a stage that its turn gives up early, a part of the turn.
+            // Where a loop takes tiles as fast as they come, all cores copy, and a copy takes longer. Those stages are
+            // under way that no turn holds: the one at hand, and where products are waited for a turn later the one
+            // before it; of a stage that its turn gives up early, a part of the turn.
             constexpr double least_under_way = 0.5;
             const ScopeId scope = k.steps[m.step].scope;
             const int stages = k.place(m.variable).stages;
@@ -467,8 +479,8 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
         out.traffic.push_back(traffic[l]);
     }
 
-    // One statement after the other: what a core computes hides only what comes in, or goes out, in the same one; of several panels only
-    // the first one's work, as the others find it in the cache.
+    // One statement after the other: what a core computes hides only what comes in, or goes out, in the same one; of
+    // several panels only the first one's work, as the others find it in the cache.
     double total = seconds(starts), outside = 0;  // of that, of what no loop is around
     double storing = 0;                           // besides, of statements that wait for what they store
     out.core_seconds = total;
@@ -504,8 +516,8 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
     // What is fetched ahead, waited for and stored passes one pipe, however well each hides beside the cores.
     if (!k.in_blocks())
         for (std::size_t l = 1; l <= core_level_; ++l) total = std::max(total, into[l]);
-    // Before the first chunk there is nothing to compute, and nothing to copy behind the last: once, where a role copies for the next group
-    // meanwhile, else in every group, unless other blocks of the core have work.
+    // Before the first chunk there is nothing to compute, and nothing to copy behind the last: once, where a role
+    // copies for the next group meanwhile, else in every group, unless other blocks of the core have work.
     if (ahead > 0)
         total += (k.producer_role() ? 1 : std::ceil(groups / workers) / blocks_a_core(machine_)) *
                  (std::min(first_k_block, turns / chunks) + k.unit.copies.bulk_clocks / clock);

@@ -1,9 +1,11 @@
 #pragma once
-// The simulator: the time that a scheduled kernel takes on a machine's cores. The one time model of a CPU; nothing is run or tuned.
+// The simulator: the time that a scheduled kernel takes on a machine's cores. The one time model of a CPU; nothing is
+// run or tuned.
 //
-// A core runs statement after statement, each as its atom says. The pipes that one statement uses (arithmetic, loads, stores, the cache
-// behind L1) run beside each other, and beside the levels above, from which its tile comes or into which it goes. Tiles of one class (full,
-// ragged) take the same time and are simulated once. All constants are figures of the machine.
+// A core runs statement after statement, each as its atom says. The pipes that one statement uses (arithmetic, loads,
+// stores, the cache behind L1) run beside each other, and beside the levels above, from which its tile comes or into
+// which it goes. Tiles of one class (full, ragged) take the same time and are simulated once. All constants are figures
+// of the machine.
 #include <array>
 #include <cstdint>
 #include <initializer_list>
@@ -53,7 +55,8 @@ struct Simulation {
 /// Everything about a kernel on a machine that does not depend on its schedule; simulations of many schedules share it.
 class Simulator {
 public:
-    /// `tiles`: the kernel's tile program, with numbers in place of sizes. `known`: counts of the kernel; it outlives this.
+    /// `tiles`: the kernel's tile program, with numbers in place of sizes. `known`: counts of the kernel; it outlives
+    /// this.
     Simulator(const Derived& derived, const Kernel& kernel, const TileKernel& tiles, const Extents& extents,
               const Machine& machine, KnownCounts* known = nullptr);
     Simulator(const Simulator&) = delete;  // parts of it point to others
@@ -65,8 +68,8 @@ public:
 
     /// Clocks of a full tile's turn of a loop on the matrix unit. Pre: the places are applied.
     [[nodiscard]] IterationClocks iteration_clocks(const ScheduledKernel& kernel, const ScheduledLoop& loop) const;
-    /// Clocks of that turn of all warpgroups of a core, of which one that has its core for itself takes so many: units are shared as in `run`, which has beside
-    /// them what copies take.
+    /// Clocks of that turn of all warpgroups of a core, of which one that has its core for itself takes so many: units
+    /// are shared as in `run`, which has beside them what copies take.
     [[nodiscard]] double interval(const ScheduledKernel& kernel, const IterationClocks& turn, double pace) const;
 
     [[nodiscard]] static std::string name_of_tensor_core(const ScheduledKernel& k);
@@ -90,15 +93,18 @@ private:
     struct Pipes;  // clocks of one statement by pipe
     struct Block;  // how often and on what its atom runs on one tile
     struct Moved;  // what a load or store moves
-    /// Work of all groups of a kernel whose blocks share cores: on a block's share of the units, of a block alone, and in memory.
+    /// Work of all groups of a kernel whose blocks share cores: on a block's share of the units, of a block alone, and
+    /// in memory.
     struct BlockWork {
         double core_clocks = 0, chain_clocks = 0, memory_seconds = 0;
     };
-    /// Seconds that a group takes of its core's units and of the core's share of memory, and those in which its block waits for itself.
+    /// Seconds that a group takes of its core's units and of the core's share of memory, and those in which its block
+    /// waits for itself.
     struct BlockTime {
         double core = 0, memory = 0, chain = 0;
     };
-    /// Seconds of all turns, by step: of the units, for all warpgroups of a core, and those for which each of them waits for its own results.
+    /// Seconds of all turns, by step: of the units, for all warpgroups of a core, and those for which each of them
+    /// waits for its own results.
     struct StepSeconds {
         std::vector<double> core, latency;
     };
@@ -108,7 +114,8 @@ private:
         double special = 0;  ///< of the units for exponentials and the like
         double core = 0;     ///< of all statements, those among them
         double latency = 0;  ///< for which each warpgroup waits for its own results
-        double stages = 0;  ///< in which an operand's stages are filled, read and freed, one after the other; of all operands the longest
+        /// in which an operand's stages are filled, read and freed, one after the other; of all operands the longest
+        double stages = 0;
         double alone = 0;  ///< the share of a group's turns that have nothing beside them
         double own = 1;    ///< of all turns of a block, those that a warpgroup runs
     };

@@ -1,5 +1,6 @@
-// The time of a GPU's blocks that share cores. A block alone goes from statement to statement and waits at every one: for what it loads, for
-// values that depend on each other, at barriers. Beside others it waits for the units and for memory as well, while they wait for theirs.
+// The time of a GPU's blocks that share cores. A block alone goes from statement to statement and waits at every one:
+// for what it loads, for values that depend on each other, at barriers. Beside others it waits for the units and for
+// memory as well, while they wait for theirs.
 #include <algorithm>
 #include <cmath>
 
@@ -11,21 +12,23 @@
 namespace napkin {
 namespace {
 
-/// Clocks from an instruction to one that needs its result. Measured on 2026-11-23 on one H200 by chains of 1,024 of them: 4.4 of an addition,
-/// 34.3 of a load from shared memory whose address is added up.
+/// Clocks from an instruction to one that needs its result. Measured on 2026-11-23 on one H200 by chains of 1,024 of
+/// them: 4.4 of an addition, 34.3 of a load from shared memory whose address is added up.
 constexpr double step_clocks = 4.4, shared_clocks = 30;
-/// Instructions that the compiler leaves under way together in a loop whose passes do not depend on each other: it unrolls these four times.
+/// Instructions that the compiler leaves under way together in a loop whose passes do not depend on each other: it
+/// unrolls these four times.
 constexpr double unrolled = 4;
 /// Instructions of an address and of a loop's end, for a value or for four of them that lie beside each other.
 constexpr double address_instructions = 2, copy_instructions = 8;
 /// The group's place, and pointers to its tiles. Estimated: some 15 instructions.
 constexpr double group_clocks = 60;
-/// The first instructions come from memory, line after line. Measured on one H200 on 2026-11-22: a kernel of one small group takes 4.7 µs between
-/// two events where the caches were flushed before, of which its launch, its first block and the group itself are 3.7.
+/// The first instructions come from memory, line after line. Measured on one H200 on 2026-11-22: a kernel of one small
+/// group takes 4.7 µs between two events where the caches were flushed before, of which its launch, its first block and
+/// the group itself are 3.7.
 constexpr double first_instructions_s = 1e-6;
 
-/// What a thread issues for one of these beside its unit's own instruction, counted in what NVRTC 13 makes of the prelude's functions; a power
-/// is taken in double precision.
+/// What a thread issues for one of these beside its unit's own instruction, counted in what NVRTC 13 makes of the
+/// prelude's functions; a power is taken in double precision.
 double instructions_of(OpKind kind) {
     switch (kind) {
         case OpKind::fma:
@@ -57,7 +60,8 @@ double Simulator::answer_clocks(const ScheduledKernel& k, VariableId id) const {
     return machine_.levels[level].latency_s.value * machine_.clock_hz.value;
 }
 
-/// One statement's block on one tile, with the core to itself: each warp goes through its register blocks one after the other.
+/// One statement's block on one tile, with the core to itself: each warp goes through its register blocks one after the
+/// other.
 double Simulator::chain_of_compute(const ScheduledKernel& k, const Step& step, const StatementWork& work,
                                    const std::vector<std::int64_t>& tile) const {
     const auto& compute = std::get<Compute>(*step.statement);
@@ -74,7 +78,8 @@ double Simulator::chain_of_compute(const ScheduledKernel& k, const Step& step, c
     if (atom.shared) passes = std::ceil(passes / warps);
     const double turns = atom.shared ? blocks : std::ceil(blocks / warps);
 
-    // What is done once a point of the whole statement hangs in its chain; the rest is hoisted, and counted where it stands.
+    // What is done once a point of the whole statement hangs in its chain; the rest is hoisted, and counted where it
+    // stands.
     const std::size_t all = work.target_axes.size() + work.reduce_axes.size();
     for (const OpCount& op : work.ops) {
         if (op.axes.size() < all) continue;
@@ -102,8 +107,8 @@ double Simulator::chain_of_compute(const ScheduledKernel& k, const Step& step, c
     return clocks;
 }
 
-/// The copy of a tile: all of it is under way at a time where values pass from memory to shared memory as they are, else what the
-/// threads hold.
+/// The copy of a tile: all of it is under way at a time where values pass from memory to shared memory as they are,
+/// else what the threads hold.
 double Simulator::chain_of_copy(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile,
                                 bool is_load) const {
     if (k.is_view(id)) return 0;
@@ -130,8 +135,9 @@ double Simulator::chain_of_copy(const ScheduledKernel& k, VariableId id, const s
     return std::max(issue, waits * answer) + shared_clocks;
 }
 
-/// Mean values of a closed queueing network (Reiser and Lavenberg 1980): blocks of one core, each of which waits `chain` for itself and queues
-/// at the core's units and at its share of memory for the seconds that each takes of it. Seconds from a block's group to its next.
+/// Mean values of a closed queueing network (Reiser and Lavenberg 1980): blocks of one core, each of which waits
+/// `chain` for itself and queues at the core's units and at its share of memory for the seconds that each takes of it.
+/// Seconds from a block's group to its next.
 double Simulator::cycle_seconds(double blocks, const BlockTime& group) const {
     double at_core = 0, at_memory = 0, cycle = group.chain;
     for (double n = 1; n <= blocks; ++n) {

@@ -1,4 +1,5 @@
-// What a core does to bring tiles in and out: vectors loaded and stored, conversions, transposes, rows that are looked up.
+// What a core does to bring tiles in and out: vectors loaded and stored, conversions, transposes, rows that are looked
+// up.
 #include <cmath>
 
 #include "machine/block_machine.hpp"
@@ -12,8 +13,9 @@
 namespace napkin {
 namespace {
 
-/// Lines are touched in turn, `turns` times as many as a cache has: the share m that it has to fetch again where it gives up lines at
-/// random: between two touches of a line others come in m·turns times for each place, so that e^(-m·turns) of them are still there.
+/// Lines are touched in turn, `turns` times as many as a cache has: the share m that it has to fetch again where it
+/// gives up lines at random: between two touches of a line others come in m·turns times for each place, so that
+/// e^(-m·turns) of them are still there.
 double share_fetched_again(double turns) {
     if (turns <= 1) return 0;
     double share = 1;
@@ -31,15 +33,16 @@ double Simulator::clocks_of_nearest(double num_bytes) const {
     return num_bytes * machine_.clock_hz.value / rate;
 }
 
-/// Clocks in which so many vectors take on another type on their way in or out. A GPU has one instruction for it, on a CPU some types take many.
+/// Clocks in which so many vectors take on another type on their way in or out. A GPU has one instruction for it, on a
+/// CPU some types take many.
 double Simulator::clocks_of_conversion(const ScheduledKernel& k, const Variable& variable, double vectors, bool is_load) const {
     if (variable.memory_type == type_) return 0;
     if (k.in_blocks()) return vectors * clocks_a_vector_[at(static_cast<int>(OpKind::simple))];
     return vectors * static_cast<double>(lanes_) / per_clock(machine_, is_load ? "widen" : "narrow", variable.memory_type);
 }
 
-/// What the copy of so many values moves through the first cache: it comes from beyond it, or leaves it, in whole lines; what leaves comes from
-/// beyond it as well where the tile does not fit there.
+/// What the copy of so many values moves through the first cache: it comes from beyond it, or leaves it, in whole
+/// lines; what leaves comes from beyond it as well where the tile does not fit there.
 double Simulator::clocks_of_copy(const ScheduledKernel& k, const Variable& variable, double values, bool is_load,
                                  double waste) const {
     const double l1 = bytes_a_core(machine_, machine_.levels.size() - 1),
@@ -47,9 +50,10 @@ double Simulator::clocks_of_copy(const ScheduledKernel& k, const Variable& varia
     return clocks_of_nearest(values * bytes(variable.memory_type) * waste + (!is_load && held > l1 ? held : 0));
 }
 
-/// A tile stays in the first cache from one chunk to the next where it fits there beside what comes in for it and what prefetchers bring for the
-/// next one. Of a larger one lines come in before they are written, and go out. Loads that miss wait in the same queue, so that this is beside
-/// nothing: of 16-bit values that become a tile of 16 KiB a Zen 5 core (48 KiB) reads 35 GB/s from memory, of 24 KiB 24 to 28, of 64 KiB 15.
+/// A tile stays in the first cache from one chunk to the next where it fits there beside what comes in for it and what
+/// prefetchers bring for the next one. Of a larger one lines come in before they are written, and go out. Loads that
+/// miss wait in the same queue, so that this is beside nothing: of 16-bit values that become a tile of 16 KiB a Zen 5
+/// core (48 KiB) reads 35 GB/s from memory, of 24 KiB 24 to 28, of 64 KiB 15.
 double Simulator::clocks_of_spilled_tile(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile) const {
     if (k.is_view(id) || k.is_operand(id) || k.is_in_registers(id)) return 0;
     const Variable& variable = k.variable(id);
@@ -60,9 +64,9 @@ double Simulator::clocks_of_spilled_tile(const ScheduledKernel& k, VariableId id
            share_fetched_again((held + passing) / bytes_a_core(machine_, machine_.levels.size() - 1));
 }
 
-/// Sectors of which the stores of a fragment write parts, a value. The four threads of a row store 16 bytes each where its columns lie beside each other in rows that
-/// begin at multiples of these; else two neighbours each where they can be one store, or one after the other. Where its rows lie beside each other, eight threads
-/// store neighbours.
+/// Sectors of which the stores of a fragment write parts, a value. The four threads of a row store 16 bytes each where
+/// its columns lie beside each other in rows that begin at multiples of these; else two neighbours each where they can
+/// be one store, or one after the other. Where its rows lie beside each other, eight threads store neighbours.
 double Simulator::partial_sectors_a_value(const ScheduledKernel& k, VariableId id) const {
     const Variable& variable = k.variable(id);
     const double value = bytes(variable.memory_type), row = value * static_cast<double>(k.extent(variable.limits.back()));
@@ -78,8 +82,9 @@ double Simulator::partial_sectors_a_value(const ScheduledKernel& k, VariableId i
                                                                  : 1 / threads_a_row;
 }
 
-/// What a core does to bring a tile in or out: nothing where it is read in place, whole vectors where the innermost dimension is innermost in
-/// memory too, else a block transpose. Beside it the tile comes through the first cache, or leaves through it.
+/// What a core does to bring a tile in or out: nothing where it is read in place, whole vectors where the innermost
+/// dimension is innermost in memory too, else a block transpose. Beside it the tile comes through the first cache, or
+/// leaves through it.
 double Simulator::copy_clocks(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile,
                               bool is_load) const {
     if (k.is_view(id) || k.is_operand(id)) return 0;
@@ -89,8 +94,8 @@ double Simulator::copy_clocks(const ScheduledKernel& k, VariableId id, const std
     if (variable.dims.empty()) return load_clocks_;
     if (!variable.gathers.empty() && !k.in_blocks()) return gather_clocks(k, id, tile);
     if (k.is_in_registers(id)) {
-        // Where the columns of fragments are not contiguous in memory, what a warp stores at a time lies in as many lines as the four threads
-        // of a row have columns.
+        // Where the columns of fragments are not contiguous in memory, what a warp stores at a time lies in as many
+        // lines as the four threads of a row have columns.
         const AxisId columns = column_axis(k, id);
         const double lines = columns < 0 || variable.dims.back().is_axis(columns) ? 1 : fragment_columns / 2;
         const double clocks = values / static_cast<double>(lanes_) * store_clocks_ * lines;
@@ -113,7 +118,8 @@ double Simulator::copy_clocks(const ScheduledKernel& k, VariableId id, const std
     return beside({transpose + convert, cache});
 }
 
-/// The same of a tile of which data decide what it holds: rows are looked up, and blocks of them copied, or single values.
+/// The same of a tile of which data decide what it holds: rows are looked up, and blocks of them copied, or single
+/// values.
 double Simulator::gather_clocks(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile) const {
     const GatheredCopy how = gathered_copy(k, id);
     const Variable& variable = k.variable(id);
@@ -128,7 +134,8 @@ double Simulator::gather_clocks(const ScheduledKernel& k, VariableId id, const s
     const auto lanes = static_cast<double>(lanes_);
     const double rows = span(how.rows), columns = span(how.columns), blocks = how.is_block ? turns.back() : 0;
     const bool is_near = how.columns >= 0 && how.columns == how.plain(how.source.size() - 1);
-    const double a_row = columns < lanes ? columns : ceil_of(columns, lanes);  // of vectors, or of values that fill none
+    // of vectors, or of values that fill none
+    const double a_row = columns < lanes ? columns : ceil_of(columns, lanes);
     const bool in_vectors = how.is_block && columns >= lanes;
     const double moves = how.is_block && is_near ? blocks * rows * a_row
                          : in_vectors            ? values / lanes

@@ -10,8 +10,9 @@
 namespace napkin {
 namespace {
 
-/// What every thread issues for a statement beside the operations on its values: addresses, barriers, fences, moves. Counted in the assembly of
-/// attention's main loop, NVRTC 13, sm_90a: of 445 instructions a turn 208 compute values and 12 are the matrix unit's, in 9 statements.
+/// What every thread issues for a statement beside the operations on its values: addresses, barriers, fences, moves.
+/// Counted in the assembly of attention's main loop, NVRTC 13, sm_90a: of 445 instructions a turn 208 compute values
+/// and 12 are the matrix unit's, in 9 statements.
 constexpr double statement_instructions = 20;
 
 /// The part of a group's chunks in which the maximum moves: the first of them, where it may lag.
@@ -90,7 +91,8 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
         // In parts of columns it reads A again for each; that it begins again is hidden by other warpgroups' parts.
         const double parts = k.runs_in_parts(step) ? static_cast<double>(k.column_parts->parts) : 1;
         pipes.overhead += instruction.overhead_clocks.value;
-        // Instructions whose registers spill run one after the other (CUDA 13.0, ptxas C7510 to C7512), and what spills goes by between them.
+        // Instructions whose registers spill run one after the other (CUDA 13.0, ptxas C7510 to C7512), and what spills
+        // goes by between them.
         if (spilled_registers(k) > 0) {
             const auto of_loop = std::count_if(k.steps.begin(), k.steps.end(), [&](const Step& other) {
                 return other.scope == step.scope && other.atom >= 0 && k.atom(other).kind == AtomKind::matrix;
@@ -114,14 +116,15 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
             add(OpKind::simple, rows * depth / lanes * clocks_a_vector_[at(static_cast<int>(OpKind::simple))]);
         return pipes;
     }
-    // Every warp loads for itself: of each of its threads' rows and pairs of columns that the read tells apart, one value, in as many lines as rows or
-    // columns lie apart in memory.
+    // Every warp loads for itself: of each of its threads' rows and pairs of columns that the read tells apart, one
+    // value, in as many lines as rows or columns lie apart in memory.
     const AxisId row = k.schedule.mma_m_axis;
     for (const Read* r : step.reads) {
         if (k.is_in_registers(r->variable())) continue;
         double loads = 1, lines = 1;
         if (is_read_in_runs(k, step, *r)) {
-            // A thread reads 16 bytes at a time. What four of them exchange takes an instruction and two choices a word, and each value one to be had.
+            // A thread reads 16 bytes at a time. What four of them exchange takes an instruction and two choices a
+            // word, and each value one to be had.
             const double per_thread = static_cast<double>(tile[at(columns_of_statement(k, step))]) / 4 * 2,
                          words = per_thread * bytes(k.variable(r->variable()).memory_type) / 4;
             const auto warps = static_cast<double>(k.schedule.warps.value);

@@ -13,7 +13,8 @@ inline double ceil_of(double a, double b) { return std::ceil(a / b); }
 
 /// Values that an index takes over a tile's box, taken at the tile that begins at 0.
 inline double span_of(const Index& dim, const std::vector<std::int64_t>& tile) {
-    // A span does not depend on where the tile begins; an index that is a sum, as nearly all are, needs no origin for it.
+    // A span does not depend on where the tile begins; an index that is a sum, as nearly all are, needs no origin for
+    // it.
     if (const Affine* form = dim.affine()) {
         double last = 0;
         for (const auto& [axis, factor] : form->terms)
@@ -75,12 +76,14 @@ struct Simulator::Moved {
     bool is_fetched = false;  ///< the cache of all cores has it by then
     double asks = 0;          ///< how often a core waits for that cache, which all of them ask at a time
     bool is_ahead = false;    ///< it is copied while the core computes on other tiles
-    double waits = 0;  ///< how often the core stands still for as long as the level answers from which they come, where all are moved
-    bool stays = false;       ///< once they came into the core's memory
-    double merged = 1;        ///< of its bytes, the part that cores beside each other ask for one by one
-    double of_a_cluster = 1;  ///< of its bytes, the part that a block asks for, where those of a cluster copy for each other
-    double run = 1;           ///< bytes that lie beside each other
-    double tiles = 1;         ///< in which they are moved
+    /// how often the core stands still for as long as the level answers from which they come, where all are moved
+    double waits = 0;
+    bool stays = false;  ///< once they came into the core's memory
+    double merged = 1;   ///< of its bytes, the part that cores beside each other ask for one by one
+    /// of its bytes, the part that a block asks for, where those of a cluster copy for each other
+    double of_a_cluster = 1;
+    double run = 1;    ///< bytes that lie beside each other
+    double tiles = 1;  ///< in which they are moved
 };
 
 }  // namespace napkin

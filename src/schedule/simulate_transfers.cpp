@@ -43,15 +43,16 @@ double Simulator::contiguous_bytes(const ScheduledKernel& k, VariableId id, Scop
     return run;
 }
 
-/// How many bytes pass through the pipe above the core's memory for one byte of the tile: whole lines for every contiguous run.
+/// How many bytes pass through the pipe above the core's memory for one byte of the tile: whole lines for every
+/// contiguous run.
 double Simulator::line_waste(double run) const {
     const double line = machine_.line_bytes.value;
     return std::ceil(run / line) * line / run;
 }
 
-/// How often a core waits for a line of a tile that it reads in place: where a block reads several rows that share a page, prefetchers
-/// see no stream in it, and the lines of the block's rows, which are asked for together, are waited for in each turn. Not where they are
-/// fetched ahead.
+/// How often a core waits for a line of a tile that it reads in place: where a block reads several rows that share a
+/// page, prefetchers see no stream in it, and the lines of the block's rows, which are asked for together, are waited
+/// for in each turn. Not where they are fetched ahead.
 double Simulator::waits_of_rows(const ScheduledKernel& k, VariableId id, const Step& step, double bytes_moved) const {
     if (!rows_share_pages(k, id, step)) return 0;
     for (const Prefetch* p : k.prefetches_in(step))
@@ -59,7 +60,8 @@ double Simulator::waits_of_rows(const ScheduledKernel& k, VariableId id, const S
     return bytes_moved / machine_.line_bytes.value / k.atom(step).rows;
 }
 
-/// The arrays of which data decide what is read stay in the core's memory beside its tiles: then each core reads their values once.
+/// The arrays of which data decide what is read stay in the core's memory beside its tiles: then each core reads their
+/// values once.
 bool Simulator::tables_stay(const ScheduledKernel& k) const {
     if (k.in_blocks()) return false;
     std::set<ArrayId> tables;
@@ -71,8 +73,8 @@ bool Simulator::tables_stay(const ScheduledKernel& k) const {
     return held <= bytes_a_core(machine_, core_level_);
 }
 
-/// The statement in whose time a tile comes in or goes out: its copy; of one in place, the one that fetches it ahead, the first that reads
-/// it or looks rows up in it, or the one that makes it, or in whose loops that is deferred.
+/// The statement in whose time a tile comes in or goes out: its copy; of one in place, the one that fetches it ahead,
+/// the first that reads it or looks rows up in it, or the one that makes it, or in whose loops that is deferred.
 StepId Simulator::step_of_transfer(const ScheduledKernel& k, StepId transfer) const {
     const auto* load = std::get_if<Load>(k.steps[transfer].statement);
     const VariableId id = load ? load->variable : std::get<Store>(*k.steps[transfer].statement).variable;
@@ -130,8 +132,8 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
         // A role acquires even a single stage while what else a turn does goes on.
         const bool may_be_ahead = k.place(id).stages > 1 || (k.producer_role() && k.steps[i].scope > 0);
         moved.is_ahead = load ? k.is_operand(id) && may_be_ahead : k.is_staged_out(id);
-        // Copies that run ahead of what is computed meet those of the cores beside them, which ask for the same: who is behind finds what who is
-        // ahead has just asked for.
+        // Copies that run ahead of what is computed meet those of the cores beside them, which ask for the same: who is
+        // behind finds what who is ahead has just asked for.
         if (const Figure& merging = machine_.levels[core_level_].merging_cores; load && moved.is_ahead && merging.known())
             moved.merged = std::min(
                 1.0, different_tiles(k.group_order, variable, std::min(merging.value, workers)) / moved.of_a_cluster);
@@ -163,10 +165,11 @@ std::int64_t Simulator::groups_ahead(const ScheduledKernel& k, VariableId id) {
     return 0;
 }
 
-/// Groups of a CPU without loops whose tiles are fetched ahead, and which store past the caches, while the first cache holds the tiles at hand and those
-/// ahead: then no statement waits for memory alone, and all that comes and goes is beside all that is computed. On two cores of an Intel server with 48 KiB of
-/// L1 a layer norm of 131072 × 1024 takes 27.9 ms in groups of 4 rows, as long as a copy of its bytes vector by vector, and 33.4 in groups of 8; a softmax of these rows 30
-/// ms in groups of 2 and 42 in groups of 8 (2026-11-27).
+/// Groups of a CPU without loops whose tiles are fetched ahead, and which store past the caches, while the first cache
+/// holds the tiles at hand and those ahead: then no statement waits for memory alone, and all that comes and goes is
+/// beside all that is computed. On two cores of an Intel server with 48 KiB of L1 a layer norm of 131072 × 1024 takes
+/// 27.9 ms in groups of 4 rows, as long as a copy of its bytes vector by vector, and 33.4 in groups of 8; a softmax of
+/// these rows 30 ms in groups of 2 and 42 in groups of 8 (2026-11-27).
 bool Simulator::flows_through_first_cache(const ScheduledKernel& k, const std::vector<Moved>& moved) const {
     if (k.in_blocks() || !k.loops.empty()) return false;
     double fetched = 0;
@@ -179,7 +182,8 @@ bool Simulator::flows_through_first_cache(const ScheduledKernel& k, const std::v
     return fetched > 0 && fetched <= bytes_a_core(machine_, machine_.levels.size() - 1);
 }
 
-/// Bytes that come from memory in the rounds that are cut because blocks stand at different chunks then, where whole groups' blocks read the same ones together.
+/// Bytes that come from memory in the rounds that are cut because blocks stand at different chunks then, where whole
+/// groups' blocks read the same ones together.
 double Simulator::bytes_out_of_step(const ScheduledKernel& k, const StreamK& cut, const std::vector<Moved>& moved) const {
     const auto groups = static_cast<double>(cut.groups), all = static_cast<double>(k.num_groups());
     double bytes = 0;
@@ -197,9 +201,10 @@ const CoreVariable& Simulator::transferred(VariableId id, bool is_load) const {
     return *found;
 }
 
-/// Seconds for a byte into a level, or out of it, with so many cores at work. A copy reads as many bytes as it writes, so that writing
-/// takes what reading leaves of its time. What is written past the caches goes by none of them. Short runs are read at a share of the
-/// rate, of one core as of all. What neighbouring cores of a GPU ask for together leaves the level above once.
+/// Seconds for a byte into a level, or out of it, with so many cores at work. A copy reads as many bytes as it writes,
+/// so that writing takes what reading leaves of its time. What is written past the caches goes by none of them. Short
+/// runs are read at a share of the rate, of one core as of all. What neighbouring cores of a GPU ask for together
+/// leaves the level above once.
 double Simulator::seconds_a_byte(std::size_t l, double workers, const Moved& moved) const {
     if (moved.is_non_temporal && l > 1) return 0;
     const Level& level = machine_.levels[l];
@@ -222,7 +227,8 @@ double Simulator::seconds_a_byte(std::size_t l, double workers, const Moved& mov
     return std::max(moved.is_non_temporal ? 0 : read, 2 / rate(all, of_one) / machine_.sustained_share.value - read);
 }
 
-/// Seconds for a byte to arrive in the cores of a GPU that asked for it, however few of them there are and whoever asked for it as well.
+/// Seconds for a byte to arrive in the cores of a GPU that asked for it, however few of them there are and whoever
+/// asked for it as well.
 double Simulator::seconds_of_arrival(double workers) const {
     const double of_one = machine_.levels[core_level_].core_bandwidth_bytes_per_s.value;
     return machine_.kind == MachineKind::gpu && of_one > 0 ? 1 / (workers * of_one) : 0;

@@ -29,7 +29,8 @@ public:
 private:
     [[nodiscard]] Slot slot(StepId step) const { return value_or(kernel_.schedule.slots, step, Slot{}); }
 
-    /// An operand is waited for where it is first read: before the first statement in order of those that run the furthest ahead.
+    /// An operand is waited for where it is first read: before the first statement in order of those that run the
+    /// furthest ahead.
     void order(ScheduledLoop& loop) {
         std::vector<StepId> steps, loads;
         for (const Node& node : loop.body)
@@ -65,7 +66,8 @@ private:
     ScheduledKernel& kernel_;
 };
 
-/// The statements of a loop in the order of the program, and when each runs: the turn's distance from the loop's, then its place in the body.
+/// The statements of a loop in the order of the program, and when each runs: the turn's distance from the loop's, then
+/// its place in the body.
 class SlotRules {
 public:
     SlotRules(const ScheduledKernel& kernel, const ScheduledLoop& loop) : kernel_(kernel) {

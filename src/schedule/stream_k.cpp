@@ -14,8 +14,8 @@
 namespace napkin {
 namespace {
 
-/// Positions among chunks, times blocks, are 32-bit integers where a block finds out about its stretch, and a group's number has a bit beside it that says that
-/// the block has a part of it.
+/// Positions among chunks, times blocks, are 32-bit integers where a block finds out about its stretch, and a group's
+/// number has a bit beside it that says that the block has a part of it.
 constexpr std::int64_t most_positions = (std::int64_t{1} << 31) - 1, most_groups = std::int64_t{1} << 30;
 
 /// Why what stands behind the loop may not run in one part's warps alone.

@@ -1,5 +1,5 @@
-// The synchronisation of the warps that run a group together: barriers and waits stand where the clocks find something out of order without
-// them.
+// The synchronisation of the warps that run a group together: barriers and waits stand where the clocks find something
+// out of order without them.
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -20,8 +20,8 @@ namespace {
 /// For every step: whether all wait for each other before it, and inside.
 using Barriers = std::vector<std::pair<bool, bool>>;
 
-/// All that the barriers of a kernel without a matrix unit follow from: the order of its steps, what they touch and what of it meets, and how
-/// often loops may turn.
+/// All that the barriers of a kernel without a matrix unit follow from: the order of its steps, what they touch and
+/// what of it meets, and how often loops may turn.
 class WhatDecidesBarriers {
 public:
     WhatDecidesBarriers(const ScheduledKernel& kernel, const Accesses& touches)
@@ -72,7 +72,8 @@ private:
     std::vector<std::int64_t> out_;
 };
 
-/// A search looks at many candidates of a kernel that differ in sizes, and in nothing that decides barriers: those of the last ones are kept.
+/// A search looks at many candidates of a kernel that differ in sizes, and in nothing that decides barriers: those of
+/// the last ones are kept.
 class KnownBarriers {
 public:
     std::optional<Barriers> find(const std::vector<std::int64_t>& decided_by) {
@@ -139,10 +140,11 @@ private:
             if (std::exchange(barrier, true)) return;
         }
     }
-    /// Bulk copies of operands are done by none of the warps: a barrier of its own says that a copy is done; without them every thread waits
-    /// for its own copies, and all for each other. A role that asks for copies waits until what it overwrites is free, and those that compute
-    /// say so after their last read (wait_for_products). These are all barriers and waits that there may be; remove_redundant_barriers leaves those
-    /// without which something is out of order.
+    /// Bulk copies of operands are done by none of the warps: a barrier of its own says that a copy is done; without
+    /// them every thread waits for its own copies, and all for each other. A role that asks for copies waits until what
+    /// it overwrites is free, and those that compute say so after their last read (wait_for_products). These are all
+    /// barriers and waits that there may be; remove_redundant_barriers leaves those without which something is out of
+    /// order.
     void order_operands() {
         for (ScheduledLoop& loop : kernel_.loops) loop.synchronizes_before = loop.synchronizes = false;
         kernel_.waits_for_staging = false;
@@ -188,7 +190,8 @@ private:
         }
         remove_redundant_releases(kernel_.body);
         for (ScheduledLoop& loop : kernel_.loops) {
-            // Where warps have chunks of their own, the last one's tile is not the last that comes into its stage, as the clocks have it of all warps together.
+            // Where warps have chunks of their own, the last one's tile is not the last that comes into its stage, as
+            // the clocks have it of all warps together.
             const bool is_last_of_all = !have_own_k_blocks(kernel_, loop);
             remove_redundant_releases(loop.prologue), remove_redundant_releases(loop.body);
             if (is_last_of_all) remove_redundant_releases(loop.epilogue), remove_redundant_releases(loop.skipped);
@@ -215,8 +218,9 @@ private:
             return settle && settle->pending < 0 && settle->frees.empty();
         });
     }
-    /// A loop copies all of its operands in their order, so many turns ahead as there are stages but one. A thread's copies are done in the
-    /// order in which it asked for them: of loads that follow each other the last one waits for all.
+    /// A loop copies all of its operands in their order, so many turns ahead as there are stages but one. A thread's
+    /// copies are done in the order in which it asked for them: of loads that follow each other the last one waits for
+    /// all.
     [[nodiscard]] int copies_behind(const Step& step, const ScheduledLoop* loop) const {
         if (!loop) return 0;
         const auto is_beside = [&](const Step& other) {

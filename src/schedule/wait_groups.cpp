@@ -1,7 +1,8 @@
-// Products that run beside their warps: where these wait for them, and where they are done with operands. A product is waited for before
-// its result is touched, or its factors' registers are; one that only adds up tiles of shared memory is under way while the next turn's
-// begins. A stage of an operand is free when what read it last is done. Where the statements of a loop's last turn that run after all others do not read a
-// tile that was loaded outside of the loop, it is free before them, so that the next group's can come meanwhile.
+// Products that run beside their warps: where these wait for them, and where they are done with operands. A product is
+// waited for before its result is touched, or its factors' registers are; one that only adds up tiles of shared memory
+// is under way while the next turn's begins. A stage of an operand is free when what read it last is done. Where the
+// statements of a loop's last turn that run after all others do not read a tile that was loaded outside of the loop, it
+// is free before them, so that the next group's can come meanwhile.
 #include <map>
 #include <utility>
 
@@ -124,7 +125,8 @@ private:
         const auto *l = std::get_if<LoopId>(&a), *m = std::get_if<LoopId>(&b);
         return (s && t && *s == *t) || (l && m && *l == *m);
     }
-    /// The node is the last to read a tile: of those that run the least ahead the last one in order. Where none reads, that is the load.
+    /// The node is the last to read a tile: of those that run the least ahead the last one in order. Where none reads,
+    /// that is the load.
     [[nodiscard]] bool reads_last(const Node& node, VariableId operand) const {
         const Node* last = nullptr;
         for (const Node& n : body_of(operand))
@@ -177,8 +179,8 @@ private:
         }
         return products;
     }
-    /// It takes no registers but those of its result, to which the next turn's adds without looking at it; and there are stages for the tile
-    /// that it holds on to, for the next turn's and for one that is copied meanwhile.
+    /// It takes no registers but those of its result, to which the next turn's adds without looking at it; and there
+    /// are stages for the tile that it holds on to, for the next turn's and for one that is copied meanwhile.
     [[nodiscard]] bool may_outlast_an_iteration(const UnderWay& product) const {
         const std::vector<const Read*>& read = kernel_.step(product.step).reads;
         return kernel_.producer_role() && !touches(product.step, product) && all_of(read, [&](const Read* r) {
@@ -186,8 +188,9 @@ private:
                           kernel_.layout(r->variable()).scope == 0;
                });
     }
-    /// At the end of a turn no product of the turn before is under way, and none at all where what it reads is copied over in the next turn by
-    /// one of those that compute. Nor is one whose registers others could use meanwhile, or that the next turn waits for anyway.
+    /// At the end of a turn no product of the turn before is under way, and none at all where what it reads is copied
+    /// over in the next turn by one of those that compute. Nor is one whose registers others could use meanwhile, or
+    /// that the next turn waits for anyway.
     void end_iteration(std::vector<Node>& nodes, Products& products) {
         std::size_t keep = products.size();
         for (std::size_t p = 0; p < products.size(); ++p)
@@ -196,7 +199,8 @@ private:
     }
     Products loop(ScheduledLoop& l, const Node& node) {
         Products before = l.prologue.empty() ? Products{} : an_iteration_later(list(l.prologue, {})), products;
-        // What is under way as a turn begins is that of the turn before; this settles within few turns, or all is waited for.
+        // What is under way as a turn begins is that of the turn before; this settles within few turns, or all is
+        // waited for.
         for (int turn = 0; turn < 4; ++turn) {
             products = list(l.body, before);
             end_iteration(l.body, products);

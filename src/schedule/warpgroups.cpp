@@ -15,8 +15,8 @@ constexpr std::int64_t most_groups_in_rounds = 4;
 /// Tiles of rows of which fraction_of_skipped_blocks counts the chunks, at most, evenly spread.
 constexpr std::int64_t most_tiles_walked = 1024;
 
-/// Nothing that it computes or reads lies where all threads of the block have it, but operands' tiles: no step needs all warps to wait for each
-/// other, which groups that run other chunks cannot do.
+/// Nothing that it computes or reads lies where all threads of the block have it, but operands' tiles: no step needs
+/// all warps to wait for each other, which groups that run other chunks cannot do.
 bool is_without_tiles_of_all(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
     const auto is_own = [&](VariableId id) { return kernel.is_operand(id) || !kernel.is_held(id); };
     return none_of(loop.body, [](const Node& n) { return std::holds_alternative<LoopId>(n); }) &&
@@ -34,7 +34,8 @@ std::int64_t groups_past_the_end(const ScheduledKernel& kernel) {
     return left == 0 ? 0 : kernel.schedule.warps.value / warps_together - (left + of_group - 1) / of_group;
 }
 
-/// Chunks of the loop that contribute to rows of the tensor axis from `begin` to `end`, wherever the group stands along other axes.
+/// Chunks of the loop that contribute to rows of the tensor axis from `begin` to `end`, wherever the group stands along
+/// other axes.
 std::int64_t k_blocks_for_rows(const ScheduledKernel& kernel, const ScheduledLoop& loop, std::int64_t begin,
                                std::int64_t end) {
     const AxisId rows = kernel.schedule.mma_m_axis, stream = loop.loop->axis;

@@ -127,8 +127,8 @@ private:
         return o.is_shared ? std::pair{0, program_.num_warpgroups} : std::pair{warpgroup, warpgroup + 1};
     }
 
-    /// Its next operation where it could begin now; nothing where it is another warpgroup's turn and that has not got to its end, or what is needed
-    /// has not begun.
+    /// Its next operation where it could begin now; nothing where it is another warpgroup's turn and that has not got
+    /// to its end, or what is needed has not begun.
     [[nodiscard]] std::optional<Start> ready(std::size_t id) const {
         const Group& g = groups_[id];
         const int number = operation(g);
@@ -273,7 +273,8 @@ std::string reason(const ChartProgram& program, const std::vector<ChartRow>& row
     return "";
 }
 
-/// Backwards from the last row, each row's cause, until an operation of a warpgroup comes again: the cycle is what makes the interval.
+/// Backwards from the last row, each row's cause, until an operation of a warpgroup comes again: the cycle is what
+/// makes the interval.
 std::vector<std::string> cycle(const ChartProgram& program, const std::vector<ChartRow>& rows) {
     std::vector<int> path;
     std::map<std::pair<int, int>, std::size_t> seen;
@@ -312,7 +313,8 @@ std::vector<std::string> cycle(const ChartProgram& program, const std::vector<Ch
     return out;
 }
 
-/// Iterations of one warpgroup between the begin of their first operation and the end of their last one. Transfers that run ahead are none.
+/// Iterations of one warpgroup between the begin of their first operation and the end of their last one. Transfers that
+/// run ahead are none.
 int in_flight(const ChartProgram& program, const std::vector<ChartRow>& rows) {
     std::map<int, std::pair<double, double>> spans;
     for (const ChartRow& r : rows) {

@@ -1,9 +1,11 @@
 #pragma once
-// The overlap chart of a stream (paper.md §6, Figs 34 to 37): warpgroups run an iteration's operations on the units of a core, each unit for
-// one warpgroup at a time, and the chart is what a run of them makes. All of it is data; nothing here knows what an operation computes.
+// The overlap chart of a stream (paper.md §6, Figs 34 to 37): warpgroups run an iteration's operations on the units of
+// a core, each unit for one warpgroup at a time, and the chart is what a run of them makes. All of it is data; nothing
+// here knows what an operation computes.
 //
-// A warpgroup issues its operations in order. Those of threads keep it until they are done; those of the matrix unit it only sets going.
-// Transfers between memory and the core are in no one's order: each begins as soon as what it needs is done, and its pipe is free.
+// A warpgroup issues its operations in order. Those of threads keep it until they are done; those of the matrix unit it
+// only sets going. Transfers between memory and the core are in no one's order: each begins as soon as what it needs is
+// done, and its pipe is free.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -36,7 +38,8 @@ struct ChartOperation {
     [[nodiscard]] double clocks() const;
 };
 
-/// Operations in the order in which a warpgroup issues them. In its turn it issues those of `turn`, in their order; the warpgroups take turns.
+/// Operations in the order in which a warpgroup issues them. In its turn it issues those of `turn`, in their order; the
+/// warpgroups take turns.
 struct ChartProgram {
     std::vector<ChartOperation> operations;
     int num_warpgroups = 1;
@@ -44,7 +47,8 @@ struct ChartProgram {
     std::map<std::string, double> overheads;  ///< shares that the clocks of a unit have in them besides its operations
 };
 
-/// A need that the order of issue cannot meet, of the operation or of a transfer that it waits for: what is waited for is issued later.
+/// A need that the order of issue cannot meet, of the operation or of a transfer that it waits for: what is waited for
+/// is issued later.
 struct ChartDeadlock {
     int operation = -1;
     ChartNeed need;
@@ -74,7 +78,8 @@ struct UnitShare {
     double clocks = 0;      ///< of an interval
     double busy = 0;        ///< the share of the interval
     double ideal_busy = 0;  ///< were there no overheads
-    double room = 0;  ///< overhead that leaves the interval what it is without the unit's, as a share of its operations; at most most_room
+    /// overhead that leaves the interval what it is without the unit's, as a share of its operations; at most most_room
+    double room = 0;
 };
 
 struct Chart {
@@ -94,15 +99,18 @@ struct Chart {
 /// Whether warpgroups that take turns all come to the end. Pre: no deadlocks.
 bool comes_to_its_end(const ChartProgram& program);
 
-/// Clocks from an iteration of all warpgroups to the next one; none where they do not all come to the end. Pre: no deadlocks.
+/// Clocks from an iteration of all warpgroups to the next one; none where they do not all come to the end. Pre: no
+/// deadlocks.
 std::optional<double> steady_interval(const ChartProgram& program);
 /// What the busiest unit takes for an iteration of all warpgroups: no order of issue has a shorter interval.
 double least_interval(const ChartProgram& program);
 
-/// Pre: no deadlocks, and it comes to its end. Whoever can begin first does; of several the one of the earliest iteration, then the first warpgroup.
+/// Pre: no deadlocks, and it comes to its end. Whoever can begin first does; of several the one of the earliest
+/// iteration, then the first warpgroup.
 Chart run_chart(const ChartProgram& program);
 
-/// The rules that the rows break: a unit is one warpgroup's at a time, and nothing begins before what it needs is done or before it is issued.
+/// The rules that the rows break: a unit is one warpgroup's at a time, and nothing begins before what it needs is done
+/// or before it is issued.
 std::vector<std::string> verify(const Chart& chart);
 
 }  // namespace napkin

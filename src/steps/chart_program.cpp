@@ -1,4 +1,5 @@
-// The program of a chart: a stream's statements in their order of issue, what each takes of which unit, and what it must wait for.
+// The program of a chart: a stream's statements in their order of issue, what each takes of which unit, and what it
+// must wait for.
 #include <fmt/format.h>
 
 #include "cost/divisors.hpp"
@@ -96,8 +97,8 @@ private:
         written_.push_back(written);
         reads_.push_back(std::move(reads));
     }
-    /// What comes from memory, or goes there, through the pipe into the core's memory. Where that is not charted, all that is said of it is in
-    /// the number of places.
+    /// What comes from memory, or goes there, through the pipe into the core's memory. Where that is not charted, all
+    /// that is said of it is in the number of places.
     void add_transfer(VariableId v, bool is_load) {
         std::vector<ChartUse> uses;
         use_pipe(core_memory_level(context_.machine), v, uses);
@@ -117,8 +118,8 @@ private:
         reads_.push_back(std::move(reads));
     }
 
-    /// Clocks in which a variable's chunk crosses the pipe into a level, which is called by it: of the rows that the throughput table counts, all
-    /// parts of the chunk. Nothing where the pipe is not charted, or the machine has none.
+    /// Clocks in which a variable's chunk crosses the pipe into a level, which is called by it: of the rows that the
+    /// throughput table counts, all parts of the chunk. Nothing where the pipe is not charted, or the machine has none.
     void use_pipe(std::size_t level, VariableId v, std::vector<ChartUse>& to) const {
         const Machine& machine = context_.machine;
         if (level >= machine.levels.size() || !is_charted(machine.levels[level].name)) return;
@@ -138,8 +139,8 @@ private:
         return overhead == choices_.overheads.end() ? clocks : clocks * (1 + overhead->second.share);
     }
 
-    /// Uses by the throughput table, for a warpgroup's rows and with what the unit takes besides. Threads copy what passes between registers and the
-    /// core's memory; what stays on one side of it is in no unit's way.
+    /// Uses by the throughput table, for a warpgroup's rows and with what the unit takes besides. Threads copy what
+    /// passes between registers and the core's memory; what stays on one side of it is in no unit's way.
     void uses(VariableId v, std::vector<ChartUse>& threads, std::vector<ChartUse>& matrix) const {
         const AssignedVariable& where = assigned_.variables[v];
         if (where.copy_of >= 0) {
@@ -175,7 +176,8 @@ private:
         operations_[at(operation)].needs.push_back({of, distance, std::move(why), place});
     }
 
-    /// A value is read after it is written, this iteration's or the last one's, and its place is written again after that.
+    /// A value is read after it is written, this iteration's or the last one's, and its place is written again after
+    /// that.
     void add_flow() {
         for (std::size_t o = 0; o < reads_.size(); ++o) {
             const int reader = static_cast<int>(o);

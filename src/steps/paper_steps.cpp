@@ -120,7 +120,8 @@ private:
         return sizes;
     }
 
-    /// The axis whose values warpgroups share, and how many each has: a row for every thread where the group has as many.
+    /// The axis whose values warpgroups share, and how many each has: a row for every thread where the group has as
+    /// many.
     void share_among_warpgroups(StepContext& context, const StepChoices& choices, const Kernel& kernel,
                                 const std::vector<StatementWork>& work) const {
         // Four warps, one for each part of a core: those of an instruction that several warps run together.
@@ -146,8 +147,8 @@ private:
                                   : m > 1 && size % m == 0    ? m
                                                               : even_share(size, extents_[rows], context.threads);
     }
-    /// Rows that all threads of a warpgroup take at a time. Where a warp has an instruction to itself, all warps have their own rows; one that a single
-    /// thread sets going is the warpgroup's.
+    /// Rows that all threads of a warpgroup take at a time. Where a warp has an instruction to itself, all warps have
+    /// their own rows; one that a single thread sets going is the warpgroup's.
     static std::int64_t rows_of(const Instruction& i, std::int64_t threads) {
         return i.m.from * (i.threads > 1 ? std::max<std::int64_t>(1, threads / i.threads) : 1);
     }
@@ -176,7 +177,8 @@ private:
         std::vector<StatementWork> work;
         Assigned assigned;
     };
-    /// A kernel, what is fixed of it, and its structures by the axes that are cut: a search has few of them for many sizes.
+    /// A kernel, what is fixed of it, and its structures by the axes that are cut: a search has few of them for many
+    /// sizes.
     struct Subject {
         const Kernel& kernel;
         const TileKernel& expanded;
@@ -232,15 +234,16 @@ private:
         return out;
     }
 
-    /// Takes the open sizes with the shortest time that spill nothing and break no divisors, as the charts have it. Sizes whose busiest unit alone takes
-    /// longer than the best so far need no chart.
+    /// Takes the open sizes with the shortest time that spill nothing and break no divisors, as the charts have it.
+    /// Sizes whose busiest unit alone takes longer than the best so far need no chart.
     std::unique_ptr<Made> fastest(Subject& subject, const Overrides& hand, const StepChoices& given,
                                   std::unique_ptr<Made> best) const {
         static constexpr double gain = 1e-3;
         const auto breaks = [&](const Made& m) {
             return keeping_divisors(m.context, given, m.steps.divisors, Legal::nearest).has_value();
         };
-        // Less is no reason to do anything else. Where pipes above the core take as long, the core has more time to spare.
+        // Less is no reason to do anything else. Where pipes above the core take as long, the core has more time to
+        // spare.
         const auto is_faster = [](double seconds, double core_seconds, const Made& than) {
             if (seconds < than.seconds * (1 - gain)) return true;
             return seconds < than.seconds * (1 + gain) && core_seconds < than.core_seconds * (1 - gain);
@@ -337,7 +340,8 @@ private:
     [[nodiscard]] static bool takes_too_much(const std::vector<Diagnostic>& errors) {
         return errors.front().code == "memory-exceeded" || errors.front().code == "too-many-threads";
     }
-    /// Sizes by hand may break their divisors where they fit and the least that keep them do not, as the model's own do then.
+    /// Sizes by hand may break their divisors where they fit and the least that keep them do not, as the model's own do
+    /// then.
     Result<Made> made_with_divisors(Subject& subject, const StepChoices& choices, const TileSizes& sizes) const {
         auto made = made_smaller(subject, choices, sizes);
         if (made || made.errors().front().code != "broken-divisor") return made;
@@ -371,7 +375,8 @@ private:
         return made;
     }
 
-    /// Where sizes by hand take too much: the largest group, else the longest chunk, else both, with which all that is asked for besides fits.
+    /// Where sizes by hand take too much: the largest group, else the longest chunk, else both, with which all that is
+    /// asked for besides fits.
     std::vector<Diagnostic> with_nearest(std::vector<Diagnostic> errors, Subject& subject, const StepChoices& choices,
                                          const TileSizes& sizes) const {
         if (!takes_too_much(errors)) return errors;
@@ -416,8 +421,8 @@ private:
         return errors;
     }
 
-    /// Other sizes of what is open, and parts of what contractions accumulate where all is: warpgroups of the axis that they share, whole multiples of
-    /// the chunk's divisors.
+    /// Other sizes of what is open, and parts of what contractions accumulate where all is: warpgroups of the axis that
+    /// they share, whole multiples of the chunk's divisors.
     [[nodiscard]] std::vector<std::pair<TileSizes, StepChoices>> alternatives(const Subject& subject, const Overrides& hand,
                                                                               const Made& made) const {
         const Kernel& kernel = subject.kernel;
@@ -520,7 +525,8 @@ private:
         return out;
     }
 
-    /// The order of issue with the shortest steady state, where none is by hand: the program's own, where no other that fits is faster.
+    /// The order of issue with the shortest steady state, where none is by hand: the program's own, where no other that
+    /// fits is faster.
     static void choose_order(Made& made) {
         if (!made.choices.issue.empty() || !made.choices.turns.empty()) return;
         const auto in_order = steady_clocks(made.context, made.choices, made.assigned, made.steps);

@@ -51,7 +51,8 @@ public:
         const std::int64_t most = most_registers(s_);
         LevelBudget memory{machine_.levels[core_memory_level(machine_)].name, static_cast<double>(s_.unit.block_bytes)};
         fill(memory, out_, true, context_.threads);
-        // Variables that are not alive together may lie at one place, so that the block needs less than all rows together.
+        // Variables that are not alive together may lie at one place, so that the block needs less than all rows
+        // together.
         const double of_warpgroups = memory.warpgroup_bytes * static_cast<double>(out_.num_warpgroups);
         if (const auto arena = static_cast<double>(s_.arena_bytes()); memory.block_bytes + of_warpgroups > arena) {
             memory.block_bytes = std::max(0.0, arena - of_warpgroups);

@@ -19,7 +19,8 @@ struct StepsOnMachine {
 };
 
 std::string to_string(const StepReport& report);
-/// A row for each machine and kernel, the shortest time first: what it is, what binds, and what the machine's rates rest on.
+/// A row for each machine and kernel, the shortest time first: what it is, what binds, and what the machine's rates
+/// rest on.
 std::string to_string(const std::vector<StepsOnMachine>& machines);
 std::string to_string(const StreamChart& stream, const std::string& axis);
 nlohmann::ordered_json chart_json(const StreamChart& stream, const std::string& axis);

@@ -113,7 +113,8 @@ Status check_divisors(const StepContext& context, const StepChoices& choices, co
     if (choices.may_break_divisors) return Done{};
     std::vector<Diagnostic> errors;
     const std::vector<std::string> axes = names_of(context.diagram.axes);
-    // Where the size was fixed by hand; the model's own sizes leave lines and instructions partly unused where nothing larger fits.
+    // Where the size was fixed by hand; the model's own sizes leave lines and instructions partly unused where nothing
+    // larger fits.
     const auto by_user = [&](const CutSize& size) -> std::optional<SourceRange> {
         const auto found = [&](const auto& choice_of) -> std::optional<SourceRange> {
             const auto choice = choice_of.find(size.axis);

@@ -1,10 +1,11 @@
 #pragma once
-// The paper's six steps (paper.md §6) of a derived diagram on a GPU, as readings of its tile program, and what follows from them: the
-// configuration table (Tables 1 and 2) and the throughput table (Table 3). All of it is data; report.hpp prints it.
+// The paper's six steps (paper.md §6) of a derived diagram on a GPU, as readings of its tile program, and what follows
+// from them: the configuration table (Tables 1 and 2) and the throughput table (Table 3). All of it is data; report.hpp
+// prints it.
 //
-// The steps know a core as the paper's hierarchy: the core's memory, which a block of threads shares; the registers of a warpgroup as the
-// matrix unit leaves a product in them, where no thread can tell which values it has; and the registers of threads, each of which has its
-// own rows. Values pass between the last two through the first.
+// The steps know a core as the paper's hierarchy: the core's memory, which a block of threads shares; the registers of
+// a warpgroup as the matrix unit leaves a product in them, where no thread can tell which values it has; and the
+// registers of threads, each of which has its own rows. Values pass between the last two through the first.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -24,11 +25,12 @@
 
 namespace napkin {
 
-/// Where a variable is held: the core's memory, a warpgroup's registers as the matrix unit has them, or those of threads.
+/// Where a variable is held: the core's memory, a warpgroup's registers as the matrix unit has them, or those of
+/// threads.
 enum class HeldAt : std::uint8_t { memory, fragments, threads };
 
-/// The size of a variable along an axis: of a block's group (g), a warpgroup's share of it (w), a thread's (t), a chunk of the stream (s), a
-/// part of a subloop (u), a piece of a transfer (p), or the whole axis (no letter).
+/// The size of a variable along an axis: of a block's group (g), a warpgroup's share of it (w), a thread's (t), a chunk
+/// of the stream (s), a part of a subloop (u), a piece of a transfer (p), or the whole axis (no letter).
 struct CutSize {
     AxisId axis = -1;  ///< -1: an index of several axes
     char letter = 0;
@@ -50,7 +52,8 @@ struct NamedOverhead {
     friend bool operator==(const NamedOverhead&, const NamedOverhead&) = default;
 };
 
-/// A variable in a list that is made by hand: in the order of issue, with the iterations by which it is ahead of the loop.
+/// A variable in a list that is made by hand: in the order of issue, with the iterations by which it is ahead of the
+/// loop.
 struct Listed {
     std::string name;
     int ahead = 0;
@@ -64,7 +67,9 @@ struct StepChoices {
     std::map<std::string, ByUser<DType>> precision;                        ///< by variable
     std::map<std::string, ByUser<std::int64_t>> stages;                    ///< by variable
     std::map<std::string, NamedOverhead> overheads;                        ///< by unit
-    std::vector<Listed> issue;  ///< who is issued after whom; what is not named goes with the next of the program that is. Empty: the program's order
+    /// who is issued after whom; what is not named goes with the next of the program that is. Empty: the program's
+    /// order
+    std::vector<Listed> issue;
     std::vector<Listed> turns;                    ///< what warpgroups issue in turn
     std::vector<Listed> units;                    ///< those of the chart; empty: all
     std::map<AxisId, SourceRange> group, stream;  ///< where sizes of the tile program come from, if by hand
@@ -195,7 +200,9 @@ struct StreamChart {
 
 /// What all groups come to when each is in the steady state of its streams: heads, tails and the launch come on top.
 struct SteadyState {
-    double group_clocks = 0;  ///< of all chunks of a group, no fewer than the pipes above the core need for what these load (B.0.1); 0: no chart says
+    /// of all chunks of a group, no fewer than the pipes above the core need for what these load (B.0.1); 0: no chart
+    /// says
+    double group_clocks = 0;
     double groups = 1, cores = 1;
     double seconds = 0;            ///< in waves of the cores
     double core_seconds = 0;       ///< were the pipes above the core no limit
@@ -253,11 +260,11 @@ std::string to_string(const CutSize& size, const std::vector<std::string>& axes)
 
 // The steps, each a pure function.
 
-/// The kernel with subloops over these axes: over parts of a chunk, around what accumulates a stream; over parts of columns, around each contraction that
-/// adds to what it accumulates. It is the same function as the kernel.
+/// The kernel with subloops over these axes: over parts of a chunk, around what accumulates a stream; over parts of
+/// columns, around each contraction that adds to what it accumulates. It is the same function as the kernel.
 TileKernel with_subloops_along(const Diagram& diagram, TileKernel kernel, const std::set<AxisId>& axes);
-/// The kernel with its operations on units: contractions whose type an instruction takes on the matrix unit, all else on threads, and the copies that this
-/// implies. It is the same function as the kernel.
+/// The kernel with its operations on units: contractions whose type an instruction takes on the matrix unit, all else
+/// on threads, and the copies that this implies. It is the same function as the kernel.
 Assigned assign_levels(const Diagram& diagram, const TileKernel& kernel, const Machine& machine);
 /// Types: by hand, as the matrix unit demands, or as declared. Errors: unknown-variable, bad-precision (what is legal).
 Status assign_precision(const StepContext& context, const StepChoices& choices, Assigned& assigned);
@@ -279,20 +286,21 @@ RegisterEstimate address_registers(const TileKernel& kernel);
 Throughput throughput(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
                       const std::vector<StatementWork>& work);
 
-/// The chart of every stream, in the order of issue that was chosen. Errors: issue-deadlock (who waits for whom, and what would help),
-/// unknown-variable, bad-schedule.
+/// The chart of every stream, in the order of issue that was chosen. Errors: issue-deadlock (who waits for whom, and
+/// what would help), unknown-variable, bad-schedule.
 Result<std::vector<StreamChart>> overlap_charts(const StepContext& context, const StepChoices& choices,
                                                 const Assigned& assigned, const KernelSteps& steps);
 
-/// Clocks of the steady state of a group's streams with all of their chunks, and those of the busiest units, which no order of issue makes fewer.
+/// Clocks of the steady state of a group's streams with all of their chunks, and those of the busiest units, which no
+/// order of issue makes fewer.
 struct StreamClocks {
     double steady = 0, least = 0;
 };
 /// Errors: as overlap_charts.
 Result<StreamClocks> steady_clocks(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
                                    const KernelSteps& steps);
-/// Clocks of a group's only stream by Table 3 alone, with overheads, of the busiest of the units that are charted: no chart has fewer. 0: there are
-/// several streams.
+/// Clocks of a group's only stream by Table 3 alone, with overheads, of the busiest of the units that are charted: no
+/// chart has fewer. 0: there are several streams.
 double least_clocks(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
                     const KernelSteps& steps);
 /// The steady state of groups whose streams take these clocks; the rate and what binds where the steps have charts.
@@ -309,25 +317,26 @@ struct IssueOrder {
     StepChoices choices;  ///< with `issue` or `turns`, and more places for what they keep longer
     std::string what;     ///< "products a chunk ahead"
 };
-/// Beside the program's own order: what the matrix unit can begin with a chunk ahead of the rest (Fig 36, within a warpgroup), and turns at the matrix
-/// unit (Fig 37, between warpgroups). Those that can be.
+/// Beside the program's own order: what the matrix unit can begin with a chunk ahead of the rest (Fig 36, within a
+/// warpgroup), and turns at the matrix unit (Fig 37, between warpgroups). Those that can be.
 std::vector<IssueOrder> issue_orders(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
                                      const KernelSteps& steps);
 
 /// Runs a program whose structure the kernels are on small sizes against the definition; what differs, or "".
 std::string tried_on_small_sizes(const Derived& derived, const std::vector<TileKernel>& kernels, int trials);
 
-/// The steps' own texts: each tried on small sizes, or left out, where tables, charts and pictures alone are wanted. Trials take most of the time.
+/// The steps' own texts: each tried on small sizes, or left out, where tables, charts and pictures alone are wanted.
+/// Trials take most of the time.
 enum class StepTexts : std::uint8_t { tried, left_out };
 
-/// All of it. `items`: what is fixed by hand, the text's own schedule among it. Errors: those of the steps, unknown-axis, unknown-variable,
-/// not-a-gpu, memory-exceeded.
+/// All of it. `items`: what is fixed by hand, the text's own schedule among it. Errors: those of the steps,
+/// unknown-axis, unknown-variable, not-a-gpu, memory-exceeded.
 Result<StepReport> paper_steps(const Derived& derived, const Extents& extents, const Machine& machine,
                                const std::vector<ScheduleItem>& items, StepTexts texts = StepTexts::tried);
 
-/// The same of a kernel that is planned: places, types, instructions and stages are those of its schedule, which knows what the matrix unit leaves
-/// where and passes nothing on. Pre: a GPU's schedule, in blocks of warps.
-/// It reads the overheads and the units among the choices, each kernel's own.
+/// The same of a kernel that is planned: places, types, instructions and stages are those of its schedule, which knows
+/// what the matrix unit leaves where and passes nothing on. Pre: a GPU's schedule, in blocks of warps. It reads the
+/// overheads and the units among the choices, each kernel's own.
 KernelSteps placed_steps(const ScheduledKernel& kernel, const Machine& machine, const StepChoices& choices = {});
 StepReport placed_steps(const Plan& plan, const Machine& machine);
 /// It takes items for which is_of_views holds. Errors: unknown-unit, missing-source, bad-schedule.

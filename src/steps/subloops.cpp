@@ -1,4 +1,5 @@
-// Subloops: of accumulators, a chunk of a stream is accumulated in parts; of contractions, columns of what they add to are computed in parts.
+// Subloops: of accumulators, a chunk of a stream is accumulated in parts; of contractions, columns of what they add to
+// are computed in parts.
 
 #include "steps/steps.hpp"
 #include "support/ids.hpp"
@@ -8,7 +9,8 @@
 namespace napkin {
 namespace {
 
-/// The loop's chunk in parts: loads, and contractions of what is loaded alone, stay in the chunk; what accumulates runs once for every part.
+/// The loop's chunk in parts: loads, and contractions of what is loaded alone, stay in the chunk; what accumulates runs
+/// once for every part.
 TileLoop in_parts(const TileLoop& loop, const std::set<VariableId>& loaded, const std::vector<bool>& contraction,
                   std::size_t& next) {
     std::vector<TileStatement> chunk, part, ends;
@@ -44,7 +46,8 @@ bool has_own_dimension(const Variable& variable, AxisId axis) {
     return any_of(variable.dims, [&](const Index& dim) { return dim.single_axis() == axis; });
 }
 
-/// The list with a loop over parts of columns around each contraction that adds to an accumulator: it is linear in all of its axes.
+/// The list with a loop over parts of columns around each contraction that adds to an accumulator: it is linear in all
+/// of its axes.
 std::vector<TileStatement> columns_in_parts(const TileKernel& kernel, const std::vector<TileStatement>& list,
                                             const std::vector<StatementWork>& work, const std::set<AxisId>& axes,
                                             std::size_t& next) {

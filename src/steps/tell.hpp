@@ -10,7 +10,8 @@ std::string pseudocode(const StepContext& context, const TileKernel& kernel);
 std::vector<PaperStep> narrated_steps(const Derived& derived, const TileProgram& expanded, std::size_t k,
                                       const std::set<AxisId>& subloops, const StepContext& context,
                                       const Assigned& assigned, const KernelSteps& made);
-/// The line of a schedule's file that says which machine it is for; nothing of a machine that has no name to read it by.
+/// The line of a schedule's file that says which machine it is for; nothing of a machine that has no name to read it
+/// by.
 std::string machine_text(const Machine& machine);
 /// The lines of what is_of_views, without their ends.
 std::vector<std::string> reading_lines(const StepChoices& choices);

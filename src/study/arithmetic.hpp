@@ -1,6 +1,6 @@
 #pragma once
-// Arithmetic in texts that are no programs: formulas of sizes, expressions over results. They are written otherwise than the language in
-// some places (·, ², paths), are put in its words, and read by its grammar.
+// Arithmetic in texts that are no programs: formulas of sizes, expressions over results. They are written otherwise
+// than the language in some places (·, ², paths), are put in its words, and read by its grammar.
 #include <string>
 #include <string_view>
 #include <variant>

@@ -82,7 +82,8 @@ Result<ClosedForm> closed_form(const Derived& derived, const Extents& extents, c
                 continue;
             }
             auto cost = costed(out.cut.form, out.cut.extents, out.tiles, k, true);
-            // Sizes by hand are of the kernel as it is: where its parts or their merge do not fit with them, nothing is cut that was not to be.
+            // Sizes by hand are of the kernel as it is: where its parts or their merge do not fit with them, nothing is
+            // cut that was not to be.
             if (!cost && !(*parts)[whole]) uncut = whole;
             if (!cost && !uncut) return cost.errors();
             if (cost) out.kernels.push_back(std::move(cost).value());

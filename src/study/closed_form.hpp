@@ -1,5 +1,6 @@
 #pragma once
-// The kernels of a form by the closed form of their costs on a machine, which a plan's search does not enter: what `napkin cost` says of GPUs.
+// The kernels of a form by the closed form of their costs on a machine, which a plan's search does not enter: what
+// `napkin cost` says of GPUs.
 #include <vector>
 
 #include "cost/on_machine.hpp"
@@ -20,8 +21,9 @@ struct ClosedForm {
     std::vector<KernelOnMachine> kernels;  ///< in their order
 };
 
-/// Streams in parts make kernels of their own. Parts that are not by hand are as many as the closed form finds worth their merge where cores
-/// would be idle. Pre: `extents` binds derived.diagram. Errors: those of choices by hand, and memory-exceeded, bad-cluster, bad-devices.
+/// Streams in parts make kernels of their own. Parts that are not by hand are as many as the closed form finds worth
+/// their merge where cores would be idle. Pre: `extents` binds derived.diagram. Errors: those of choices by hand, and
+/// memory-exceeded, bad-cluster, bad-devices.
 Result<ClosedForm> closed_form(const Derived& derived, const Extents& extents, const Machine& machine,
                                const MachineCostOptions& by_user, const PlanOptions& plan);
 

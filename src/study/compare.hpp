@@ -1,5 +1,6 @@
 #pragma once
-// One costed thing against another that differs in what a short text names: `no-fuse`, `machine=h200`, `types=e4m3`, another file.
+// One costed thing against another that differs in what a short text names: `no-fuse`, `machine=h200`, `types=e4m3`,
+// another file.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,11 +20,13 @@ struct Against {
     AxisSizes sizes;
 };
 
-/// "B.nk,machine=h200,set:q=8192". Errors, all of usage: bad-against (an item that is none: the nearest; a value that is wrong; twice).
+/// "B.nk,machine=h200,set:q=8192". Errors, all of usage: bad-against (an item that is none: the nearest; a value that
+/// is wrong; twice).
 Result<Against> parse_against(std::string_view spec);
 
-/// The two sides with what tells them apart as labels. `other` is the text of `against.file`, null without one. Sizes that `against` does
-/// not set are those of the left, also where another text has its own. Errors: those of both texts; unknown-axis.
+/// The two sides with what tells them apart as labels. `other` is the text of `against.file`, null without one. Sizes
+/// that `against` does not set are those of the left, also where another text has its own. Errors: those of both texts;
+/// unknown-axis.
 Result<std::vector<Subject>> sides(const CostQuery& left, const AxisSizes& sizes, const Against& against,
                                    std::shared_ptr<const Source> other);
 
@@ -44,8 +47,8 @@ struct Comparison {
     std::int64_t largest = 1;  ///< that was looked for
 };
 
-/// Looks at powers of two from 1 to `largest`, as far as the sizes make sense and one side fits, and bisects to the exact sizes.
-/// Errors: missing-size and those of the passes.
+/// Looks at powers of two from 1 to `largest`, as far as the sizes make sense and one side fits, and bisects to the
+/// exact sizes. Errors: missing-size and those of the passes.
 Result<Comparison> compare(std::vector<Subject> subjects, std::int64_t largest = std::int64_t{1} << 20);
 
 }  // namespace napkin

@@ -1,5 +1,6 @@
 #pragma once
-// One question to the model, asked in process: a diagram, sizes, a machine → everything that `napkin cost` says. report.hpp prints it.
+// One question to the model, asked in process: a diagram, sizes, a machine → everything that `napkin cost` says.
+// report.hpp prints it.
 #include <map>
 #include <memory>
 #include <optional>
@@ -31,14 +32,16 @@ struct CostSummary {
     RateSources rates;                          ///< what the machine's rates rest on
     std::size_t num_kernels = 0;
     double peak_flops_per_s = 0;  ///< of the fastest unit in use that multiplies and adds
-    double footprint_bytes = 0;  ///< of all arrays that lie in memory: inputs, outputs, what one kernel leaves for another
-    double memory_bytes = 0;     ///< what the machine has for them, all devices together
+    /// of all arrays that lie in memory: inputs, outputs, what one kernel leaves for another
+    double footprint_bytes = 0;
+    double memory_bytes = 0;  ///< what the machine has for them, all devices together
     [[nodiscard]] double flop_per_byte() const { return flops / transfers_bytes; }
     [[nodiscard]] double peak_share() const { return peak_flops_per_s > 0 ? flops / seconds / peak_flops_per_s : 0; }
 };
 
 struct CostStudy {
-    /// Up to sizes: diagram, machine, derived, extents. On a CPU the derived form is the plan's, whose streams may be cut into parts.
+    /// Up to sizes: diagram, machine, derived, extents. On a CPU the derived form is the plan's, whose streams may be
+    /// cut into parts.
     Compilation compilation;
     std::vector<TileKernel> tiles;         ///< of the derived form's kernels, cut by the subloops of its schedule
     std::vector<KernelOnMachine> kernels;  ///< empty when sizes are missing

@@ -13,7 +13,8 @@
 
 namespace napkin {
 namespace {
-/// The sizes of the core and of the levels above it, outermost first and the core last; each a multiple of the next one's.
+/// The sizes of the core and of the levels above it, outermost first and the core last; each a multiple of the next
+/// one's.
 struct Nest {
     std::vector<std::string> names;
     std::vector<TileSizes> sizes;

@@ -1,5 +1,6 @@
 #pragma once
-// The model's transfers and memory at every level beside those that the tile interpreter counts by moving each value through all of them.
+// The model's transfers and memory at every level beside those that the tile interpreter counts by moving each value
+// through all of them.
 #include <string>
 #include <vector>
 
@@ -21,9 +22,9 @@ struct LevelCount {
     [[nodiscard]] bool equal() const;
 };
 
-/// Runs the kernels in double precision on random inputs, with the sizes of the core's groups and of every caching, clustered or plain
-/// level above it, cut down to multiples of each other. Errors: too-many-points (the interpreter goes point by point).
-/// `tiles` as cost_figures has them.
+/// Runs the kernels in double precision on random inputs, with the sizes of the core's groups and of every caching,
+/// clustered or plain level above it, cut down to multiples of each other. Errors: too-many-points (the interpreter
+/// goes point by point). `tiles` as cost_figures has them.
 Result<LevelCount> count_levels(const Derived& derived, const Extents& extents,
                                 const std::vector<KernelOnMachine>& kernels, const std::vector<TileKernel>& tiles = {});
 

@@ -19,8 +19,9 @@ struct SizeSyntaxError {
     friend bool operator==(const SizeSyntaxError&, const SizeSyntaxError&) = default;
 };
 
-/// Sums, products (`·` or `*`), quotients by one term, powers with rational exponents (`^2`, `^-1`, `^(-1/2)`, `²`, `⁻¹`) and parentheses;
-/// `−` and `-` alike. Symbols begin with a letter and go on with letters, digits, `_` and `'`. Numbers are whole; 1/2 is a quotient.
+/// Sums, products (`·` or `*`), quotients by one term, powers with rational exponents (`^2`, `^-1`, `^(-1/2)`, `²`,
+/// `⁻¹`) and parentheses; `−` and `-` alike. Symbols begin with a letter and go on with letters, digits, `_` and `'`.
+/// Numbers are whole; 1/2 is a quotient.
 std::variant<Size, SizeSyntaxError> parse_size(std::string_view text, SymbolTable& symbols);
 
 class Reworded;

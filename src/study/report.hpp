@@ -21,7 +21,8 @@ std::string to_csv(const Ranking& ranking);
 nlohmann::json to_json(const Ranking& ranking);
 
 std::string to_text(const Sweep& sweep);
-/// One line a point: sizes, then the figures of every subject; with several subjects, their labels before the figures' names.
+/// One line a point: sizes, then the figures of every subject; with several subjects, their labels before the figures'
+/// names.
 std::string to_csv(const Sweep& sweep);
 nlohmann::json to_json(const Sweep& sweep);
 
@@ -34,7 +35,8 @@ inline constexpr std::string_view csv_columns[] = {
 std::string csv_cells(const Outcome& outcome);
 std::string csv_quoted(const std::string& text);
 
-/// "rates: h200 measured, b200 1 of 5 measured" and a line's end, where the outcomes are of several machines; else empty.
+/// "rates: h200 measured, b200 1 of 5 measured" and a line's end, where the outcomes are of several machines; else
+/// empty.
 std::string rates_text(const std::vector<Outcome>& outcomes);
 
 /// What a study's kernels are printed with; points into it.

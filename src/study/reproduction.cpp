@@ -33,7 +33,8 @@ std::string whole_text(double value) {
     return (value < 0 ? "-" : "") + digits;
 }
 
-/// As many digits more than the document prints as tell the two apart, up to three; six digits where it prints a formula.
+/// As many digits more than the document prints as tell the two apart, up to three; six digits where it prints a
+/// formula.
 std::string number_text(double value, const std::string& expected) {
     if (value == std::floor(value) && std::fabs(value) < 1e15) return whole_text(value);
     const auto as = printed(expected);

@@ -1,6 +1,6 @@
 #pragma once
-// A document's figures as rows of data: what it says, where, and from which queries of the model the same figure is computed.
-// docs/reproduction.toml holds them; how its keys are written stands at its top.
+// A document's figures as rows of data: what it says, where, and from which queries of the model the same figure is
+// computed. docs/reproduction.toml holds them; how its keys are written stands at its top.
 #include <functional>
 #include <map>
 #include <memory>
@@ -26,7 +26,8 @@ enum class Closeness : std::uint8_t { exact, rounded, within, formula, text };
 struct ReproductionRow {
     std::string document, where, says;
     std::vector<PlacedText> values;  ///< expressions over the queries' results: src/study/reproduction_value.hpp
-    std::vector<PlacedText> expected;  ///< one for each value: a number or an expression; a size expression, or a text, where compared as such
+    /// one for each value: a number or an expression; a size expression, or a text, where compared as such
+    std::vector<PlacedText> expected;
     Closeness comparison = Closeness::exact;
     double tolerance = 0;                   ///< relative, for Closeness::within
     std::map<std::string, std::string> at;  ///< the size expression that stands for a symbol of the computed formulas
@@ -42,7 +43,8 @@ struct Reproduction {
     std::vector<ReproductionRow> rows;
 };
 
-/// Errors, each with line and key: bad-toml, unknown-key, missing-key, bad-value, bad-expression, unknown-query, unused-query.
+/// Errors, each with line and key: bad-toml, unknown-key, missing-key, bad-value, bad-expression, unknown-query,
+/// unused-query.
 Result<Reproduction> read_reproduction(const std::shared_ptr<const Source>& text);
 
 /// Answers a query: the JSON that its command line prints.
@@ -54,7 +56,8 @@ struct RowOutcome {
     std::string how;  ///< the last column: "yes, as rounded", "no: …"
 };
 
-/// Each query is asked once. Errors: those of the queries, no-such-value (an expression names what no result has), bad-expression.
+/// Each query is asked once. Errors: those of the queries, no-such-value (an expression names what no result has),
+/// bad-expression.
 Result<std::vector<RowOutcome>> reproduce(const Reproduction& reproduction, const Query& query);
 
 /// Rows that agree though the file says that they do not, or the other way round.

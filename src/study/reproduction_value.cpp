@@ -19,7 +19,8 @@ using nlohmann::json;
     throw ValueError{at, length, "bad-expression", std::move(message), std::move(expected), ""};
 }
 
-// ---- paths -----------------------------------------------------------------------------------------------------------------
+// ---- paths
+// ------------------------------------------------------------
 
 std::vector<std::string> split(std::string_view text, char separator) {
     std::vector<std::string> parts(1);
@@ -155,7 +156,8 @@ struct Paths {
     }
 };
 
-// ---- what is computed with: numbers, or formulas ----------------------------------------------------------------------------
+// ---- what is computed with: numbers, or formulas
+// ------------------------------------------------------------
 
 struct Numbers {
     using Value = double;

@@ -1,5 +1,6 @@
 #pragma once
-// Several things that are costed beside each other, at sizes that they share: the sides of a comparison, or one diagram on many machines.
+// Several things that are costed beside each other, at sizes that they share: the sides of a comparison, or one diagram
+// on many machines.
 #include <map>
 #include <optional>
 #include <string>
@@ -19,8 +20,8 @@ struct Subject {
     [[nodiscard]] bool has(const std::string& axis) const { return diagram.find_axis(axis).has_value(); }
 };
 
-/// Reads each query's text. A size of `sizes` goes to the subjects that have the axis. Errors: those of the text; unknown-axis where
-/// no subject has it.
+/// Reads each query's text. A size of `sizes` goes to the subjects that have the axis. Errors: those of the text;
+/// unknown-axis where no subject has it.
 Result<std::vector<Subject>> make_subjects(std::vector<Subject> subjects, const AxisSizes& sizes);
 
 /// What one subject costs at one point, or why it cannot run there.
@@ -37,8 +38,8 @@ public:
     explicit CostTable(std::vector<Subject> subjects) : subjects_(std::move(subjects)) {}
     [[nodiscard]] const std::vector<Subject>& subjects() const { return subjects_; }
 
-    /// All subjects with these sizes in place of their own. A subject that does not fit its machine, or whose diagram does not allow the
-    /// sizes, has an outcome without figures. Errors: all others (missing-size, unknown-machine, …).
+    /// All subjects with these sizes in place of their own. A subject that does not fit its machine, or whose diagram
+    /// does not allow the sizes, has an outcome without figures. Errors: all others (missing-size, unknown-machine, …).
     Result<std::vector<Outcome>> at(const AxisSizes& sizes);
     /// How many sizes to look at around a flip (find_flips), so that many subjects do not take long.
     [[nodiscard]] std::int64_t looks_near_flips() const { return 64 / std::ssize(subjects_); }
@@ -56,8 +57,9 @@ std::optional<double> value(const CostSummary& figures, Criterion criterion);
 /// The position with the least, the first where several are equal; all_equal, or nobody (flips.hpp).
 int best_of(const std::vector<Outcome>& outcomes, Criterion criterion);
 
-/// Axes that the texts give one size ("q = x = 4096", "x = n") and that have it: they are moved together. Every axis that something runs
-/// over is in one group; those whose size is a formula of others are in none. Errors: those of bind_sizes.
+/// Axes that the texts give one size ("q = x = 4096", "x = n") and that have it: they are moved together. Every axis
+/// that something runs over is in one group; those whose size is a formula of others are in none. Errors: those of
+/// bind_sizes.
 struct TiedAxes {
     std::vector<std::string> axes;
     std::int64_t size = 1;

@@ -41,7 +41,8 @@ Status check_axes(const std::vector<Subject>& subjects, const std::vector<SweepA
     return Done{};
 }
 
-/// The best along the last axis by every criterion that some subject knows, for the line of points that begins at `first`.
+/// The best along the last axis by every criterion that some subject knows, for the line of points that begins at
+/// `first`.
 Status best_along(CostTable& table, const std::vector<SweepAxis>& axes, std::size_t first, Sweep& out) {
     const std::size_t count = axes.back().sizes.size();
     for (const Criterion criterion : all_criteria) {

@@ -1,5 +1,6 @@
 #pragma once
-// Costs over a range of sizes, of one subject or of several beside each other, with the sizes at which the best of them changes.
+// Costs over a range of sizes, of one subject or of several beside each other, with the sizes at which the best of them
+// changes.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +18,8 @@ struct SweepAxis {
 };
 inline constexpr std::size_t max_sweep_points = 10000;
 
-/// "d=32..512" (powers of two between, both ends included), "d=32..512:32" (steps), "d=32..512:*4" (factors), "d=32,48,96",
-/// "q=x=1024..65536" (tied). Errors, all of usage: bad-sweep, with what was expected.
+/// "d=32..512" (powers of two between, both ends included), "d=32..512:32" (steps), "d=32..512:*4" (factors),
+/// "d=32,48,96", "q=x=1024..65536" (tied). Errors, all of usage: bad-sweep, with what was expected.
 Result<SweepAxis> parse_sweep(std::string_view text);
 
 struct SweepPoint {
@@ -53,8 +54,8 @@ struct Sweep {
     std::vector<BoundAlong> bounds;  ///< with one subject
 };
 
-/// Errors: unknown-axis, bad-sweep (an axis twice, too many points), missing-size, those of the passes, and that of the first point where
-/// no point runs.
+/// Errors: unknown-axis, bad-sweep (an axis twice, too many points), missing-size, those of the passes, and that of the
+/// first point where no point runs.
 Result<Sweep> sweep(std::vector<Subject> subjects, const std::vector<SweepAxis>& axes);
 
 /// The size of each axis at a point.

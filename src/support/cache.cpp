@@ -134,9 +134,10 @@ std::vector<std::string> own_files(const std::string& entry) {
     return names;
 }
 
-/// Removes an entry's own files, and the entry when nothing else is in it; gives the bytes that this freed. It first goes out of
-/// sight in one step, so that another process' new entry under the same key is not taken apart instead; the manifest goes last, so that
-/// what an interruption leaves is known for a dead draft. An entry with somebody's files in it stays where it is.
+/// Removes an entry's own files, and the entry when nothing else is in it; gives the bytes that this freed. It first
+/// goes out of sight in one step, so that another process' new entry under the same key is not taken apart instead; the
+/// manifest goes last, so that what an interruption leaves is known for a dead draft. An entry with somebody's files in
+/// it stays where it is.
 std::int64_t remove_entry(const std::string& directory, const std::string& key) {
     std::string entry = directory + "/" + key;
     struct stat there{};
@@ -179,8 +180,8 @@ Lock lock_file(const std::string& path) {
             }};
 }
 
-/// Puts a manifest into a draft, in place of one that is there, and locks it. It is locked before it appears: at no moment does the
-/// draft look like one whose maker died, or like a directory that is not napkin's. 0 or errno.
+/// Puts a manifest into a draft, in place of one that is there, and locks it. It is locked before it appears: at no
+/// moment does the draft look like one whose maker died, or like a directory that is not napkin's. 0 or errno.
 int put_manifest(const std::string& draft, const std::string& text, Lock& lock) {
     const std::string path = draft + "/" + manifest_name, hidden = path + ".new";
     if (const int why = write_new_file(hidden, text); why != 0) return why;
@@ -316,7 +317,8 @@ Result<std::string> Cache::commit(const CacheDraft& draft, const std::string& ke
     if (const int why = put_manifest(draft.directory, print_manifest(manifest), sealing); why != 0) return failed(why);
 
     const std::string entry = directory_ + "/" + key;
-    // Another process may have put its entry there first. It is as good as ours, unless it is broken: find() removes it then.
+    // Another process may have put its entry there first. It is as good as ours, unless it is broken: find() removes it
+    // then.
     for (int attempt = 0; ::rename(draft.directory.c_str(), entry.c_str()) != 0; ++attempt) {
         const int why = errno;
         if ((why != EEXIST && why != ENOTEMPTY && why != ENOTDIR) || attempt == 3) return failed(why);
@@ -325,7 +327,8 @@ Result<std::string> Cache::commit(const CacheDraft& draft, const std::string& ke
             return *present;
         }
     }
-    // Looking at thousands of entries takes longer than making a small one, of which one in 256 does so: keys end in random digits.
+    // Looking at thousands of entries takes longer than making a small one, of which one in 256 does so: keys end in
+    // random digits.
     if (tree_bytes(entry) >= cap_bytes_ / 4096 || key.ends_with("00")) trim(key);
     return entry;
 }

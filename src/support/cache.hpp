@@ -1,12 +1,15 @@
 #pragma once
-// The kernel cache: a private directory of compiled kernels, and what else takes long to find, kept from one process to the next.
+// The kernel cache: a private directory of compiled kernels, and what else takes long to find, kept from one process to
+// the next.
 //
-// An entry is a directory named by its key. It is written beside the others under a temporary name (a draft) and renamed, so
-// that it is either absent or whole; its manifest holds the size and SHA-256 of every file, and what does not agree with it, as where the
-// power went before a disk had it all, is removed, never used. A hit renews the entry's time, and the entries used longest ago leave when the cap is passed.
+// An entry is a directory named by its key. It is written beside the others under a temporary name (a draft) and
+// renamed, so that it is either absent or whole; its manifest holds the size and SHA-256 of every file, and what does
+// not agree with it, as where the power went before a disk had it all, is removed, never used. A hit renews the entry's
+// time, and the entries used longest ago leave when the cap is passed.
 //
-// The directory may hold other things: NAPKIN_CACHE_DIR is whatever the user says. Napkin's are only directories with a manifest that
-// begins with napkin's word, in drafts as in entries, and of an entry only the files that its manifest names are ever removed.
+// The directory may hold other things: NAPKIN_CACHE_DIR is whatever the user says. Napkin's are only directories with a
+// manifest that begins with napkin's word, in drafts as in entries, and of an entry only the files that its manifest
+// names are ever removed.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -34,8 +37,8 @@ struct CacheStats {
     std::int64_t foreign = 0;  ///< files and directories there that are not napkin's
 };
 
-/// An entry that is being made: a private directory to write its files into. While a copy of the draft lives, in any process, nobody
-/// takes the directory for a left-over.
+/// An entry that is being made: a private directory to write its files into. While a copy of the draft lives, in any
+/// process, nobody takes the directory for a left-over.
 struct CacheDraft {
     std::string directory;
     std::shared_ptr<const void> lock;
@@ -44,8 +47,9 @@ struct CacheDraft {
 /// An open cache directory. Several processes and threads may use one directory at a time.
 class Cache {
 public:
-    /// NAPKIN_CACHE_DIR, else $XDG_CACHE_HOME/napkin, else ~/.cache/napkin; created with mode 0700. Errors (machine_lacks):
-    /// cache-not-private when the directory is a link, another user's, or writable for others; cache-unwritable.
+    /// NAPKIN_CACHE_DIR, else $XDG_CACHE_HOME/napkin, else ~/.cache/napkin; created with mode 0700. Errors
+    /// (machine_lacks): cache-not-private when the directory is a link, another user's, or writable for others;
+    /// cache-unwritable.
     static Result<Cache> open();
     /// The same for a given directory.
     static Result<Cache> open(const std::string& directory, std::int64_t cap_bytes = default_cache_cap_bytes);

@@ -70,8 +70,8 @@ double round_narrow(const DTypeFacts& format, double x) {
     const double magnitude = std::fabs(x);
     double rounded;
     if (magnitude < std::ldexp(1.0, format.min_exponent)) {
-        // The spacing of subnormals is 2^(min_exponent - mantissa): adding a number whose unit in the last place is just that
-        // makes the adder round there.
+        // The spacing of subnormals is 2^(min_exponent - mantissa): adding a number whose unit in the last place is
+        // just that makes the adder round there.
         const double magic = std::ldexp(1.0, format.min_exponent - format.mantissa_bits + 52);
         rounded = (magnitude + magic) - magic;
     } else {

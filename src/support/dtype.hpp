@@ -1,6 +1,6 @@
 #pragma once
-// The number formats of arrays: storage types of the language. What a type is stands in one table, a row for each: who needs to know
-// something of a type reads it there.
+// The number formats of arrays: storage types of the language. What a type is stands in one table, a row for each: who
+// needs to know something of a type reads it there.
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -25,8 +25,8 @@ struct DTypeFacts {
     std::string_view name;  ///< in the language
     DTypeKind kind = DTypeKind::real;
     int bytes = 0;
-    /// For real numbers: stored bits of the mantissa, the exponent of the smallest normal number, the largest finite number, what lies past
-    /// it after rounding, and the spacing from 1 on.
+    /// For real numbers: stored bits of the mantissa, the exponent of the smallest normal number, the largest finite
+    /// number, what lies past it after rounding, and the spacing from 1 on.
     int mantissa_bits = 0, min_exponent = 0;
     double largest = 0, overflow = 0, epsilon = 0;
     std::int64_t least = 0, most = 0;  ///< the range of integers
@@ -49,13 +49,12 @@ bool is_narrow_integer(DType type);
 double epsilon(DType type);
 
 /// The value of `x` after one rounding to `type` (to nearest, ties to even). Overflow gives infinity, and NaN in e4m3,
-/// which has no infinity. Integers truncate toward zero and
-/// saturate, NaN gives 0; of i64 the result is the nearest double (whole_of in algebra/number.hpp is exact). A truth is 1 where the number is not 0,
-/// also of NaN.
+/// which has no infinity. Integers truncate toward zero and saturate, NaN gives 0; of i64 the result is the nearest
+/// double (whole_of in algebra/number.hpp is exact). A truth is 1 where the number is not 0, also of NaN.
 double round_to(DType type, double x);
 
-/// What a format can hold, found by asking round_to alone. Of its bits one is the sign's, the exponent's and the mantissa's are what
-/// the range and the spacing say.
+/// What a format can hold, found by asking round_to alone. Of its bits one is the sign's, the exponent's and the
+/// mantissa's are what the range and the spacing say.
 struct FormatRange {
     double epsilon = 0;             ///< from 1 to the next value above
     double values_a_binade = 0;     ///< from 1, below 2
@@ -68,8 +67,8 @@ struct FormatRange {
 };
 FormatRange format_range(DType type);
 
-/// The type that holds both without losing range: the wider one; f16 with bf16 gives f32, u8 with i8 i16; an integer with a float gives the
-/// float, a truth with a number the number.
+/// The type that holds both without losing range: the wider one; f16 with bf16 gives f32, u8 with i8 i16; an integer
+/// with a float gives the float, a truth with a number the number.
 DType promote(DType a, DType b);
 
 }  // namespace napkin

@@ -1,6 +1,6 @@
 #pragma once
-// Identity is by id, a position in the list that owns the things; names are for people. Ids of different lists are different types, so that
-// an axis cannot stand where an array is meant.
+// Identity is by id, a position in the list that owns the things; names are for people. Ids of different lists are
+// different types, so that an axis cannot stand where an array is meant.
 #include <compare>
 #include <concepts>
 #include <cstddef>
@@ -13,8 +13,9 @@
 
 namespace napkin {
 
-/// The place of a thing in the list of its kind; a negative one is that of none. `Kind` is only a name that keeps ids of different kinds apart.
-/// Numbers in the source become ids by themselves, others by `of`, so that what is computed says which kind it is meant to be.
+/// The place of a thing in the list of its kind; a negative one is that of none. `Kind` is only a name that keeps ids
+/// of different kinds apart. Numbers in the source become ids by themselves, others by `of`, so that what is computed
+/// says which kind it is meant to be.
 template <class Kind>
 class Id {
 public:

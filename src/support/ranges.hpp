@@ -1,6 +1,6 @@
 #pragma once
-// The standard library's algorithms for whole containers, in place of std::ranges, which the library for browsers does not have; with
-// <algorithm> and <numeric>.
+// The standard library's algorithms for whole containers, in place of std::ranges, which the library for browsers does
+// not have; with <algorithm> and <numeric>.
 #include <algorithm>
 #include <functional>
 #include <iterator>

@@ -1,5 +1,6 @@
 #pragma once
-// Arithmetic on counts. What adds and multiplies stops at 2^62 instead of overflowing: such counts are far past anything that can be run.
+// Arithmetic on counts. What adds and multiplies stops at 2^62 instead of overflowing: such counts are far past
+// anything that can be run.
 #include <cstdint>
 
 #include "support/limits.hpp"

@@ -21,16 +21,17 @@ class Helpers {
 public:
     class Crew;
     Helpers();
-    /// Calls work(t) for some t below `count`, each once and at the same time: here for 0, and for others as far as there are threads. The work throws
-    /// nothing.
+    /// Calls work(t) for some t below `count`, each once and at the same time: here for 0, and for others as far as
+    /// there are threads. The work throws nothing.
     void run(std::size_t count, const std::function<void(std::size_t)>& work) const;
 
 private:
     std::shared_ptr<Crew> crew_;
 };
 
-/// Calls work(i) for each i below `count`, each once and begun in their order, by as many threads as there are processors and at most so many; by fewer
-/// where the system gives no more. Returns when all is done; what one throws comes out.
+/// Calls work(i) for each i below `count`, each once and begun in their order, by as many threads as there are
+/// processors and at most so many; by fewer where the system gives no more. Returns when all is done; what one throws
+/// comes out.
 template <class Work>
 void share_out(std::size_t count, const Work& work, std::size_t most_threads = std::numeric_limits<std::size_t>::max()) {
     std::atomic<std::size_t> next = 0;
@@ -49,8 +50,8 @@ void share_out(std::size_t count, const Work& work, std::size_t most_threads = s
         if (one) std::rethrow_exception(one);
 }
 
-/// Calls run(begin, end) for runs that are together [0, count), on as many threads as there are processors, of which each has `enough` of the `work` that
-/// all of it is, or on one.
+/// Calls run(begin, end) for runs that are together [0, count), on as many threads as there are processors, of which
+/// each has `enough` of the `work` that all of it is, or on one.
 template <class Run>
 void share_out_runs(std::int64_t count, double work, double enough, const Run& run) {
     const auto wanted = static_cast<std::int64_t>(

@@ -48,7 +48,8 @@ std::size_t columns_of(char32_t code) {
     return 1;
 }
 
-/// What a terminal may be sent for the text at `at`: control characters, which could move its cursor, and broken UTF-8 show as �.
+/// What a terminal may be sent for the text at `at`: control characters, which could move its cursor, and broken UTF-8
+/// show as �.
 Glyph glyph_at(std::string_view text, std::size_t at) {
     char32_t code = 0;
     const std::size_t length = decode(text, at, code);

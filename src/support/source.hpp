@@ -50,8 +50,8 @@ struct LineColumn {
 };
 LineColumn line_column(const Source& source, std::uint32_t offset);
 
-/// Text as a terminal may be sent it, whoever chose the names in it: control characters, which could move the cursor or set a
-/// title, and broken UTF-8 become �; newlines stay.
+/// Text as a terminal may be sent it, whoever chose the names in it: control characters, which could move the cursor or
+/// set a title, and broken UTF-8 become �; newlines stay.
 std::string printable(std::string_view text);
 /// The same, but our own colours (bold, dim, red, green and their end) stay.
 std::string printable_in_color(std::string_view text);

@@ -8,7 +8,8 @@
 
 namespace napkin {
 
-/// Calls f on this thread where its stack has room enough, else on one of its own; what f throws comes out. Error: no-thread (machine_lacks).
+/// Calls f on this thread where its stack has room enough, else on one of its own; what f throws comes out. Error:
+/// no-thread (machine_lacks).
 Status with_enough_stack(const std::function<void()>& f);
 
 /// The same for an f with a Result of its own, which the error joins.

@@ -11,7 +11,8 @@
 
 namespace napkin {
 
-/// Stack of every thread that is started here. Texts at the limits of limits.hpp take less than an eighth of it (tests/text/test_small_limits.cpp).
+/// Stack of every thread that is started here. Texts at the limits of limits.hpp take less than an eighth of it
+/// (tests/text/test_small_limits.cpp).
 inline constexpr std::size_t stack_bytes = std::size_t{16} << 20U;
 
 /// A thread that is waited for at the end of its life.
@@ -32,7 +33,8 @@ private:
     pthread_t id_{};
 };
 
-/// What is said where the system gives no thread or process: `what`, the reason, and which limit it may be. The machine lacks it.
+/// What is said where the system gives no thread or process: `what`, the reason, and which limit it may be. The machine
+/// lacks it.
 Diagnostic no_resource(const std::string& code, const std::string& what, int error_number);
 
 }  // namespace napkin

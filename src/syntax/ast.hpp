@@ -1,4 +1,5 @@
-// The text as it was written: definitions, their equations and expressions, with the place of everything. Names mean nothing yet.
+// The text as it was written: definitions, their equations and expressions, with the place of everything. Names mean
+// nothing yet.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,8 @@
 // Calls: which of the caller's axes stand for the callee's.
 //
-// A callee's axis that the caller names is bound to that axis. Every other axis that an argument depends on is woven: it is added to
-// each of the callee's arrays that depends on the argument, and to no other, so an argument without it is shared.
+// A callee's axis that the caller names is bound to that axis. Every other axis that an argument depends on is woven:
+// it is added to each of the callee's arrays that depends on the argument, and to no other, so an argument without it
+// is shared.
 #include <fmt/format.h>
 
 #include "support/limits.hpp"
@@ -93,9 +94,11 @@ bool Elaborator::result_stays(const Binding& b, AxisId callee_axis) const {
     return any_of(c.outputs, [&](ArrayId id) { return contains(c.array(id).axes, callee_axis); });
 }
 
-// ---- arguments -------------------------------------------------------------------------------------------------------------
+// ---- arguments
+// ------------------------------------------------------------
 
-/// Reads an array with some of its dimensions left to a callee of `rank` axes: X, X[b, ..], or X[b, q, k] of which the last are its.
+/// Reads an array with some of its dimensions left to a callee of `rank` axes: X, X[b, ..], or X[b, q, k] of which the
+/// last are its.
 bool Elaborator::array_operand(const AstNode& node, std::size_t rank, const std::string& what, const Frame& frame,
                                ArrayOperand& out) {
     const auto* bare = std::get_if<AstName>(&node.v);
@@ -249,7 +252,8 @@ Elaborator::Parameter Elaborator::scalar_argument(const Binding& b, std::size_t 
     return stored_argument(b, parameter, e, {}, frame);
 }
 
-// ---- binding ---------------------------------------------------------------------------------------------------------------
+// ---- binding
+// ------------------------------------------------------------
 
 bool Elaborator::bind_operands(Binding& b, const std::vector<const AstNode*>& arguments, const Frame&) {
     const Diagram& c = b.callee->diagram;

@@ -25,7 +25,8 @@ void walk(const AstNode& node, const std::function<void(const AstNode&)>& f) {
 
 }  // namespace
 
-// ---- the library -----------------------------------------------------------------------------------------------------------
+// ---- the library
+// -----------------------------------------------------------------------------------------------------------
 
 Library::Library(const Module& module, const AstDefinition* main, Library* parent, Diagnostics& diagnostics, Budget& budget)
     : module_(module), main_(main), parent_(parent), diagnostics_(diagnostics), budget_(budget) {
@@ -100,7 +101,8 @@ std::set<std::string> axis_like_names(const AstDefinition& definition) {
     return names;
 }
 
-// ---- one definition --------------------------------------------------------------------------------------------------------
+// ---- one definition
+// --------------------------------------------------------------------------------------------------------
 
 Elaborator::Elaborator(const AstDefinition& definition, Library& library)
     : ast_(definition), library_(library), diagnostics_(library.diagnostics()), d_(out_.diagram) {}

@@ -39,7 +39,8 @@ public:
 
     enum class State { unknown, running, done };
     [[nodiscard]] State state(const std::string& name) const;
-    /// The definition, elaborated now if it was not yet; null where there is none or where its elaboration is under way.
+    /// The definition, elaborated now if it was not yet; null where there is none or where its elaboration is under
+    /// way.
     const Template* find(const std::string& name);
     [[nodiscard]] bool defines(const std::string& name) const;
     /// Elaborating the definition now would nest deeper than calls may.

@@ -23,7 +23,8 @@ struct Frame {
     SourceRange equation;
     Expr condition{};  ///< holds wherever the expression is taken; null: it is taken everywhere
 
-    /// Inside of what binds these axes. Where they were bound before, they are bound anew, and the condition says nothing of them.
+    /// Inside of what binds these axes. Where they were bound before, they are bound anew, and the condition says
+    /// nothing of them.
     [[nodiscard]] Frame inside(const std::vector<AxisId>& axes) const;
     /// In a branch of a choice.
     [[nodiscard]] Frame where(const Expr& taken) const;
@@ -36,8 +37,8 @@ struct Body {
     Expr expr;
 };
 
-/// X[b, h, ..] as an operand of a call or an einsum: `expr` reads the array at its written indices and, on its open dimensions, at
-/// axes that are yet to be chosen.
+/// X[b, h, ..] as an operand of a call or an einsum: `expr` reads the array at its written indices and, on its open
+/// dimensions, at axes that are yet to be chosen.
 struct ArrayOperand {
     ArrayId array = -1;
     std::vector<std::optional<Index>> indices;  ///< by dimension; none: open
@@ -132,7 +133,8 @@ private:
                               const Frame& frame);
     bool check_argument_type(const Binding& b, std::size_t parameter, const Expr& e, const SourceRange& range);
     bool result_stays(const Binding& b, AxisId callee_axis) const;
-    /// Adds the callee's equations. `targets` by result: the array to define, or -1 for a temporary. Returns the arrays.
+    /// Adds the callee's equations. `targets` by result: the array to define, or -1 for a temporary. Returns the
+    /// arrays.
     std::vector<ArrayId> instantiate(Binding& b, const Frame& frame, const std::vector<ArrayId>& targets);
     std::vector<std::set<AxisId>> result_axes(Binding& b);
     Expr inline_elementwise(Binding& b, const Frame& frame);

@@ -1,4 +1,5 @@
-// What a bound call becomes: the callee's equations over the caller's axes and arrays, or, where all is scalar, an expression.
+// What a bound call becomes: the callee's equations over the caller's axes and arrays, or, where all is scalar, an
+// expression.
 #include <fmt/format.h>
 
 #include <unordered_map>
@@ -94,7 +95,8 @@ std::vector<std::set<AxisId>> Elaborator::result_axes(Binding& b) {
 
 std::vector<ArrayId> Elaborator::instantiate(Binding& b, const Frame& frame, const std::vector<ArrayId>& targets) {
     const Diagram& c = b.callee->diagram;
-    // Every array of the callee: the array that it becomes, and for each of that one's axes the callee's dimension, or -1: woven.
+    // Every array of the callee: the array that it becomes, and for each of that one's axes the callee's dimension, or
+    // -1: woven.
     struct Image {
         ArrayId id = -1;
         std::vector<int> dimensions;
@@ -217,8 +219,8 @@ std::vector<ArrayId> Elaborator::instantiate(Binding& b, const Frame& frame, con
     return mapped<ArrayId>(c.outputs, [&](ArrayId id) { return images[at(id)].id; });
 }
 
-/// A callee of scalars and maps becomes an expression: arguments and inner arrays stand where they are read, unless they are large
-/// and read more than once.
+/// A callee of scalars and maps becomes an expression: arguments and inner arrays stand where they are read, unless
+/// they are large and read more than once.
 Expr Elaborator::inline_elementwise(Binding& b, const Frame& frame) {
     const Diagram& c = b.callee->diagram;
     for (const Equation& e : c.equations) {

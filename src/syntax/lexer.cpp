@@ -24,7 +24,8 @@ constexpr Lookalike lookalikes[] = {
     {"…", ".."}, {"“", "\""}, {"”", "\""}, {"²", "^2"},  {"³", "^3"},  {"∧", "and"},  {"∨", "or"},   {"¬", "not"},
 };
 
-/// What a line of a schedule begins with that names statements of a tile program, some by their number: S#2. Elsewhere # begins a comment.
+/// What a line of a schedule begins with that names statements of a tile program, some by their number: S#2. Elsewhere
+/// # begins a comment.
 constexpr std::array<std::string_view, 4> kinds_of_statements{"atom", "slot", "prefetch", "defer"};
 
 /// Length of the UTF-8 sequence at `at`, 0 where there is none.
@@ -54,7 +55,8 @@ std::uint32_t code_point(std::string_view sequence) {
     return code;
 }
 
-/// Letters of other alphabets, and figures that stand in names: all but the blocks of signs, arrows, operators and pictures.
+/// Letters of other alphabets, and figures that stand in names: all but the blocks of signs, arrows, operators and
+/// pictures.
 bool is_letter_elsewhere(std::uint32_t code) {
     struct Block {
         std::uint32_t first, last;
@@ -100,8 +102,8 @@ bool is_symbol(const Token& t, std::string_view s) { return t.kind == TokenKind:
 bool is_opening(const Token& t) { return is_symbol(t, "(") || is_symbol(t, "["); }
 bool is_closing(const Token& t) { return is_symbol(t, ")") || is_symbol(t, "]"); }
 
-/// Whether the line, although a bracket is open before it, begins a statement of its own: the bracket was forgotten then. `deeper`: the
-/// line is indented more than the statement before it.
+/// Whether the line, although a bracket is open before it, begins a statement of its own: the bracket was forgotten
+/// then. `deeper`: the line is indented more than the statement before it.
 bool begins_statement(const std::vector<Token>& line, bool deeper) {
     if (line.empty() || line[0].kind != TokenKind::name) return false;
     if (!deeper && (line[0].text == "sizes" || line[0].text == "schedule")) return true;

@@ -1,5 +1,5 @@
-// Text to tokens, tokens to logical lines. A statement is a line; it goes on while a bracket is open, after a line that ends in an
-// operator or a comma, and before a line that begins with an operator.
+// Text to tokens, tokens to logical lines. A statement is a line; it goes on while a bracket is open, after a line that
+// ends in an operator or a comma, and before a line that begins with an operator.
 #pragma once
 
 #include <cstdint>
@@ -43,8 +43,8 @@ bool is_name(std::string_view text);
 /// Never fails: what cannot be read is reported and left out.
 std::vector<LogicalLine> lex(const std::shared_ptr<const Source>& source, Diagnostics& diagnostics);
 
-/// One line of a text in which no statement goes on on the next: the characters [begin, end). It is never `broken`: who reads it to its
-/// end has to look at the diagnostics. No tokens: there is nothing on it.
+/// One line of a text in which no statement goes on on the next: the characters [begin, end). It is never `broken`: who
+/// reads it to its end has to look at the diagnostics. No tokens: there is nothing on it.
 LogicalLine lex_line(const std::shared_ptr<const Source>& source, std::size_t begin, std::size_t end,
                      Diagnostics& diagnostics);
 

@@ -164,7 +164,8 @@ Expr Elaborator::lower_node(const AstIndexed& n, const AstNode& node, const Fram
     return read(known.id, std::move(indices));
 }
 
-// ---- operators and functions -----------------------------------------------------------------------------------------------
+// ---- operators and functions
+// -----------------------------------------------------------------------------------------------
 
 /// A condition is a comparison or made of them; arithmetic there is a mistake more often than not.
 void Elaborator::check_condition(const AstNode& node) {
@@ -394,7 +395,8 @@ Expr Elaborator::lower_node(const AstPrefix& n, const AstNode& node, const Frame
     return call_result(b, frame, n.head);
 }
 
-// ---- reductions ------------------------------------------------------------------------------------------------------------
+// ---- reductions
+// ------------------------------------------------------------------------------------------------------------
 
 /// The axes that a reduction or a call in prefix form names.
 std::vector<AxisId> Elaborator::bind(const std::vector<AstWord>& names) {
@@ -428,8 +430,8 @@ void Elaborator::check_consumed(AxisId consumed, const SourceRange& range, const
           fmt::format("inside of a larger expression it is an axis of its own: X[{0}] / sum({0}) X[{0}]", axis));
 }
 
-/// The first place of the extremum over the axes, counted row-major over them, in primitive terms: the least coordinate at which the
-/// operand is its own maximum. A NaN, which no maximum equals, counts as one.
+/// The first place of the extremum over the axes, counted row-major over them, in primitive terms: the least coordinate
+/// at which the operand is its own maximum. A NaN, which no maximum equals, counts as one.
 Body Elaborator::lower_place_of_extremum(const AstPrefix& n, const Frame& frame) {
     const std::size_t before = errors();
     AstPrefix extremum = n;
@@ -508,7 +510,8 @@ Expr Elaborator::store(const Body& body, const Frame& frame, const std::string& 
     return read_self(d_, id);
 }
 
-// ---- what stands around ----------------------------------------------------------------------------------------------------
+// ---- what stands around
+// ----------------------------------------------------------------------------------------------------
 
 Frame Frame::inside(const std::vector<AxisId>& axes) const {
     Frame out = *this;

@@ -16,8 +16,9 @@ struct ParseOptions {
     std::vector<std::string> schedule;  ///< items that go before the text's own: "group q=192", "stream x"
 };
 
-/// The main diagram of a text, all calls inlined, in canonical order (print.hpp). All errors of the text come at once, those of
-/// definitions that the main diagram does not use included. Scalars with a default value are constants of the result.
+/// The main diagram of a text, all calls inlined, in canonical order (print.hpp). All errors of the text come at once,
+/// those of definitions that the main diagram does not use included. Scalars with a default value are constants of the
+/// result.
 Result<Diagram> parse_diagram(const std::shared_ptr<const Source>& source, const ParseOptions& options = {});
 
 /// The schedule that a file holds: what `napkin plan` prints, or parts of it. Figures and reasons are skipped.

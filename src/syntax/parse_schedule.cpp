@@ -1,4 +1,5 @@
-// Schedules: what a `schedule` block says, an option such as --group, and a file as `napkin plan` prints it. One grammar for all:
+// Schedules: what a `schedule` block says, an option such as --group, and a file as `napkin plan` prints it. One
+// grammar for all:
 //   KIND [NAME] [=] [NUMBER | WORD]       group q = 192, stream x, threads 4, vector = none, form = auxiliary
 //   atom STATEMENT CLAUSE, CLAUSE, …      atom S vectors q 3 inner, rows x 4, over k
 //   place VARIABLE CLAUSE, CLAUSE, …      place K view, inner k
@@ -8,10 +9,10 @@
 //   piece VARIABLE AXIS SIZE, …           piece O_acc_delta_thread d 8
 //   precision VARIABLE TYPE               precision weight f16
 //   issue VARIABLE [NUMBER], …            issue S 1, O_acc; likewise turns VARIABLE, … and units UNIT, …
-// A clause is a word, and after it names and a number: NAME … [NUMBER]; of `inner` it is an index.
-// A line `kernel NAME` says of which kernel the lines after it are. Choices without clauses may stand on one line with commas between them. In a file
-// a reason may follow the last number or word, and a line
-// `machine NAME` says which machine it is for: that of `--machine` where there is none.
+// A clause is a word, and after it names and a number: NAME … [NUMBER]; of `inner` it is an index. A line `kernel NAME`
+// says of which kernel the lines after it are. Choices without clauses may stand on one line with commas between them.
+// In a file a reason may follow the last number or word, and a line `machine NAME` says which machine it is for: that
+// of `--machine` where there is none.
 #include <fmt/format.h>
 
 #include <array>
@@ -325,7 +326,8 @@ std::string reason_behind(const ScheduleItem& item) {
 }
 
 namespace {
-/// A reason may begin with a number of something: `1 panel of 3×16 lanes`, `14 groups`. A number of nothing is one too many.
+/// A reason may begin with a number of something: `1 panel of 3×16 lanes`, `14 groups`. A number of nothing is one too
+/// many.
 void refuse_number_alone(LineParser& parser, const ScheduleItem& item) {
     const std::size_t word = item.range.source->text.find_first_not_of(" \t", item.range.end);
     if (word != parser.peek().begin) return;  // what stands there is no text of the language

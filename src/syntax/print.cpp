@@ -59,8 +59,8 @@ std::string signature_list(const Diagram& d, const std::vector<ArrayId>& ids) {
     return out;
 }
 
-/// A plain index into a dimension of another number of elements reads a part of the array, and says so by an offset of 0. Such axes
-/// stand in the expression under numbers past the diagram's, whose names carry the offset.
+/// A plain index into a dimension of another number of elements reads a part of the array, and says so by an offset of
+/// 0. Such axes stand in the expression under numbers past the diagram's, whose names carry the offset.
 Expr with_offsets(const Diagram& d, const Expr& e) {
     const auto number = [&](AxisId id) { return d.axis(id).size ? d.axis(id).size->as_constant() : std::nullopt; };
     return transform(e, [&](const Expr& node) {

@@ -181,7 +181,8 @@ void Elaborator::apply_sizes() {
     for (const auto& [id, size] : suggested_sizes_) take(id, size);
 }
 
-/// A plain index whose axis has another size than the dimension is most likely the wrong axis; a part of an array is read with an offset.
+/// A plain index whose axis has another size than the dimension is most likely the wrong axis; a part of an array is
+/// read with an offset.
 void Elaborator::check_size_agreement() {
     const auto number = [&](AxisId id) -> std::optional<std::int64_t> {
         const auto& size = d_.axis(id).size;

@@ -1,4 +1,5 @@
-// mean(c, n) X[b, c, n]: a callee of one axis applied over several. Its axis is replaced by as many axes before the call is bound.
+// mean(c, n) X[b, c, n]: a callee of one axis applied over several. Its axis is replaced by as many axes before the
+// call is bound.
 #include <fmt/format.h>
 
 #include "support/ranges.hpp"

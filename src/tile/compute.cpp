@@ -106,7 +106,8 @@ void put(const Cell* values, std::int64_t n, Column& to, std::int64_t place) {
 
 }  // namespace
 
-/// Runs the body along the row axis from the current point and calls f(first position, values, count) for every part of the row.
+/// Runs the body along the row axis from the current point and calls f(first position, values, count) for every part of
+/// the row.
 template <class Cell, class F>
 void Arithmetic::for_each_row(Compiled& c, const Tile& tile, F f) {
     const std::int64_t length = c.row_axis >= 0 ? tile.count[at(c.row_axis)] : 1;

@@ -11,7 +11,8 @@
 
 namespace napkin {
 
-/// Compiles the statements of a kernel as they first run. Holds references: keep it no longer than what it was made from.
+/// Compiles the statements of a kernel as they first run. Holds references: keep it no longer than what it was made
+/// from.
 class Arithmetic {
 public:
     /// `round_casts`: casts to a float type round; else a number format only says that a value is whole, or not.
@@ -21,8 +22,8 @@ public:
           round_casts_(round_casts),
           kinds_([&kernel](ArrayId read) { return kernel.variables[as_variable(read)].memory_type; }) {}
 
-    /// Runs the statement over the tile. `buffers` are the core's, by VariableId; the target's is placed when it is not alive. Throws
-    /// InternalError where the statement reads what is not there.
+    /// Runs the statement over the tile. `buffers` are the core's, by VariableId; the target's is placed when it is not
+    /// alive. Throws InternalError where the statement reads what is not there.
     void run(const Compute& compute, const Tile& tile, std::vector<Buffer>& buffers);
 
 private:

@@ -14,7 +14,8 @@ struct ArrayCount {
     friend bool operator==(const ArrayCount&, const ArrayCount&) = default;
 };
 
-/// What crosses the upper border of one level, over all its groups, and what one of them holds. The model's saturate at 2^62.
+/// What crosses the upper border of one level, over all its groups, and what one of them holds. The model's saturate at
+/// 2^62.
 struct Counts {
     std::int64_t groups = 0;
     std::vector<ArrayCount> arrays;                   ///< ascending by ArrayId; those of which a value moves

@@ -12,7 +12,8 @@ namespace napkin {
 namespace {
 __extension__ using Wide = __int128;
 
-/// Π over the dimensions of the size of the interval over which the index runs, for a tile of these extents that begins at 0.
+/// Π over the dimensions of the size of the interval over which the index runs, for a tile of these extents that begins
+/// at 0.
 std::int64_t box(const std::vector<Index>& dims, const std::vector<std::int64_t>& tile) {
     std::int64_t size = 1;
     for (const Index& dim : dims) {
@@ -35,7 +36,8 @@ std::int64_t box_at(const std::vector<Index>& dims, const std::vector<std::int64
     return size;
 }
 
-/// Cuts the range down to the chunks in which base + c·x ≥ 0 somewhere, where chunk j is x in [j·s, min((j+1)·s, extent)).
+/// Cuts the range down to the chunks in which base + c·x ≥ 0 somewhere, where chunk j is x in [j·s, min((j+1)·s,
+/// extent)).
 template <class Range>
 void restrict_range(Range& range, std::int64_t base, std::int64_t c, std::int64_t s, std::int64_t extent) {
     if (c == 0) {
@@ -306,7 +308,8 @@ std::int64_t TileCounter::points(const std::vector<AxisId>& axes, int loop) cons
     return total;
 }
 
-/// Whether tiles of equal extents may hold different numbers of values: quotients and rests, and indices that leave the array.
+/// Whether tiles of equal extents may hold different numbers of values: quotients and rests, and indices that leave the
+/// array.
 bool TileCounter::depends_on_place(const CoreVariable& v, std::size_t d) const {
     if (const AxisId axis = v.dims[d].single_axis(); axis >= 0) return extent(axis) > extent(v.limits[d]);
     if (!v.dims[d].affine()) return true;
@@ -340,7 +343,8 @@ std::int64_t TileCounter::moved(const CoreVariable& v) const {
 std::int64_t TileCounter::moved_by_place(const CoreVariable& v) const {
     const std::vector<AxisId> axes = axes_of(v.dims);
     std::int64_t total = 0;
-    // Where a tile stands matters along the axes of such dimensions; along others there are full tiles and a ragged one.
+    // Where a tile stands matters along the axes of such dimensions; along others there are full tiles and a ragged
+    // one.
     std::vector<Index> placed;
     for (std::size_t d = 0; d < v.dims.size(); ++d)
         if (depends_on_place(v, d)) placed.push_back(v.dims[d]);
@@ -398,7 +402,8 @@ std::int64_t TileCounter::peak_memory(const std::vector<Moment>& moments) const 
         }
         for (const AxisId axis : tile.ids()) tile[axis] = cut(axis, -1);
         const int stream = stream_of(moment.loop);
-        // A variable has the part of an axis that the loops cut in whose iterations it lives, and else all that the group has.
+        // A variable has the part of an axis that the loops cut in whose iterations it lives, and else all that the
+        // group has.
         const auto alive_now = [&](std::int64_t chunk) {
             std::int64_t size = 0;
             for (const int id : moment.alive) {

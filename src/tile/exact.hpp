@@ -1,10 +1,12 @@
 #pragma once
-// Exact counts of a kernel for numbers: what the tile interpreter counts by executing, by arithmetic on the extents of tiles.
+// Exact counts of a kernel for numbers: what the tile interpreter counts by executing, by arithmetic on the extents of
+// tiles.
 //
-// A grouped axis has full tiles and at most one ragged tile, and so has a chunked axis; everything counted is a sum over the
-// combinations of the two, times how often each occurs. Two kinds of axes are walked tile by tile: those in a loop's support, since the
-// chunks that run form one interval for each tile of them, and those of boxes whose size depends on where the tile stands (diagram/box.hpp):
-// quotients and rests, and what reaches past the array, of which only the values inside of it are moved.
+// A grouped axis has full tiles and at most one ragged tile, and so has a chunked axis; everything counted is a sum
+// over the combinations of the two, times how often each occurs. Two kinds of axes are walked tile by tile: those in a
+// loop's support, since the chunks that run form one interval for each tile of them, and those of boxes whose size
+// depends on where the tile stands (diagram/box.hpp): quotients and rests, and what reaches past the array, of which
+// only the values inside of it are moved.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -20,7 +22,8 @@
 
 namespace napkin {
 
-/// Counts that take a walk over tiles, kept for all who count the same kernel of the same extents: any number of threads may ask.
+/// Counts that take a walk over tiles, kept for all who count the same kernel of the same extents: any number of
+/// threads may ask.
 class KnownCounts {
 public:
     /// The count of which the numbers say all that it follows from beside the kernel, by `find` for the first who asks.
@@ -34,20 +37,21 @@ private:
 /// A kernel under one partition. Holds references: keep it no longer than what it was made from.
 class TileCounter {
 public:
-    /// Where there are more than `walk_limit` tiles to walk, evenly spread ones stand for the rest and counts are estimates. `core` has the
-    /// chunks that parts of a stream consist of, where `sizes` are those of a level above it. `known` is of this kernel and outlives it.
+    /// Where there are more than `walk_limit` tiles to walk, evenly spread ones stand for the rest and counts are
+    /// estimates. `core` has the chunks that parts of a stream consist of, where `sizes` are those of a level above it.
+    /// `known` is of this kernel and outlives it.
     TileCounter(const Diagram& diagram, const Liveness& live, const Extents& extents, const TileSizes& sizes,
                 std::int64_t walk_limit = std::int64_t{1} << 22, const TileSizes* core = nullptr,
                 KnownCounts* known = nullptr);
 
     [[nodiscard]] std::int64_t groups() const;
-    /// Calls f(extent of every axis in the tile, how often) for every kind of tile that differs in one of `axes`: of the groups, and of
-    /// the iterations that run of the loop (-1: none) and of those around it. Axes that are neither cut by these nor grouped and in
-    /// `axes` count as whole.
+    /// Calls f(extent of every axis in the tile, how often) for every kind of tile that differs in one of `axes`: of
+    /// the groups, and of the iterations that run of the loop (-1: none) and of those around it. Axes that are neither
+    /// cut by these nor grouped and in `axes` count as whole.
     void for_each_tile(const std::vector<AxisId>& axes, int loop,
                        const std::function<void(const std::vector<std::int64_t>& tile, std::int64_t count)>& f) const;
-    /// Calls f(begin and extent of every axis in the tile, how often) for the tiles that differ in where they stand along `axes`, and
-    /// otherwise as for_each_tile does.
+    /// Calls f(begin and extent of every axis in the tile, how often) for the tiles that differ in where they stand
+    /// along `axes`, and otherwise as for_each_tile does.
     void for_each_place(const std::vector<AxisId>& axes, int loop,
                         const std::function<void(const std::vector<std::int64_t>& begin,
                                                  const std::vector<std::int64_t>& tile, std::int64_t count)>& f) const;
@@ -56,7 +60,8 @@ public:
     /// Values of the variable that are moved, over all groups and iterations in which they are.
     /// Pre: where there is something known, it is a variable of the kernel's liveness.
     [[nodiscard]] std::int64_t moved(const CoreVariable& v) const;
-    /// Calls f(chunks that run, by loop; how often) for the groups that differ in how many run: of a stream's loop, 0 of a subloop.
+    /// Calls f(chunks that run, by loop; how often) for the groups that differ in how many run: of a stream's loop, 0
+    /// of a subloop.
     void for_each_group(const std::function<void(const std::vector<std::int64_t>& chunks, std::int64_t count)>& f) const;
     /// The stream's loop among the loop and those around it, or -1.
     [[nodiscard]] int stream_of(int loop) const;
@@ -71,7 +76,8 @@ public:
     [[nodiscard]] std::int64_t cut(AxisId axis, int loop) const;
 
 private:
-    /// The tiles of the axes in a loop's support that are alike in which of them are ragged, and the chunks that run in them.
+    /// The tiles of the axes in a loop's support that are alike in which of them are ragged, and the chunks that run in
+    /// them.
     struct Case {
         std::vector<bool> ragged;                     ///< by KBlockRuns::axes
         std::map<std::int64_t, std::int64_t> chunks;  ///< that run: how many, by size
@@ -108,7 +114,8 @@ private:
     [[nodiscard]] KBlockRuns count_runs(const CoreLoop& loop) const;
     /// What the parts [first, last) have of the loop's stream; all of it where it is not cut into parts.
     [[nodiscard]] Stretch stretch_of(const CoreLoop& loop, std::int64_t first, std::int64_t last) const;
-    /// The chunks of the loop that run in a group: of its part, those in which no form of the support is negative everywhere.
+    /// The chunks of the loop that run in a group: of its part, those in which no form of the support is negative
+    /// everywhere.
     [[nodiscard]] ChunkRange k_blocks_in(const CoreLoop& loop, const std::vector<std::int64_t>& begin,
                                          const std::vector<std::int64_t>& tile) const;
     /// Calls f(begin, tile, how often) for the tiles of these grouped axes; other axes run whole.

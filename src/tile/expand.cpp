@@ -134,7 +134,8 @@ private:
         return it->second;
     }
 
-    /// One variable for each index pattern; a pattern read both inside a loop over one of its axes and outside has two tiles at once.
+    /// One variable for each index pattern; a pattern read both inside a loop over one of its axes and outside has two
+    /// tiles at once.
     VariableId loaded_variable(const Read& r, AxisId loop_axis) {
         const bool streamed = loop_axis >= 0 && depends_on(r.indices, loop_axis);
         const auto known = find_if(loaded_variables_, [&](const LoadedVariable& v) {
@@ -251,7 +252,8 @@ private:
         for (const auto& [state, value] : loop.init) store_if_output(state, body);
     }
 
-    /// What a loop body uses but does not define: the states, and whatever is first used otherwise than by being defined.
+    /// What a loop body uses but does not define: the states, and whatever is first used otherwise than by being
+    /// defined.
     std::set<VariableId> alive_before(const std::vector<TileStatement>& body, const std::set<VariableId>& states) const {
         std::set<VariableId> outer = states, seen = states;
         for (const TileStatement& s : body) {

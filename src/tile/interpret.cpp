@@ -31,7 +31,8 @@ struct KernelRun {
     Memory& memory;
     Precision precision;
     Arithmetic arithmetic{kernel, program.extents, precision == Precision::stored};
-    std::vector<Counts> counted = std::vector<Counts>(outer.size() + 1);  ///< by level; arrays by ArrayId until the run is over
+    /// by level; arrays by ArrayId until the run is over
+    std::vector<Counts> counted = std::vector<Counts>(outer.size() + 1);
 
     [[nodiscard]] std::int64_t extent(AxisId axis) const { return program.extents[axis]; }
     [[nodiscard]] const Variable& variable(VariableId v) const { return kernel.variables[v]; }
@@ -268,7 +269,8 @@ private:
         for (const auto& child : children_) child->skip_k_blocks(loop, from, end);
     }
 
-    /// An outer level's chunk: fetches what the body loads, lets every child run its chunks, passes up what the body stores.
+    /// An outer level's chunk: fetches what the body loads, lets every child run its chunks, passes up what the body
+    /// stores.
     void run_k_block(const TileLoop& loop) {
         for_each_statement(loop.body, [&](const TileStatement& s) {
             if (const auto* load = std::get_if<Load>(&s)) fetch(load->variable);

@@ -1,8 +1,10 @@
 #pragma once
-// What is alive when: the one fold over a kernel's statements that memory, transfers and work are counted from, with sizes and with letters.
+// What is alive when: the one fold over a kernel's statements that memory, transfers and work are counted from, with
+// sizes and with letters.
 //
-// A variable is alive from the statement that loads, initialises or computes it to the last before its Free. M is the largest sum of the
-// sizes of the variables alive at one moment; H the sum of all tiles loaded and stored, each as often as the loops iterate in which it lives.
+// A variable is alive from the statement that loads, initialises or computes it to the last before its Free. M is the
+// largest sum of the sizes of the variables alive at one moment; H the sum of all tiles loaded and stored, each as
+// often as the loops iterate in which it lives.
 #include <vector>
 
 #include "derive/derived.hpp"

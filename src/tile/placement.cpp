@@ -60,7 +60,8 @@ Placement placed(const Diagram& diagram, const Extents& extents, const std::vect
                 continue;
             }
             const std::int64_t bytes = array_bytes(diagram, id, extents);
-            // The smallest free piece that is large enough, and not so large that a small array keeps a big one occupied.
+            // The smallest free piece that is large enough, and not so large that a small array keeps a big one
+            // occupied.
             auto best = free.end();
             for (auto piece = free.begin(); piece != free.end(); ++piece) {
                 const std::int64_t room = out.bytes[at(*piece)];

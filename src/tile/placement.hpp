@@ -11,7 +11,8 @@ namespace napkin {
 /// What one step touches of the arrays in memory.
 struct ArrayUse {
     std::vector<ArrayId> reads, writes;
-    std::vector<ArrayId> over;  ///< read arrays over which the only result may be written: read at the very places that are written
+    /// read arrays over which the only result may be written: read at the very places that are written
+    std::vector<ArrayId> over;
 };
 ArrayUse use_of(const TileKernel& kernel);
 

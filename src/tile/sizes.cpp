@@ -69,7 +69,8 @@ private:
     std::vector<std::vector<AxisId>> dimensions_;
 };
 
-/// Indices that differ in letters may be the same in numbers, and share a coordinate of the box then. Pre: `before` is the kernel in letters.
+/// Indices that differ in letters may be the same in numbers, and share a coordinate of the box then. Pre: `before` is
+/// the kernel in letters.
 void box_again(const TileKernel& before, TileKernel& kernel) {
     const Boxes boxes(before);
     std::set<VariableId> changed;

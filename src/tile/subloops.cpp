@@ -72,8 +72,8 @@ private:
         return refusal_.empty();
     }
 
-    /// The loads of the list along the axis that stand before the statement and serve it alone. What another loop loads too has the same tile
-    /// in both.
+    /// The loads of the list along the axis that stand before the statement and serve it alone. What another loop loads
+    /// too has the same tile in both.
     [[nodiscard]] std::set<VariableId> own_loads(const std::vector<TileStatement>& list, std::size_t i) const {
         std::set<VariableId> own;
         const std::vector<VariableId> uses = used_variables(kernel_, list[i]);

@@ -1,6 +1,6 @@
 #pragma once
-// Subloops: a reduction inside of a stream is cut once more, over an axis that it reduces or that its target has, so that what it alone
-// loads lies at the core in parts.
+// Subloops: a reduction inside of a stream is cut once more, over an axis that it reduces or that its target has, so
+// that what it alone loads lies at the core in parts.
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,10 +11,11 @@
 namespace napkin {
 
 /// The kernel with each of these reductions, and the loads that it alone needs, in a loop over the parts of the axis.
-///  - A reduced axis: the accumulator begins as the statement's carry, or as the operator's identity, and goes on from itself.
-///  - An axis of the target: each part computes a part of the target, which lies whole at the core.
-/// The reduced axes of one statement are the outer loops. Sizes are TileSizes::sub, by axis.
-/// Errors: no-subloop, where the statement is no reduction, has no such axis or is cut over it by a loop already, or loads nothing along it.
+///  - A reduced axis: the accumulator begins as the statement's carry, or as the operator's identity, and goes on from
+///    itself.
+///  - An axis of the target: each part computes a part of the target, which lies whole at the core. The reduced axes of
+///    one statement are the outer loops. Sizes are TileSizes::sub, by axis. Errors: no-subloop, where the statement is
+///    no reduction, has no such axis or is cut over it by a loop already, or loads nothing along it.
 Result<TileKernel> with_subloops(const Diagram& diagram, TileKernel kernel,
                                  std::vector<std::pair<VariableId, AxisId>> subloops);
 

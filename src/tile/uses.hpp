@@ -7,8 +7,8 @@
 
 namespace napkin {
 
-/// The variables that the statement reads, writes or moves, ascending, each once. Free is no use; of a loop, those are left out
-/// that live in its iterations only, which free them.
+/// The variables that the statement reads, writes or moves, ascending, each once. Free is no use; of a loop, those are
+/// left out that live in its iterations only, which free them.
 std::vector<VariableId> used_variables(const TileKernel& kernel, const TileStatement& statement);
 
 /// The index of each dimension of the variable's array, any elements in it being those of arrays.

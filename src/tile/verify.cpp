@@ -16,8 +16,8 @@ namespace {
 /// How one axis is cut where something stands, outermost first: into groups or chunks, and these into parts.
 using Cuts = std::vector<std::int64_t>;
 
-/// The smallest value, over all tiles of one axis, of (low end of the read's index) - (low end of the variable's dimension), as far
-/// as this axis contributes; with high ends: the same difference taken the other way round.
+/// The smallest value, over all tiles of one axis, of (low end of the read's index) - (low end of the variable's
+/// dimension), as far as this axis contributes; with high ends: the same difference taken the other way round.
 struct Slack {
     std::int64_t low = 0, high = 0;
 };
@@ -213,8 +213,8 @@ private:
             report("{} is loaded, but {} is no input and no earlier kernel stores it", v.name, diagram_.array(v.array).name);
         const std::vector<std::int64_t> zero(program_.extents.size(), 0);
         for (std::size_t d = 0; d < v.dims.size() && unguarded_.contains(load.variable); ++d) {
-            // What lies outside of the array is padding, which only reads behind a condition may leave alone. The interval of a quotient or a
-            // rest is a bound, which says something only where all of it lies outside.
+            // What lies outside of the array is padding, which only reads behind a condition may leave alone. The
+            // interval of a quotient or a rest is a bound, which says something only where all of it lies outside.
             const Interval range = range_of(v.dims[d], zero, program_.extents);
             const std::int64_t here = inside(range, extent(v.limits[d])).size();
             if (v.dims[d].affine() ? here < range.size() : here <= 0)

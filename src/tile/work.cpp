@@ -104,7 +104,8 @@ bool within(const std::vector<AxisId>& inner, const std::vector<AxisId>& outer) 
     return all_of(inner, [&](AxisId a) { return contains(outer, a); });
 }
 
-/// The statement as a product of two matrices, when its factors fall into two operands: one whose axes another has joins that one.
+/// The statement as a product of two matrices, when its factors fall into two operands: one whose axes another has
+/// joins that one.
 std::optional<Contraction> contraction_of(const Diagram& diagram, const TileKernel& kernel, const Compute& s,
                                           const std::set<VariableId>& loaded) {
     if (!s.reduce || *s.reduce != ReduceOp::sum) return std::nullopt;

@@ -1,6 +1,7 @@
 #pragma once
-// The arithmetic of a kernel by kind of operation, statement by statement. A subexpression is counted once for every point of its
-// own axes, as code that hoists what does not change would run it; masked chunks that are skipped do not count.
+// The arithmetic of a kernel by kind of operation, statement by statement. A subexpression is counted once for every
+// point of its own axes, as code that hoists what does not change would run it; masked chunks that are skipped do not
+// count.
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -24,10 +25,11 @@ struct OperandRead {
     std::vector<AxisId> axes;  ///< of the pattern, ascending
 };
 
-/// A sum over products of two tensors, each with axes of the result that the other has not: what tensor cores run (2·m·n·k FLOPs for
-/// every point of the batch axes).
+/// A sum over products of two tensors, each with axes of the result that the other has not: what tensor cores run
+/// (2·m·n·k FLOPs for every point of the batch axes).
 struct Contraction {
-    std::vector<AxisId> m, n, k, batch;  ///< of the first operand and the result, the second and the result, summed, all three
+    /// of the first operand and the result, the second and the result, summed, all three
+    std::vector<AxisId> m, n, k, batch;
     DType type = DType::f32;  ///< the widest of the operands in memory: what is computed at the core takes it
     friend bool operator==(const Contraction&, const Contraction&) = default;
 };

@@ -98,7 +98,8 @@ class WithoutScripts(Page):
     def test_shows_everything(self):
         page = report("plain", DIAGRAM, *OF_FIGURE_34, "--wasm", "none")
         browser = self.opened(page, scripts=False)
-        text = browser.call("Runtime.evaluate", expression="1", returnByValue=True)  # evaluation from outside still works
+        # evaluation from outside still works
+        text = browser.call("Runtime.evaluate", expression="1", returnByValue=True)
         self.assertEqual(1, text["result"]["value"])
         text = browser.value("document.body.innerText")
         for part in ("Table 1", "Table 2", "Table 3", "variables, on h100-sxm5", "interval 2304 clk", "A grid of settings", "1319", "O_acc_delta_smem", "group partition"):
@@ -269,7 +270,8 @@ class Live(Page):
             self.assertNotEqual("", napkin(*command.split()[1:]), command)
 
     def test_is_small_and_soon_ready(self):
-        # A core that was built quickly is larger than the one that people get, for which the rest of the page leaves room: a megabyte, as text.
+        # A core that was built quickly is larger than the one that people get, for which the rest of the page leaves
+        # room: a megabyte, as text.
         core = os.path.getsize(CORE) * 4 // 3
         self.assertLess(os.path.getsize(self.page) - core, 3e6 - 1.4e6)
         if not BUILT_QUICKLY:

@@ -1,5 +1,6 @@
-// Random programs in any number, over several processes: interpreted through every room, compiled many to a module, or planned and run one by
-// one as `napkin run` does, also on a GPU. Failing seeds are printed with their texts and what they shrink to; the last line sums up.
+// Random programs in any number, over several processes: interpreted through every room, compiled many to a module, or
+// planned and run one by one as `napkin run` does, also on a GPU. Failing seeds are printed with their texts and what
+// they shrink to; the last line sums up.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -62,7 +63,8 @@ std::string made_small(const Diagram& diagram, int seconds, const Fails& failure
     return fmt::format("reduced to\n{}{}\n", print(small), failure_of(small));
 }
 
-// ---- interpreted -------------------------------------------------------------------------------------------------------------------------
+// ---- interpreted
+// ------------------------------------------------------------
 
 void interpret(const Options& o, std::uint64_t first, std::uint64_t last, Piece& piece) {
     pipeline::Coverage seen;
@@ -87,7 +89,8 @@ void interpret(const Options& o, std::uint64_t first, std::uint64_t last, Piece&
     }
 }
 
-// ---- compiled, many to a module ----------------------------------------------------------------------------------------------------------
+// ---- compiled, many to a module
+// ------------------------------------------------------------
 
 const cpu_case::Width& width_of(int bits) {
     for (const cpu_case::Width& width : cpu_case::widths())
@@ -156,7 +159,8 @@ void compile(const Options& o, std::uint64_t first, std::uint64_t last, Piece& p
     piece.done(last - first, kernels);
 }
 
-// ---- as `napkin run` does it -------------------------------------------------------------------------------------------------------------
+// ---- as `napkin run` does it
+// ------------------------------------------------------------
 
 struct Ran {
     std::string failure;

@@ -1,5 +1,5 @@
-// Uses napkin as an installed library, through its public headers only: attention over numbers of its own, checked by a plain
-// loop, and the errors that a user would meet.
+// Uses napkin as an installed library, through its public headers only: attention over numbers of its own, checked by a
+// plain loop, and the errors that a user would meet.
 #include <napkin/napkin.hpp>
 
 #include <cmath>

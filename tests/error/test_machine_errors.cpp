@@ -1,5 +1,5 @@
-// tests/error/machines/*.toml: machine files with mistakes, and what is printed for each, beside it as .txt. All mistakes of a file come at
-// once. NAPKIN_UPDATE_GOLDEN=1 rewrites the expected texts.
+// tests/error/machines/*.toml: machine files with mistakes, and what is printed for each, beside it as .txt. All
+// mistakes of a file come at once. NAPKIN_UPDATE_GOLDEN=1 rewrites the expected texts.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,6 +1,6 @@
-// Every user error of the front end has a case: tests/error/cases/<code>.nk and what is printed for it, <code>.txt. A case's first
-// error has the code of its name. tests/error/files/ holds texts with several errors, for recovery. NAPKIN_UPDATE_GOLDEN=1 rewrites
-// the expected texts.
+// Every user error of the front end has a case: tests/error/cases/<code>.nk and what is printed for it, <code>.txt. A
+// case's first error has the code of its name. tests/error/files/ holds texts with several errors, for recovery.
+// NAPKIN_UPDATE_GOLDEN=1 rewrites the expected texts.
 //
 // A first line "#! word=value …" sets what a text cannot: diagram=NAME, schedule=ITEM (with _ for a space), pad=BYTES.
 #include <gtest/gtest.h>

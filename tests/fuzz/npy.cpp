@@ -1,4 +1,5 @@
-// No bytes make the reader of .npy files do anything but give a tensor or an error; what it gives can be written and read again.
+// No bytes make the reader of .npy files do anything but give a tensor or an error; what it gives can be written and
+// read again.
 #include "run/npy.hpp"
 
 #include <cstdlib>

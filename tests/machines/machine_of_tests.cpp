@@ -1,5 +1,5 @@
-// The machine that tests are on where they name none: one of a file, so that no result depends on the processor at hand. NAPKIN_MACHINE of the
-// environment names another one, as scripts/check_widths.sh does.
+// The machine that tests are on where they name none: one of a file, so that no result depends on the processor at
+// hand. NAPKIN_MACHINE of the environment names another one, as scripts/check_widths.sh does.
 #include <cstdlib>
 
 #include "support/paths.hpp"

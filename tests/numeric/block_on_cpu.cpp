@@ -74,7 +74,8 @@ constexpr StandIn instructions[] = {
     {"asm volatile(\"\" :", ";"},  // what is pinned has been given to products, which the compiler does not see into
 };
 
-/// Four warps' product: its sizes and type, and which operands run along m or n. Of 8 bits none does, and of two flags more the last is B's.
+/// Four warps' product: its sizes and type, and which operands run along m or n. Of 8 bits none does, and of two flags
+/// more the last is B's.
 std::string product_of_four_warps(const std::string& statement) {
     static const std::regex instruction(
         R"(wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k(\d+)\.f32\.(\w+)\.\w+ [^;]*, p, 1, 1(?:, ([01]))?(?:, ([01]))?;)");
@@ -132,7 +133,8 @@ const JitModule& stand_in_for_gpu() {
     static const std::shared_ptr<const JitModule> module = [] {
         JitOptions options;
         options.optimization = "-O2";
-        options.flags = {"-fno-semantic-interposition", "-U_FORTIFY_SOURCE"};  // a fortified longjmp takes another stack for a fault
+        // a fortified longjmp takes another stack for a fault
+        options.flags = {"-fno-semantic-interposition", "-U_FORTIFY_SOURCE"};
         return compiled(std::string(kernel_words) + stand_ins, options);
     }();
     return *module;

@@ -9,15 +9,18 @@
 
 namespace napkin::cpu_case {
 
-/// When what runs beside threads happens, and in which order the threads of a block go from barrier to barrier. What a kernel computes must
-/// not depend on any of it.
+/// When what runs beside threads happens, and in which order the threads of a block go from barrier to barrier. What a
+/// kernel computes must not depend on any of it.
 struct Timing {
-    bool copies_late = false;  ///< to shared memory: as they are waited for, bulk copies as nobody goes on without them; else at once
-    bool results_late = false;  ///< products and copies from shared memory read it, and make what they make, as they are waited for
+    /// to shared memory: as they are waited for, bulk copies as nobody goes on without them; else at once
+    bool copies_late = false;
+    /// products and copies from shared memory read it, and make what they make, as they are waited for
+    bool results_late = false;
     bool backwards = false;  ///< the last block and the last thread first
 };
 
-/// What stands for a tensor map: a packed array, the innermost dimension first, in boxes with rows of 128 bytes, swizzled by 16 of them.
+/// What stands for a tensor map: a packed array, the innermost dimension first, in boxes with rows of 128 bytes,
+/// swizzled by 16 of them.
 struct BulkMap {
     const void* array = nullptr;
     std::int32_t value_bytes = 0, rank = 0;
@@ -30,8 +33,8 @@ BulkMap bulk_map(const void* array, DType type, const std::vector<std::int64_t>&
 /// Compiles the kernels for the CPU. Throws std::runtime_error where that fails.
 std::shared_ptr<const JitModule> compiled_for_cpu(const cuda::CudaSource& source);
 
-/// Runs one of them, after what runs before it. `arguments` are the pointers of inputs, then of outputs, then all strides, and `maps` those of entry.maps, as KernelEntry
-/// says. False where its threads wait for each other for ever.
+/// Runs one of them, after what runs before it. `arguments` are the pointers of inputs, then of outputs, then all
+/// strides, and `maps` those of entry.maps, as KernelEntry says. False where its threads wait for each other for ever.
 bool run_on_cpu(const JitModule& module, const cuda::KernelEntry& entry, const std::vector<std::uint64_t>& arguments,
                 Timing timing, const std::vector<BulkMap>& maps = {});
 

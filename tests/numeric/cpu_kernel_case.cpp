@@ -204,8 +204,8 @@ std::vector<KernelSchedule> random_schedules(const Derived& derived, const Exten
     return plan;
 }
 
-/// Changes at random what the rules of the plan chose and any choice may be made of: whether a result is written where it goes, and past
-/// the caches; what is fetched ahead; which reductions the warps of a block share.
+/// Changes at random what the rules of the plan chose and any choice may be made of: whether a result is written where
+/// it goes, and past the caches; what is fetched ahead; which reductions the warps of a block share.
 ScheduledKernel varied(const ScheduledKernel& kernel, std::uint64_t seed) {
     std::mt19937_64 random(seed + 2);
     KernelSchedule schedule = kernel.schedule;
@@ -367,7 +367,8 @@ Case make_case(const Diagram& diagram, const Extents& sizes_of_diagram, std::uin
         VectorUnit unit;
         unit.bytes = width.vector_bytes, unit.registers = width.vector_registers;
         if (width.is_gpu) {
-            unit.warp_threads = 32, unit.block_bytes = 48 << 10;  // what every GPU gives, so that some arenas lie in memory
+            // what every GPU gives, so that some arenas lie in memory
+            unit.warp_threads = 32, unit.block_bytes = 48 << 10;
             if (chosen[k].warps.value == 0)
                 chosen[k].warps = {1 + static_cast<std::int64_t>((seed + k) % 8), "", false};
         }

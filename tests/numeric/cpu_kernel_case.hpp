@@ -1,6 +1,6 @@
 #pragma once
-// Diagrams taken through derivation, a random plan, the CPU emitter and the compiler, many in one translation unit, and compared with
-// their definition in double precision.
+// Diagrams taken through derivation, a random plan, the CPU emitter and the compiler, many in one translation unit, and
+// compared with their definition in double precision.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -39,8 +39,8 @@ struct Case {
     int num_subloops = 0;                          ///< axes of kernels over which reductions are cut once more
 };
 
-/// Random schedules without atoms and places: which axes are grouped, streamed and cut by subloops and how far, the vector axis, panel and
-/// rows.
+/// Random schedules without atoms and places: which axes are grouped, streamed and cut by subloops and how far, the
+/// vector axis, panel and rows.
 std::vector<KernelSchedule> random_schedules(const Derived& derived, const Extents& extents, std::uint64_t seed);
 
 /// The form with about half of the streams cut that can be, in any number of parts.
@@ -66,7 +66,8 @@ const Width& warps();
 /// The same, with all of an SM's shared memory and its matrix unit.
 const Width& warps_with_matrix_unit();
 
-/// Derives, plans, expands and emits; entries are named after `name`. Throws std::runtime_error when a pass refuses the diagram.
+/// Derives, plans, expands and emits; entries are named after `name`. Throws std::runtime_error when a pass refuses the
+/// diagram.
 Case make_case(const Diagram& diagram, const Extents& extents, std::uint64_t seed, const std::string& name);
 Case make_case(const Diagram& diagram, const Extents& extents, std::uint64_t seed, const std::string& name,
                const std::vector<KernelSchedule>& schedules, const Width& width = widths().front());
@@ -78,8 +79,8 @@ Case make_case(const Diagram& diagram, const Extents& extents, std::uint64_t see
 /// The diagram, the plan and the source, for the message of a failing test.
 std::string describe(const Case& c);
 
-/// One line for each case that does not compute its definition: "" for those that do. All are compiled together, and run where the
-/// processor has such vectors.
+/// One line for each case that does not compute its definition: "" for those that do. All are compiled together, and
+/// run where the processor has such vectors.
 std::vector<std::string> failures(const std::vector<Case>& cases, const Width& width = widths().front());
 /// The same on the GPU at hand. Throws where there is none.
 std::vector<std::string> failures_on_gpu(const std::vector<Case>& cases);

@@ -23,7 +23,8 @@ struct Planned {
     cuda::CudaSource source;
 };
 
-/// `text` with the sizes that it gives, by this schedule; kernels are named after `prefix`. Throws std::runtime_error where that is refused.
+/// `text` with the sizes that it gives, by this schedule; kernels are named after `prefix`. Throws std::runtime_error
+/// where that is refused.
 Planned planned(const std::string& text, const std::string& schedule, const Machine& machine,
                 const std::string& prefix = "k");
 /// The same for an H200.
@@ -31,7 +32,8 @@ Planned planned_on_hopper(const std::string& text, const std::string& schedule, 
 /// With the first call of the function 1% larger than it is. Throws where it is not called.
 Planned with_larger_call(Planned planned, const std::string& call);
 
-/// Attention of logits that are made of S[h, q, x], k being 32: of numbers of this type, with `inputs` beside Q, K and V, each behind a comma.
+/// Attention of logits that are made of S[h, q, x], k being 32: of numbers of this type, with `inputs` beside Q, K and
+/// V, each behind a comma.
 std::string attention_of_logits(const std::string& logits, const std::string& type, const std::string& sizes,
                                 const std::string& inputs = "");
 
@@ -51,10 +53,11 @@ std::optional<std::vector<Tensor>> outputs_of(const Planned& p, const Reference&
                                               Timing timing);
 /// What is wrong with the values that the kernels make; "" where nothing is.
 std::string fault_of(const Planned& p, const Reference& reference, const JitModule& module, Timing timing);
-/// The same with what is under way done at once and blocks in order, and with all of it done as late as may be and blocks the other way round.
+/// The same with what is under way done at once and blocks in order, and with all of it done as late as may be and
+/// blocks the other way round.
 std::string fault_early_or_late(const Planned& p, const Reference& reference, const JitModule& module);
-/// The first of them, with its kernel and its probe, on the inputs of every so many of all probes: planning and compiling kernels takes longer than running them
-/// on a probe, so that a few shards of the probes do.
+/// The first of them, with its kernel and its probe, on the inputs of every so many of all probes: planning and
+/// compiling kernels takes longer than running them on a probe, so that a few shards of the probes do.
 std::string fault_on_probes(const std::vector<Planned>& all, std::size_t shard, std::size_t shards);
 
 }  // namespace napkin::cpu_case

@@ -1,5 +1,5 @@
-// The activations of the library keep their digits where they are small, until the result underflows. Compiled kernels are compared with long double,
-// over all numbers of 16 bits, and over all exponents of f32 and f64.
+// The activations of the library keep their digits where they are small, until the result underflows. Compiled kernels
+// are compared with long double, over all numbers of 16 bits, and over all exponents of f32 and f64.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -47,7 +47,8 @@ const std::vector<Activation>& activations() {
     return all;
 }
 
-/// All finite numbers of 16 bits, every 9973rd of 32 bits and random ones of 64, and more where exponentials are in range.
+/// All finite numbers of 16 bits, every 9973rd of 32 bits and random ones of 64, and more where exponentials are in
+/// range.
 std::vector<double> arguments(DType type) {
     std::vector<double> x;
     const auto add = [&](const void* bits) {

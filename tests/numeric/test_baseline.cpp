@@ -1,4 +1,5 @@
-// Equation by equation in f32 with OpenBLAS or kernels of our own: the same numbers as the definition, up to f32's rounding.
+// Equation by equation in f32 with OpenBLAS or kernels of our own: the same numbers as the definition, up to f32's
+// rounding.
 #include "run/baseline.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Kernels with tensor maps, barriers in shared memory and products of four warps, as planned for a GPU that has them, run on the CPU against
-// their definition: whatever is under way beside their threads comes early or late.
+// Kernels with tensor maps, barriers in shared memory and products of four warps, as planned for a GPU that has them,
+// run on the CPU against their definition: whatever is under way beside their threads comes early or late.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -70,7 +70,8 @@ std::string product_of(const std::string& a, const std::string& b, const std::st
 
 std::uint64_t place_of(auto& of) { return reinterpret_cast<std::uint64_t>(of.data()); }
 
-// A box begins before an array's rows and ends after its columns; what it brought goes to another place, where it is cut off, too.
+// A box begins before an array's rows and ends after its columns; what it brought goes to another place, where it is
+// cut off, too.
 TEST(BulkKernels, BoxesLieAsTheLayoutsSay) {
     constexpr std::int64_t rows = 60, columns = 120, box = 64;
     cuda::CudaSource source;
@@ -249,7 +250,8 @@ TEST(BulkKernels, ReadOperandsAlongEitherDimension) {
     expect_all_right(subjects, {"f16_s(", "f16_st(", "f16_s_t(", "f16_st_t(", "fence_barriers", "sync();"});
 }
 
-/// Behind a loop and inside of one; rows that begin at 16 bytes and elsewhere, end inside of a run, or run the other way; two reads of one array.
+/// Behind a loop and inside of one; rows that begin at 16 bytes and elsewhere, end inside of a run, or run the other
+/// way; two reads of one array.
 TEST(BulkKernels, ReadRowsBesideFragments) {
     const auto beside = [](const std::string& type, const std::string& read, const std::string& expression,
                            const std::string& sizes) {
@@ -373,8 +375,8 @@ std::vector<Without> each_without(const Subject& subject, std::size_t num_before
     return out;
 }
 
-// Values differ, or threads wait for ever, by some order in which what is under way is done. A maximum that lags touches no sums that products are
-// adding to, whose waits order registers alone then.
+// Values differ, or threads wait for ever, by some order in which what is under way is done. A maximum that lags
+// touches no sums that products are adding to, whose waits order registers alone then.
 TEST(BulkKernels, ShowThatAWaitIsMissing) {
     const Subject subjects[] = {
         {"product", product_of("m, k", "n, k", "bf16", "bf16", "m = 64, n = 80, k = 144"),
@@ -399,8 +401,9 @@ TEST(BulkKernels, ShowThatAWaitIsMissing) {
             unseen.push_back(one.subject->name + ": " + one.taken);
     }
     EXPECT_GE(all.size(), 30U);
-    // What is owed behind the loop is told a turn later, in the next group: the copies come later, and nothing else changes.
-    // And room for the next group's Q but one there is as soon as its K have room, which come behind those of the group between.
+    // What is owed behind the loop is told a turn later, in the next group: the copies come later, and nothing else
+    // changes. And room for the next group's Q but one there is as soon as its K have room, which come behind those of
+    // the group between.
     EXPECT_THAT(unseen, testing::ElementsAre("product: word that A is free", "attention: wait for room Q of step 0"));
 }
 

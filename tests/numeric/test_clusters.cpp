@@ -1,5 +1,5 @@
-// Kernels whose blocks run in clusters and copy for each other, on the CPU against their definition: what goes wrong without a wait is seen, and what cannot
-// be a cluster is refused.
+// Kernels whose blocks run in clusters and copy for each other, on the CPU against their definition: what goes wrong
+// without a wait is seen, and what cannot be a cluster is refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,7 +46,8 @@ const std::string ahead =
     "slot guarded position 2, ahead 1\nslot delta position 2, ahead 1\nslot weight position 2, ahead 1\n"
     "slot P_Z_acc position 2, ahead 1\nslot O_acc position 1\n";
 
-// Rows and columns that end inside of tiles, more groups than blocks and one block for each, shares of rows and of panels.
+// Rows and columns that end inside of tiles, more groups than blocks and one block for each, shares of rows and of
+// panels.
 std::vector<Case> cases() {
     return {
         {"rows of B in turn",
@@ -127,7 +128,8 @@ TEST(Clusters, AreWhatTheDefinitionSays) {
     }
 }
 
-/// What is wrong once every match of each pattern is replaced in the kernel of the first case: by some order in which things are done.
+/// What is wrong once every match of each pattern is replaced in the kernel of the first case: by some order in which
+/// things are done.
 std::string fault_with(const std::vector<std::pair<std::string, std::string>>& changes) {
     Planned p = planned(cases().front().text, cases().front().schedule);
     for (const auto& [pattern, instead] : changes) {

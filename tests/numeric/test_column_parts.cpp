@@ -37,7 +37,8 @@ struct Case {
 };
 const std::string ragged = "m = 200, n = 208, w = 7, block = 3, k = 64";
 
-// A scale for each part, for two parts, for half a part; columns that end inside of a part, and parts that begin behind the end.
+// A scale for each part, for two parts, for half a part; columns that end inside of a part, and parts that begin behind
+// the end.
 std::vector<Case> cases() {
     return {{"a scale a part", scaled(32, ragged), "group n = 64\n" + parts(2)},
             {"a scale for both", scaled(64, "m = 128, n = 128, w = 2, block = 2, k = 64"), "group n = 64\n" + parts(2)},

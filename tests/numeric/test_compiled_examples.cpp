@@ -1,5 +1,5 @@
-// Every example compiled at ragged sizes and random plans for every width of vectors, many to a module, on every kind of inputs: right kernels are never
-// bad.
+// Every example compiled at ragged sizes and random plans for every width of vectors, many to a module, on every kind
+// of inputs: right kernels are never bad.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// Random programs compiled for every width of vectors, many to a module, on inputs of every kind: each value within the bound of its definition.
+// Random programs compiled for every width of vectors, many to a module, on inputs of every kind: each value within the
+// bound of its definition.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Every compiler that napkin offers compiles what it emits for vectors of every width: the prelude, and the kernels of all examples. What of it this
-// processor runs is tested elsewhere.
+// Every compiler that napkin offers compiles what it emits for vectors of every width: the prelude, and the kernels of
+// all examples. What of it this processor runs is tested elsewhere.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// Kernels whose running maximum lags, run on the CPU against their definition on inputs by which it moves once, in every chunk, or far.
+// Kernels whose running maximum lags, run on the CPU against their definition on inputs by which it moves once, in
+// every chunk, or far.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -105,8 +106,8 @@ TEST(ConditionalRescale, IsWrongWithoutItsLimit) {
     EXPECT_NE(fault(), "");
 }
 
-// Two groups of four warps run other chunks each; where threads bring a tile into shared memory, all warps wait for each other in every chunk
-// (R), and where each reads its own values (B) they do not.
+// Two groups of four warps run other chunks each; where threads bring a tile into shared memory, all warps wait for
+// each other in every chunk (R), and where each reads its own values (B) they do not.
 TEST(OwnChunks, AreOfLoopsInWhichNotAllWarpsWaitForEachOther) {
     const std::string eight = "tensor q\nwarps 8\nrole copies 4\nstream x = 16\nthreads 1\n";
     const Planned tile_of_all = planned_on_hopper(
@@ -145,8 +146,8 @@ TEST(OwnChunks, AreNoneWhereNoRowIsLeft) {
     }
 }
 
-// The weights refer to the larger of a running maximum and a logit of the head's own, beside which all of them may be smaller than f16 tells
-// apart from 0.
+// The weights refer to the larger of a running maximum and a logit of the head's own, beside which all of them may be
+// smaller than f16 tells apart from 0.
 TEST(Sink, RunsOnTheMatrixUnit) {
     const Planned p = planned_on_hopper(
         "f(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16, A[h]) -> O[h, q, d]: bf16\n"
@@ -159,7 +160,8 @@ TEST(Sink, RunsOnTheMatrixUnit) {
     for (const Probe probe : all_probes) EXPECT_EQ(fault_of(p, cpu_case::reference_of(p, probe), *module, {}), "");
 }
 
-// Names that the preludes declare, and those under which statements on the matrix unit keep what they need for themselves.
+// Names that the preludes declare, and those under which statements on the matrix unit keep what they need for
+// themselves.
 TEST(Names, OfArraysClashWithNothingThatKernelsDeclare) {
     std::string text = attention_of_logits("where(x <= q, S[h, q, x] / k, -inf)", "f16",
                                            "h = 1, q = 128, x = 128, d = 16");

@@ -1,4 +1,5 @@
-// Sizes of 0 through the public interface: empty arrays take no memory, and what is reduced over nothing is what its definition says.
+// Sizes of 0 through the public interface: empty arrays take no memory, and what is reduced over nothing is what its
+// definition says.
 #include <gtest/gtest.h>
 #include <napkin/napkin.hpp>
 

@@ -1,4 +1,5 @@
-// The error functions in products that are rounded to 16 bits: where cheaper forms stand for them, and that the results are right there.
+// The error functions in products that are rounded to 16 bits: where cheaper forms stand for them, and that the results
+// are right there.
 #include <gtest/gtest.h>
 
 #include "numeric/planned_on_cpu.hpp"
@@ -37,7 +38,8 @@ TEST(ErrorFunction, ItsComplementIsNearInProducts) {
     EXPECT_EQ(cpu_case::fault_on_probes(all, 0, 1), "");
 }
 
-// By itself it has digits near zero that its distance from 1 does not show, and so have sums in which others cancel; a floor shows the last digit of all.
+// By itself it has digits near zero that its distance from 1 does not show, and so have sums in which others cancel; a
+// floor shows the last digit of all.
 TEST(ErrorFunction, IsExactElsewhere) {
     std::vector<Planned> all;
     for (const auto& [results, equations] : std::vector<std::pair<std::string, std::string>>{

@@ -1,4 +1,5 @@
-// Equation by equation on a GPU: as right as the kernels that it is held against, with multiplies by the library where it takes them.
+// Equation by equation on a GPU: as right as the kernels that it is held against, with multiplies by the library where
+// it takes them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -27,10 +27,12 @@ namespace napkin {
 namespace {
 
 constexpr std::uint64_t batch_size = 40;
-/// What is compiled where no GPU runs it, half a second to a second for each kernel: so many batches, of each so many kernels.
+/// What is compiled where no GPU runs it, half a second to a second for each kernel: so many batches, of each so many
+/// kernels.
 constexpr int compiled_batches = 3;
 constexpr std::uint64_t compiled_kernels = 15;
-/// What the slow paths of CUDA's own functions keep in local memory: the sine's digits of 2/π, and registers around a call.
+/// What the slow paths of CUDA's own functions keep in local memory: the sine's digits of 2/π, and registers around a
+/// call.
 constexpr std::int64_t most_local_bytes = 128;
 
 std::uint64_t first_gpu_seed() {
@@ -38,7 +40,8 @@ std::uint64_t first_gpu_seed() {
     return given ? std::strtoull(given, nullptr, 10) : 1;
 }
 
-/// Runs the cases where there is a GPU; else they must compile for Hopper, with what their assembler may not say left unsaid.
+/// Runs the cases where there is a GPU; else they must compile for Hopper, with what their assembler may not say left
+/// unsaid.
 void check(const std::vector<cpu_case::Case>& cases) {
     if (gpu::device()) {
         const auto failures = cpu_case::failures_on_gpu(cases);
@@ -81,7 +84,8 @@ TEST_P(GpuKernels, ComputeTheirDefinition) {
 }
 INSTANTIATE_TEST_SUITE_P(Batches, GpuKernels, testing::Range(0, 25));
 
-// ---- barriers: an order of steps is right when two that touch the same memory, one of them writing, have a barrier between them -----
+// ---- barriers: an order of steps is right when two that touch the same memory, one of them writing, have a barrier
+// between them -----
 
 /// What one step touches: cells of the arena, and whole arrays in memory, which count as cells behind all others.
 struct Accesses {
@@ -90,7 +94,8 @@ struct Accesses {
 
 /// The phases of a reduction that warps share: what each of them does, and what is done once all have.
 using Phases = std::vector<Accesses>;
-constexpr std::int64_t partial_cells = std::int64_t{1} << 40;  ///< behind all that lies in the arena, where it must not lie
+/// behind all that lies in the arena, where it must not lie
+constexpr std::int64_t partial_cells = std::int64_t{1} << 40;
 
 /// Where the variable's tile lies.
 std::set<std::int64_t> cells_of(const ScheduledKernel& k, VariableId v) {
@@ -186,7 +191,8 @@ bool races_with(const ScheduledKernel& k, const std::vector<Phases>& touches, co
     return false;
 }
 
-/// Whether two steps meet without a barrier between them, over two groups whose loops turn as often as they may, at most two times.
+/// Whether two steps meet without a barrier between them, over two groups whose loops turn as often as they may, at
+/// most two times.
 bool races(const ScheduledKernel& k, const std::vector<Phases>& touches) {
     std::vector<std::int64_t> turns;
     for (const ScheduledLoop& loop : k.loops) turns.push_back(iterations_of(k, loop).least);
@@ -253,7 +259,8 @@ TEST(Synchronisation, NoStepMeetsAnotherWithoutABarrierAndNoBarrierIsTooMany) {
 
 TEST(Synchronisation, OfExamplesHasNoWaitTooFewOrTooMany) {
     int waits = 0, programs = 0;
-    // A third of them where threads copy themselves, for CI's sake: the random kernels of the matrix unit's tests are of that kind, too.
+    // A third of them where threads copy themselves, for CI's sake: the random kernels of the matrix unit's tests are
+    // of that kind, too.
     for (const auto& [name, each] : {std::pair{"h200", 1}, std::pair{"a100-sxm-80gb", 3}}) {
         int number = 0;
         const Machine machine = load_machine(name).value();

@@ -1,4 +1,5 @@
-// Where emitted kernels say that a group stands: whichever order the groups have, each tile of the grouped axes is one group's.
+// Where emitted kernels say that a group stands: whichever order the groups have, each tile of the grouped axes is one
+// group's.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -53,7 +53,8 @@ std::pair<std::string, std::string> faults_with(Planned p, const std::string& a,
     return {first, fault_of(p, reference, *module, {})};
 }
 
-// A counter that is left where it was ends the next launch at once; a number that is read without a wait is another group's.
+// A counter that is left where it was ends the next launch at once; a number that is read without a wait is another
+// group's.
 TEST(GroupQueue, ItsFaultsAreSeen) {
     const Planned p = causal(with_threads(2));
     EXPECT_EQ(faults_with(p, "has_asked_ = false;\n        for", "has_asked_ = false;\n        for"),

@@ -1,6 +1,6 @@
-// What numbers do at the edges of their types: conversions saturate and arithmetic wraps, quotients by a coordinate that is 0, integers at the last
-// one that a real number tells from the next, powers of infinities, subnormal sums, casts that round. On inputs of every kind, for every
-// width of vectors and for a GPU's threads.
+// What numbers do at the edges of their types: conversions saturate and arithmetic wraps, quotients by a coordinate
+// that is 0, integers at the last one that a real number tells from the next, powers of infinities, subnormal sums,
+// casts that round. On inputs of every kind, for every width of vectors and for a GPU's threads.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -129,7 +129,8 @@ TEST(HostileNumbers, SubnormalSumsAreWithinTheirBounds) {
     });
 }
 
-// ---- casts ------------------------------------------------------------------------------------------------------------------
+// ---- casts
+// ------------------------------------------------------------
 
 /// Programs whose Y is what a cast took off X, where the cast number lies in memory and where it does not.
 std::vector<std::string> casting(const std::string& type) {

@@ -56,8 +56,8 @@ TEST(IndexKernels, ComputeTheirDefinition) {
         EXPECT_EQ(failures[k], "") << texts[k] << cpu_case::describe(cases[k]);
 }
 
-/// Reads that a condition keeps inside, halves of an axis, and integers that are counted, for every width of vectors: tiles that lie inside
-/// of their array, tiles that its edge cuts, rows of a map in the order of memory.
+/// Reads that a condition keeps inside, halves of an axis, and integers that are counted, for every width of vectors:
+/// tiles that lie inside of their array, tiles that its edge cuts, rows of a map in the order of memory.
 TEST(IndexKernels, ComputeForEveryWidth) {
     const char* programs[] = {
         "f(X[b, t, c], mix[c]) -> Y[b, t, c]\n"
@@ -81,9 +81,10 @@ TEST(IndexKernels, ComputeForEveryWidth) {
     }
 }
 
-/// Tiles of rows that data choose, in every storage type and for every width: blocks of rows and single values, rows that lie nowhere where a
-/// condition keeps them from being taken, rows chosen by what was chosen itself, last dimensions that are looked up. Tables of one row and
-/// rows of one value are among the sizes. Some tiles are read where they lie.
+/// Tiles of rows that data choose, in every storage type and for every width: blocks of rows and single values, rows
+/// that lie nowhere where a condition keeps them from being taken, rows chosen by what was chosen itself, last
+/// dimensions that are looked up. Tables of one row and rows of one value are among the sizes. Some tiles are read
+/// where they lie.
 TEST(IndexKernels, CopyChosenRowsForEveryWidth) {
     const char* programs[] = {
         "f(T[v, c]: f16, U[v, c]: bf16, i[t]: i32) -> Y[t, c]: f16, Z[t, c]: bf16\n"
@@ -157,7 +158,8 @@ TEST(IndexKernels, NamesAreTheReadersOwn) {
     for (std::size_t k = 0; k < cases.size(); ++k) EXPECT_EQ(failures[k], "") << cpu_case::describe(cases[k]);
 }
 
-/// A user's names are kept apart from every name that is made of another one: of a copy, strides, a count, a running value.
+/// A user's names are kept apart from every name that is made of another one: of a copy, strides, a count, a running
+/// value.
 TEST(IndexKernels, NamesMadeOfOthersAreUnique) {
     const std::string text =
         "f(K_copy[q, k], K[x, k], V_in_s[x], V_in[x, k], V_copy[q], V[x, d], x0_first[d]) -> O[q, d], EACH[q], nq[q]\n"

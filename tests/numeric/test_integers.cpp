@@ -27,7 +27,8 @@ std::int64_t any_integer(DType type, std::mt19937_64& random) {
     }
 }
 
-/// Compiles and runs the text, and compares every integer with the definition, bit for bit, and every real number closely.
+/// Compiles and runs the text, and compares every integer with the definition, bit for bit, and every real number
+/// closely.
 void expect_definition(const std::string& text, const CompileOptions& options = {}) {
     const auto diagram = parse_diagram(std::make_shared<const Source>(Source{"<test>", text}));
     ASSERT_TRUE(diagram.ok()) << render(diagram.errors());

@@ -1,4 +1,5 @@
-// Kernels that leave out chunks by what a pass before them finds among the data, run on the CPU against their definition.
+// Kernels that leave out chunks by what a pass before them finds among the data, run on the CPU against their
+// definition.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -59,10 +60,11 @@ const std::vector<Subject> subjects = {
      "h = 2, q = 200, x = 120",
      {
          {{"D", [](auto i) { return i / 40; }}, {"E", [](auto i) { return i / 24; }}},
-         {{"D", [](auto) { return 1; }}, {"E", [](auto) { return 1; }}},                    // nothing is masked
-         {{"D", [](auto) { return 1; }}, {"E", [](auto i) { return i == 77 ? 1 : -5; }}},   // one key for all
-         {{"D", [](auto i) { return i % 3; }}, {"E", [](auto i) { return i * 7 % 5; }}},    // in no order
-         {{"D", [](auto i) { return i / 64; }}, {"E", [](auto i) { return 2 - i / 48; }}},  // rows without keys, falling
+         {{"D", [](auto) { return 1; }}, {"E", [](auto) { return 1; }}},                   // nothing is masked
+         {{"D", [](auto) { return 1; }}, {"E", [](auto i) { return i == 77 ? 1 : -5; }}},  // one key for all
+         {{"D", [](auto i) { return i % 3; }}, {"E", [](auto i) { return i * 7 % 5; }}},   // in no order
+         // rows without keys, falling
+         {{"D", [](auto i) { return i / 64; }}, {"E", [](auto i) { return 2 - i / 48; }}},
      }},
     {"documents of 64 bits",
      "x <= q and D[h, q] == E[h, x]",

@@ -79,7 +79,8 @@ const ProductSubject products_and_layers[] = {
      "    A[q] = sum(x) P[q, x] * S[q, x]\n    E[q] = L[q] - A[q]\n"},
 };
 
-/// Sizes of every axis that a subject may have: whole tiles, remainders, fewer rows than a warp has, more chunks than stages.
+/// Sizes of every axis that a subject may have: whole tiles, remainders, fewer rows than a warp has, more chunks than
+/// stages.
 const std::map<std::string, std::int64_t> product_sizes[] = {
     {{"b", 2}, {"h", 2}, {"m", 128}, {"n", 128}, {"k", 64}, {"q", 128}, {"x", 256}, {"d", 64}},
     {{"b", 1}, {"h", 3}, {"m", 200}, {"n", 104}, {"k", 144}, {"q", 72}, {"x", 328}, {"d", 40}},
@@ -186,9 +187,9 @@ TEST(MatrixUnit, HasNoWaitTooFewOrTooMany) {
     EXPECT_GE(overlaps, 10) << "products under way as others begin";
 }
 
-/// Bulk copies and the matrix unit do not see what threads write: a tile that is loaded to an operand's place is a fault, though all wait
-/// for each other before every statement. Where it is loaded before a product, that is the first to meet it, else the next copy.
-/// With what threads read in memory copied to shared memory in its place.
+/// Bulk copies and the matrix unit do not see what threads write: a tile that is loaded to an operand's place is a
+/// fault, though all wait for each other before every statement. Where it is loaded before a product, that is the first
+/// to meet it, else the next copy. With what threads read in memory copied to shared memory in its place.
 ScheduledKernel with_copies(const ScheduledKernel& kernel) {
     KernelSchedule schedule = kernel.schedule;
     for (const VariableId v : kernel.layouts.ids())

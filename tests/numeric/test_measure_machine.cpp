@@ -71,7 +71,8 @@ TEST(MeasureMachine, FindsFiguresThatAProcessorCanHave) {
 }
 
 TEST(ShortestTimes, KnowsTheShareThatOtherWorkTook) {
-    // Of 2 ms and 8 ms in turn the shortest rounds are 4 of 10 ms; a machine that is busy itself adds to what was taken.
+    // Of 2 ms and 8 ms in turn the shortest rounds are 4 of 10 ms; a machine that is busy itself adds to what was
+    // taken.
     int calls = 0;
     ShortestTimes times;
     EXPECT_EQ(times.taken(), 0);

@@ -1,4 +1,5 @@
-// Arrays of i8, u8, i16 and bool: what is computed with them wraps or saturates as the definition does, for every width of vectors.
+// Arrays of i8, u8, i16 and bool: what is computed with them wraps or saturates as the definition does, for every width
+// of vectors.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

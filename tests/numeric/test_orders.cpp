@@ -1,4 +1,5 @@
-// Orders that are no rule's: an entropy beside an attention runs before the weights that it does not read, and gives its registers to them.
+// Orders that are no rule's: an entropy beside an attention runs before the weights that it does not read, and gives
+// its registers to them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// Kernels whose streams are cut into parts, against the definition, for every width of vectors; and bit for bit the same whoever runs them.
+// Kernels whose streams are cut into parts, against the definition, for every width of vectors; and bit for bit the
+// same whoever runs them.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// Quotients of tiles by their rows' sums on a matrix unit: of results that are rounded to 16 bits by a reciprocal, of others to their last digits.
+// Quotients of tiles by their rows' sums on a matrix unit: of results that are rounded to 16 bits by a reciprocal, of
+// others to their last digits.
 #include <gtest/gtest.h>
 
 #include "emit/cpu/emit.hpp"

@@ -1,4 +1,5 @@
-// Every example with arguments in place of its numbers: a scale, a temperature, a cap or an epsilon that is known only as the kernel runs.
+// Every example with arguments in place of its numbers: a scale, a temperature, a cap or an epsilon that is known only
+// as the kernel runs.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// The blocks and buffers of the schedule are found again in the emitted source, of random programs and of all examples, at every vector width.
+// The blocks and buffers of the schedule are found again in the emitted source, of random programs and of all examples,
+// at every vector width.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -18,8 +19,8 @@
 namespace napkin {
 namespace {
 
-/// Calls f with each match of the pattern that begins where the literal does, and with its place: a search for letters is much quicker than
-/// one for a pattern.
+/// Calls f with each match of the pattern that begins where the literal does, and with its place: a search for letters
+/// is much quicker than one for a pattern.
 template <class F>
 void each_match(const std::string& source, const std::string& literal, const std::regex& pattern, F f) {
     for (std::size_t p = source.find(literal); p != std::string::npos; p = source.find(literal, p + 1))
@@ -58,7 +59,8 @@ std::map<std::string, int> scheduled_accumulators(const ScheduledProgram& progra
             const auto* compute = std::get_if<Compute>(step.statement);
             if (!compute || !compute->reduce) continue;
             const Atom& atom = kernel.atom(step);
-            // Where the extremum of coordinates lies is reckoned, and a follower has the vectors of its leader under a name of its own.
+            // Where the extremum of coordinates lies is reckoned, and a follower has the vectors of its leader under a
+            // name of its own.
             const bool reckoned = lies_at_an_end(*compute->reduce, compute->body) && !compute->carry &&
                                   kernel.variable(compute->variable).dims.empty();
             if (atom.follows || reckoned) continue;
@@ -84,8 +86,8 @@ std::multiset<std::int64_t> scheduled_offsets(const ScheduledProgram& program) {
     return wanted;
 }
 
-/// Nothing is held by panels, in the place of another or as integers, which take more room than M counts, no run of statements goes
-/// through the panels of a tile, and nothing is kept for a statement of the next group.
+/// Nothing is held by panels, in the place of another or as integers, which take more room than M counts, no run of
+/// statements goes through the panels of a tile, and nothing is kept for a statement of the next group.
 bool holds_whole_tiles(const ScheduledKernel& kernel) {
     for (const VariableId v : kernel.layouts.ids())
         if (kernel.is_panel(v) || kernel.layouts[v].over >= 0 || kernel.variable_facts[v].is_whole) return false;
@@ -115,7 +117,8 @@ std::pair<int, int> scheduled_results(const ScheduledProgram& program) {
     return wanted;
 }
 
-/// Prefetches by the bytes of a block, each with how often it occurs; stores past the caches, and the fences behind them.
+/// Prefetches by the bytes of a block, each with how often it occurs; stores past the caches, and the fences behind
+/// them.
 std::map<std::string, int> fetched_and_past(const std::string& source) {
     static const std::regex pattern(R"((prefetch<\d+, \d+>|store_past(?:_first)?|settle)\()");
     std::map<std::string, int> found;
@@ -150,7 +153,8 @@ std::map<std::string, int> scheduled_fetched_and_past(const ScheduledProgram& pr
     return wanted;
 }
 
-/// Looks for all that the schedules of the program say in the source; gives how many of its kernels hold whole tiles, so that the arena is M.
+/// Looks for all that the schedules of the program say in the source; gives how many of its kernels hold whole tiles,
+/// so that the arena is M.
 int expect_in_source(const ScheduledProgram& program, const cpu::CpuSource& source, const Diagram& diagram,
                      const Extents& extents) {
     EXPECT_EQ(declared_accumulators(source.text), scheduled_accumulators(program));

@@ -1,5 +1,6 @@
-// Compiled kernels on the inputs that break careless algebra: masks of -1e9 and of minus infinity, weights on a few keys, moments far from the
-// origin, exponents without order. What the definition says in double precision, every element has to come near.
+// Compiled kernels on the inputs that break careless algebra: masks of -1e9 and of minus infinity, weights on a few
+// keys, moments far from the origin, exponents without order. What the definition says in double precision, every
+// element has to come near.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,8 +27,8 @@ Fill normal(float deviation = 1, float mean = 0) {
     };
 }
 
-/// Runs the text's diagram under the chunk sizes and compares every element of every output with the definition, to `tolerance` of the
-/// element and as much of 1.
+/// Runs the text's diagram under the chunk sizes and compares every element of every output with the definition, to
+/// `tolerance` of the element and as much of 1.
 void check(const std::string& text, const Fill& fill, double tolerance = 2e-4, const CompileOptions& options = {}) {
     const auto program = compile(text, options);
     ASSERT_TRUE(program) << program.error_text();

@@ -1,4 +1,5 @@
-// What threads have of an accumulator, stored: run thread by thread on the CPU, for rows of all lengths that begin anywhere.
+// What threads have of an accumulator, stored: run thread by thread on the CPU, for rows of all lengths that begin
+// anywhere.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

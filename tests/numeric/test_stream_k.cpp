@@ -1,4 +1,5 @@
-// Kernels whose last groups are cut along their stream, run on the CPU against their definition, whichever of two blocks comes first.
+// Kernels whose last groups are cut along their stream, run on the CPU against their definition, whichever of two
+// blocks comes first.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -54,8 +55,8 @@ void expect_right(const std::vector<Planned>& all, const std::vector<Probe>& pro
         const std::string& name = p.source.entries.front().name;
         EXPECT_TRUE(p.source.entries.front().keeps_scratch) << name;
         ASSERT_GT(cut_of(p).num_split_tiles(), 0) << name;
-        // Each case meets all probes, and one of them, another in each case, in either order of its blocks and in a second launch.
-        // The others are compared with the definition in one order, and meet the other one.
+        // Each case meets all probes, and one of them, another in each case, in either order of its blocks and in a
+        // second launch. The others are compared with the definition in one order, and meet the other one.
         const std::size_t thrice = static_cast<std::size_t>(&p - all.data()) % probes.size();
         for (std::size_t n = 0; n < probes.size(); ++n) {
             const cpu_case::Reference reference = reference_of(p, probes[n]);
@@ -91,7 +92,8 @@ TEST(StreamK, OfAttentionAreRight) {
             on_hopper(attention("f16", "h = 5, q = 64, x = 80, d = 40"), "tensor q\n" + cut(4), "c"),
             on_hopper(attention("bf16", "h = 7, q = 200, x = 100, d = 16"), "tensor q\n" + cut(3, 16, "x", 8), "d"),
             on_hopper(attention("f16", "h = 3, q = 150, x = 136, d = 24"), "tensor q\nmaximum exact\n" + cut(2), "e"),
-            // Logits that rise and fall by more than the exponentials' range, so that one part's states count for nothing.
+            // Logits that rise and fall by more than the exponentials' range, so that one part's states count for
+            // nothing.
             on_hopper(attention("f16", "h = 3, q = 64, x = 112, d = 16", "S[h, q, x] * 64"), "tensor q\n" + cut(2), "g"),
         },
         some_probes);
@@ -125,8 +127,8 @@ TEST(StreamK, OfFoldsThatOnlyAddAreRight) {
         {Probe::normal});
 }
 
-// What a warp leaves behind no fence nobody sees; a part that counts twice is seen; a word that stays says in the next launch that somebody was
-// there; states that refer to different maxima are not added up as they are.
+// What a warp leaves behind no fence nobody sees; a part that counts twice is seen; a word that stays says in the next
+// launch that somebody was there; states that refer to different maxima are not added up as they are.
 TEST(StreamK, FaultsAreSeen) {
     const Planned p = on_hopper(attention("f16", "h = 3, q = 150, x = 136, d = 24"), "tensor q\n" + cut(2));
     const cpu_case::Reference reference = reference_of(p);

@@ -1,4 +1,5 @@
-// Schedules of which lines are missing, or numbers and words are others: what is planned by them computes the definition.
+// Schedules of which lines are missing, or numbers and words are others: what is planned by them computes the
+// definition.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// Statements that run for the group before, in the loops of another one: random rows against their definition, at every width.
+// Statements that run for the group before, in the loops of another one: random rows against their definition, at every
+// width.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +17,8 @@
 namespace napkin {
 namespace {
 
-/// Rows that are reduced, mapped, and reduced and mapped again, in two or three dimensions. Some of the last maps read what is gone by the next group.
+/// Rows that are reduced, mapped, and reduced and mapped again, in two or three dimensions. Some of the last maps read
+/// what is gone by the next group.
 std::string random_rows(std::mt19937_64& random) {
     const auto any = [&](const std::vector<const char*>& choices) {
         return std::string(choices[random() % choices.size()]);

@@ -1,5 +1,5 @@
-// Products that every warp runs by itself, with operands that threads copy: emitted for a GPU without wgmma and without bulk copies, and run
-// thread by thread on the CPU against their definition; compiled where NVRTC is found.
+// Products that every warp runs by itself, with operands that threads copy: emitted for a GPU without wgmma and without
+// bulk copies, and run thread by thread on the CPU against their definition; compiled where NVRTC is found.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -59,7 +59,8 @@ std::string product(const std::string& a, const std::string& b, const std::strin
         type, sizes, result);
 }
 
-// What a thread gets is what the layouts of the instruction's operands say, from where the layout of the tile in shared memory has it.
+// What a thread gets is what the layouts of the instruction's operands say, from where the layout of the tile in shared
+// memory has it.
 TEST(WarpProducts, MatricesAreLoadedAsTheLayoutsSay) {
     constexpr std::int64_t rows = 64, columns = 128, rows_left = 60, columns_left = 120, values = 8;
     cuda::CudaSource source;
@@ -299,7 +300,8 @@ TEST(WarpProducts, TilesBeginWhereThreadsMayCopyFrom) {
     EXPECT_FALSE(is_operand("36", load_machine("h200").value()));
 }
 
-// What is read elsewhere than in registers is not read past a ragged tile's end, and what stands for it there does not count.
+// What is read elsewhere than in registers is not read past a ragged tile's end, and what stands for it there does not
+// count.
 TEST(WarpProducts, StandBesideOtherLoads) {
     expect_right(
         "f(Q[q, k]: bf16, K[k, x]: bf16, V[d, x]: bf16) -> O[q, d]\n    S[q, x] = sum(k) Q[q, k] * K[k, x]\n"

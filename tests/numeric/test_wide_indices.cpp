@@ -1,5 +1,5 @@
-// Indices whose parts pass 32 bits: products of coordinates and factors, elements of 64 bits, bounds of chunks. Kernels for a GPU, of which the arrays have few
-// values, are run on the CPU.
+// Indices whose parts pass 32 bits: products of coordinates and factors, elements of 64 bits, bounds of chunks. Kernels
+// for a GPU, of which the arrays have few values, are run on the CPU.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

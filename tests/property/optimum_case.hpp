@@ -1,5 +1,6 @@
 #pragma once
-// Diagrams for the tests of optima: from text to a kernel's cost, and the fewest transfers found without the model's own search.
+// Diagrams for the tests of optima: from text to a kernel's cost, and the fewest transfers found without the model's
+// own search.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -12,8 +13,8 @@
 
 namespace napkin::optima {
 
-/// A diagram's text with sizes by axis (those of dependent axes follow from the text), derived without a machine: with the fewest
-/// transfers at `memory` values a core, or at the text's sizes where it is 0.
+/// A diagram's text with sizes by axis (those of dependent axes follow from the text), derived without a machine: with
+/// the fewest transfers at `memory` values a core, or at the text's sizes where it is 0.
 Compilation derived(const std::string& text, const std::map<std::string, std::int64_t>& sizes, bool fuse = true,
                     double memory = 0);
 
@@ -48,7 +49,8 @@ struct Counted {
 };
 Counted counted(const Sized& s, const std::vector<std::int64_t>& sizes);
 
-/// Sizes a ratio of 2^(1/steps) apart along all grouped axes but the last, which is as large as fits; H as the formula has it.
+/// Sizes a ratio of 2^(1/steps) apart along all grouped axes but the last, which is as large as fits; H as the formula
+/// has it.
 Best geometric(const Sized& s, double memory, int steps);
 
 }  // namespace napkin::optima

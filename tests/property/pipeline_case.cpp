@@ -44,8 +44,8 @@ std::string differences(const Counts& counted, const Counts& model) {
     return out;
 }
 
-/// The extents up to whole tiles of everything that cuts them; nothing where a subloop leaves a rest in every group, for which no extent
-/// stands.
+/// The extents up to whole tiles of everything that cuts them; nothing where a subloop leaves a rest in every group,
+/// for which no extent stands.
 std::optional<Extents> up_to_whole_tiles(const SizedProgram& program, std::size_t k, const Liveness& live) {
     const TileSizes& sizes = program.sizes[k];
     std::vector<std::int64_t> unit(program.extents.size(), 1);
@@ -61,8 +61,9 @@ std::optional<Extents> up_to_whole_tiles(const SizedProgram& program, std::size_
     return extents;
 }
 
-/// H, M and the work in letters, at extents of whole tiles: the exact counts where the extents are such already, no chunk is skipped and no tile reaches
-/// past its array, and else no less. Quotients and rests are left out, for which letters assume more than that.
+/// H, M and the work in letters, at extents of whole tiles: the exact counts where the extents are such already, no
+/// chunk is skipped and no tile reaches past its array, and else no less. Quotients and rests are left out, for which
+/// letters assume more than that.
 std::string against_letters(const SizedProgram& program, std::size_t k, const Counts& exact, Coverage& seen) {
     const TileSizes& sizes = program.sizes[k];
     const Liveness live = liveness(program.kernels[k]);

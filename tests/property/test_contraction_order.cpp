@@ -1,4 +1,5 @@
-// Products of many operands: the association that the derivation finds, beside the best of all, found here by trying every tree.
+// Products of many operands: the association that the derivation finds, beside the best of all, found here by trying
+// every tree.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -47,7 +48,8 @@ double points(const std::set<int>& axes, const std::vector<double>& sizes) {
     return product;
 }
 
-/// The fewest FLOPs in which the operands of `inside` become one, by trying every tree: no result is kept from one tree to the next.
+/// The fewest FLOPs in which the operands of `inside` become one, by trying every tree: no result is kept from one tree
+/// to the next.
 double fewest(const Product& p, unsigned inside) {
     const auto kept = [&](unsigned subset) {
         std::set<int> axes;
@@ -109,7 +111,8 @@ void check(const Product& p) {
     EXPECT_LE(flops(*made, *extents), 1.05 * best);
 }
 
-/// X0[a0, a1] · X1[a1, a2] · …, of sizes from 8 to 1,024, or to 64 where there are many: all points of the sum have to be countable.
+/// X0[a0, a1] · X1[a1, a2] · …, of sizes from 8 to 1,024, or to 64 where there are many: all points of the sum have to
+/// be countable.
 Product chain(std::size_t operands, std::mt19937_64& random) {
     Product p;
     for (std::size_t i = 0; i <= operands; ++i)

@@ -1,5 +1,5 @@
-// The model asked about everything at hand: every example on every machine, at sizes small, odd and huge. Whatever it answers is a number,
-// and what it cannot answer is a diagnostic. NAPKIN_ALL=1 asks all combinations.
+// The model asked about everything at hand: every example on every machine, at sizes small, odd and huge. Whatever it
+// answers is a number, and what it cannot answer is a diagnostic. NAPKIN_ALL=1 asks all combinations.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -20,8 +20,8 @@
 namespace napkin {
 namespace {
 
-/// Where a JSON value is null (what a number that is not finite becomes) or such a number; "" where none is. A weight below zero is no rate, and
-/// what follows from one is null there.
+/// Where a JSON value is null (what a number that is not finite becomes) or such a number; "" where none is. A weight
+/// below zero is no rate, and what follows from one is null there.
 std::string not_a_number(const nlohmann::json& value, const std::string& path = "") {
     if (value.is_object() && value.contains("weight_s_per_byte") && value["weight_s_per_byte"].get<double>() < 0) {
         nlohmann::json others = value;
@@ -148,7 +148,8 @@ TEST(CostStudies, EveryExampleOnEveryMachine) {
     EXPECT_GT(asked.answered, 3 * asked.refused);
 }
 
-// Where copies past the caches are faster than loads alone, a bound at the rate of loads is above what rows take that are stored like that.
+// Where copies past the caches are faster than loads alone, a bound at the rate of loads is above what rows take that
+// are stored like that.
 TEST(CostStudies, NoCopyPastTheCachesIsFasterThanItsBound) {
     Machine machine = load_machine("generic-cpu").value();
     machine.nontemporal_copy_bytes_per_s = {1.4 * machine.levels[1].bandwidth_bytes_per_s.value, "test"};

@@ -1,4 +1,5 @@
-// What is said to be least is no more than what any sizes of the same kernel move within as much memory, whatever is streamed.
+// What is said to be least is no more than what any sizes of the same kernel move within as much memory, whatever is
+// streamed.
 #include <gtest/gtest.h>
 
 #include <random>

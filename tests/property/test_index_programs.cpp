@@ -1,5 +1,5 @@
-// Programs with indices of every kind through the whole pipeline: definition = derivation steps = derived form = tile program, and what the
-// interpreter counts is what the model says, padding, quotients and gathered rows included.
+// Programs with indices of every kind through the whole pipeline: definition = derivation steps = derived form = tile
+// program, and what the interpreter counts is what the model says, padding, quotients and gathered rows included.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -1,5 +1,5 @@
-// Every row of the table of laws by itself: a program that needs just that law streams in one traversal, uses it, and gives what its
-// definition gives, in random chunks and merged from random splits, on inputs that break algebra.
+// Every row of the table of laws by itself: a program that needs just that law streams in one traversal, uses it, and
+// gives what its definition gives, in random chunks and merged from random splits, on inputs that break algebra.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -201,7 +201,8 @@ TEST(LawTable, AnAbsorbingElementStaysUnderItsAction) {
     }
 }
 
-// ---- programs that once gave wrong numbers, in single precision -----------------------------------------------------------------
+// ---- programs that once gave wrong numbers, in single precision
+// -----------------------------------------------------------------
 
 struct Hard {
     const char* name;

@@ -1,4 +1,5 @@
-// The laws of layouts on random ones: modes of 1, sizes that are no powers of two, nesting up to three deep, values that repeat.
+// The laws of layouts on random ones: modes of 1, sizes that are no powers of two, nesting up to three deep, values
+// that repeat.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// What a kernel takes at least is no more than what any plan of it takes, so that forms which are left out for it are not faster.
+// What a kernel takes at least is no more than what any plan of it takes, so that forms which are left out for it are
+// not faster.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -90,7 +91,8 @@ TEST(LeastSeconds, AreNoMoreThanThoseOfAnyPlanOfRandomDiagrams) {
     EXPECT_GT(seen.kernels, 200);
 }
 
-// Equation by equation the scores pass through memory: that takes longer than what is enough, and no kernel has to be simulated to know it.
+// Equation by equation the scores pass through memory: that takes longer than what is enough, and no kernel has to be
+// simulated to know it.
 TEST(LeastSeconds, RuleOutFormsBeforeTheirKernelsAreSimulated) {
     const Diagram attention = parsed(
         "f(Q[q, k], K[x, k], V[x, d]) -> O[q, d]\n    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    P[q, x] = "

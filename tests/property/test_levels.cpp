@@ -1,5 +1,5 @@
-// Random diagrams and all examples on one to three levels, with streams whole and in parts: the values that moved through every level give what the definition gives,
-// and the counts of every level are those of the formulas, exactly.
+// Random diagrams and all examples on one to three levels, with streams whole and in parts: the values that moved
+// through every level give what the definition gives, and the counts of every level are those of the formulas, exactly.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,8 @@ public:
     explicit Random(std::uint64_t seed) : random_(seed) {}
     std::int64_t below(std::int64_t n) { return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(n)); }
 
-    /// Sizes of one axis, outermost level first: 0 for the whole axis now and then, else multiples, ragged at the end of the axis or not.
+    /// Sizes of one axis, outermost level first: 0 for the whole axis now and then, else multiples, ragged at the end
+    /// of the axis or not.
     std::vector<std::int64_t> sizes(std::int64_t extent, std::size_t num_levels, bool dividing) {
         std::vector<std::int64_t> sizes;
         std::int64_t size = 1 + below(extent);
@@ -128,7 +129,8 @@ bool divides(const Kernel& kernel, const TileSizes& sizes, const Extents& extent
     return true;
 }
 
-/// Whether every place in a loaded tile lies in some child's tile: not so between the places of X[2*i] and beside the diagonal of X[i, i].
+/// Whether every place in a loaded tile lies in some child's tile: not so between the places of X[2*i] and beside the
+/// diagonal of X[i, i].
 bool without_gaps(const Liveness& live) {
     for (const CoreVariable& v : live.variables) {
         std::set<AxisId> met;
@@ -141,8 +143,8 @@ bool without_gaps(const Liveness& live) {
     return true;
 }
 
-/// Whether some tile's size depends on where it stands: quotients, rests, and what reaches past its array. The letters' H counts a whole
-/// box there.
+/// Whether some tile's size depends on where it stands: quotients, rests, and what reaches past its array. The letters'
+/// H counts a whole box there.
 bool depends_on_place(const Liveness& live, const Extents& extents) {
     for (const CoreVariable& v : live.variables)
         for (std::size_t d = 0; d < v.dims.size(); ++d) {
@@ -285,7 +287,8 @@ std::shared_ptr<const Source> example(const std::string& name) {
     return std::make_shared<const Source>(Source{name, text.str()});
 }
 
-/// The example with every size that is a plain number made one of 2 to 12, such that sizes which follow from them (n - w + 1) exist.
+/// The example with every size that is a plain number made one of 2 to 12, such that sizes which follow from them (n -
+/// w + 1) exist.
 Extents small_extents(const Diagram& diagram, std::uint64_t seed) {
     Random random(seed);
     const std::vector<AxisId> fixed = fixed_axes(diagram);
@@ -333,7 +336,8 @@ struct Caching {
     std::function<double(double)> optimum;                             ///< H*(a, M)
 };
 
-/// Theorem 2 (intermediate caching): N children below a cache need of it what one core of N times the memory would, M_1 = N·M_2.
+/// Theorem 2 (intermediate caching): N children below a cache need of it what one core of N times the memory would, M_1
+/// = N·M_2.
 void expect_caching(const Caching& c) {
     const Diagram diagram = parse_diagram(example(c.name)).value();
     const Derived derived = derive(diagram).value();

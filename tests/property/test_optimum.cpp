@@ -1,5 +1,5 @@
-// Optima against brute force, for diagrams that are not among the examples: the integer search equals trying every size, and the closed
-// form equals what integer sizes can reach at large M.
+// Optima against brute force, for diagrams that are not among the examples: the integer search equals trying every
+// size, and the closed form equals what integer sizes can reach at large M.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Subloops, and operations on units with all that passes between levels, are rewrites: of every example and of random programs the result keeps
-// the rules of tile programs and computes what the definition says.
+// Subloops, and operations on units with all that passes between levels, are rewrites: of every example and of random
+// programs the result keeps the rules of tile programs and computes what the definition says.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -115,7 +115,8 @@ TEST(PaperSteps, RewritesOfRandomDiagramsKeepTheirMeaning) {
     EXPECT_GT(rewriting.parts_of_chunks, 20);
 }
 
-/// Every size that must be a multiple says of what, and why: each cause has its figure, and the least common multiple of these is what is said.
+/// Every size that must be a multiple says of what, and why: each cause has its figure, and the least common multiple
+/// of these is what is said.
 void expect_causes(const StepReport& report, const Machine& machine, const std::string& name, int& merged) {
     for (const KernelSteps& k : report.kernels) {
         const PaperStep& step = k.steps.at(4);

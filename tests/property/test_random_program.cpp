@@ -1,4 +1,5 @@
-// The generator of random programs itself: what it writes parses, binds, prints and reads back, is broad, and mostly finite.
+// The generator of random programs itself: what it writes parses, binds, prints and reads back, is broad, and mostly
+// finite.
 #include <gtest/gtest.h>
 
 #include <cmath>

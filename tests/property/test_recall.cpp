@@ -1,5 +1,6 @@
-// Plans as kept text and back: what is recalled of every example and of random programs is the plan that was chosen, and its code the same. Text in
-// which a number is another one, or a line is missing, is refused, or recalled as a plan that keeps the rules.
+// Plans as kept text and back: what is recalled of every example and of random programs is the plan that was chosen,
+// and its code the same. Text in which a number is another one, or a line is missing, is refused, or recalled as a plan
+// that keeps the rules.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

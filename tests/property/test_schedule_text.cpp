@@ -1,5 +1,6 @@
-// Plans as text and back: what `napkin plan` prints of every example, with reductions cut by subloops and streams cut into parts too, reads
-// back as the same schedule, from a file and from the diagram's own text, and planning by it gives it, and its predicted time, again.
+// Plans as text and back: what `napkin plan` prints of every example, with reductions cut by subloops and streams cut
+// into parts too, reads back as the same schedule, from a file and from the diagram's own text, and planning by it
+// gives it, and its predicted time, again.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -162,7 +163,8 @@ TEST(ScheduleText, EveryPlanOfARandomDiagramReadsBack) {
     EXPECT_GT(seen.idle, 10);
 }
 
-// Blocks of one shape of those that fit, and kernels whose parts and merges stand in blocks of other shapes than their neighbours.
+// Blocks of one shape of those that fit, and kernels whose parts and merges stand in blocks of other shapes than their
+// neighbours.
 TEST(ScheduleText, EveryPlanOfARandomDiagramOnAGpuReadsBack) {
     const Machine gpu = load_machine("h200").value();
     PlansRead seen;

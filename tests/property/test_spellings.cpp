@@ -1,6 +1,6 @@
-// One algorithm, spelt in many ways: spellings/*.nk hold diagrams that mean the same over the reals. They give as many kernels, move as many
-// values and compute the same; where a law makes one spelling out of another, they keep the same states too. Where none does, the test names
-// the spelling and says why, and fails when the reason is gone.
+// One algorithm, spelt in many ways: spellings/*.nk hold diagrams that mean the same over the reals. They give as many
+// kernels, move as many values and compute the same; where a law makes one spelling out of another, they keep the same
+// states too. Where none does, the test names the spelling and says why, and fails when the reason is gone.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -107,8 +107,8 @@ bool follows(const Derived& derived, const Loop& loop, ArrayId state) {
     return false;
 }
 
-/// What the streams carry: operation and number of axes of every state, and whether it is taken about a running value; whatever the
-/// names are.
+/// What the streams carry: operation and number of axes of every state, and whether it is taken about a running value;
+/// whatever the names are.
 std::multiset<std::string> states(const Spelling& s) {
     std::multiset<std::string> all;
     for (const Kernel& kernel : s.derived.kernels) {

@@ -1,10 +1,11 @@
-// Runs texts through the whole pipeline for a second evaluator (test_reference.py): kernels of many texts in one module, and the definition.
+// Runs texts through the whole pipeline for a second evaluator (test_reference.py): kernels of many texts in one
+// module, and the definition.
 //
 //   run_texts --random FROM:TO   prints random programs as a list
 //   run_texts JOBS.json          a list of {name, text, diagram, sizes, inputs: {array: .npy}, results: {array: .npy without its ending}}
 //
-// Writes NAME.kernel.npy and NAME.definition.npy for each result, and prints a line of JSON for each job: {name, error, fault}. Kernels are
-// left out on a processor without the vectors that they are planned for.
+// Writes NAME.kernel.npy and NAME.definition.npy for each result, and prints a line of JSON for each job: {name, error,
+// fault}. Kernels are left out on a processor without the vectors that they are planned for.
 #include <fmt/format.h>
 
 #include <fstream>

@@ -1,6 +1,6 @@
 #pragma once
-// Faults planted into a tile program: what a wrong rewrite or a wrong emitter would make of it. The verdict must find every one that
-// computes something else.
+// Faults planted into a tile program: what a wrong rewrite or a wrong emitter would make of it. The verdict must find
+// every one that computes something else.
 #include <string>
 #include <vector>
 

@@ -1,6 +1,6 @@
 #pragma once
-// Costs and optima with symbols by their names, for tests that say what they expect in letters: `in_letters(cost, diagram).transfers ==
-// letter("a") * letter("b")`. One table of names serves the whole test program; M is M.
+// Costs and optima with symbols by their names, for tests that say what they expect in letters: `in_letters(cost,
+// diagram).transfers == letter("a") * letter("b")`. One table of names serves the whole test program; M is M.
 #include "algebra/symbol.hpp"
 #include "cost/optimum.hpp"
 #include "cost/optimum_text.hpp"

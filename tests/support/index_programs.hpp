@@ -1,5 +1,6 @@
 #pragma once
-// Programs that read at indices of every kind, behind guards and without: one text each, with sizes under which it is tried.
+// Programs that read at indices of every kind, behind guards and without: one text each, with sizes under which it is
+// tried.
 #include <string>
 #include <vector>
 

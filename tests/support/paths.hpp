@@ -1,5 +1,6 @@
 #pragma once
-// Where the sources and the tool are. One object alone holds these paths, so that builds in different folders share all others in ccache.
+// Where the sources and the tool are. One object alone holds these paths, so that builds in different folders share all
+// others in ccache.
 #include <filesystem>
 #include <string>
 

@@ -1,7 +1,7 @@
 #pragma once
-// The grammar of random programs as tables: a row is a production with its weight, what it needs, and the function that writes it. A new
-// kind of program is a row more. Terms are in program_terms.cpp, integers and places in program_places.cpp, recipes of equations in
-// program_recipes.cpp and index_recipes.cpp.
+// The grammar of random programs as tables: a row is a production with its weight, what it needs, and the function that
+// writes it. A new kind of program is a row more. Terms are in program_terms.cpp, integers and places in
+// program_places.cpp, recipes of equations in program_recipes.cpp and index_recipes.cpp.
 #include <span>
 #include <string>
 #include <string_view>
@@ -55,7 +55,8 @@ private:
         return rows.front();
     }
 
-    // ---- terms -----------------------------------------------------------------------------------------------------------------------
+    // ---- terms
+    // ------------------------------------------------------------
     Phrase coordinate(int axis) { return {w_.axis(axis), {axis}, 9, true, {}, true}; }
     Phrase size(int axis) { return {"size(" + w_.axis(axis) + ")", {}, 9, true, {}, true}; }
     int any(const Axes& axes) { return w_.one_of(std::vector<int>(axes.begin(), axes.end())); }
@@ -102,7 +103,8 @@ private:
     Phrase a_guarded_reduction(const Axes& axes, int depth);
     Phrase a_guarded_call(const Axes& axes, int depth);
 
-    // ---- integers --------------------------------------------------------------------------------------------------------------------
+    // ---- integers
+    // ------------------------------------------------------------
     Phrase whole(const Axes& axes, int depth);
     Phrase whole_part(const Axes& axes, int depth) { return whole(axes, depth - 1 - w_.pick(2)); }
     Phrase a_whole_leaf(const Axes& axes, int depth);
@@ -119,7 +121,8 @@ private:
     /// A comparison where a number of 24 or 53 bits is one too few.
     Phrase compared_at_the_edge(const Axes& axes);
 
-    // ---- places ----------------------------------------------------------------------------------------------------------------------
+    // ---- places
+    // ------------------------------------------------------------
     /// The bound axes over the dimension of an axis.
     Axes over_dimension(const Axes& axes, int dimension) const;
     Phrase affine(const Axes& axes);
@@ -141,13 +144,15 @@ private:
     Reading elsewhere(int array, const Axes& axes, int kept = -1);
     /// The value where the guard holds, else a filler.
     Phrase behind(const Phrase& guard, const Phrase& value, const Phrase& otherwise);
-    /// An array for such a read, of integers or of real numbers, with that axis where one is given; a new input where there is none.
+    /// An array for such a read, of integers or of real numbers, with that axis where one is given; a new input where
+    /// there is none.
     int some_array(bool whole, const Axes& axes, int with = -1);
     /// The places of a guarded axis itself: `n - w`, `n + w - 1`, `n - 2`.
     Place shifted_by(int axis, int dimension, const Axes& others);
     Phrase both(const Phrase& a, const Phrase& b);
 
-    // ---- recipes ---------------------------------------------------------------------------------------------------------------------
+    // ---- recipes
+    // ------------------------------------------------------------
     /// Rows and the axis that is streamed.
     struct Rows {
         Axes rows, stream, all;

@@ -11,7 +11,8 @@ namespace {
 constexpr double largest_whole = 2147483647;
 }  // namespace
 
-// ---- integers --------------------------------------------------------------------------------------------------------------------------
+// ---- integers
+// ------------------------------------------------------------
 
 std::span<const Grammar::TermRow> Grammar::wholes() {
     using K = Features;
@@ -136,7 +137,8 @@ Phrase Grammar::compared_at_the_edge(const Axes& axes) {
     return compare(relation(), value - whole_number(edge - off), whole_number(-edge));
 }
 
-// ---- places ----------------------------------------------------------------------------------------------------------------------------
+// ---- places
+// ------------------------------------------------------------
 
 std::span<const Grammar::PlaceRow> Grammar::places() {
     using K = Features;

@@ -67,8 +67,8 @@ void Grammar::reduction() {
     w_.reduce("R", op, r.stream, op == "sum" ? limited(body, 1e4) : body);
 }
 
-/// Reductions with exponential weights about a reference: the true maximum, that of other points, a sum, or none; each may need
-/// those before it.
+/// Reductions with exponential weights about a reference: the true maximum, that of other points, a sum, or none; each
+/// may need those before it.
 void Grammar::exponential_folds() {
     const Rows r = rows_and_stream();
     const Phrase s = w_.map("S", score(r));

@@ -160,7 +160,8 @@ Phrase Grammar::over(const Axes& axes, const Axes& needed, int depth) {
     return result;
 }
 
-// ---- the rows ------------------------------------------------------------------------------------------------------------------------
+// ---- the rows
+// ------------------------------------------------------------
 
 Phrase Grammar::added(const Axes& axes, int depth) { return part(axes, depth) + part(axes, depth); }
 Phrase Grammar::subtracted(const Axes& axes, int depth) { return part(axes, depth) - part(axes, depth); }

@@ -1,6 +1,6 @@
 #pragma once
-// What a random program is written with: its axes and arrays so far, choices from one seed, and terms that know on which axes they
-// depend, how large they may become and whether any rounding touches them.
+// What a random program is written with: its axes and arrays so far, choices from one seed, and terms that know on
+// which axes they depend, how large they may become and whether any rounding touches them.
 #include <cstdint>
 #include <random>
 #include <set>
@@ -69,7 +69,8 @@ public:
     // ---- arrays
     /// A new input over the axes, in random order.
     Phrase input(const std::set<int>& axes, std::string type = "");
-    /// An array whose axes are all among `axes` and include all of `needed`, at its own axes; a new input where there is none.
+    /// An array whose axes are all among `axes` and include all of `needed`, at its own axes; a new input where there
+    /// is none.
     Phrase array(const std::set<int>& axes, const std::set<int>& needed = {});
     /// A scalar input that has a value of its own, so that the main diagram takes it for a constant.
     Phrase constant_input(const std::string& value);

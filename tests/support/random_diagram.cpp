@@ -34,7 +34,8 @@ public:
     }
 
 private:
-    // ---- recipes: one or a few equations each --------------------------------------------------------------------------------
+    // ---- recipes: one or a few equations each
+    // --------------------------------------------------------------------------------
     void recipe() {
         switch (pick(13)) {
             case 0:
@@ -100,7 +101,8 @@ private:
         define(ReduceOp::sum, axes, limited(self(a), 10) * limited(self(b), 10));
     }
 
-    /// The weights exp(s - max s), their sum, and what is made of them: nothing, a normalised map, weighted sums, the logarithm.
+    /// The weights exp(s - max s), their sum, and what is made of them: nothing, a normalised map, weighted sums, the
+    /// logarithm.
     void weighted_sum() {
         if (!room_for(3)) return reduction();
         AxisId axis = 0;

@@ -4,7 +4,8 @@
 
 namespace napkin::random {
 
-// ---- axes and arrays ---------------------------------------------------------------------------------------------------
+// ---- axes and arrays
+// ---------------------------------------------------------------------------------------------------
 
 AxisId RandomExpressions::add_axis(const std::string& wanted, std::optional<Size> size) {
     std::string name = wanted;
@@ -66,7 +67,8 @@ Term RandomExpressions::define(std::optional<ReduceOp> op, const std::vector<Axi
     return {read_self(d_, target), range};
 }
 
-// ---- operands ----------------------------------------------------------------------------------------------------------
+// ---- operands
+// ----------------------------------------------------------------------------------------------------------
 
 ArrayId RandomExpressions::pick_array(const std::function<bool(const Array&)>& good) {
     std::vector<ArrayId> found;
@@ -127,7 +129,8 @@ std::vector<AxisId> RandomExpressions::axes_of(const std::vector<Term>& terms) {
     return {axes.begin(), axes.end()};
 }
 
-// ---- expressions -------------------------------------------------------------------------------------------------------
+// ---- expressions
+// -------------------------------------------------------------------------------------------------------
 
 Term RandomExpressions::limited(const Term& t, double bound) {
     if (t.range.magnitude() <= bound) return t;

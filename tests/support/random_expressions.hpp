@@ -53,7 +53,8 @@ protected:
     RandomExpressions(std::uint64_t seed, const RandomDiagramOptions& options)
         : random_(seed * 0x9E3779B97F4A7C15ULL + 1), options_(options) {}
 
-    // ---- choices -----------------------------------------------------------------------------------------------------------
+    // ---- choices
+    // -----------------------------------------------------------------------------------------------------------
     int pick(int n) { return static_cast<int>(random_() % static_cast<std::uint64_t>(std::max(1, n))); }
     bool chance(int percent) { return pick(100) < percent; }
     template <class T>
@@ -72,7 +73,8 @@ protected:
         return static_cast<int>(d_.axes.size()) + axes <= options_.max_axes;
     }
 
-    // ---- axes and arrays ---------------------------------------------------------------------------------------------------
+    // ---- axes and arrays
+    // ---------------------------------------------------------------------------------------------------
     AxisId add_axis(const std::string& wanted, std::optional<Size> size = std::nullopt);
     std::vector<AxisId> random_axes();
     ArrayId add(std::vector<AxisId> axes, ArrayRole role, Range range, bool usable = true);
@@ -81,7 +83,8 @@ protected:
     Term define(std::optional<ReduceOp> op, const std::vector<AxisId>& reduced, Term body,
                 std::optional<Range> known = std::nullopt, bool usable = true);
 
-    // ---- operands ----------------------------------------------------------------------------------------------------------
+    // ---- operands
+    // ----------------------------------------------------------------------------------------------------------
     Term self(ArrayId id) { return {read_self(d_, id), ranges_[static_cast<std::size_t>(id)]}; }
     /// An array, more often one of the last; -1 when none will do.
     ArrayId pick_array(const std::function<bool(const Array&)>& good);
@@ -93,7 +96,8 @@ protected:
     std::vector<Term> operands(int count);
     static std::vector<AxisId> axes_of(const std::vector<Term>& terms);
 
-    // ---- expressions -------------------------------------------------------------------------------------------------------
+    // ---- expressions
+    // -------------------------------------------------------------------------------------------------------
     Term limited(const Term& t, double bound);
     static Term squashed(const Term& t) { return call(UnaryOp::tanh, t, around(1)); }
     static Term clipped(const Range& r, Term t);

@@ -1,8 +1,9 @@
 #pragma once
-// Random programs: texts in the language itself, drawn from its grammar, so that the parser and the elaboration are tested with
-// everything after them. Where random_diagram combines the calculus' own patterns with tame values, these hold what a person might write:
-// masks of every kind and filler, several reductions over one axis that need each other, second axes over a dimension, products of many,
-// integers, casts, constants at the ends of their type, calls of the library, reads at places that are computed, guarded or looked up.
+// Random programs: texts in the language itself, drawn from its grammar, so that the parser and the elaboration are
+// tested with everything after them. Where random_diagram combines the calculus' own patterns with tame values, these
+// hold what a person might write: masks of every kind and filler, several reductions over one axis that need each
+// other, second axes over a dimension, products of many, integers, casts, constants at the ends of their type, calls of
+// the library, reads at places that are computed, guarded or looked up.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -47,8 +48,8 @@ struct ProgramOptions {
     std::vector<std::string> recipes = {};  ///< by name, the only ones; none: all
 };
 
-/// The same seed gives the same text everywhere. It parses, and sizes bind for any extents of the axes without a size. Comparisons are
-/// of coordinates and of values that no rounding touches: inputs, their maxima and minima, integers.
+/// The same seed gives the same text everywhere. It parses, and sizes bind for any extents of the axes without a size.
+/// Comparisons are of coordinates and of values that no rounding touches: inputs, their maxima and minima, integers.
 std::string random_program(std::uint64_t seed, const ProgramOptions& options = {});
 
 /// The names of the recipes, in the order of their table.

@@ -4,9 +4,9 @@
 
 namespace napkin {
 
-/// Every operation on real numbers, and every one that is read, is cast to the type that the kernel computes in: f64 where one of its
-/// arrays is, else f32. For interpret() with Precision::stored. Within one chunk sums are kept in double precision; from chunk to chunk
-/// they round.
+/// Every operation on real numbers, and every one that is read, is cast to the type that the kernel computes in: f64
+/// where one of its arrays is, else f32. For interpret() with Precision::stored. Within one chunk sums are kept in
+/// double precision; from chunk to chunk they round.
 SizedProgram rounded(const SizedProgram& program);
 
 }  // namespace napkin

@@ -1,4 +1,5 @@
-// Making a failing diagram small: edits that drop something, each followed by clearing away what nothing needs any more.
+// Making a failing diagram small: edits that drop something, each followed by clearing away what nothing needs any
+// more.
 #include <algorithm>
 #include <map>
 #include <set>

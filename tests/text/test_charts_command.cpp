@@ -1,5 +1,5 @@
-// `napkin chart` and `napkin report`: golden pictures in tests/text/charts (NAPKIN_UPDATE_GOLDEN=1 rewrites them), compared with a tolerance on
-// numbers, and what goes wrong.
+// `napkin chart` and `napkin report`: golden pictures in tests/text/charts (NAPKIN_UPDATE_GOLDEN=1 rewrites them),
+// compared with a tolerance on numbers, and what goes wrong.
 #include <gtest/gtest.h>
 
 #include <cctype>
@@ -10,7 +10,8 @@
 
 namespace {
 
-/// Where two pictures differ: other words, or a number that is further away than a hair's breadth of the page. Empty: nowhere.
+/// Where two pictures differ: other words, or a number that is further away than a hair's breadth of the page. Empty:
+/// nowhere.
 std::string difference(const std::string& a, const std::string& b) {
     // As pictures have them: a sign, digits, and a point. Letters before it make it part of a name or a colour.
     const auto number_at = [](const std::string& s, std::size_t i) {

@@ -99,7 +99,8 @@ TEST_F(Cli, plan_says_how_many_bytes_cross_each_level) {
     }
 }
 
-// On tiles of ordinary size the shape without a vector axis is rated as the slower one there; the small tiles that serve short runs make it the faster.
+// On tiles of ordinary size the shape without a vector axis is rated as the slower one there; the small tiles that
+// serve short runs make it the faster.
 TEST_F(Cli, plan_searches_the_two_best_shapes) {
     const std::string decode = "plan '" + napkin::in_sources("examples/decode.nk") + "' --json --machine '" +
                                napkin::in_sources("tests/text/machines/short_runs.toml") + "'";

@@ -1,5 +1,5 @@
-// The C++ and the CUDA that tile programs become, whole: tests/text/cpu/<name>.txt, tests/text/cuda/<name>.txt. NAPKIN_UPDATE_GOLDEN=1
-// rewrites them.
+// The C++ and the CUDA that tile programs become, whole: tests/text/cpu/<name>.txt, tests/text/cuda/<name>.txt.
+// NAPKIN_UPDATE_GOLDEN=1 rewrites them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -197,7 +197,8 @@ TEST(CudaSource, GroupsThatAreCutOnAMatrixUnit) {
         "h200", "tensor q\nwarps 8\nrole copies 4\nstream x = 96\nthreads 5\ngroups cut\n", "cuda/stream_k.txt");
 }
 
-// A maximum that may lag, products of the turn to come beside it, turns at the matrix unit, and chunks of a warpgroup's own rows.
+// A maximum that may lag, products of the turn to come beside it, turns at the matrix unit, and chunks of a warpgroup's
+// own rows.
 TEST(CudaSource, CausalAttentionOnAMatrixUnit) {
     expect_on_matrix_unit(
         "causal(Q[h, q, k]: f16, K[h, x, k]: f16, V[h, x, d]: f16) -> O[h, q, d]: f16\n"

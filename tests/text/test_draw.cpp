@@ -1,5 +1,5 @@
-// `napkin draw`: tests/text/draw/<name>.<format>, and the gallery. NAPKIN_UPDATE_GOLDEN=1 rewrites the former; napkin draw
-// docs/gallery/figures.json the latter.
+// `napkin draw`: tests/text/draw/<name>.<format>, and the gallery. NAPKIN_UPDATE_GOLDEN=1 rewrites the former; napkin
+// draw docs/gallery/figures.json the latter.
 #include <gmock/gmock.h>
 
 #include "draw/compare.hpp"

@@ -39,7 +39,8 @@ TEST_F(LayoutTool, ShowsWhoHoldsATileOfAMatrixInstruction) {
     EXPECT_EQ(json["registers"], "((2,2,2),2,8):((1,2,4),64,8)");
     EXPECT_EQ(json["shared_rows"]["rows_a_thread"], 4);
     EXPECT_EQ(parsed(tool("layout 'shared(128,64,2,128)' --json"))["layout"], "Sw<3,3,3> o (128,64):(64,1)");
-    // A quarter of the threads to a row where elements have one byte as where they have two: 16 bytes are dealt out to four.
+    // A quarter of the threads to a row where elements have one byte as where they have two: 16 bytes are dealt out to
+    // four.
     EXPECT_EQ(parsed(tool("layout 'operand(64,32,1)' --json"))["shared_rows"]["threads_a_row"], 4);
 }
 

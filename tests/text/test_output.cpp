@@ -1,4 +1,5 @@
-// What the tool does with streams, files and names that are not as they should be: nothing is lost silently, nothing steers a terminal.
+// What the tool does with streams, files and names that are not as they should be: nothing is lost silently, nothing
+// steers a terminal.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// The tool around src/study/reproduction.hpp: docs/reproduction.md is what `napkin reproduce` makes today, and no row has changed its mind.
+// The tool around src/study/reproduction.hpp: docs/reproduction.md is what `napkin reproduce` makes today, and no row
+// has changed its mind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>

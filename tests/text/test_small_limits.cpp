@@ -1,5 +1,5 @@
-// The tool where the system gives little: small stacks, no further process or thread, pipes to which nobody writes. It does its work or says what
-// is missing, with exit code 3; it neither crashes nor calls that a fault of its own.
+// The tool where the system gives little: small stacks, no further process or thread, pipes to which nobody writes. It
+// does its work or says what is missing, with exit code 3; it neither crashes nor calls that a fault of its own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

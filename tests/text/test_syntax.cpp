@@ -1,5 +1,6 @@
-// Texts and the diagrams they become, printed: tests/text/syntax/<name>.nk and <name>.txt. NAPKIN_UPDATE_GOLDEN=1 rewrites the latter.
-// And what must hold of all of them, the examples and the standard library: parse(print(d)) == d, verified.
+// Texts and the diagrams they become, printed: tests/text/syntax/<name>.nk and <name>.txt. NAPKIN_UPDATE_GOLDEN=1
+// rewrites the latter. And what must hold of all of them, the examples and the standard library: parse(print(d)) == d,
+// verified.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// docs/tiles.md: attention as napkin plans it beside the tiles of FlashAttention-3 and of kernels by hand, all by the simulator. NAPKIN_UPDATE_GOLDEN=1 writes its
-// table anew.
+// docs/tiles.md: attention as napkin plans it beside the tiles of FlashAttention-3 and of kernels by hand, all by the
+// simulator. NAPKIN_UPDATE_GOLDEN=1 writes its table anew.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -73,7 +73,8 @@ Row row_of(const std::string& whose, int d, bool is_causal, const std::string& s
 
 std::string percent(double ratio) { return fmt::format("{:+.0f}%", 100 * (ratio - 1)); }
 
-/// The term of the interval that is larger by most clocks, or that nothing of a turn differs by as much as the rest of the time.
+/// The term of the interval that is larger by most clocks, or that nothing of a turn differs by as much as the rest of
+/// the time.
 std::string difference(const Row& ours, const Row& row) {
     const std::pair<std::string, double> none{"", 0};
     std::pair<std::string, double> most = none;

@@ -23,8 +23,8 @@ protected:
     void SetUp() override { std::filesystem::create_directories(folder_); }
     void TearDown() override { std::filesystem::remove_all(folder_); }
 
-    /// `before` goes before the tool in the shell, for stdin and variables; `after` may redirect stdout. Without `where`, in the
-    /// test's folder.
+    /// `before` goes before the tool in the shell, for stdin and variables; `after` may redirect stdout. Without
+    /// `where`, in the test's folder.
     [[nodiscard]] Outcome tool(const std::string& arguments, const std::string& before = "",
                                const std::string& after = "", const std::string& where = "") const {
         std::filesystem::remove(path("out.txt"));

@@ -192,7 +192,8 @@ TEST(AcceptedPlan, IsTheSameWherePlansAreTriedSideBySide) {
     }
 }
 
-// What is found out of candidates is kept between the turns, and the plans of all turns are those of searches that know nothing.
+// What is found out of candidates is kept between the turns, and the plans of all turns are those of searches that know
+// nothing.
 TEST(AcceptedPlan, IsTheSameWithRatingsOfEarlierTurns) {
     for (const char* text : {rows_of_sums, products, two_kernels}) {
         Planned p(text);

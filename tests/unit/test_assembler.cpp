@@ -1,4 +1,5 @@
-// What is read in the log of CUDA's assembler: in texts as it writes them, and in those that it writes of code with just these faults.
+// What is read in the log of CUDA's assembler: in texts as it writes them, and in those that it writes of code with
+// just these faults.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -96,7 +97,8 @@ TEST(AssemblerLog, HasRemarksOnSlowCode) {
 
 TEST(AssemblerLog, OfAStackFrameAndSpillsIsReported) {
     if (!gpu::cuda_compiler()) GTEST_SKIP() << "NVRTC is not found";
-    // An array with an index that only runs know lies on the stack; more values at the same time than a thread of 1024 has registers spill.
+    // An array with an index that only runs know lies on the stack; more values at the same time than a thread of 1024
+    // has registers spill.
     const auto cubin = gpu::compile_cuda(
         R"(extern "C" __global__ void on_stack(float* x, const int* at) {
     float values[64] = {};

@@ -1,5 +1,5 @@
-// The bounds hold: operands moved inside of their intervals, the operation done in single precision, and the result is inside of the
-// result's bound.
+// The bounds hold: operands moved inside of their intervals, the operation done in single precision, and the result is
+// inside of the result's bound.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// The intervals of integers hold: operands moved inside of theirs, the operation done on integers that wrap, and the result is inside of the
-// result's interval, at every size and where only a part of an interval wraps.
+// The intervals of integers hold: operands moved inside of theirs, the operation done on integers that wrap, and the
+// result is inside of the result's interval, at every size and where only a part of an interval wraps.
 #include "check/bounded_whole.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// A call means what its callee's equations mean when they are written out: pairs of texts that must give the same values.
+// A call means what its callee's equations mean when they are written out: pairs of texts that must give the same
+// values.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -1,4 +1,5 @@
-// Overlap charts: their rules, their bounds on random programs, and FlashAttention-3 from the schedules of examples/schedules.
+// Overlap charts: their rules, their bounds on random programs, and FlashAttention-3 from the schedules of
+// examples/schedules.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -59,7 +60,8 @@ ChartProgram random_program(std::mt19937_64& random) {
         if (o > 0) op.needs.push_back({below(static_cast<std::uint64_t>(o)), below(2), "reads"});
         program.operations.push_back(op);
     }
-    // Some are transfers, of a warpgroup each or of all together: each is read, and its place is written again when it was, or the reverse.
+    // Some are transfers, of a warpgroup each or of all together: each is read, and its place is written again when it
+    // was, or the reverse.
     std::vector<int> issued, transfers;
     for (int o = 0; o < n; ++o) (below(4) == 0 ? transfers : issued).push_back(o);
     for (const int o : transfers) {
@@ -227,8 +229,8 @@ TEST(Chart, FlashAttention3InFp8) {
     EXPECT_NEAR(1 - unit(within, "exp").ideal_busy, 0.33, 0.005);
 }
 
-/// With FlashAttention-3's types and what its charts count, the model's own sizes do no worse than its order between warpgroups. The special function
-/// unit binds both: a longer chunk saves corrections alone.
+/// With FlashAttention-3's types and what its charts count, the model's own sizes do no worse than its order between
+/// warpgroups. The special function unit binds both: a longer chunk saves corrections alone.
 TEST(Chart, NapkinsOwnInFp8) {
     const StreamChart between = chart(diagram("fp8"), file(inter)),
                       own = chart(diagram("fp8"), file("napkin-own-fp8.schedule"));
@@ -269,13 +271,15 @@ TEST(Chart, Figure34KeepsTheMatrixUnitBusy) {
     EXPECT_GT(unit(c, "fma").room, 1);
 }
 
-/// Without a line `units` all that a core has is charted: transfers among it, of Table 1's tiles over the pipes into shared memory and registers.
+/// Without a line `units` all that a core has is charted: transfers among it, of Table 1's tiles over the pipes into
+/// shared memory and registers.
 TEST(Chart, TransfersOfTable1) {
     const StreamChart c = chart(file("napkin.nk"), file("napkin-table-1.schedule"));
     const Machine machine = load_machine("h100-sxm5").value();
     const double into_smem = 12e12 / 132 / machine.clock_hz.value;
     EXPECT_NEAR(unit(c, "SMEM").clocks, 64 * (128 + 2 * 128) / into_smem, 0.01 * unit(c, "SMEM").clocks);
-    // S, the weights, and what is added to O leave registers and come back to them, but the weights, which the matrix unit reads there.
+    // S, the weights, and what is added to O leave registers and come back to them, but the weights, which the matrix
+    // unit reads there.
     EXPECT_NEAR(unit(c, "registers").clocks, 3 * 128.0 * (2 * 64 + 64 + 2 * 128) * 2 / 128, 1);
     int shared = 0;
     for (const ChartOperation& o : c.chart.program.operations) shared += o.is_shared && o.is_transfer;
@@ -293,7 +297,8 @@ TEST(Chart, TransfersOfTable1) {
     EXPECT_EQ(chart_json(c, "x")["rows"][0].contains("warpgroup"), true);
 }
 
-/// Where no schedule says an order, the one with the shortest steady state is taken; FlashAttention-3's two are among those that are tried.
+/// Where no schedule says an order, the one with the shortest steady state is taken; FlashAttention-3's two are among
+/// those that are tried.
 TEST(Chart, TheOrderOfIssueIsTheModelsWhereItIsOpen) {
     const std::string lines = replaced(replaced(replaced(file(intra), "issue S 1, O_acc_delta, weight 1, O_acc\n", ""),
                                                 "place delta operand, stages 2\n", ""),

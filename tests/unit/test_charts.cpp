@@ -244,8 +244,8 @@ TEST(Charts, ATraceHasEveryBlock) {
     EXPECT_NEAR(tensor / trace_units_per_clock, expected, 1e-5 * expected);
 }
 
-/// What breaks the rules of Chrome's trace event format, and what Perfetto is known to need besides: ids from 1 on (0 is the idle task), no
-/// thread in two processes, no time before 0, no parts of a nanosecond, which it cuts off.
+/// What breaks the rules of Chrome's trace event format, and what Perfetto is known to need besides: ids from 1 on (0
+/// is the idle task), no thread in two processes, no time before 0, no parts of a nanosecond, which it cuts off.
 std::vector<std::string> trace_faults(const nlohmann::ordered_json& trace) {
     std::vector<std::string> out;
     const auto is_number = [](const auto& e, const char* key) {
@@ -503,7 +503,8 @@ TEST(Figures, FollowTheSetting) {
     ASSERT_FALSE(bad.ok() && bad->steps);
 }
 
-/// A page's plan is that of the command line, where no assembler has a word in it: on a CPU, and where it accepts the first one.
+/// A page's plan is that of the command line, where no assembler has a word in it: on a CPU, and where it accepts the
+/// first one.
 TEST(Figures, APlanIsThatOfTheCommandLine) {
     for (const auto& [name, machine] : {std::pair("attention", "generic-cpu"), std::pair("matmul", "h100-sxm5")}) {
         FiguresRequest request = example(name, machine);

@@ -29,7 +29,8 @@
 namespace napkin::test_choose_form {
 namespace {
 
-// Costs that lie within the least gain of each other, known in any order, some of them only as "not less than what is enough".
+// Costs that lie within the least gain of each other, known in any order, some of them only as "not less than what is
+// enough".
 TEST(WithLeastCost, IsTheSameForAnyNumberOfThreads) {
     int changed = 0, alternatives = 0;
     for_each_example(source_dir() / "examples", [&](const std::string& name, const std::string& text) {
@@ -111,7 +112,8 @@ std::string example(const std::string& wanted) {
     return found;
 }
 
-// Streams that are cut make kernels of other forms than the whole ones, and a merge may have the name of the kernel that was cut.
+// Streams that are cut make kernels of other forms than the whole ones, and a merge may have the name of the kernel
+// that was cut.
 TEST(ChooseForm, ReadsPrintedPlansBackFromFilesAndBlocks) {
     const std::string total = "tot(A[i, j]) -> S\n    S = sum(i, j) A[i, j]^2\nsizes i = 1201, j = 601\n";
     for (const auto& [text, options] :

@@ -83,7 +83,8 @@ bool lags(const std::string& logits, const std::string& lines = "") {
     return plan->kernels.at(0).scheduled.lazy.has_value();
 }
 
-// A bias of distances grows toward the diagonal: the maximum would be behind in every chunk. A mask of positions says where, and not how much.
+// A bias of distances grows toward the diagonal: the maximum would be behind in every chunk. A mask of positions says
+// where, and not how much.
 TEST(ConditionalRescale, IsNotChosenWhereLogitsGrowWithThePosition) {
     const std::string alibi = "where(x <= q, S[h, q, x] - 2^(-8 * (h + 1) / size(h)) * (q - x), -inf)";
     EXPECT_FALSE(lags(alibi));

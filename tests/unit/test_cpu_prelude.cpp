@@ -1,5 +1,5 @@
-// The CPU prelude against the C library and against the library's own number formats, at every vector width that this processor runs, and by every
-// compiler that is installed.
+// The CPU prelude against the C library and against the library's own number formats, at every vector width that this
+// processor runs, and by every compiler that is installed.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -247,8 +247,8 @@ TEST_P(Prelude, FunctionsAreAsAccurateAsTheySayAtAllExponents) {
     for (const Accuracy& a : accuracies) expect_accurate(x, apply(a.name, x), a);
 }
 
-// Vectors all lanes of which have results in the normal range take another path than those with one that has not: to the same results, or they would
-// depend on what lies beside them, which may be what pads a row.
+// Vectors all lanes of which have results in the normal range take another path than those with one that has not: to
+// the same results, or they would depend on what lies beside them, which may be what pads a row.
 TEST_P(Prelude, ExponentialsOfOrdinaryNumbersAreAccurateWhateverIsBesideThem) {
     std::vector<float> x;
     for (int i = 0; i <= 40000; ++i) x.push_back(-87.0f + 174.0f * static_cast<float>(i) / 40000);
@@ -265,7 +265,8 @@ TEST_P(Prelude, ExponentialsOfOrdinaryNumbersAreAccurateWhateverIsBesideThem) {
     }
 }
 
-// An exponential of a difference is off by less than half of what the rounding of that changes. What is below the normal range is 0, or comes out as it is.
+// An exponential of a difference is off by less than half of what the rounding of that changes. What is below the
+// normal range is 0, or comes out as it is.
 TEST_P(Prelude, ExponentialsOfDifferencesAreAccurateUpToWhatThoseAreRounded) {
     std::vector<float> x;
     for (int i = 0; i < 40000; ++i) x.push_back(-87.3f * static_cast<float>(i) / 40000);

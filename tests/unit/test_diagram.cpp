@@ -25,7 +25,8 @@ bool mentions(const std::vector<std::string>& lines, const std::string& part) {
                        [&](const std::string& line) { return line.find(part) != std::string::npos; });
 }
 
-// ---- structure -------------------------------------------------------------------------------------------------------------
+// ---- structure
+// ------------------------------------------------------------
 
 TEST(Diagram, FindsByName) {
     const Scores s;
@@ -71,7 +72,8 @@ TEST(Diagram, EqualityDoesNotLookAtPositions) {
     EXPECT_FALSE(a.d == b.d);
 }
 
-// ---- the verifier ----------------------------------------------------------------------------------------------------------
+// ---- the verifier
+// ------------------------------------------------------------
 
 TEST(Verifier, AcceptsWhatIsWellFormed) { EXPECT_EQ(verify(Scores().d), std::vector<std::string>{}); }
 
@@ -120,7 +122,8 @@ TEST(Verifier, RefusesEveryBrokenInvariant) {
            "not in normal form");
 }
 
-// ---- sizes -----------------------------------------------------------------------------------------------------------------
+// ---- sizes
+// ------------------------------------------------------------
 
 /// The size of the i-th axis.
 Size size_of(int i) { return axis_symbol(AxisId::of(i)); }
@@ -264,7 +267,8 @@ TEST(BindSizes, ReadsOutOfRangeBothWays) {
     EXPECT_NE(low[0].message.find("runs from -1 to 2"), std::string::npos) << low[0].message;
     EXPECT_TRUE(bind_sizes(Windows(Size(10), Affine{{{AxisId(2), -1}}, 9}).d).ok());
     EXPECT_FALSE(bind_sizes(Windows(Size(11), Affine{{{AxisId(2), -1}}, 9}).d).ok());
-    EXPECT_EQ(errors(Windows().d, {{"i", 9}})[0].code, "index-out-of-range");  // a derived size given by hand is checked
+    // a derived size given by hand is checked
+    EXPECT_EQ(errors(Windows().d, {{"i", 9}})[0].code, "index-out-of-range");
 }
 
 TEST(BindSizes, AnotherAxisAsIndexMustFit) {

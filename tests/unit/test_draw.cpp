@@ -1,4 +1,5 @@
-// Drawings of all examples: whatever is in a program is in its picture, nothing stands on anything else, and names stay text.
+// Drawings of all examples: whatever is in a program is in its picture, nothing stands on anything else, and names stay
+// text.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -154,8 +154,9 @@ TEST(DType, EpsilonIsTheSpacingAtOne) {
     EXPECT_EQ(epsilon(DType::i32), 0);
 }
 
-// Seed 002, 6.2: bits, mantissa, exponent, bias, largest of its formula (2 - 2^-p)·2^(2^(e-1) - 1), smallest normal 2^-(2^(e-1) - 2), values
-// in [1, 2). E4M3 goes past that formula to 448, as it spends one pattern on NaN and none on infinity; the seed's 6.5 says 448 too.
+// Seed 002, 6.2: bits, mantissa, exponent, bias, largest of its formula (2 - 2^-p)·2^(2^(e-1) - 1), smallest normal
+// 2^-(2^(e-1) - 2), values in [1, 2). E4M3 goes past that formula to 448, as it spends one pattern on NaN and none on
+// infinity; the seed's 6.5 says 448 too.
 TEST(DType, RangesAreThoseOfTheFormatTable) {
     struct Row {
         DType type;

@@ -1,4 +1,5 @@
-// One attention on every GPU of machines/: the six steps and the plan with that machine's own instructions, and what its rates rest on.
+// One attention on every GPU of machines/: the six steps and the plan with that machine's own instructions, and what
+// its rates rest on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

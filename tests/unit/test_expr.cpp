@@ -280,8 +280,8 @@ TEST(Simplify, Identities) {
     is(unary(UnaryOp::exp, (x * one) - (b + zero)) * b, unary(UnaryOp::exp, x - b) * b);
 }
 
-/// Any but // and %: by zero they are 0 of integers and not finite of real numbers, and an identity may make one of the other where
-/// the types of arrays are not known.
+/// Any but // and %: by zero they are 0 of integers and not finite of real numbers, and an identity may make one of the
+/// other where the types of arrays are not known.
 BinaryOp any_operator(int n) { return static_cast<BinaryOp>(n < static_cast<int>(BinaryOp::floor_div) ? n : n + 2); }
 
 /// A random expression over two arrays and two axes.
@@ -341,7 +341,8 @@ TEST(Simplify, KeepsEveryFiniteValueOfRandomExpressions) {
         for (std::int64_t x = 0; x < 3; ++x) {
             for (std::int64_t y = 0; y < 4; ++y) {
                 const double was = field.at(e, x, y), is = field.at(s, x, y);
-                // Infinite parts are part of the game; large finite ones lose every digit, and NaN hides in comparisons.
+                // Infinite parts are part of the game; large finite ones lose every digit, and NaN hides in
+                // comparisons.
                 bool tame = std::isfinite(was);
                 visit(e, [&](const Expr& n) {
                     const double part = field.at(n, x, y);

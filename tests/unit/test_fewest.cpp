@@ -1,5 +1,5 @@
-// The fewest transfers against searches through all whole sizes of tiles whose memory and transfers are written out here by hand, so that what a tile
-// holds and what it moves is checked too.
+// The fewest transfers against searches through all whole sizes of tiles whose memory and transfers are written out
+// here by hand, so that what a tile holds and what it moves is checked too.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,8 +31,9 @@ LeastTransfers fewest(const std::string& text, const std::map<std::string, std::
 }
 double transfers(const LeastTransfers& least) { return least.numeric.fits ? least.numeric.transfers : none; }
 
-/// C[b, m, n] = ⊕ over k of what A[b, m, k] and B[k, n] give, and so many arrays more of the size of C, moved at their own points. Tiles of C
-/// stay while k is streamed one by one, or each value of C is made at once of whole rows of A and columns of B.
+/// C[b, m, n] = ⊕ over k of what A[b, m, k] and B[k, n] give, and so many arrays more of the size of C, moved at their
+/// own points. Tiles of C stay while k is streamed one by one, or each value of C is made at once of whole rows of A
+/// and columns of B.
 double fewest_of_product(Whole b, Whole m, Whole n, Whole k, Whole memory, Whole more = 0) {
     double least = none;
     for (Whole g_b = 1; g_b <= b; ++g_b)
@@ -86,8 +87,9 @@ TEST(Fewest, OfASumOfDistancesIsThatOfAllTiles) {
             << memory;
 }
 
-/// The least of attention in groups of g_q rows and g_d columns, of which a row holds its query, its columns of the sum and two states. While
-/// keys pass, or with keys and values whole and a query at a time. `beside_rows(g_q, g_d)`, `beside_keys(g_d)`: what it needs on top.
+/// The least of attention in groups of g_q rows and g_d columns, of which a row holds its query, its columns of the sum
+/// and two states. While keys pass, or with keys and values whole and a query at a time. `beside_rows(g_q, g_d)`,
+/// `beside_keys(g_d)`: what it needs on top.
 template <class BesideRows, class BesideKeys>
 double fewest_of_attention(Whole q, Whole x, Whole k, Whole d, Whole memory, BesideRows beside_rows, BesideKeys beside_keys) {
     double least = none;
@@ -114,11 +116,13 @@ TEST(Fewest, OfAttentionLiesBetweenWhatItsRowsHoldAndThatWithAFewRowsBesideThem)
                    {{"q", q}, {"x", x}, {"k", k}, {"d", d}}, memory));
         const auto nothing = [](auto...) { return Whole{0}; };
         EXPECT_GE(found, fewest_of_attention(q, x, k, d, memory, nothing, nothing)) << memory;
-        // A key and a row of values, and the score and the weight of the row at hand; whole rows of these where keys are whole.
+        // A key and a row of values, and the score and the weight of the row at hand; whole rows of these where keys
+        // are whole.
         const auto a_row = [=](Whole, Whole g_d) { return k + g_d + 2; };
         const auto whole_rows = [=](Whole g_d) { return k + g_d + 4 * x; };
         EXPECT_LE(found, fewest_of_attention(q, x, k, d, memory, a_row, whole_rows)) << memory;
-        // Or all rows' scores first, and then the rest row by row: a key, or a row of values and the row's weight, and a score a row.
+        // Or all rows' scores first, and then the rest row by row: a key, or a row of values and the row's weight, and
+        // a score a row.
         const auto a_column = [=](Whole g_q, Whole g_d) { return g_q + std::max(k, g_d + 1); };
         EXPECT_LE(found, fewest_of_attention(q, x, k, d, memory, a_column, whole_rows)) << memory;
     }

@@ -1,4 +1,5 @@
-// Validation before the first run: what is good is remembered, what is wrong is refused every time, with a counterexample.
+// Validation before the first run: what is good is remembered, what is wrong is refused every time, with a
+// counterexample.
 #include "check/first_use.hpp"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// The ablation of A Case Study in CUDA Kernel Fusion (arXiv:2312.11918, Table 1) from schedules in examples/schedules: which of its tiles spill,
-// by the estimate and by the assembler, and in which order they are predicted.
+// The ablation of A Case Study in CUDA Kernel Fusion (arXiv:2312.11918, Table 1) from schedules in examples/schedules:
+// which of its tiles spill, by the estimate and by the assembler, and in which order they are predicted.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,8 @@ std::shared_ptr<const Source> source_of(const std::string& file) {
 
 struct Tile {
     std::int64_t d, rows, columns;
-    /// TFLOP/s of napkin's kernel on one H200, where so many blocks shared an SM (bench/results/2026-11-23-seed-001-gpu.json).
+    /// TFLOP/s of napkin's kernel on one H200, where so many blocks shared an SM
+    /// (bench/results/2026-11-23-seed-001-gpu.json).
     double measured;
     int blocks;
     bool spills;  ///< as the document says, and its table shows
@@ -55,7 +56,8 @@ Result<Compilation> compiled(const Tile& tile, const std::string& schedule = "",
     return run_pipeline(source_of(folder + ".nk"), options);
 }
 
-/// The planner's own plan, which no assembler is asked about: that takes most of a plan's time, and says nothing of predictions.
+/// The planner's own plan, which no assembler is asked about: that takes most of a plan's time, and says nothing of
+/// predictions.
 Result<Plan> planned(const Tile& tile, const std::string& schedule) {
     const auto c = compiled(tile, schedule, Pass::size);
     if (!c) return c.errors();
@@ -110,8 +112,8 @@ TEST(FlashAttention2, TheAssemblerSpillsTheSameTiles) {
     }
 }
 
-/// One warpgroup a block, with one stage of each operand: its copies are on their way beside what else a turn does, and blocks that share an SM beside
-/// each other.
+/// One warpgroup a block, with one stage of each operand: its copies are on their way beside what else a turn does, and
+/// blocks that share an SM beside each other.
 TEST(FlashAttention2, TilesArePredictedAsTheyWereMeasured) {
     constexpr double flops = 4.0 * 4 * 4096 * 4096 * 2048;
     constexpr int cores = 132;
@@ -132,7 +134,8 @@ TEST(FlashAttention2, TilesArePredictedAsTheyWereMeasured) {
     EXPECT_GE(1 - 6 * squares / (n * (n * n - 1)), 0.9);  // Spearman's
 }
 
-/// The assembler leaves each of the blocks that share an SM its part of the registers, so that all of them run at a time.
+/// The assembler leaves each of the blocks that share an SM its part of the registers, so that all of them run at a
+/// time.
 TEST(FlashAttention2, AsManyBlocksFitAnSmAsThePlanSays) {
     for (const auto& [tile, blocks] : {std::pair{tiles[0], 4}, {tiles[5], 2}, {tiles[9], 1}}) {
         const auto plan = planned(tile, source_of(file_of(tile))->text);

@@ -1,4 +1,5 @@
-// What statements on fragments leave out where masks take nothing away, and how their results are stored by bulk copies.
+// What statements on fragments leave out where masks take nothing away, and how their results are stored by bulk
+// copies.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// The order of groups that run different numbers of chunks, how many blocks a GPU starts for them, and how long that takes.
+// The order of groups that run different numbers of chunks, how many blocks a GPU starts for them, and how long that
+// takes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +39,8 @@ double simulated_as_workers_end(const std::vector<double>& groups, std::size_t w
     }
     return last;
 }
-/// The same where each section is dealt out back and forth, from the worker on at which its first group stands among all.
+/// The same where each section is dealt out back and forth, from the worker on at which its first group stands among
+/// all.
 double simulated_in_rounds(const std::vector<double>& groups, std::size_t workers, std::size_t sections) {
     std::vector<double> ends(workers);
     for (std::size_t begin = 0, size = groups.size() / sections; begin < groups.size(); begin += size) {
@@ -129,7 +131,8 @@ TEST(GroupOrder, PutsTheLongestGroupsFirst) {
     EXPECT_EQ(of("x <= 2 * q and x >= q"), "-q h") << "the stream's end runs ahead of its begin";
 }
 
-/// The uneven axis' tiles in the order of the groups, and the bytes of keys and values that the groups of each section read.
+/// The uneven axis' tiles in the order of the groups, and the bytes of keys and values that the groups of each section
+/// read.
 struct InOrder {
     std::vector<std::int64_t> tiles;
     std::vector<double> bytes_of_sections;
@@ -158,7 +161,8 @@ InOrder in_order(const ScheduledKernel& k, double bytes_of_head) {
     return out;
 }
 
-// Keys and values of 128 heads are 64 MiB; sections of 64 heads fill the 32 MiB that the L2 holds for tiles that are read again.
+// Keys and values of 128 heads are 64 MiB; sections of 64 heads fill the 32 MiB that the L2 holds for tiles that are
+// read again.
 TEST(GroupOrder, CutsHeadsIntoSectionsWhoseKeysAndValuesStayInTheCache) {
     const auto kernel = [](std::int64_t heads) {
         const std::string sizes = "h = " + std::to_string(heads) + ",";
@@ -193,7 +197,8 @@ TEST(GroupOrder, LeavesMemoryIdleWhereSectionsFitTheCache) {
     EXPECT_DOUBLE_EQ(time.traffic.at(0).loaded_bytes, 3 * 128 * 2048 * 128 * 2.0) << "Q, K and V once each";
 }
 
-// Queries of one group of heads read the same keys, however many heads there are: of 4 groups' keys and values, 8 MiB each, three fit.
+// Queries of one group of heads read the same keys, however many heads there are: of 4 groups' keys and values, 8 MiB
+// each, three fit.
 TEST(GroupOrder, KeepsWhatReadsTheSameTilesInOneSection) {
     const Plan plan = plan_of(
         "grouped(Q[g, h, q, k]: f16, K[g, x, k]: f16, V[g, x, d]: f16) -> O[g, h, q, d]: f16\n"
@@ -277,8 +282,8 @@ TEST(Queue, IsOfGroupsOfWhichMasksSayHowLongTheyRun) {
                 ContainsRegex("groups +fixed"));
 }
 
-// Groups of one length leave nothing to even out, a block for each group takes none from a queue, and a role that has no second place for the
-// group's tiles has nothing to ask for meanwhile.
+// Groups of one length leave nothing to even out, a block for each group takes none from a queue, and a role that has
+// no second place for the group's tiles has nothing to ask for meanwhile.
 TEST(Queue, IsOfNothingElse) {
     const Plan even = plan_of(masked("x >= 0"), tiles_of_64 + "threads 132\n");
     EXPECT_FALSE(even.kernels.at(0).scheduled.is_dynamic());
@@ -332,7 +337,8 @@ TEST(Grid, IsOfBlocksThatAllRunAtOnceOrHaveAGroupEach) {
     EXPECT_THAT(verify(k), testing::Contains(HasSubstr("a CPU's threads each run whole groups")));
 }
 
-// 132 blocks that go along a row of 56 tiles load all 56 of B and 3 of A; 16 rows and 9 columns of tiles are fewer bytes than any other band.
+// 132 blocks that go along a row of 56 tiles load all 56 of B and 3 of A; 16 rows and 9 columns of tiles are fewer
+// bytes than any other band.
 TEST(GroupOrder, GoesThroughBandsInWhichBlocksLoadTheFewestBytes) {
     const auto order = [](const std::string& sizes) {
         const Plan plan = plan_of(
@@ -409,7 +415,8 @@ TEST(GroupOrder, DecidesWhatUnevenGroupsCost) {
     EXPECT_LT(waves_of(causal, 512, false), 32 / 16.5);
     EXPECT_DOUBLE_EQ(waves_of(causal, 512, true), waves_of(causal, 512, false));
     EXPECT_NEAR(waves_of(causal, 1, false), 1, 1e-9);
-    // In four turns, back and forth, all have as much; in three, the last of which is short, some have the longest tiles but one of each.
+    // In four turns, back and forth, all have as much; in three, the last of which is short, some have the longest
+    // tiles but one of each.
     EXPECT_NEAR(waves_of(causal, 128, true), 1, 1e-9);
     EXPECT_LT(waves_of(causal, 128, false), 1.05);
     EXPECT_GT(waves_of(causal, 200, true), 1.1);

@@ -14,7 +14,8 @@ concept Comparable = requires(A a, B b) { a == b; };
 template <class List, class Index>
 concept IndexedBy = requires(const List& list, Index i) { list[i]; };
 
-// What the compiler must refuse: an id of one kind where another one is meant, and a computed number that does not say which it is.
+// What the compiler must refuse: an id of one kind where another one is meant, and a computed number that does not say
+// which it is.
 static_assert(!std::is_convertible_v<AxisId, ArrayId> && !std::is_assignable_v<ArrayId&, AxisId>);
 static_assert(!std::is_convertible_v<ArrayId, VariableId> && !std::is_assignable_v<VariableId&, ArrayId>);
 static_assert(Comparable<AxisId, AxisId> && !Comparable<AxisId, ArrayId> && !Comparable<ArrayId, VariableId>);

@@ -1,4 +1,5 @@
-// The schedules of one matmul in examples/schedules, from a thread for each value to warps that copy for those that multiply.
+// The schedules of one matmul in examples/schedules, from a thread for each value to warps that copy for those that
+// multiply.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,7 +46,8 @@ TEST(Ladder, EveryStepIsPredictedFasterThanTheOneBefore) {
     double before = 1;
     for (const auto& file : files) {
         const KernelPlan plan = planned(file);
-        // Clusters take load off the way from the cache, which does not bind here, and blocks that copy for each other wait for each other.
+        // Clusters take load off the way from the cache, which does not bind here, and blocks that copy for each other
+        // wait for each other.
         if (plan.scheduled.in_cluster())
             EXPECT_LT(plan.time.seconds, 1.02 * before) << file;
         else

@@ -1,4 +1,5 @@
-// Operands of matrix instructions: against the formulas of the PTX ISA, the listings of seed 001 and descriptors that ran on an H200.
+// Operands of matrix instructions: against the formulas of the PTX ISA, the listings of seed 001 and descriptors that
+// ran on an H200.
 #include "algebra/fragment.hpp"
 
 #include <gmock/gmock.h>
@@ -22,7 +23,8 @@ std::string errors(const Result<T>& r) {
     return r ? "no error" : render(r.errors());
 }
 
-/// The strides of [0, size) in order instead of the layout's own, as the listings print what a thread has in its registers.
+/// The strides of [0, size) in order instead of the layout's own, as the listings print what a thread has in its
+/// registers.
 Layout compact(const Layout& shape, std::int64_t& next) {
     if (shape.is_leaf()) {
         const std::int64_t size = shape.leaf().size, stride = size == 1 ? 0 : next;
@@ -38,7 +40,8 @@ std::string compact_text(const Layout& shape) {
     return to_string(compact(shape, next));
 }
 
-/// The accumulators of mma.sync.m16n8: two core matrices of a warp, below each other, of elements that lie as those of 2 bytes do.
+/// The accumulators of mma.sync.m16n8: two core matrices of a warp, below each other, of elements that lie as those of
+/// 2 bytes do.
 const Fragment accumulators_of_a_warp = core_grid(accumulator_deal_bytes, instruction_row_blocks, 1, 1);
 
 using Formula = std::function<std::int64_t(std::int64_t thread, std::int64_t value)>;
@@ -162,8 +165,8 @@ TEST(SharedOperand, AtomsAreThoseOfEachSwizzle) {
                 HasSubstr("extent 60 of mode 0 is not a multiple of the atom's 8"));
 }
 
-// The words with which the prototypes ran on an H200: K-major with a stride of 1024, the next k 32 bytes on; V transposed with a leading
-// offset of keys · 128 bytes, the next k 2048 bytes on.
+// The words with which the prototypes ran on an H200: K-major with a stride of 1024, the next k 32 bytes on; V
+// transposed with a leading offset of keys · 128 bytes, the next k 2048 bytes on.
 TEST(SharedOperand, DescriptorsAreThoseThatRan) {
     const Swizzled k_major = shared_operand(128, 128, 2, Major::k, 128).value();
     const MatrixDescriptor dk = matrix_descriptor(k_major, 2, Major::k).value();
@@ -219,7 +222,8 @@ TEST(SharedOperand, SaysWhatNoDescriptorCanAddress) {
     EXPECT_THAT(error("(64,(8,2)):(8,(1,524288))", 2, Major::k), HasSubstr("a step of 1048576 bytes"));
 }
 
-constexpr SharedMemoryFigures shared{32, 4};  // CUDA C++ Programming Guide, shared memory of compute capability 5 and later
+// CUDA C++ Programming Guide, shared memory of compute capability 5 and later
+constexpr SharedMemoryFigures shared{32, 4};
 constexpr std::int64_t sector_bytes = 32;  // the same, device memory
 
 Wavefronts warp(std::string_view lanes, std::int64_t element_bytes, std::int64_t bytes_a_thread) {
@@ -253,10 +257,12 @@ TEST(Access, CountsSectors) {
     EXPECT_EQ(touched("32:1", 2, 2), (Sectors{2, 2}));
 }
 
-// Why boxes are swizzled: lanes that store accumulators row by row, and the rows that a matrix instruction's lanes give.
+// Why boxes are swizzled: lanes that store accumulators row by row, and the rows that a matrix instruction's lanes
+// give.
 TEST(Access, SwizzledBoxesHaveNoConflictsWhereMatricesAreStored) {
     const Fragment d = tiled(accumulators_of_a_warp, 16, 64).value();
-    // (row of a matrix, matrix) → row + 16 · column of the 16×64 tile where the row's 16 bytes begin: of every fourth thread the first of each pair.
+    // (row of a matrix, matrix) → row + 16 · column of the 16×64 tile where the row's 16 bytes begin: of every fourth
+    // thread the first of each pair.
     const Layout lanes = composition(d.map, of("(8,16):(4,64)")).value();
     const auto count = [&](std::int64_t box) {
         const Swizzled tile = shared_operand(16, 64, 2, Major::k, box).value();

@@ -1,4 +1,5 @@
-// H* at numbers against every choice of integer group sizes, output axes that repeat work included, and when its formula holds.
+// H* at numbers against every choice of integer group sizes, output axes that repeat work included, and when its
+// formula holds.
 #include "cost/least.hpp"
 
 #include <gtest/gtest.h>

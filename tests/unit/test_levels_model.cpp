@@ -65,8 +65,8 @@ TEST(LevelsModel, TheClusterThatSavesMost) {
     const double by_user = (two.link.saved_seconds_per_byte * (1 - 1.0 / 2)) /
                            (four.link.saved_seconds_per_byte * (1 - 1.0 / 4));
     EXPECT_NEAR(two.saved_s / four.saved_s, by_user, 1e-9);
-    // A row takes 2·d bytes of Q and 4·d of O's sums, and fourteen of its state and four of its weights, which take the place of its scores: M ≥ g·(6·d + 18), and every group
-    // loads 4·x·d bytes.
+    // A row takes 2·d bytes of Q and 4·d of O's sums, and fourteen of its state and four of its weights, which take the
+    // place of its scores: M ≥ g·(6·d + 18), and every group loads 4·x·d bytes.
     const double alpha = 65536.0 * 65536 * 4 * 128 * (6 * 128 + 18);
     EXPECT_NEAR(two.saved_s, two.link.saved_seconds_per_byte * alpha / kib(227) / 2, 1e-9);
 }

@@ -159,7 +159,8 @@ TEST(Machine, InstructionsSayWhatShareOfTheirUnitTheyReach) {
     EXPECT_EQ(gpu_error("sustained = { value = 0.71", "sustaned = { value = 0.71").code, "unknown-key");
 }
 
-/// By PTX and its assembler (CUDA 13.0), which takes no other types; of CDNA 3 every MFMA of floating-point operands is a V_MFMA_F32 or V_MFMA_F64.
+/// By PTX and its assembler (CUDA 13.0), which takes no other types; of CDNA 3 every MFMA of floating-point operands is
+/// a V_MFMA_F32 or V_MFMA_F64.
 TEST(Machine, InstructionsSayWhatTheyAddIn) {
     for (const std::string& name : machine_names())
         for (const Instruction& i : built_in(name).instructions) {

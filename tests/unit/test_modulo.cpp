@@ -1,4 +1,5 @@
-// Orders of a loop's turn: recurrences and stages on bodies that a reader can time by hand, and what is read of planned kernels.
+// Orders of a loop's turn: recurrences and stages on bodies that a reader can time by hand, and what is read of planned
+// kernels.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

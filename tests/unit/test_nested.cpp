@@ -82,7 +82,8 @@ TEST(Nested, ThreeLevels) {
 }
 
 TEST(Nested, AGroupOfAnyLevelRunsOnePart) {
-    // Three parts of 11 chunks of 1: those of x from 0, 3 and 7 on. Outer chunks of 3 begin where their part does: 1, 2 and 2 of them.
+    // Three parts of 11 chunks of 1: those of x from 0, 3 and 7 on. Outer chunks of 3 begin where their part does: 1, 2
+    // and 2 of them.
     const auto c = counts(in_parts(weighted_mean(), 3), {{{{"q", 6}}, {{"x", 3}}}, {{{"q", 3}}, {{"x", 1}}}});
     EXPECT_EQ(c[0].groups, 3 * 2);
     EXPECT_EQ(c[0].chunks_run, 2 * (1 + 2 + 2));
@@ -97,8 +98,8 @@ TEST(Nested, AGroupOfAnyLevelRunsOnePart) {
 }
 
 TEST(Nested, PartsSkipWhatTheirOwnChunksDoNotReach) {
-    // Two parts of 6 chunks of 2: x from 0 and 6 on, in outer chunks of 4: two each. Groups of 4 reach x = 3 and 6: of the first part 1 and
-    // 2 outer chunks, of the second 0 and 1.
+    // Two parts of 6 chunks of 2: x from 0 and 6 on, in outer chunks of 4: two each. Groups of 4 reach x = 3 and 6: of
+    // the first part 1 and 2 outer chunks, of the second 0 and 1.
     const auto c = counts(in_parts(weighted_mean(true), 2), {{{{"q", 4}}, {{"x", 4}}}, {{{"q", 2}}, {{"x", 2}}}});
     EXPECT_EQ(c[0].chunks_run, 1 + 2 + 0 + 1);
     EXPECT_EQ(c[0].chunks_skipped, 2 * 4 - 4);

@@ -282,7 +282,8 @@ TEST(JoinedDimensions, DigitsOfAnIndexAreOneIndex) {
 }
 
 TEST(JoinedDimensions, OtherReadsKeepTheDimensions) {
-    // Rows that are not read whole, another divisor, digits of two numbers, a plain read, and no axis of as many values.
+    // Rows that are not read whole, another divisor, digits of two numbers, a plain read, and no axis of as many
+    // values.
     EXPECT_EQ(axes_read("f(K[b, p]) -> Y[w]\n    Y[w] = K[w // 4, w % 4]\nsizes w = 12, b = 3, p = 5\n", "K"), "b, p");
     EXPECT_EQ(axes_read("f(K[b, p]) -> Y[w]\n    Y[w] = K[w // 6, w % 4]\nsizes w = 12, b = 3, p = 4\n", "K"), "b, p");
     EXPECT_EQ(axes_read("f(K[b, p]) -> Y[w, v]\n    Y[w, v] = K[w // 4, v % 4]\nsizes w = v = 12, b = 3, p = 4\n", "K"),

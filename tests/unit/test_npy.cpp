@@ -136,7 +136,8 @@ TEST(Npy, SaysWhatIsWrong) {
     EXPECT_NE(short_data.errors()[0].expected.find("2×3"), std::string::npos);
 }
 
-/// A finite number that a narrower input would make infinite is named with its place; what rounds to the largest one is not.
+/// A finite number that a narrower input would make infinite is named with its place; what rounds to the largest one is
+/// not.
 TEST(Npy, RefusesRealNumbersBeyondTheType) {
     const auto message = [](const std::string& descr, const std::string& data, DType wanted, bool fortran = false) {
         const auto result = parse(npy(header(descr, "(2, 2)", fortran), data), wanted);
@@ -206,7 +207,8 @@ TEST(Npy, WritesWhatItReads) {
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator(home.path()), std::filesystem::directory_iterator()), 1);
 }
 
-/// What a link names is written, and the link stays: one that names an open descriptor, as /dev/stdout does, is written where that stands.
+/// What a link names is written, and the link stays: one that names an open descriptor, as /dev/stdout does, is written
+/// where that stands.
 TEST(Npy, WritesThroughLinks) {
     const TemporaryDirectory home;
     const Tensor tensor = Tensor::make(DType::f32, {2}).value();

@@ -1,4 +1,5 @@
-// A kernel on a machine: waves of groups, streams split over idle cores, chunks that are skipped, types, and what fits nowhere.
+// A kernel on a machine: waves of groups, streams split over idle cores, chunks that are skipped, types, and what fits
+// nowhere.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -72,7 +73,8 @@ causal(Q[q, k]: f16, K[x, k]: f16, V[x, d]: f16) -> O[q, d]: f16
 }
 
 TEST(OnMachine, LevelsAddUpToTheFormula) {
-    // Σ_ℓ Ḣ_ℓ⁻¹·H*(a, M_ℓ), where a contraction whose results take 2 bytes has M ≥ 2·g_a·g_c: H* = 2·ac + 4·abc·(M/2)^-½ bytes.
+    // Σ_ℓ Ḣ_ℓ⁻¹·H*(a, M_ℓ), where a contraction whose results take 2 bytes has M ≥ 2·g_a·g_c: H* = 2·ac +
+    // 4·abc·(M/2)^-½ bytes.
     const double a = 1 << 17, b = 512;
     const Compilation c = compile(costed::matmul_f16, "h100-sxm5", {{"a", 1 << 17}, {"b", 512}, {"c", 1 << 17}});
     const auto closed = [&](double memory) { return 2 * a * a + 4 * a * a * b / std::sqrt(memory / 2); };
@@ -102,7 +104,8 @@ TEST(OnMachine, LevelsAddUpToTheFormula) {
 }
 
 TEST(OnMachine, QuantizationGainsByTermInTheClosedForm) {
-    // Eq. 3: each term grows as q^(1+β): from FP32 to FP16 4 times for β = 1 and 2^1.5 for β = ½, when all of a core's values shrink.
+    // Eq. 3: each term grows as q^(1+β): from FP32 to FP16 4 times for β = 1 and 2^1.5 for β = ½, when all of a core's
+    // values shrink.
     const auto in_bytes = [](const std::string& text, DType type) {
         const Compilation c = compile(text, "h100-sxm5");
         Derived derived = c.derived;

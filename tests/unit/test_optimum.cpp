@@ -73,7 +73,8 @@ TEST(Optimum, TailsAreFree) {
 }
 
 TEST(Optimum, SingleValuesAreNoTiles) {
-    // The running maximum and the running sum are tiles; the old maximum and the correction are made and used at a point alone.
+    // The running maximum and the running sum are tiles; the old maximum and the correction are made and used at a
+    // point alone.
     const OptimumInLetters best = best_of(cost_of(
         "f(A[a, b], B[b, c]) -> C[a, c]\n    S[a, b, c] = A[a, b] + B[b, c]\n    C[a, c] = logsumexp(b) S[a, b, c]\n"));
     ASSERT_TRUE(best.closed) << best.why_not;

@@ -1,4 +1,5 @@
-// Streams cut into parts that run at the same time and are merged: the form, its tile program, and the field of the schedule.
+// Streams cut into parts that run at the same time and are merged: the form, its tile program, and the field of the
+// schedule.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -78,7 +79,8 @@ TEST(Parts, StatesGoThroughMemoryAndAreMerged) {
     evaluate(e.derived.diagram, e.extents, wanted);
     const auto O = e.derived.diagram.outputs[0];
     for (std::size_t i = 0; i < wanted[O].size(); ++i) EXPECT_NEAR(values[O][i], wanted[O][i], 1e-12) << i;
-    // Each value of A and V is read as often as without parts; three parts store mu, z and U of every q, which the merge loads.
+    // Each value of A and V is read as often as without parts; three parts store mu, z and U of every q, which the
+    // merge loads.
     EXPECT_EQ(counts[0].loaded, 7 * 11 + 2 * 11 * 3);
     EXPECT_EQ(counts[0].stored, 3 * (7 + 7 + 7 * 3));
     EXPECT_EQ(counts[1].loaded, counts[0].stored);
@@ -336,8 +338,8 @@ TEST(Parts, RegistersOfRolesAreTheBlocks) {
         EXPECT_EQ(r.computing % 8 + r.copying % 8 + r.launch % 8, 0);
     }
     EXPECT_EQ(role_registers(65536, 4, 4).computing, role_registers(65536, 4, 4).launch) << "nothing to share out";
-    // The kernels of FlashAttention-3 and CUTLASS have 160 and 32 for twelve warps that compute, too; for eight they have 240 and 24, which
-    // leaves the role too few for a queue of groups.
+    // The kernels of FlashAttention-3 and CUTLASS have 160 and 32 for twelve warps that compute, too; for eight they
+    // have 240 and 24, which leaves the role too few for a queue of groups.
     EXPECT_EQ(role_registers(65536, 8, 4).computing, 232);
     EXPECT_EQ(role_registers(65536, 8, 4).copying, 40);
     EXPECT_EQ(role_registers(65536, 12, 4).computing, 160);

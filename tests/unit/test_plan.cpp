@@ -214,7 +214,8 @@ TEST(Plan, StreamedFoldsTakeOnePanelOfRegisters) {
 }
 
 TEST(Plan, PredictsWhatWasMeasured) {
-    // On 2 cores of this kind, 8 heads of 4096×4096: 166 ms at d = 64, 319 ms at d = 128; causal 1.88 times faster (2026-11-20).
+    // On 2 cores of this kind, 8 heads of 4096×4096: 166 ms at d = 64, 319 ms at d = 128; causal 1.88 times faster
+    // (2026-11-20).
     const Derived d = hand::streamed({{"h"}, {}}), c = hand::streamed({{"h"}, {}, true});
     const double t64 = plan_of(d, large(d, 64)).time.seconds, t128 = plan_of(d, large(d, 128)).time.seconds;
     EXPECT_NEAR(t64, 0.166, 0.166 * 0.15);
@@ -436,7 +437,8 @@ TEST(Plan, LargeResultsGoPastTheCachesAndRowsAreFetchedAhead) {
     EXPECT_GT(by_user->kernels[0].time.seconds, past.time.seconds);
 }
 
-// A line that is written in two pieces costs more past the caches than in them: parts of rows go there where they are whole lines.
+// A line that is written in two pieces costs more past the caches than in them: parts of rows go there where they are
+// whole lines.
 TEST(Plan, PartsOfRowsGoPastTheCachesInWholeLines) {
     const auto goes_past = [](std::int64_t columns, std::int64_t part) {
         const Derived d = derive(parsed("f(A[i], B[j]) -> C[i, j]\n    C[i, j] = A[i] * B[j]\n")).value();
@@ -477,7 +479,8 @@ TEST(Plan, RowsThatSharePagesAreFetchedAhead) {
     EXPECT_EQ(without.time.transfers, ahead.time.transfers) << "H is the same";
 }
 
-// Rows of 8 KiB all begin in the same set of the first cache: its 8 lines hold no column of 64 rows. Of 8,000 bytes they spread over all sets.
+// Rows of 8 KiB all begin in the same set of the first cache: its 8 lines hold no column of 64 rows. Of 8,000 bytes
+// they spread over all sets.
 TEST(Plan, WhatCrowdsSetsOfTheCacheIsCopied) {
     const Derived d = hand::matmul();
     const auto of = [&](std::int64_t c, std::int64_t chunk) {
@@ -490,8 +493,8 @@ TEST(Plan, WhatCrowdsSetsOfTheCacheIsCopied) {
     EXPECT_EQ(place_of(of(2048, 8), "B").holding, MemorySpace::view) << "eight rows stay";
 }
 
-// The groups of a row of tiles take turns with B, all of which passes through the cache before the next row begins with it; those of one row find
-// A's tiles there in any case.
+// The groups of a row of tiles take turns with B, all of which passes through the cache before the next row begins with
+// it; those of one row find A's tiles there in any case.
 TEST(Plan, TilesThatOtherGroupsReadAgainComeFromACacheThatHoldsWhatPassesMeanwhile) {
     const Derived d = hand::matmul();
     const double array = 4.0 * 2048 * 2048;
@@ -507,8 +510,8 @@ TEST(Plan, TilesThatOtherGroupsReadAgainComeFromACacheThatHoldsWhatPassesMeanwhi
     EXPECT_DOUBLE_EQ(loaded(16e6), 1 + 16) << "B for every row of tiles";
 }
 
-// A block of C is read, added to and written as a chunk of b ends, when its vectors have nothing else to do: of two chunks in place of one C crosses
-// into the first cache and out of it once more, and nothing hides that.
+// A block of C is read, added to and written as a chunk of b ends, when its vectors have nothing else to do: of two
+// chunks in place of one C crosses into the first cache and out of it once more, and nothing hides that.
 TEST(Plan, SumsThatAreAddedToCrossIntoTheFirstCacheBesideNothing) {
     const Derived d = hand::matmul();
     const double clock = avx512_machine().clock_hz.value, slow_rate = 16 * clock;  // bytes a second of one core

@@ -55,7 +55,8 @@ TEST(PlanBudget, IsSharedByTheKernelsOfALongForm) {
     EXPECT_THAT(few.plan, Not(HasSubstr("schedules are simulated")));
 }
 
-// The first form that is planned as a whole is the fused one, in a kernel. What is simulated of the others ends where it takes longer.
+// The first form that is planned as a whole is the fused one, in a kernel. What is simulated of the others ends where
+// it takes longer.
 TEST(PlanBudget, IsNotSpentOnFormsAndPartsThatCannotBeFaster) {
     std::string text;
     for_each_example(source_dir() / "examples", [&](const std::string& name, const std::string& example) {

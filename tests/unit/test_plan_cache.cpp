@@ -1,4 +1,5 @@
-// Plans kept from one run of the pipeline to the next: what is found, what is not, and what is done with text that is no plan.
+// Plans kept from one run of the pipeline to the next: what is found, what is not, and what is done with text that is
+// no plan.
 #include "run/plan_cache.hpp"
 
 #include <gtest/gtest.h>

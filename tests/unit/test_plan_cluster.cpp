@@ -1,4 +1,5 @@
-// Clusters of blocks in plans: which groups they run, that they are by hand, what their time counts, and how they print and come back.
+// Clusters of blocks in plans: which groups they run, that they are by hand, what their time counts, and how they print
+// and come back.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

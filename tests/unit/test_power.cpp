@@ -94,7 +94,8 @@ TEST(Power, ThatEndsInAProductIsOneOperationWithItsSum) {
     EXPECT_EQ(work("abs(X[r, c] + Z[r, c]^2)"), (Operations{.simple = 2, .fma = 1}));
 }
 
-// Counted by logarithms, the squares of a variance would take ten times as long as its arrays, and their rows, read once, would be left for chunks.
+// Counted by logarithms, the squares of a variance would take ten times as long as its arrays, and their rows, read
+// once, would be left for chunks.
 TEST(Power, OfCentredRowsLeavesThemAtTheCore) {
     const Derived norm = derived_from(
         "f(X[r, c], G[c], B[c]) -> Y[r, c]\n    Y[r, c] = layernorm(c)(X[r, c], G[c], B[c])\nsizes r = 8192, c = "

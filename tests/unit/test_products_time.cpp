@@ -69,8 +69,8 @@ TEST(ProductsTime, HasTheFirstChunkOnItsWay) {
     EXPECT_NEAR(seconds_of_chunks(64, slow) - seconds_of_chunks(64, fast), 1e-6, 1e-8) << "one group a core waits once";
 }
 
-/// Operands come through the same pipe one after the other, and through the pipes of two levels at the same time: 41.6 µs were measured on one H200
-/// on 2026-11-26.
+/// Operands come through the same pipe one after the other, and through the pipes of two levels at the same time: 41.6
+/// µs were measured on one H200 on 2026-11-26.
 TEST(ProductsTime, HasTheLevelsBesideEachOther) {
     const double seconds = seconds_of_chunks(256, h200());
     EXPECT_THAT(seconds * 1e6 / 41.6, AllOf(Ge(0.9), Le(1.15)));
@@ -94,8 +94,8 @@ TEST(ProductsTime, FollowsWhatNeighboursAskForTogether) {
         << "two blocks have one tile of B in common";
 }
 
-/// A result's rows that begin anywhere are written in parts of sectors: 4095×4097×4112 took 221 to 262 µs on one H200 on 2026-11-26 at some 1.96 GHz, by tile, and
-/// 4096×4096×4112 took 181.
+/// A result's rows that begin anywhere are written in parts of sectors: 4095×4097×4112 took 221 to 262 µs on one H200
+/// on 2026-11-26 at some 1.96 GHz, by tile, and 4096×4096×4112 took 181.
 TEST(ProductsTime, OfRowsThatBeginAnywhereHasPartsOfSectors) {
     const double odd = planned(product_text, product(4095, 4097, 4112), h200()).seconds(),
                  even = planned(product_text, product(4096, 4096, 4112), h200()).seconds();
@@ -171,7 +171,8 @@ TEST(PlanOfProducts, KeepsProductsWithNothingBesideThemInOrder) {
     }
 }
 
-/// What stands beside a product's results is read 16 bytes a thread, and fetched while the product is at work; columns that fill no runs are read one by one.
+/// What stands beside a product's results is read 16 bytes a thread, and fetched while the product is at work; columns
+/// that fill no runs are read one by one.
 TEST(PlanOfProducts, ReadsRowsBesideFragmentsInRuns) {
     const Machine machine = h200();
     const auto text = [&](std::int64_t columns) {

@@ -1,4 +1,5 @@
-// The cost of the program that a plan makes of a kernel, several of parts and one with subloops, against numbers worked out by hand.
+// The cost of the program that a plan makes of a kernel, several of parts and one with subloops, against numbers worked
+// out by hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,13 +51,15 @@ TEST(ProgramCost, AKernelInPartsIsItsPartsAndTheirMerge) {
     ASSERT_EQ(out["kernels"].size(), 2U);
     EXPECT_EQ(part["name"], "O_part");
     EXPECT_EQ(part["groups"], "q·x_part·g_q⁻¹");
-    // Q once for each of 3 parts, K and V once for each of 2 groups; the maximum, the sum and the row of O of every part and q.
+    // Q once for each of 3 parts, K and V once for each of 2 groups; the maximum, the sum and the row of O of every
+    // part and q.
     EXPECT_EQ(part["numbers"]["loaded_values"], 3 * 4 * 2 + 2 * 24 * (2 + 3));
     EXPECT_EQ(part["numbers"]["stored_values"], 3 * 4 * (1 + 1 + 3));
     EXPECT_EQ(part["transfers"], "2·q·x_part + q·x_part·d + k·q·x_part + q·x·d·g_q⁻¹ + k·q·x·g_q⁻¹");
     EXPECT_EQ(part["numbers"]["groups"], 2 * 3);
     EXPECT_EQ(part["numbers"]["chunks_run"], 2 * 6);
-    // At the product with V: Q and O of 2 rows, three values a row (maximum, correction, sum), the weights and V of a chunk.
+    // At the product with V: Q and O of 2 rows, three values a row (maximum, correction, sum), the weights and V of a
+    // chunk.
     EXPECT_EQ(part["numbers"]["memory_values"], 2 * (2 + 3) + 3 * 2 + 2 * 4 + 4 * 3);
     // Both products of 2 operations, and the row of O by the correction in every one of 6 chunks.
     EXPECT_THAT(std::string(part["work"]["operations"]["fma"]), HasSubstr("k·q·x"));

@@ -1,4 +1,5 @@
-// Products whose factors meet in another order than the definition's stay inside of its bounds, and nothing else comes in with them.
+// Products whose factors meet in another order than the definition's stay inside of its bounds, and nothing else comes
+// in with them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -68,7 +69,8 @@ TEST(Reach, a_partial_product_that_underflows_is_lost) {
     const Evaluated e("f(X[a], Y[a], Z[a]) -> P[a]\n    P[a] = X[a] * Y[a] * Z[a]\nsizes a = 3\n",
                       {{1e30F, 1e-30F, 1e30F}, {1e-30F, 1, 1}, {1e-20F, 1, 1e-30F}});
     EXPECT_EQ(e.judged({1e-20F, 1e-30F, 1}), Judgement::good);
-    // Y·Z is nothing in single precision, and all that is multiplied with it: at most the smallest normal number times X, twice.
+    // Y·Z is nothing in single precision, and all that is multiplied with it: at most the smallest normal number times
+    // X, twice.
     EXPECT_EQ(e.judged({0, 1e-30F, 1}), Judgement::good);
     EXPECT_EQ(e.judged({1e-7, 1e-30F, 1}), Judgement::bad);
     EXPECT_EQ(e.judged({0, 0, 1}), Judgement::bad);
@@ -96,7 +98,8 @@ TEST(Reach, a_product_in_one_order_has_the_definition_s_overflow_alone) {
 }
 
 TEST(Reach, what_an_exponential_or_a_reduction_gives_is_one_factor) {
-    // Scores of 90 would overflow as exponentials of their own; the definition subtracts their maximum first, and so must what runs.
+    // Scores of 90 would overflow as exponentials of their own; the definition subtracts their maximum first, and so
+    // must what runs.
     const Evaluated e("f(X[t], V[t]) -> Y\n    P[t] = softmax(t) X[t]\n    Y = sum(t) P[t] * V[t]\nsizes t = 2\n",
                       {{90, 90}, {1, 3}});
     EXPECT_EQ(e.judged({2}), Judgement::good);

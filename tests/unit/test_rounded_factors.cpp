@@ -1,4 +1,5 @@
-// Factors of a product that a kernel computes: rounded to a type of a narrow range only where they are at most 1, and by how much.
+// Factors of a product that a kernel computes: rounded to a type of a narrow range only where they are at most 1, and
+// by how much.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -214,7 +215,8 @@ TEST(FactorUnit, IsHalfTheSpacingOfTheTypeInWhichWeightsAreMultipliedAndWhatTheU
     const auto of = [](const std::string& type, const std::string& array, const std::string& schedule) {
         return factor_unit(PlannedForH200(attention_in(type), schedule), array);
     };
-    // What is loaded is multiplied as it is. Each instruction of 16 terms cuts what it adds at 22 bits behind the leading one, twice at most.
+    // What is loaded is multiplied as it is. Each instruction of 16 terms cuts what it adds at 22 bits behind the
+    // leading one, twice at most.
     const double cut_of_S = 64.0 / 16 * std::ldexp(1.0, -22), cut_of_O = 1024.0 / 16 * std::ldexp(1.0, -22);
     EXPECT_EQ(of("f16", "S", on_the_unit), cut_of_S);
     EXPECT_EQ(of("bf16", "S", on_the_unit), cut_of_S);

@@ -107,7 +107,8 @@ TEST_F(ScheduleRules, RunsStandTogetherInOneList) {
                 HasSubstr("a loop or another list of statements ends before it"));
     EXPECT_THAT(broken(k_, [&](KernelSchedule& s) { atom(k_, s, "S").vector_inner = true; }),
                 HasSubstr("S is in a run, whose loop over panels is around all others"));
-    // What stands between the statements of a run comes before it, and the correction is of the maximum that the run computes.
+    // What stands between the statements of a run comes before it, and the correction is of the maximum that the run
+    // computes.
     EXPECT_THAT(broken(k_, [&](KernelSchedule& s) { atom(k_, s, "delta").run = -1; }), HasSubstr("would run before"));
 }
 
@@ -130,7 +131,8 @@ TEST_F(ScheduleRules, AResultIsWrittenInPlaceByTheOneStatementThatMakesIt) {
     EXPECT_FALSE(k.is_held(y));
     EXPECT_EQ(k.layout(y).strides, (std::vector<std::int64_t>{256, 1}));
     EXPECT_THAT(k.dense, ElementsAre(true));
-    // A tile of it would take the memory of what it is made of: the arena is no smaller then, and any strides are taken.
+    // A tile of it would take the memory of what it is made of: the arena is no smaller then, and any strides are
+    // taken.
     KernelSchedule in_tile = k.schedule;
     in_tile.places[y].holding = MemorySpace::buffer;
     const ScheduledKernel copied = scheduled(k.program, 0, k.extents, in_tile, k.unit);

@@ -47,7 +47,8 @@ std::string wrong_with(const std::string& line) {
     return items.ok() ? "none" : items.errors()[0].code + "; " + items.errors()[0].expected;
 }
 
-// Whoever takes an item up looks at its numbers and words no more: kernels, the search and the paper's steps have the same limits.
+// Whoever takes an item up looks at its numbers and words no more: kernels, the search and the paper's steps have the
+// same limits.
 TEST(Schedule, HasOneLimitForEveryNumber) {
     int fields = 0;
     const auto limited = [&](const std::string& before, std::int64_t most, const std::string& behind = "") {

@@ -1,4 +1,5 @@
-// What several blocks of a GPU load at the same time comes from memory once: counted tile by tile in the order of the groups.
+// What several blocks of a GPU load at the same time comes from memory once: counted tile by tile in the order of the
+// groups.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,7 +41,8 @@ struct ProductOnH200 {
     }
 };
 
-/// How many tiles along the axis the first groups have, of which each has another one in the given order, innermost last.
+/// How many tiles along the axis the first groups have, of which each has another one in the given order, innermost
+/// last.
 std::size_t different_tiles_of(const std::vector<GroupAxis>& order, AxisId axis, std::int64_t groups) {
     std::set<std::int64_t> tiles;
     for (std::int64_t group = 0; group < groups; ++group) {
@@ -96,7 +98,8 @@ TEST(SharedLoads, StayInTheCacheUntilLaterGroupsReadThemAgain) {
     EXPECT_EQ(p.kernel(0).kernel->group_axes.size(), 2U);
     EXPECT_EQ(p.plan.kernels.at(0).scheduled.unit.reread_bytes, 32 << 20);
     const std::vector<GroupAxis> rows{{m, 32}, {n, 64}}, bands{{m, 8, 4}, {n, 64}, {m, 4}};
-    // Sixteen groups have a row of A in common, and so do all 64 where it stays; B comes for every row of A unless all of it stays.
+    // Sixteen groups have a row of A in common, and so do all 64 where it stays; B comes for every row of A unless all
+    // of it stays.
     EXPECT_NEAR(loaded(0, rows), 4 * all_of_a + 32 * all_of_b, 1);
     EXPECT_NEAR(loaded(rows_of_a, rows), all_of_a + 32 * all_of_b, 1);
     EXPECT_NEAR(loaded(all_of_b - 1, rows), all_of_a + 32 * all_of_b, 1);

@@ -1,4 +1,5 @@
-// Reductions that the warps of a GPU's block share, and tiles that stay at the core from one pass over them to the next.
+// Reductions that the warps of a GPU's block share, and tiles that stay at the core from one pass over them to the
+// next.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

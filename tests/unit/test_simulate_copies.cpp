@@ -1,4 +1,5 @@
-// What copies of tiles take on a CPU: conversions at the rate of their type, and tiles that do not stay in the first cache.
+// What copies of tiles take on a CPU: conversions at the rate of their type, and tiles that do not stay in the first
+// cache.
 #include <gtest/gtest.h>
 
 #include "plan/choose.hpp"
@@ -49,7 +50,8 @@ TEST(SimulatedCopies, ConvertAtTheRateOfTheirType) {
     EXPECT_GT(seconds("f16", slow), 5 * seconds("f16", machine()));
 }
 
-// Two inputs and a result pass the memory's pipe one after the other, also where one of them is fetched ahead and the result goes past the caches.
+// Two inputs and a result pass the memory's pipe one after the other, also where one of them is fetched ahead and the
+// result goes past the caches.
 TEST(SimulatedTransfers, ShareTheMemorysPipe) {
     Machine m = machine();
     m.levels[1].copy_bandwidth_bytes_per_s = m.nontemporal_copy_bytes_per_s = m.levels[1].bandwidth_bytes_per_s;
@@ -80,7 +82,8 @@ TEST(SimulatedThreads, TakeTurnsOnTheCoresThatThereAre) {
 }
 
 TEST(SimulatedCopies, AreSlowerIntoTilesThatLeaveTheFirstCache) {
-    // On one Zen 5 core 16-bit values that become a tile of 16 KiB came from memory at 35 GB/s, of a tile of 64 KiB at 15 GB/s.
+    // On one Zen 5 core 16-bit values that become a tile of 16 KiB came from memory at 35 GB/s, of a tile of 64 KiB at
+    // 15 GB/s.
     const auto seconds = [](const std::string& chunk) {
         return plan_of(sums("f16"), machine(), by_user + chunk + "\nthreads = 1\n").time.seconds;
     };
@@ -107,8 +110,8 @@ TEST(SimulatedTransfers, TakeLongerInShortRuns) {
     };
     Machine short_runs = machine();
     short_runs.levels[1].runs = {{1, {0.25, "test"}}, {4, {0.75, "test"}}};
-    // Half a row of V has two lines, halfway between one and four; a row and all that follow it in a chunk of 16 have 64. P comes in single
-    // lines and has a 64th of the bytes.
+    // Half a row of V has two lines, halfway between one and four; a row and all that follow it in a chunk of 16 have
+    // 64. P comes in single lines and has a 64th of the bytes.
     for (const auto& [group, share] : {std::pair{"64", 0.5}, {"128", 1 - 0.25 / 16}}) {
         const std::string schedule = "group h = 2\ngroup d = " + std::string(group) + "\nstream x = 16\n";
         EXPECT_NEAR(from_memory(machine(), schedule) / from_memory(short_runs, schedule), share, 0.05) << group;

@@ -294,7 +294,8 @@ void expect_error(const std::string& text, const std::string& schedule, const st
     EXPECT_NE((d.hint + d.expected).find(hint), std::string::npos) << d.hint << " / " << d.expected;
 }
 
-/// The narrowest of the instruction's accumulators that has all values of the type declared; what is declared, where it is one of them.
+/// The narrowest of the instruction's accumulators that has all values of the type declared; what is declared, where it
+/// is one of them.
 TEST(Steps, ProductsAreOfTypesThatTheirInstructionAddsIn) {
     const std::string text =
         "f(Q[q, k]: TYPE, K[x, k]: TYPE, V[x, d]: TYPE) -> O[q, d]: TYPE\n    S[q, x]: SUM = sum(k) Q[q, k] * K[x, k]\n"
@@ -570,7 +571,8 @@ TEST(Steps, OfAPlannedKernelOfTwoStreamsHaveAChartOfEach) {
         for (const StreamChart& chart : k.charts) EXPECT_EQ(verify(chart.chart), std::vector<std::string>());
 }
 
-/// In FP32 every tile of attention lies in the core's memory, where what is not alive together shares a place: all rows together would not fit.
+/// In FP32 every tile of attention lies in the core's memory, where what is not alive together shares a place: all rows
+/// together would not fit.
 TEST(Steps, OfAPlannedKernelFitWhereItsVariablesShareThem) {
     const Compilation c = costed::compile(file("examples/attention.nk"), "h100-sxm5");
     const auto plan = choose_plan(c.derived, c.extents, c.machine, {}, {});
@@ -587,7 +589,8 @@ TEST(Steps, OfAPlannedKernelFitWhereItsVariablesShareThem) {
     EXPECT_EQ(memory.what, "alive at a time");
 }
 
-/// A kernel of two warpgroups of 64 rows, 256 columns and four stages, with its results' way out through two boxes a warp.
+/// A kernel of two warpgroups of 64 rows, 256 columns and four stages, with its results' way out through two boxes a
+/// warp.
 TEST(Steps, OfAPlannedKernelAreItsSchedules) {
     const Compilation c = costed::compile(file("examples/schedules/matmul.nk"), "h100-sxm5");
     PlanOptions options;

@@ -21,7 +21,8 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Every chunk runs once; a block has one group's chunks at least, so that no group is cut twice, and none has more than its even share, rounded up.
+// Every chunk runs once; a block has one group's chunks at least, so that no group is cut twice, and none has more than
+// its even share, rounded up.
 TEST(StreamK, AreEvenStretchesOfWholeGroupsLength) {
     for (const std::int64_t blocks : {2, 3, 132, 264})
         for (const std::int64_t chunks : {2, 7, 64})
@@ -104,7 +105,8 @@ TEST(StreamK, AreChosenWhereTheLastRoundIsShort) {
 }
 
 TEST(StreamK, AreLeftWholeWhereThatTakesNoLonger) {
-    // The states of two parts take longer than a short group's share of the last round; and 528 groups are four rounds of 132.
+    // The states of two parts take longer than a short group's share of the last round; and 528 groups are four rounds
+    // of 132.
     EXPECT_FALSE(planned(attention(1024, 128), tile_of_192).value().kernels.at(0).scheduled.uses_stream_k());
     const auto even = planned(
                           "f(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[n, k]\n"
@@ -177,7 +179,8 @@ double busy(const Plan& plan, const std::string& what) {
     return 0;
 }
 
-// 236 groups of 4096×7168×16384 read 97 MB in the rounds that are cut, three times what the cache holds for them; those of 4096³ fit.
+// 236 groups of 4096×7168×16384 read 97 MB in the rounds that are cut, three times what the cache holds for them; those
+// of 4096³ fit.
 TEST(StreamK, ReadFromMemoryWhatBlocksNoLongerShare) {
     const auto ratio = [](const std::string& text) {
         return loaded_from_memory(planned(text, "groups cut\n").value()) /
@@ -227,7 +230,8 @@ std::int64_t frees(const std::vector<Node>& nodes, VariableId operand) {
     return n;
 }
 
-// The last turn's product reads no Q: the next group's comes while it runs. Where warps have no chunks, they say so in place of all turns.
+// The last turn's product reads no Q: the next group's comes while it runs. Where warps have no chunks, they say so in
+// place of all turns.
 TEST(Settles, FreeATileOfTheGroupBeforeTheLastProducts) {
     struct Case {
         std::string text, schedule;

@@ -1,5 +1,5 @@
-// Expansion and the counting interpreter on derived forms written by hand: values against the diagram's meaning, counts against
-// numbers worked out by hand.
+// Expansion and the counting interpreter on derived forms written by hand: values against the diagram's meaning, counts
+// against numbers worked out by hand.
 #include <gmock/gmock.h>
 
 #include "tile/subloops.hpp"

@@ -46,7 +46,8 @@ void expect_reads_back(const Example& e, const SizedProgram& program) {
     for (const ArrayId id : e.derived.diagram.outputs) {
         const auto &one = values[id], &other = again[id];
         EXPECT_TRUE(one.size() == other.size() &&
-                    std::memcmp(one.reals().data(), other.reals().data(), one.size() * sizeof(double)) == 0);  // NaN too
+                    // NaN too
+                    std::memcmp(one.reals().data(), other.reals().data(), one.size() * sizeof(double)) == 0);
     }
     for (std::size_t k = 0; k < program.kernels.size(); ++k) {
         EXPECT_EQ(parsed->kernels[k].name, program.kernels[k].name);

@@ -1,4 +1,5 @@
-// Groups of rows whose tiles are fetched ahead into the first cache, and whose results go out beside what the next group computes.
+// Groups of rows whose tiles are fetched ahead into the first cache, and whose results go out beside what the next
+// group computes.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -90,7 +91,8 @@ TEST(TilesAhead, AreAsLargeAsTheFirstCacheHoldsBesideThoseAtHand) {
     EXPECT_THAT(rows(*none).reason, testing::Not(HasSubstr("fetched ahead")));
 }
 
-// Then a kernel takes about as long as a copy of its bytes; where it waits in one statement after the other it takes longer, and never less.
+// Then a kernel takes about as long as a copy of its bytes; where it waits in one statement after the other it takes
+// longer, and never less.
 TEST(TilesAhead, LetWhatComesAndGoesRunBesideAllThatIsComputed) {
     const Machine m = machine(64.0 * 1024);
     const double copy = 2 * 65536.0 * 1024 * 4 / m.nontemporal_copy_bytes_per_s.value / m.sustained_share.value;
@@ -107,7 +109,8 @@ TEST(TilesAhead, LetWhatComesAndGoesRunBesideAllThatIsComputed) {
     EXPECT_EQ(rows(*exceeds).value, 32) << "what is by hand stays";
 }
 
-// Where the first cache does not hold what is fetched ahead beside what it is at hand, they would displace each other there.
+// Where the first cache does not hold what is fetched ahead beside what it is at hand, they would displace each other
+// there.
 TEST(TilesAhead, ComeIntoTheSecondCacheWhereTheFirstDoesNotHoldThem) {
     const auto cache = [](double first_cache, const std::string& schedule) {
         const auto plan = plan_for(machine(first_cache), "group r 1" + schedule, softmax);

@@ -88,7 +88,8 @@ TEST(Verdict, values_without_a_bound_are_not_called_good) {
 }
 
 TEST(Verdict, a_nan_of_rounding_is_not_called_good) {
-    // Contracted into a multiply-add, the difference of equal products is what one of them was rounded by, and its root may be NaN.
+    // Contracted into a multiply-add, the difference of equal products is what one of them was rounded by, and its root
+    // may be NaN.
     const Evaluated e(
         "f(A[c], B[c], C[c], D[c]) -> Z[c]\n    Z[c] = sqrt(A[c] * B[c] - C[c] * D[c]) * 0 + 1\nsizes c = 2\n",
         {{0.1F, 0.3F}, {0.7F, 0.9F}, {0.1F, 0.3F}, {0.7F, 0.9F}});
@@ -138,7 +139,8 @@ TEST(Verdict, integers_made_of_real_numbers_saturate_once_and_wrap) {
 }
 
 TEST(Verdict, a_weight_far_below_the_smallest_number_weighs_nothing) {
-    // A mask of -1e30 is uncertain by 1e23, and so is its exponential's argument: yet that is 0, which even -1e30 does not weigh.
+    // A mask of -1e30 is uncertain by 1e23, and so is its exponential's argument: yet that is 0, which even -1e30 does
+    // not weigh.
     const std::string text =
         "f(X[a, t]) -> H[a]\n    P[a, t] = softmax(t) X[a, t]\n    H[a] = -(sum(t) P[a, t] * log_softmax(t) X[a, t])\n";
     for (const double mask : {-1e9F, -1e30F}) {

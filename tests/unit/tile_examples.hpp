@@ -70,8 +70,8 @@ inline Example matmul(std::int64_t size_a = 7, std::int64_t size_b = 10, std::in
     return e;
 }
 
-/// A weighted mean by exp(S): m = max S, P = exp(S - m), z = sum P, O = sum P V / z, in one stream over x. With `causal`, only x <= q
-/// contribute; the support says so.
+/// A weighted mean by exp(S): m = max S, P = exp(S - m), z = sum P, O = sum P V / z, in one stream over x. With
+/// `causal`, only x <= q contribute; the support says so.
 inline Example weighted_mean(bool causal = false, std::int64_t size_q = 7, std::int64_t size_x = 11,
                              std::int64_t size_d = 3) {
     Example e;
@@ -112,7 +112,8 @@ inline Example weighted_mean(bool causal = false, std::int64_t size_q = 7, std::
     return e;
 }
 
-/// B[a, c] = exp(A[a, c]) * w[c]; T[a, c] = B[a, c] + w[c]: two maps in one kernel, the first result read where it was computed.
+/// B[a, c] = exp(A[a, c]) * w[c]; T[a, c] = B[a, c] + w[c]: two maps in one kernel, the first result read where it was
+/// computed.
 inline Example maps() {
     Example e;
     const AxisId a = e.axis("a", 7), c = e.axis("c", 5);
@@ -135,7 +136,8 @@ inline Example convolution() {
     return e;
 }
 
-/// P[q, x] = exp(A - max A) / sum exp(A - max A), written out: the second loop reads the stream again and stores what it computes.
+/// P[q, x] = exp(A - max A) / sum exp(A - max A), written out: the second loop reads the stream again and stores what
+/// it computes.
 inline Example two_loops() {
     Example e;
     const AxisId q = e.axis("q", 5), x = e.axis("x", 8);

@@ -1,4 +1,5 @@
-// `napkin bench`: files measured against equation by equation and against OpenBLAS' own multiply, one line each, or as a record.
+// `napkin bench`: files measured against equation by equation and against OpenBLAS' own multiply, one line each, or as
+// a record.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 

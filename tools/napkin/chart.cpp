@@ -1,4 +1,5 @@
-// `napkin chart`: what the model knows of a diagram or a machine as a picture, from the same data that the other commands print.
+// `napkin chart`: what the model knows of a diagram or a machine as a picture, from the same data that the other
+// commands print.
 #include "napkin/chart_picture.hpp"
 #include "napkin/output_file.hpp"
 #include "support/text.hpp"

@@ -1,5 +1,6 @@
 #pragma once
-// A chart of what the model knows of a diagram or a machine, by its name: what `napkin chart` writes and a gallery has among its figures.
+// A chart of what the model knows of a diagram or a machine, by its name: what `napkin chart` writes and a gallery has
+// among its figures.
 #include <string>
 #include <vector>
 
@@ -15,7 +16,8 @@ struct ChartRequest {
     std::int64_t value_bytes = 2, banks = 32;
 };
 
-/// Throws UsageError where there is no chart of the name, or where FILE is missing or one too many. Errors: those of what is drawn.
+/// Throws UsageError where there is no chart of the name, or where FILE is missing or one too many. Errors: those of
+/// what is drawn.
 Result<svg::Document> chart_picture(const ChartRequest& request);
 
 /// The run of an overlap as events of Chrome's trace format. Errors: as of its picture.

@@ -1,5 +1,6 @@
 #pragma once
-// What the commands share: options, input files, exit codes, colours. One file a command; each adds itself to the command line.
+// What the commands share: options, input files, exit codes, colours. One file a command; each adds itself to the
+// command line.
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -39,8 +40,8 @@ struct Options {
     std::vector<std::string> print_after;
 };
 
-/// One command under construction. It hides CLI11, whose headers take seconds to compile, from all files but three. What a member
-/// binds an option to must live as long as the action.
+/// One command under construction. It hides CLI11, whose headers take seconds to compile, from all files but three.
+/// What a member binds an option to must live as long as the action.
 class Command {
 public:
     /// A subcommand of `parent` with its one example in the help; `action`, if any, runs when it was chosen.
@@ -92,7 +93,8 @@ struct OutputError : std::runtime_error {
 /// "q=8192" → {q, 8192}. Throws UsageError naming the flag.
 std::map<std::string, std::int64_t> assignments(const std::vector<std::string>& items, const std::string& flag);
 
-/// The text of a file, or of stdin for "-". Errors: no-such-file (nearest name), not-a-file, unreadable-file, file-too-large.
+/// The text of a file, or of stdin for "-". Errors: no-such-file (nearest name), not-a-file, unreadable-file,
+/// file-too-large.
 Result<std::shared_ptr<const Source>> read_source(const std::string& file);
 
 /// Reads the file and runs the chain up to a pass, as the options say.

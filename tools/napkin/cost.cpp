@@ -1,4 +1,5 @@
-// `napkin cost`: H, M and the number of groups in letters; on a machine in numbers, with what binds and what no sizes can beat.
+// `napkin cost`: H, M and the number of groups in letters; on a machine in numbers, with what binds and what no sizes
+// can beat.
 #include <fmt/format.h>
 
 #include "napkin/command.hpp"

@@ -1,4 +1,5 @@
-// `napkin derive`: how the diagram becomes streamed kernels, step by step where asked, each step tried on numbers where asked.
+// `napkin derive`: how the diagram becomes streamed kernels, step by step where asked, each step tried on numbers where
+// asked.
 #include <fmt/format.h>
 
 #include "check/validate.hpp"

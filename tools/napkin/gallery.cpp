@@ -17,7 +17,8 @@ namespace {
 
 constexpr double gallery_width = 960;  ///< pixels: what a page of a documentation shows whole
 
-/// The options of a part. A fixed machine unless it says: which form is chosen must not depend on where the gallery is made.
+/// The options of a part. A fixed machine unless it says: which form is chosen must not depend on where the gallery is
+/// made.
 Options part_options(const Json& part, const std::filesystem::path& folder) {
     const auto path = [&](const char* key) {
         return part.contains(key) ? (folder / part.at(key).get<std::string>()).lexically_normal().string() : "";

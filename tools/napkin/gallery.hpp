@@ -1,5 +1,6 @@
 #pragma once
-// A gallery: a list of figures, each drawn by what `napkin draw` or `napkin chart` calls, beside it or compared with what is there.
+// A gallery: a list of figures, each drawn by what `napkin draw` or `napkin chart` calls, beside it or compared with
+// what is there.
 #include "napkin/command.hpp"
 
 namespace napkin::cli {

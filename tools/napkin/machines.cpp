@@ -1,4 +1,5 @@
-// `napkin machines`: the machines that plans can be made for; one of them as a file, or with all that follows from its figures.
+// `napkin machines`: the machines that plans can be made for; one of them as a file, or with all that follows from its
+// figures.
 #include <fmt/format.h>
 
 #include <cerrno>

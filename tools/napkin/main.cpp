@@ -1,5 +1,5 @@
-// The command line: `napkin COMMAND …`. Data goes to stdout, messages to stderr. Exit codes: 0 success, 1 the input is wrong, 2 the
-// command line is wrong, 3 the machine lacks something; 70 is a fault of napkin itself.
+// The command line: `napkin COMMAND …`. Data goes to stdout, messages to stderr. Exit codes: 0 success, 1 the input is
+// wrong, 2 the command line is wrong, 3 the machine lacks something; 70 is a fault of napkin itself.
 #include <fcntl.h>
 #include <algorithm>
 #include <CLI/CLI.hpp>
@@ -25,7 +25,8 @@ int help(const CLI::App& app, const CLI::Success& asked) {
     return code;
 }
 
-/// A standard stream that is closed would give its number to the next file that is opened, and what is printed would go there.
+/// A standard stream that is closed would give its number to the next file that is opened, and what is printed would go
+/// there.
 void occupy_standard_streams() {
     for (int number = 0; number <= 2; ++number)
         if (::fcntl(number, F_GETFD) < 0) ::open("/dev/null", O_RDONLY);

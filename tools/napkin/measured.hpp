@@ -30,8 +30,8 @@ struct Checks {
     double seconds = check_seconds;  ///< that each of both may take, about
 };
 
-/// Compiles the file for the sizes that --set, the inputs' files and the text give, checks what is asked for, runs it, reports, and
-/// writes the outputs' files; that of an output with a bad verdict under a name that says so (bad_name).
+/// Compiles the file for the sizes that --set, the inputs' files and the text give, checks what is asked for, runs it,
+/// reports, and writes the outputs' files; that of an output with a bad verdict under a name that says so (bad_name).
 Result<Measured> compile_and_measure(const Options& options, const Files& input_files, const Files& output_files,
                                      RunOptions run, const Checks& checks);
 

@@ -53,8 +53,8 @@ draw::FiguresRequest request_of(const Compilation& c, const PipelineOptions& opt
     return out;
 }
 
-/// The plan and its source. A schedule of the paper's hierarchy is none of a kernel's: then the plan is the model's own, and the page says so.
-/// That there is no plan at all is no fault of the report.
+/// The plan and its source. A schedule of the paper's hierarchy is none of a kernel's: then the plan is the model's
+/// own, and the page says so. That there is no plan at all is no fault of the report.
 void add_plan_and_source(const Options& options, draw::ReportInput& input) {
     auto compiled = compile(options, Pass::emit);
     std::string why;

@@ -39,8 +39,8 @@ Files files(const std::vector<std::string>& items, const std::string& flag) {
     return result;
 }
 
-/// Two outputs in one file would leave the last alone, also where a link leads to the other's file before that is there. What is no file, as
-/// /dev/null, takes any number.
+/// Two outputs in one file would leave the last alone, also where a link leads to the other's file before that is
+/// there. What is no file, as /dev/null, takes any number.
 void check_distinct(const Files& outputs) {
     namespace fs = std::filesystem;
     std::error_code none;

@@ -1,5 +1,5 @@
-// The core in a page: figures and the plan of a setting for a request as JSON, by the functions of the command line. There is no machine at hand here,
-// nothing to run and nothing to emit.
+// The core in a page: figures and the plan of a setting for a request as JSON, by the functions of the command line.
+// There is no machine at hand here, nothing to run and nothing to emit.
 #include <cstdlib>
 #include <string>
 

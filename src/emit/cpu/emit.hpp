@@ -1,10 +1,11 @@
 #pragma once
-// The CPU emitter: a scheduled program becomes readable C++ source, one function for each kernel. It prints and decides nothing; extents
-// are constants of the source.
+// The CPU emitter: a scheduled program becomes readable C++ source, one function for each kernel. It prints and decides
+// nothing; extents are constants of the source.
 //
-// How emitted code runs: every variable is a buffer of the compute type in the arena of its thread, or a view of memory. A compute
-// statement is a function with its atom's register block; the statements of a run follow each other panel by panel. Counts are padded to whole blocks: what a padding element
-// holds is arbitrary, and it reaches neither a store nor a reduction.
+// How emitted code runs: every variable is a buffer of the compute type in the arena of its thread, or a view of
+// memory. A compute statement is a function with its atom's register block; the statements of a run follow each other
+// panel by panel. Counts are padded to whole blocks: what a padding element holds is arbitrary, and it reaches neither
+// a store nor a reduction.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,8 +17,9 @@ namespace napkin::cpu {
 /// One emitted kernel and what its caller provides.
 ///   extern "C" void name(const void* const* inputs, void* const* outputs, const int64_t* strides,
 ///                        int64_t first_group, int64_t last_group, void* arena)
-/// runs groups [first_group, last_group). `strides` holds the strides of all dimensions of all inputs, then of all outputs, in values.
-/// `arena` is aligned to 64 bytes, belongs to one thread and is initialised with any finite numbers.
+/// runs groups [first_group, last_group). `strides` holds the strides of all dimensions of all inputs, then of all
+/// outputs, in values. `arena` is aligned to 64 bytes, belongs to one thread and is initialised with any finite
+/// numbers.
 struct KernelEntry {
     std::string name;
     std::vector<ArrayId> inputs, outputs;  ///< arrays of TileProgram::diagram, in the order of the entry's tables

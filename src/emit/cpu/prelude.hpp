@@ -1,6 +1,6 @@
 #pragma once
-// The text that every emitted CPU kernel begins with: vectors, their mathematics, and the storage types. It stands in prelude_vectors.inc, emit/prelude_integers.inc, prelude_math.inc, prelude_types.inc
-// and prelude_flush.inc.
+// The text that every emitted CPU kernel begins with: vectors, their mathematics, and the storage types. It stands in
+// prelude_vectors.inc, emit/prelude_integers.inc, prelude_math.inc, prelude_types.inc and prelude_flush.inc.
 #include <string_view>
 
 namespace napkin::cpu {

@@ -32,7 +32,8 @@ std::int64_t most_gathered(const ScheduledKernel& kernel) {
     return most;
 }
 
-/// Some array, the groups, or the coordinates of an axis are too many for 32 bits. Loops count up to a tile past the end.
+/// Some array, the groups, or the coordinates of an axis are too many for 32 bits. Loops count up to a tile past the
+/// end.
 bool needs_wide_index(const ScheduledKernel& kernel) {
     constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;
     const auto is_long = [&](ArrayId id) {

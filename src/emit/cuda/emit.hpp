@@ -1,7 +1,7 @@
 #pragma once
-// The CUDA emitter: a scheduled program in blocks of warps becomes CUDA C++, a function for each kernel. Statements are written as for a
-// CPU, a vector being a value of every thread of a warp; what differs is the prelude, who runs a group, and the barriers, which the
-// scheduled program has.
+// The CUDA emitter: a scheduled program in blocks of warps becomes CUDA C++, a function for each kernel. Statements are
+// written as for a CPU, a vector being a value of every thread of a warp; what differs is the prelude, who runs a
+// group, and the barriers, which the scheduled program has.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace napkin::cuda {
 
-/// The tensor map of an operand that bulk copies bring to shared memory, or of what they bring from there: boxes of an array, with the 128-byte
-/// swizzle; what lies outside of the array is zeros, and is not written.
+/// The tensor map of an operand that bulk copies bring to shared memory, or of what they bring from there: boxes of an
+/// array, with the 128-byte swizzle; what lies outside of the array is zeros, and is not written.
 struct TensorMap {
     ArrayId array = -1;
     std::vector<std::int64_t> box;  ///< values by dimension of the array, the last one contiguous
@@ -20,9 +20,9 @@ struct TensorMap {
 
 /// One emitted kernel and what its caller provides.
 ///   extern "C" __global__ void name(const Arguments<inputs, outputs, strides> arguments, char* scratch[, const TensorMaps<maps> maps])
-/// in namespace-free linkage; Arguments holds the pointers of inputs, then of outputs (at least one of each), then the strides of all
-/// dimensions of all inputs and outputs (at least one), in values, eight bytes each. Any grid runs all groups, where the
-/// schedule cuts none, of kernels in clusters any that is a multiple of theirs.
+/// in namespace-free linkage; Arguments holds the pointers of inputs, then of outputs (at least one of each), then the
+/// strides of all dimensions of all inputs and outputs (at least one), in values, eight bytes each. Any grid runs all
+/// groups, where the schedule cuts none, of kernels in clusters any that is a multiple of theirs.
 struct KernelEntry {
     std::string name;
     std::vector<ArrayId> inputs, outputs;  ///< arrays of TileProgram::diagram
@@ -35,7 +35,8 @@ struct KernelEntry {
     std::vector<TensorMap> maps;     ///< none: the kernel has no such parameter
     std::int64_t scratch_bytes = 0;  ///< of memory: the arenas of all blocks, what `before` leaves, a queue's counter,
                                      ///< what parts of groups leave
-    /// What a launch leaves in its scratch memory the next one finds there, and the first one zeros: no other kernel has the same.
+    /// What a launch leaves in its scratch memory the next one finds there, and the first one zeros: no other kernel
+    /// has the same.
     bool keeps_scratch = false;
     /// A kernel of the same parameters that runs before it, in blocks of one row.
     struct Before {

@@ -7,8 +7,8 @@
 
 namespace napkin::gpu {
 
-/// The plan whose kernels the assembler's report does not refuse (assembler.hpp); the planner's first where NVRTC is not found or does not
-/// compile for the machine. Pre: a GPU. Errors: those of choose_plan.
+/// The plan whose kernels the assembler's report does not refuse (assembler.hpp); the planner's first where NVRTC is
+/// not found or does not compile for the machine. Pre: a GPU. Errors: those of choose_plan.
 Result<AcceptedPlan> assembled_plan(const Derived& derived, const Extents& extents, const Machine& machine,
                                     const PlanOptions& options = {});
 

@@ -65,9 +65,9 @@ std::vector<std::string> remarks_in(const std::string& log) {
     return out;
 }
 
-/// The report does not say where registers are spilled. So few bytes of a thread are what is kept through a kernel's main loop, such as a group's
-/// position, or are stored and loaded at its end. Measured on one H200 on 2026-11-24: attention of 256 rows at d = 64 with 20 bytes, four accesses of
-/// which are in the loop, takes as long as with none.
+/// The report does not say where registers are spilled. So few bytes of a thread are what is kept through a kernel's
+/// main loop, such as a group's position, or are stored and loaded at its end. Measured on one H200 on 2026-11-24:
+/// attention of 256 rows at d = 64 with 20 bytes, four accesses of which are in the loop, takes as long as with none.
 constexpr std::int64_t tolerated_spill_bytes = 32;
 
 std::vector<std::string> refusals(const AssemblerReport& report) {

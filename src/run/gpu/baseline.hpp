@@ -1,6 +1,7 @@
 #pragma once
-// What kernels on a GPU are measured against: the diagram evaluated as it stands, one equation after the other, every array in memory in its
-// own type. Contractions are multiplies of cuBLASLt; every other equation is a kernel of our own, planned as any other.
+// What kernels on a GPU are measured against: the diagram evaluated as it stands, one equation after the other, every
+// array in memory in its own type. Contractions are multiplies of cuBLASLt; every other equation is a kernel of our
+// own, planned as any other.
 #include <memory>
 #include <string>
 #include <vector>

@@ -1,10 +1,11 @@
 #pragma once
 // A compiled program on the GPU at hand that runs in the caller's memory, on the caller's stream.
 //
-// A launch neither allocates on the device nor waits for it: all memory besides the caller's arrays is the workspace, which is there before the
-// first launch. Launches of one program that share a workspace run one after the other: whoever launches on several streams orders them.
-// What a launch needs of the addresses, as tensor maps, is encoded once for each tuple of them, and kept for the last ones. The driver copies a
-// launch's arguments, also into a graph, so that nothing has to be kept for a launch that is under way.
+// A launch neither allocates on the device nor waits for it: all memory besides the caller's arrays is the workspace,
+// which is there before the first launch. Launches of one program that share a workspace run one after the other:
+// whoever launches on several streams orders them. What a launch needs of the addresses, as tensor maps, is encoded
+// once for each tuple of them, and kept for the last ones. The driver copies a launch's arguments, also into a graph,
+// so that nothing has to be kept for a launch that is under way.
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -15,8 +16,8 @@
 
 namespace napkin::gpu {
 
-/// Where every address of an array must be a multiple: bulk copies and tensor maps take no other (CUDA Driver API, cuTensorMapEncodeTiled;
-/// PTX ISA, cp.async).
+/// Where every address of an array must be a multiple: bulk copies and tensor maps take no other (CUDA Driver API,
+/// cuTensorMapEncodeTiled; PTX ISA, cp.async).
 constexpr std::uint64_t array_alignment = 16;
 /// Alignment of what the workspace holds, and of its own address: what the driver's allocations have.
 constexpr std::int64_t workspace_alignment = 256;
@@ -31,9 +32,9 @@ public:
     CallersKernel(const CallersKernel&) = delete;
     CallersKernel& operator=(const CallersKernel&) = delete;
 
-    /// Launches on arrays at those addresses, the diagram's inputs and then its outputs, row-major without gaps; they run after this returns.
-    /// `workspace` is memory of workspace_bytes() that held zeros before its first launch; 0: the program's own.
-    /// Errors: view-count, view-null, view-alignment, view-overlap, no-workspace, gpu-failed.
+    /// Launches on arrays at those addresses, the diagram's inputs and then its outputs, row-major without gaps; they
+    /// run after this returns. `workspace` is memory of workspace_bytes() that held zeros before its first launch; 0:
+    /// the program's own. Errors: view-count, view-null, view-alignment, view-overlap, no-workspace, gpu-failed.
     [[nodiscard]] Status launch(std::span<const std::uint64_t> addresses, std::uint64_t workspace, Stream stream) const;
 
     [[nodiscard]] std::int64_t workspace_bytes() const { return workspace_bytes_; }

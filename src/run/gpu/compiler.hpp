@@ -17,8 +17,9 @@ struct Cubin {
     std::string compiler = {};  ///< "NVRTC 13.0"
 };
 
-/// Compiles for an architecture such as "sm_90a". Results below the normal range of f32 are 0 (-ftz).
-/// Errors (machine_lacks): no-cuda-compiler, where NVRTC was looked for; no-such-architecture, which it does not compile for. A refusal of emitted code is an InternalError.
+/// Compiles for an architecture such as "sm_90a". Results below the normal range of f32 are 0 (-ftz). Errors
+/// (machine_lacks): no-cuda-compiler, where NVRTC was looked for; no-such-architecture, which it does not compile for.
+/// A refusal of emitted code is an InternalError.
 Result<Cubin> compile_cuda(const std::string& source, const std::string& architecture, bool use_cache = true);
 
 /// "NVRTC 13.0 (path)", or the error of compile_cuda.

@@ -9,12 +9,12 @@
 
 namespace napkin::gpu {
 
-/// The first of the machines whose description begins with the name that the driver has for the device. Error: unknown-machine
-/// (machine_lacks), with those that have its architecture at least.
+/// The first of the machines whose description begins with the name that the driver has for the device. Error:
+/// unknown-machine (machine_lacks), with those that have its architecture at least.
 Result<Machine> machine_of(const DeviceInfo& device, const std::vector<Machine>& machines);
 
-/// Code for a machine runs on every device of its architecture: a note where the driver has another name for the device than the file,
-/// since what is predicted may then be another GPU's; else nothing. Error: other-gpu (machine_lacks).
+/// Code for a machine runs on every device of its architecture: a note where the driver has another name for the device
+/// than the file, since what is predicted may then be another GPU's; else nothing. Error: other-gpu (machine_lacks).
 Result<std::string> note_on_device(const DeviceInfo& device, const Machine& machine);
 
 }  // namespace napkin::gpu

@@ -195,7 +195,8 @@ Result<Function> function(const Module& module, const std::string& name, std::in
 
 Result<EncodedMap> encode_map(std::uint64_t address, DType type, const std::vector<std::int64_t>& sizes,
                               const std::vector<std::int64_t>& box) {
-    // CUtensorMapDataType: values are copied as they are, so that only their width counts; 0 is uint8, 1 uint16, 2 uint32.
+    // CUtensorMapDataType: values are copied as they are, so that only their width counts; 0 is uint8, 1 uint16, 2
+    // uint32.
     const int width = bytes(type) == 1 ? 0 : bytes(type) == 2 ? 1 : 2;
     constexpr int no_interleave = 0, swizzle_128 = 3, promote_128 = 2, promote_256 = 3, zeros_outside = 0;
     std::vector<std::uint64_t> extents, strides;
@@ -207,16 +208,18 @@ Result<EncodedMap> encode_map(std::uint64_t address, DType type, const std::vect
         stride *= static_cast<std::uint64_t>(sizes[d]);
         if (d > 0) strides.push_back(stride);
     }
-    // Lines are asked for in pairs, which reads products' operands some 3% faster. Rows that begin inside a sector of 32 bytes share lines with
-    // their neighbours, and pairs bring much that is not used: on one H200 a product of 4096×4096×4104 takes 281 µs with them, 240 without.
+    // Lines are asked for in pairs, which reads products' operands some 3% faster. Rows that begin inside a sector of
+    // 32 bytes share lines with their neighbours, and pairs bring much that is not used: on one H200 a product of
+    // 4096×4096×4104 takes 281 µs with them, 240 without.
     constexpr std::uint64_t sector_bytes = 32;
     const bool in_sectors = std::all_of(strides.begin(), strides.end(),
                                         [](std::uint64_t s) { return s % sector_bytes == 0; });
     EncodedMap map;
     const Code code = driver().encode_tiled(&map, width, static_cast<std::uint32_t>(sizes.size()),
-                                            reinterpret_cast<void*>(address),  // NOLINT: addresses of the device are numbers here
-                                            extents.data(), strides.data(), boxes.data(), steps.data(), no_interleave,
-                                            swizzle_128, in_sectors ? promote_256 : promote_128, zeros_outside);
+                                            // NOLINT: addresses of the device are numbers here
+                                            reinterpret_cast<void*>(address), extents.data(), strides.data(),
+                                            boxes.data(), steps.data(), no_interleave, swizzle_128,
+                                            in_sectors ? promote_256 : promote_128, zeros_outside);
     if (const Status done = checked(code, "the tensor map of an operand"); !done) return done.errors();
     return map;
 }

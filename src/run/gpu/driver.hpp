@@ -1,5 +1,6 @@
 #pragma once
-// NVIDIA's driver, opened at run time: devices, memory, modules, launches, events. Every failure is an error as a value.
+// NVIDIA's driver, opened at run time: devices, memory, modules, launches, events. Every failure is an error as a
+// value.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -66,11 +67,12 @@ struct alignas(64) EncodedMap {
     char bytes[128] = {};
 };
 
-/// The driver with the device's primary context, which becomes current for the thread that calls first, unless it has another one. Error
-/// no-gpu (machine_lacks): no driver, or no device, in the driver's own words.
+/// The driver with the device's primary context, which becomes current for the thread that calls first, unless it has
+/// another one. Error no-gpu (machine_lacks): no driver, or no device, in the driver's own words.
 Result<DeviceInfo> device();
 
-/// The primary context is current for this thread while this lives; afterwards, what was before. Nothing where device() does not succeed.
+/// The primary context is current for this thread while this lives; afterwards, what was before. Nothing where device()
+/// does not succeed.
 class InPrimaryContext {
 public:
     InPrimaryContext();
@@ -94,8 +96,8 @@ Result<std::shared_ptr<const Module>> load(const std::string& cubin);
 Result<Function> function(const Module& module, const std::string& name, std::int64_t shared_bytes);
 /// Returns before the kernel has run. Neither allocates nor waits, so that a stream that is being captured takes it.
 Status launch(const Launch& launch, Stream stream = nullptr);
-/// The map of a row-major array at that address, from which boxes are copied with the 128-byte swizzle. Sizes and box in the order of the
-/// array's dimensions, the last one contiguous. Pre: what cuTensorMapEncodeTiled asks for.
+/// The map of a row-major array at that address, from which boxes are copied with the 128-byte swizzle. Sizes and box
+/// in the order of the array's dimensions, the last one contiguous. Pre: what cuTensorMapEncodeTiled asks for.
 Result<EncodedMap> encode_map(std::uint64_t address, DType type, const std::vector<std::int64_t>& sizes,
                               const std::vector<std::int64_t>& box);
 /// Waits for all that was launched.

@@ -26,7 +26,8 @@ public:
 
     /// Copies the diagram's inputs, row-major without gaps, to the device.
     [[nodiscard]] Status upload(const std::vector<KernelInput>& inputs);
-    /// Launches `work` wherever the kernel of that index would be launched. It writes what the kernel writes, or leaves it to others.
+    /// Launches `work` wherever the kernel of that index would be launched. It writes what the kernel writes, or leaves
+    /// it to others.
     void replace(std::size_t kernel, std::function<Status()> work) { ready_.at(kernel).instead = std::move(work); }
     /// Where an array that a kernel reads or writes lies on the device, row-major without gaps.
     [[nodiscard]] std::uint64_t address(ArrayId array) const {
@@ -39,8 +40,8 @@ public:
     [[nodiscard]] Status download(const std::vector<KernelOutput>& outputs) const;
     /// Every byte of every output becomes 0xff, which is NaN in most types: what is not written shows.
     [[nodiscard]] Status poison_outputs() const;
-    /// upload, poison_outputs, launch, download. Error besides: index-out-of-range, where indices that a kernel computes lead outside of an
-    /// array, before the kernel that reads by them runs.
+    /// upload, poison_outputs, launch, download. Error besides: index-out-of-range, where indices that a kernel
+    /// computes lead outside of an array, before the kernel that reads by them runs.
     [[nodiscard]] Status run(const std::vector<KernelInput>& inputs, const std::vector<KernelOutput>& outputs);
 
     [[nodiscard]] const Cubin& cubin() const { return launcher_->cubin(); }

@@ -14,8 +14,8 @@
 
 namespace napkin::gpu {
 
-/// One kernel's launch, with the values that its arguments point to: it may be moved, since vectors keep their values where they are, and is
-/// not copied.
+/// One kernel's launch, with the values that its arguments point to: it may be moved, since vectors keep their values
+/// where they are, and is not copied.
 struct BoundLaunch {
     Launch launch;
     std::optional<Launch> before;           ///< of the kernel that runs before it, with the same arguments
@@ -48,12 +48,12 @@ public:
     /// The arrays among these that are neither inputs nor outputs.
     [[nodiscard]] const std::vector<ArrayId>& between() const { return between_; }
     [[nodiscard]] std::int64_t bytes_of(ArrayId array) const;
-    /// Bytes of the kernels' scratch memory (KernelEntry::scratch_bytes), which those share that keep nothing there, since they run one after the other. Zeros
-    /// before the first launch.
+    /// Bytes of the kernels' scratch memory (KernelEntry::scratch_bytes), which those share that keep nothing there,
+    /// since they run one after the other. Zeros before the first launch.
     [[nodiscard]] std::int64_t scratch_bytes() const { return scratch_bytes_; }
 
-    /// The launches in order, for arrays at those addresses, by ArrayId. Encodes tensor maps, and does nothing on the device.
-    /// Errors: gpu-failed.
+    /// The launches in order, for arrays at those addresses, by ArrayId. Encodes tensor maps, and does nothing on the
+    /// device. Errors: gpu-failed.
     [[nodiscard]] Result<std::vector<BoundLaunch>> bind(const std::vector<std::uint64_t>& addresses,
                                                         std::uint64_t scratch) const;
 

@@ -11,7 +11,8 @@
 namespace napkin::gpu {
 namespace {
 
-// What of the library's interface is called, with its constants (cublasLt.h, cublas_api.h, library_types.h of CUDA 12 and 13).
+// What of the library's interface is called, with its constants (cublasLt.h, cublas_api.h, library_types.h of CUDA 12
+// and 13).
 using LtHandle = void*;
 using LtDescriptor = void*;
 enum : int { lt_success = 0 };
@@ -251,7 +252,8 @@ Result<std::shared_ptr<const LibraryMultiply>> LibraryMultiply::prepare(const Ge
 Status LibraryMultiply::launch(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t workspace) const {
     const Impl& i = *impl_;
     const auto pointer = [](std::uint64_t base, std::int64_t values, std::int64_t value_bytes) {
-        return reinterpret_cast<void*>(base + static_cast<std::uint64_t>(values * value_bytes));  // NOLINT: addresses of the device
+        // NOLINT: addresses of the device
+        return reinterpret_cast<void*>(base + static_cast<std::uint64_t>(values * value_bytes));
     };
     const double factor = i.multiply.alpha, zero = 0, one = 1;
     const float narrow_factor = static_cast<float>(factor), narrow_zero = 0, narrow_one = 1;

@@ -1,5 +1,6 @@
 #pragma once
-// cuBLASLt, opened at run time: the multiply that kernels on a GPU are measured against. Building napkin does not need it.
+// cuBLASLt, opened at run time: the multiply that kernels on a GPU are measured against. Building napkin does not need
+// it.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -25,8 +26,9 @@ struct MultiplyCall {
     bool adds = false;
 };
 
-/// target = alpha · op(left) · op(right), for `batch` multiplies at a time, once for each call. Rows read as columns are the transposed
-/// matrix: the left one is the Gemm's second operand, the right one its first, and the target is its target transposed.
+/// target = alpha · op(left) · op(right), for `batch` multiplies at a time, once for each call. Rows read as columns
+/// are the transposed matrix: the left one is the Gemm's second operand, the right one its first, and the target is its
+/// target transposed.
 struct ColumnMultiply {
     ColumnMatrix left, right, target;
     double alpha = 1;
@@ -35,8 +37,8 @@ struct ColumnMultiply {
 };
 ColumnMultiply in_columns(const Gemm& gemm);
 
-/// The largest power of two, of at most 256, that divides every address of the matrix: `begin` of every call and the stride of a batch, in
-/// values of that many bytes, from memory that begins at a multiple of 256.
+/// The largest power of two, of at most 256, that divides every address of the matrix: `begin` of every call and the
+/// stride of a batch, in values of that many bytes, from memory that begins at a multiple of 256.
 std::int64_t alignment_of(const ColumnMultiply& multiply, const ColumnMatrix& matrix,
                           std::int64_t MultiplyCall::* begin, std::int64_t value_bytes);
 
@@ -49,7 +51,8 @@ Result<std::string> multiply_library();
 /// A multiply by the algorithm that the library thinks the fastest.
 class LibraryMultiply {
 public:
-    /// Pre: device() has succeeded. Errors (machine_lacks): no-cublaslt; not-multiplied, where the library does not take it, as such types.
+    /// Pre: device() has succeeded. Errors (machine_lacks): no-cublaslt; not-multiplied, where the library does not
+    /// take it, as such types.
     static Result<std::shared_ptr<const LibraryMultiply>> prepare(const Gemm& gemm, DType left, DType right, DType target);
     ~LibraryMultiply();
     LibraryMultiply(const LibraryMultiply&) = delete;

@@ -1,5 +1,5 @@
-// Stands in for libFuzzer where the compiler has none: runs the fuzz target once on the empty input and once on every file that
-// the command line names, folders included.
+// Stands in for libFuzzer where the compiler has none: runs the fuzz target once on the empty input and once on every
+// file that the command line names, folders included.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
