@@ -117,13 +117,14 @@ private:
         }
         // A sum of differences is multiplied out about 0: that rounds a part of A and B, and B, being a result of
         // rounded sums, is not known better in the definition. What does not run may be, and is added to A first where
-        // A has its axes.
+        // A has its axes, or where it may be as large as A, being the value of some point.
         if (!g.origin && degree() == 1) {
             const auto axes = free_axes(g.a);
             Expr shift;
             for (const auto& [sign, part] : addends(g.b[0])) {
                 const auto own = free_axes(part);
-                const bool beside = !stream_.runs(part) && all_of(own, [&](AxisId x) { return contains(axes, x); });
+                const bool beside = !stream_.runs(part) && (all_of(own, [&](AxisId x) { return contains(axes, x); }) ||
+                                                            follows_extremum(part, stream_));
                 Expr& to = beside ? g.a : shift;
                 to = sign > 0 ? plus(to, part) : minus(to, part);
             }

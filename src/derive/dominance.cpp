@@ -176,6 +176,20 @@ bool is_extremum(const Expr& addend, const Stream& stream) {
     return split && (extremum(split->running, true, stream) || extremum(split->running, false, stream));
 }
 
+bool follows_extremum(const Expr& e, const Stream& stream) {
+    if (const auto* r = as<Read>(e)) {
+        const Equation* defined = stream.definition(r->array);
+        if (!defined) return false;
+        if (!defined->reduce) return follows_extremum(defined->body, stream);
+        return defined->reduce == ReduceOp::max || defined->reduce == ReduceOp::min;
+    }
+    if (const auto* s = as<Select>(e)) return follows_extremum(s->a, stream) || follows_extremum(s->b, stream);
+    if (const auto* c = as<Cast>(e)) return follows_extremum(c->a, stream);
+    if (const auto* u = as<Unary>(e)) return u->op == UnaryOp::neg && follows_extremum(u->a, stream);
+    if (const auto* b = as<Binary>(e)) return follows_extremum(b->a, stream) || follows_extremum(b->b, stream);
+    return false;
+}
+
 std::optional<Dominance> dominance(const Expr& addend, int sign, const Expr& a, const Conditions& masks,
                                    const Stream& stream) {
     for (const bool is_max : {true, false}) {

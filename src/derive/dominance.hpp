@@ -45,6 +45,8 @@ std::optional<Dominance> extremum_of(const Expr& addend, int sign, const Expr& a
                                      const Stream& stream);
 /// Whether the addend is a scaled running extremum, of whatever.
 bool is_extremum(const Expr& addend, const Stream& stream);
+/// Whether choices and arithmetic make it from an extremum, of this traversal or of an earlier one.
+bool follows_extremum(const Expr& e, const Stream& stream);
 /// One that dominates the exponent a(x): a + addend is nowhere above 0.
 std::optional<Dominance> dominance(const Expr& addend, int sign, const Expr& a, const Conditions& masks,
                                    const Stream& stream);

@@ -286,8 +286,10 @@ bool operator==(const Correction& a, const Correction& b) {
     return a.references == b.references && a.selections == b.selections && a.moment == b.moment && same(a.kept, b.kept);
 }
 
-std::variant<Factored, FactorFailure> factor(ReduceOp op, const Expr& body, const Stream& stream,
+std::variant<Factored, FactorFailure> factor(ReduceOp op, const Expr& written, const Stream& stream,
                                              const FactorOptions& options) {
+    // A choice by constants is none: its sides would be summed apart from what is subtracted from them.
+    const Expr body = stream.runs(written) ? simplify(written) : written;
     if (!stream.runs(body)) {
         Factored out;
         out.plain = StateSpec{"", op, body, {}};

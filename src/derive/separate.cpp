@@ -51,6 +51,9 @@ std::optional<Shifted> Separator::compute_separate(const Expr& e) {
         if (first || infinite(s->a)) {
             const auto inner = separate(first ? s->a : s->b);
             if (!inner) return std::nullopt;
+            // Outside of the choice NaN would count where the masked side is taken.
+            if (inner->b && stream_.values(inner->b).has(ValueClass::undefined))
+                return fail("a running result that may be NaN stands in one side of a choice", inner->b);
             const Expr a = or_zero(inner->a);
             return Shifted{first ? select(s->condition, a, s->b) : select(s->condition, s->a, a), inner->b};
         }

@@ -112,6 +112,12 @@ std::optional<Terms> Splitter::sum(const Expr& e, const Conditions& masks) {
             out.push_back(std::move(t));
         }
     }
+    // The terms may be far larger than their sum: an extremum is the value of some point.
+    if (!wraps_ && !out.empty() && together.b) {
+        const auto parts = addends(together.b);
+        const auto found = std::ranges::find_if(parts, [&](const auto& p) { return follows_extremum(p.e, stream_); });
+        if (found != parts.end()) return fail("what an extremum of it is subtracted from does not separate", e);
+    }
     Term t;
     if (wraps_ && together.a && together.b) {
         Term waits;
@@ -350,6 +356,9 @@ std::optional<Terms> Splitter::exponential_of(const Expr& whole, const Expr& bas
                     rest = sign > 0 ? plus(rest, part) : minus(rest, part);
                 }
             }
+            // Where nothing counts 0 is accumulated, which the rest's exponential may meet as infinity. Beside a
+            // maximum of the exponent's own, which is -inf there, it is 0.
+            if (rest && (!masks.empty() || stream_.values(a).has(ValueClass::minus_infinite))) continue;
             const Expr scaled = times(r.guarded, found->scale);
             Expr inner = r.is_max ? minus(a, scaled) : plus(a, scaled);
             // (A − M)·s is nearer to the truth than A·s − M·s: what was written that way stays so.
