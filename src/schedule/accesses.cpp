@@ -53,7 +53,7 @@ private:
                     kernel_.partials_offset + kernel_.partials(step)});
     }
 
-    /// Operands are read by clocks of their own.
+    /// Operand tiles are excluded: the race checker follows them by events of their own.
     void in_arena(std::vector<MemoryAccess>& out, VariableId v, bool writes) {
         if (kernel_.is_held(v) && !kernel_.is_operand(v)) out.push_back({tile_of(v), writes});
     }
@@ -70,10 +70,11 @@ private:
     StepAccesses of(const Step& step) {
         StepAccesses out;
         if (const auto* load = std::get_if<Load>(step.statement)) of_load(out, step, load->variable);
-        // What is written where it goes is stored by the statement that computes it.
+        // The statement that computes a view stores it.
         if (const auto* store = std::get_if<Store>(step.statement); store && !kernel_.is_view(store->variable)) {
             in_arena(out.first, store->variable, false);
-            // A thread stores what it has in registers where no other one does; others may load it.
+            // Threads store their registers to elements that no other thread stores. The store counts only if the
+            // kernel loads the array as well.
             if (!kernel_.is_in_registers(store->variable) ||
                 contains(kernel_.inputs, kernel_.variable(store->variable).array))
                 out.first.push_back({array_of(store->variable), true});
@@ -101,7 +102,8 @@ private:
             if (!out.runs_beside || !in_place || r->variable() != compute->variable) add_registers(r->variable());
             if (kernel_.is_operand(r->variable())) out.operands.push_back(r->variable());
         }
-        // What a product rounds its factor into it reads until it is done.
+        // A wgmma reads the registers of its rounded factor until it completes. Counting its result as accessed makes
+        // the warps wait for the product before.
         const bool rounds = out.runs_beside && any_of(s.reads, [&](const Read* r) {
                                 return r->variable() != compute->variable && kernel_.is_in_registers(r->variable());
                             });
@@ -111,7 +113,7 @@ private:
     void of_load(StepAccesses& out, const Step& step, VariableId v) {
         if (kernel_.is_operand(v)) out_.operands[v] = {tile_of(v), array_of(v)};
         if (kernel_.is_operand(v) || step.stays) return;
-        // Zeros first, then what lies inside of the array: by other threads.
+        // The first part writes zeros, the second copies what lies inside the array. Different threads may do the two.
         out.has_parts = kernel_.facts(v).is_cut;
         if (out.has_parts) in_arena(out.first, v, true);
         std::vector<MemoryAccess>& copies = out.has_parts ? out.second : out.first;
@@ -126,7 +128,7 @@ private:
 
     void of_compute(StepAccesses& out, const Step& step, const Compute& compute) {
         if (kernel_.partials(step) > 0) {
-            // Each warp leaves what it finds; of that of all warps each makes some of the result.
+            // Each warp stores partials. Then each warp combines the partials of all warps into some of the result.
             out.has_parts = true;
             out.first.push_back({partials_of(step), true});
             read_all(out.first, compute.body);

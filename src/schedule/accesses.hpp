@@ -1,7 +1,6 @@
 #pragma once
-// What the warps of a block have, and which of it each step touches: tiles of the arena, the arrays in memory, and what
-// warps that share a reduction leave for each other; and registers. Here stands only what is touched; clocks.hpp judges
-// whether that is in order.
+// What each step of a CTA accesses: tiles in the shared-memory arena, arrays in global memory, partials of reductions
+// that warps share, and registers. This file only lists accesses. race_checker.hpp judges whether they are in order.
 #include <array>
 #include <cstdint>
 #include <string>
@@ -11,16 +10,16 @@
 
 namespace napkin {
 
-/// A range of the arena, or an array in memory.
+/// A range of the arena, or an array in global memory.
 struct MemoryRegion {
     enum class Part : std::uint8_t { tile, memory, partials };
-    /// that it was first touched for: of its tile, of its array in memory, or what warps leave of it
+    /// The variable whose access first made the region. `part` says whether by its tile, its array or its partials.
     VariableId variable = -1;
     Part part = Part::tile;
     ArrayId array = -1;               ///< -1: a range of the arena
-    VariableId operand = -1;          ///< whose tiles the range has, all stages; -1: none's
+    VariableId operand = -1;          ///< the operand whose tiles, of all stages, the range holds; -1: none
     std::int64_t begin = 0, end = 0;  ///< in values
-    std::vector<int> meets = {};      ///< the areas that have something in common with it, itself among them
+    std::vector<int> meets = {};      ///< regions that overlap it, itself among them
 };
 
 struct MemoryAccess {
@@ -28,30 +27,31 @@ struct MemoryAccess {
     bool writes = false;
 };
 
-/// What a step touches. Any warp may touch all of it, whichever values the emitter gives it; but within one part of a
-/// step no warp meets what another one does.
+/// What a step accesses. Any warp may access all of it, whichever values the emitter assigns to it. Within one part of
+/// a step, the accesses of different warps do not conflict.
 struct StepAccesses {
     std::vector<MemoryAccess> first;
-    /// After the barrier inside (Step::synchronizes_inside), of a step that has two parts: what a load copies over the
-    /// zeros of its tile, or what becomes of that which the warps that share a reduction have found.
+    /// Accesses after the barrier inside a step with two parts (Step::synchronizes_inside). A load copies over the
+    /// zeros of its tile. A reduction that warps share combines their partials.
     std::vector<MemoryAccess> second;
     bool has_parts = false;
-    // In a kernel on the matrix unit, what is each thread's or each warp's own:
-    bool runs_beside = false;  ///< a product that its warps do not wait for
-    /// that it reads or writes, but those in which a product adds to what it finds
+    // For kernels on tensor cores, accesses of one thread or one warp to what is its own:
+    bool runs_beside = false;  ///< an asynchronous product, which its warps do not wait for
+    /// Register variables that it reads or writes, except an accumulator to which an asynchronous product only adds.
     std::vector<VariableId> registers = {};
-    std::vector<VariableId> operands = {};  ///< whose tiles it reads
-    std::int64_t boxes = 0;                 ///< that a warp sends to memory
+    std::vector<VariableId> operands = {};  ///< operands whose tiles it reads
+    std::int64_t boxes = 0;                 ///< staging tiles that a warp sends to global memory
 };
 
-/// The areas of an operand: copies write its tiles and read its array.
+/// Regions of an operand: copies read its array and write its tiles.
 struct OperandRegions {
     int tiles = -1, array = -1;
 };
 
 struct Accesses {
     std::vector<MemoryRegion> areas;
-    std::vector<StepAccesses> steps;  ///< by step; of loads of operands nothing: their copies are not done by the step
+    /// By step; empty for loads of operands, whose copies are not done by the step.
+    std::vector<StepAccesses> steps;
     ByVariable<OperandRegions> operands;
 };
 

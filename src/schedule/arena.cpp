@@ -1,5 +1,5 @@
-// Gives every variable its shape, its lifetime and its place in the arena; memory is shared by variables that never
-// live together.
+// Gives every variable its shape, its lifetime and its place in the arena. Variables that never live at the same time
+// share memory.
 
 #include "schedule/fragments.hpp"
 #include "schedule/legality.hpp"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t alignment_bytes = 64;
 
-/// Sizes of the dimensions with padding, and how many values of a full tile are held.
+/// Sizes of the dimensions with padding, and the number of values of a full tile.
 void measure(ScheduledKernel& kernel, VariableId id) {
     Layout& layout = kernel.layouts[id];
     const Variable& variable = kernel.variable(id);
@@ -32,8 +32,7 @@ void measure(ScheduledKernel& kernel, VariableId id) {
         for (const auto& [axis, c] : variable.dims[d].affine()->terms) {
             const Span& span = kernel.span(axis, layout.scope);
             const bool panel = kernel.is_panel(id) && axis == vector_axis;
-            // What is loaded by its indices' values, or cut at the array's end, is loaded with all that any statement
-            // may reach.
+            // A gathered load, or one that the array's end cuts, brings in all that any statement may reach.
             const std::int64_t reach = c < 0 || is_loaded_wide ? span.padded : kernel.reach(id, axis, span.tile);
             layout.sizes[d] += std::abs(c) * ((panel ? kernel.panel() : reach) - 1);
             tile += std::abs(c) * ((panel ? std::min(kernel.panel(), span.tile) : span.tile) - 1);
@@ -42,8 +41,8 @@ void measure(ScheduledKernel& kernel, VariableId id) {
     }
 }
 
-/// Threads of a warp that copy the tile go along memory's last dimension, which is not the tile's innermost one: they
-/// write or read a column of it. Rows of an odd length have the parts of a column in as many banks.
+/// Whether a warp that copies the tile writes or reads a column of it. Its threads go along the last dimension in
+/// memory, which is not the tile's innermost one. An odd row length puts the values of a column into different banks.
 bool is_copied_by_columns(const ScheduledKernel& kernel, VariableId id) {
     const Variable& variable = kernel.variable(id);
     if (!kernel.in_blocks() || variable.dims.empty() ||
@@ -71,7 +70,7 @@ void shape_buffer(ScheduledKernel& kernel, VariableId id) {
     };
     if (kernel.place(id).innermost >= 0) {
         const auto inner = at(kernel.place(id).innermost);
-        // Whole vectors are copied in; a row that starts late (negative coefficients, padding) needs room for one more.
+        // Whole vectors are copied in. A row that starts late (negative coefficients, padding) needs room for one more.
         const bool late = starts_late(variable.dims[inner]) || kernel.facts(id).is_cut;
         const bool packed = kernel.is_packed(id);
         const std::int64_t row = round_up(layout.sizes[inner], kernel.lanes) + (late ? kernel.lanes : 0);
@@ -86,7 +85,7 @@ void shape_buffer(ScheduledKernel& kernel, VariableId id) {
     layout.count = stride;
 }
 
-/// An operand of a matrix instruction: whole rows of 128 bytes, in its own type; all of its stages.
+/// A shared-memory operand tile: whole rows of 128 bytes in its own type, for all of its stages.
 void shape_operand(ScheduledKernel& kernel, VariableId id) {
     Layout& layout = kernel.layouts[id];
     const auto tile = operand_tile(kernel, id);
@@ -96,8 +95,8 @@ void shape_operand(ScheduledKernel& kernel, VariableId id) {
     layout.tile = stages * (layout.tile * value + kernel.value_bytes() - 1) / kernel.value_bytes();
 }
 
-/// Marks the loads of tiles that are there since an earlier load: each of the variable brings in the same values, those
-/// of the group, and nothing else writes to its buffer or to its array.
+/// Marks the loads whose tile is still there from an earlier load (Step::stays). Each load of the variable brings in
+/// the same values, those of the CTA tile. Nothing else writes to its buffer or to its array.
 class StayingTiles {
 public:
     explicit StayingTiles(ScheduledKernel& kernel) : kernel_(kernel), is_there_(kernel.layouts.size(), false) {
@@ -106,7 +105,7 @@ public:
     }
 
 private:
-    /// Every load of the variable is of the group's whole tile.
+    /// Every load of the variable brings in the whole tile of the CTA, and nothing else writes to its buffer or array.
     [[nodiscard]] bool is_fixed(VariableId id) const {
         const Variable& variable = kernel_.variable(id);
         if (kernel_.place(id).holding != MemorySpace::buffer || !variable.gathers.empty()) return false;
@@ -121,7 +120,7 @@ private:
         }
         return true;
     }
-    /// No loop around the scope cuts the tile: its indices take the same values there as in the group.
+    /// No loop around the scope cuts the tile: its indices take the same values as in the whole CTA tile.
     [[nodiscard]] bool is_of_group(const Variable& variable, ScopeId scope) const {
         return all_of(variable.dims, [&](const Index& dim) {
             const std::vector<AxisId> axes = dim.axes();
@@ -151,20 +150,20 @@ private:
     std::vector<bool> may_stay_, is_there_;  ///< by VariableId
 };
 
-/// Numbers the steps in order of execution and stretches lifetimes over the loops and runs that repeat them.
+/// Numbers the steps in order of execution. Stretches lifetimes over the loops and fused statements that repeat them.
 class Lifetimes {
 public:
     explicit Lifetimes(ScheduledKernel& kernel) : kernel_(kernel) {
         walk(kernel.body);
-        // Operands are copied in ahead of the loop that reads them.
+        // Operand tiles are copied before the loop that reads them.
         for (const VariableId v : kernel_.layouts.ids())
             if (kernel_.is_operand(v)) kernel_.layouts[v].lives = {{0, std::max(0, position_ - 1)}};
-        // What is deferred reads in the next group what this one left.
+        // A statement that is pipelined across tiles reads, during the next tile, what this tile left.
         for (const Step& step : kernel_.steps)
             for (const Read* r : step.reads)
                 if (step.is_tile_pipelined()) kernel_.layouts[r->variable()].lives = {{0, std::max(0, position_ - 1)}};
-        // A variable that is used after the loop or run which defines it holds on to its memory for all of the
-        // repetitions.
+        // A variable that is used after the loop or the fused statements that define it keeps its memory in all of
+        // their iterations.
         for (const auto& [begin, end] : whole_)
             for (Layout& l : kernel_.layouts)
                 for (Life& life : l.lives)
@@ -177,14 +176,14 @@ private:
         if (lives.empty()) lives.push_back({position_, position_});
         lives.back().last = position_;
     }
-    /// What is loaded or set anew has a life of its own.
+    /// A load or an initialization begins a lifetime.
     void begin(VariableId v) {
         kernel_.layouts[v].lives.push_back({position_, position_});
         define(v);
     }
 
-    /// In a loop of which statements run ahead, a value in registers that was read in this turn already, and is now
-    /// made for the next one.
+    /// Whether the step computes a register value for the next iteration after this iteration has read it. That happens
+    /// in loops whose statements run ahead.
     [[nodiscard]] bool is_made_anew(const Step& step) const {
         const auto& compute = std::get<Compute>(*step.statement);
         const VariableId v = compute.variable;
@@ -192,7 +191,7 @@ private:
                repeats_.back().early[at(v)] && !repeats_.back().defined[at(v)];
     }
 
-    /// The variables whose elements say where the variable's values lie.
+    /// The variables by whose elements the variable is gathered.
     [[nodiscard]] std::vector<VariableId> gathered_by(VariableId v) const {
         std::vector<VariableId> out;
         for (const Index& index : kernel_.variable(v).gathers)
@@ -201,7 +200,7 @@ private:
         return out;
     }
 
-    /// A load that finds its tile there, or looks up where its values lie, is a use of it.
+    /// A use by a load: of a tile that it finds in place, or of the indices by which it gathers.
     void keep(VariableId v) {
         read(v);
         touch(v);
@@ -226,7 +225,7 @@ private:
             touch(compute->variable);
             for (const Read* r : step.reads) touch(r->variable());
         }
-        // Its result is none of what the core holds: it goes out as it is computed.
+        // The result of a pipelined statement takes no place at the core: it is stored as it is computed.
         if (step.deferred >= 0) kernel_.steps[step.deferred].position = position_;
         ++position_;
     }
@@ -239,8 +238,8 @@ private:
         for (Repeat& r : repeats_) r.defined[at(v)] = true;
     }
 
-    /// Runs `body` as something that is repeated: what it reads before it defines it, and what lives on both sides,
-    /// lives throughout.
+    /// Runs `body` as a region that is repeated. A variable lives throughout if the region reads it before it defines
+    /// it, or if it is alive before the region and used inside.
     template <class F>
     void repeat(F body) {
         const std::size_t n = kernel_.layouts.size();
@@ -254,7 +253,7 @@ private:
             if (lives.empty() || lives.back().last < done.begin) continue;  // not touched here
             auto here = find_if(lives, [&](const Life& l) { return l.last >= done.begin; });
             if (here->first >= done.begin && !done.early[v]) continue;
-            // What is read at first and made anew at last has no value in between.
+            // A variable that is first read and at last computed anew has no value in between.
             if (here + 1 != lives.end() && done.anew[v]) {
                 here->first = done.begin, lives.back().last = end;
                 continue;
@@ -286,8 +285,8 @@ private:
     std::vector<std::pair<int, int>> whole_;
 };
 
-/// A map may write over an operand that dies with it, when it reads it at the very point that it writes and nothing
-/// else reads it then.
+/// The operand that a map may overwrite; -1: none. The operand dies with the map, which reads it at the very point that
+/// it writes, and nothing else reads it then.
 VariableId overwritten(const ScheduledKernel& kernel, VariableId variable) {
     const Layout& target = kernel.layout(variable);
     VariableId found = -1;
@@ -366,8 +365,8 @@ void place(ScheduledKernel& kernel, bool whole) {
     }
 }
 
-/// The most values of tiles that are alive at a time: in the arena, and with those in place. What takes the place of
-/// another is one with it at the step where both live.
+/// Counts the most tile values that are alive at a step: in the arena, and with those in place. A variable that takes
+/// over the place of another counts once with it at the step where both live.
 void count_held(ScheduledKernel& kernel) {
     std::vector<std::int64_t> in_arena, in_place(kernel.steps.size());  // by step
     for (const Step& step : kernel.steps) in_arena.push_back(kernel.partials(step));
@@ -390,7 +389,7 @@ void count_held(ScheduledKernel& kernel) {
     }
 }
 
-/// Padding elements may read past a buffer, where it is harmless; past the arena there must be room for it.
+/// Padding may be read past a buffer, where it is harmless. Past the arena there must be room for it.
 std::int64_t overshoot(const ScheduledKernel& kernel) {
     std::int64_t room = kernel.lanes;
     for (const Step& step : kernel.steps) {
@@ -412,7 +411,7 @@ std::int64_t overshoot(const ScheduledKernel& kernel) {
     return room;
 }
 
-/// Behind the tiles: room for the statement whose warps leave the most behind.
+/// Behind the tiles: room for the partials of the statement that has the most.
 void place_partials(ScheduledKernel& kernel) {
     std::int64_t most = 0;
     for (const Step& step : kernel.steps) most = std::max(most, kernel.partials(step));
@@ -421,7 +420,7 @@ void place_partials(ScheduledKernel& kernel) {
     if (most > 0) kernel.arena_values = kernel.partials_offset + round_up(most, unit);
 }
 
-/// Behind those: the boxes of all warps.
+/// Behind the partials: the staging tiles of all warps.
 void place_staging(ScheduledKernel& kernel) {
     const std::int64_t unit = operand_alignment / kernel.value_bytes();
     for (const VariableId v : kernel.layouts.ids()) {
@@ -432,7 +431,7 @@ void place_staging(ScheduledKernel& kernel) {
     }
 }
 
-/// Behind everything: a barrier of 8 bytes for each stage of each operand, and what hands on the numbers of groups.
+/// Behind everything: the barriers of operands' stages, and the queue stages that hand on the numbers of CTA tiles.
 std::int64_t barrier_values(const ScheduledKernel& kernel) {
     return round_up(barrier_bytes(kernel), alignment_bytes) / kernel.value_bytes();
 }
@@ -458,7 +457,7 @@ bool ScheduledKernel::live_together(VariableId a, VariableId b) const {
 
 void shape(ScheduledKernel& kernel, VariableId id) {
     measure(kernel, id);
-    // What a file calls a view and may be none has the shape of a buffer until the rules refuse it.
+    // A schedule file may ask for a view that is not legal. It has the shape of a buffer until the rules refuse it.
     kernel.is_view(id) && may_be_view(kernel, id) ? shape_view(kernel, id) : shape_buffer(kernel, id);
     if (kernel.is_operand(id)) shape_operand(kernel, id);
 }
@@ -476,7 +475,7 @@ void apply_storage(ScheduledKernel& kernel) {
         return found;
     };
     kernel.packed = with_views(kernel.inputs), kernel.dense = with_views(kernel.outputs);
-    // What a CPU's core loads again comes from its caches, and other tiles may have its place until then.
+    // A CPU's core loads such a tile again from its caches, so other tiles may take its place until then.
     if (kernel.in_blocks()) StayingTiles{kernel};
     const Lifetimes lifetimes(kernel);
     place(kernel, false);

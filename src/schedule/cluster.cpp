@@ -11,10 +11,10 @@
 namespace napkin {
 namespace {
 
-/// Rows of an operand's part: whole patterns of the swizzle.
+/// A part's rows are a multiple of the rows of a swizzle pattern.
 constexpr std::int64_t pattern_rows = operand_alignment / operand_row_bytes;
 
-/// The part of each of so many blocks, whichever axis they lie along.
+/// The part of the operand's tile that each of so many CTAs copies, whichever axis they lie along.
 std::optional<ClusterPart> part_of(const ScheduledKernel& kernel, VariableId id, std::int64_t blocks) {
     const auto tile = kernel.is_operand(id) ? operand_tile(kernel, id) : std::nullopt;
     if (!tile) return std::nullopt;
@@ -31,8 +31,8 @@ bool shares(const ScheduledKernel& kernel, AxisId axis, std::int64_t blocks) {
     return false;
 }
 
-/// Some group runs other chunks of a stream than its neighbours along the axis, so that blocks of a cluster do not keep
-/// step, or read other tiles.
+/// Whether some CTA tile runs other K blocks of a stream than its neighbours along the axis. Then the CTAs of a cluster
+/// do not keep step, or read different operand tiles.
 bool differ_in_k_blocks(const ScheduledKernel& kernel, AxisId axis) {
     if (kernel.kernel->parts.any() && axis == kernel.kernel->parts.part) return true;
     return any_of(kernel.loops, [&](const ScheduledLoop& loop) {
@@ -41,7 +41,7 @@ bool differ_in_k_blocks(const ScheduledKernel& kernel, AxisId axis) {
     });
 }
 
-/// The number nearest to `wanted` of which `of` is a multiple.
+/// The divisor of `of`, from `among` or 1, that is nearest to `wanted`.
 std::int64_t nearest_number_of_blocks(std::int64_t of, std::int64_t wanted, const std::vector<std::int64_t>& among) {
     std::int64_t best = 1;
     for (const std::int64_t n : among)

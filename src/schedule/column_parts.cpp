@@ -9,8 +9,8 @@
 namespace napkin {
 namespace {
 
-/// An operand whose columns begin at another place for each part: at a row of the swizzle's pattern, or at a panel of
-/// columns.
+/// Whether each part of the columns begins at a boundary of the operand's tile. That is a pattern of the swizzle, or a
+/// panel of columns.
 bool begins_at_parts(const ScheduledKernel& kernel, const MmaProduct& product, const Step& step, std::int64_t columns) {
     const auto tile = operand_tile(kernel, product.b->variable());
     const bool is_along_k = running_axis(kernel, product.b->indices.back(), step.scope) == product.k;

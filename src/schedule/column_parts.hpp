@@ -1,8 +1,8 @@
 #pragma once
-// A product that a loop computes anew in every turn, and whose columns go into sums of the group's: block-scaled
-// products, whose sums over a block are scaled before they are added up. Its result needs registers beside the sums'
-// only for as long as it is on its way there. Computed in parts of columns, each with the statements that follow it,
-// one part's registers serve for all of them, and tiles may be larger.
+// Products that a loop computes anew in every mainloop iteration, whose columns go into sums of the CTA tile. An
+// example are block-scaled products, whose sums over a block are scaled before they are added up. The result needs
+// registers beside the sums only until it is added. It can be computed in parts of columns, each with the statements
+// that follow it. Then all parts use the registers of one part, and CTA tiles may be larger.
 #include <optional>
 #include <string>
 #include <variant>
@@ -11,11 +11,11 @@
 
 namespace napkin {
 
-/// The loop's products that may be computed in so many parts of columns, and what follows them; or why there are none:
-/// the kernel has no loop on the matrix unit whose turns begin with products that several warps run together and add to
+/// The loop's products that may be computed in so many parts of columns, with what follows them; or why there are none.
+/// The kernel needs one loop on the tensor cores. Its iterations begin with products of whole warpgroups that add to
 /// nothing, and end with maps of the same columns.
 std::variant<ColumnParts, std::string> columns_in_parts(const ScheduledKernel& kernel, std::int64_t parts);
-/// What the schedule's atoms say; nothing where they say 1, or what cannot be.
+/// The parts that the schedule's atoms ask for; none where they ask for 1, or for what is not possible.
 std::optional<ColumnParts> chosen_column_parts(const ScheduledKernel& kernel);
 
 }  // namespace napkin

@@ -15,22 +15,22 @@
 namespace napkin {
 namespace {
 
-/// The most that a thread's weights of a row may add up to, whatever the type: how far the maximum may lag, as a
-/// factor. Measured on one H200 on 2026-11-23: no row of attention over 8192 normally distributed logits comes near it
-/// after the first chunk.
+/// The most that a thread's weights of a row may add up to, whatever the type. It bounds, as a factor, how far the
+/// maximum may stay behind. Measured on one H200 on 2026-11-23: no row of attention over 8192 normally distributed
+/// logits comes near it after the first KV block.
 constexpr double largest_sum = 8192;
-/// The part of a type's largest number that a weight may reach.
+/// The fraction of a type's largest number that a weight may reach.
 constexpr double share_of_range = 0.25;
 
-/// What an expression becomes where the reference grows by t and all sums are multiplied by e^-t: e^(-scaled·t) times
-/// its value, plus shifted·t.
+/// How an expression changes where the reference grows by t and all sums are multiplied by e^-t. Its value becomes
+/// e^(-scaled·t) times what it was, plus shifted·t.
 struct Drift {
     int scaled = 0, shifted = 0;
     [[nodiscard]] bool is_none() const { return scaled == 0 && shifted == 0; }
     friend bool operator==(const Drift&, const Drift&) = default;
 };
 
-/// Drifts of what is computed of variables whose own drifts are known; all others have none.
+/// Drifts of expressions over variables whose own drifts are known. All other variables have none.
 class Drifts {
 public:
     void set(VariableId id, Drift drift) { known_[id] = drift; }
@@ -53,7 +53,7 @@ public:
     }
 
 private:
-    /// 0 times anything is 0, an infinity is one wherever it stands, and what is no number stays none.
+    /// A constant that no factor changes: 0, an infinity, or NaN.
     static bool stays(const Expr& e) {
         const auto* c = as<Constant>(e);
         return c && (c->value == 0 || !std::isfinite(c->value));
@@ -92,7 +92,7 @@ private:
             case BinaryOp::max: return *x == *y ? x : std::nullopt;
             case BinaryOp::eq:
             case BinaryOp::ne: {
-                // Whether it is 0 no factor changes, and whether it is infinite no sum.
+                // No factor changes whether a value is 0. Neither a factor nor a sum changes whether it is infinite.
                 const auto same = [](const Drift& drift, const Expr& other) {
                     const auto* c = as<Constant>(other);
                     return c && (std::isinf(c->value) || (c->value == 0 && drift.shifted == 0));
@@ -106,14 +106,14 @@ private:
     std::map<VariableId, Drift> known_;
 };
 
-/// Looks for a lazy maximum among the steps of a kernel.
+/// Finds out whether a running maximum of a kernel allows conditional rescaling, and the steps around it.
 class Search {
 public:
     Search(const ScheduledKernel& kernel, StepId maximum) : k_(kernel), maximum_(maximum) {
         found_.maximum = variable_of(k_.step(maximum));
     }
 
-    /// Why it may not lag; empty: it may.
+    /// Why the maximum may not stay behind; empty: it may.
     std::string run() {
         const Compute& m = compute(maximum_);
         const auto loop = find_if(k_.loops, [&](const ScheduledLoop& l) { return l.scope == k_.step(maximum_).scope; });
@@ -137,7 +137,7 @@ private:
     [[nodiscard]] bool is_fragment(StepId step) const { return k_.atom(k_.step(step)).kind == AtomKind::fragment; }
     [[nodiscard]] bool is_in_loop(StepId step) const { return k_.step(step).scope == k_.step(maximum_).scope; }
 
-    /// Steps that compute of the variable, but the one that computes it.
+    /// Compute steps that read the variable, except those that compute it.
     [[nodiscard]] std::vector<StepId> readers(VariableId id) const {
         std::vector<StepId> out;
         for (const StepId s : k_.steps.ids())
@@ -145,7 +145,7 @@ private:
         return out;
     }
 
-    /// What was, the maximum without infinities, the correction.
+    /// Finds the steps of the old maximum, of the maximum without infinities, and of the correction.
     std::string find_rescale_steps() {
         const Expr own = read_of(found_.maximum);
         const Expr infinite = binary(BinaryOp::eq, own, constant(-std::numeric_limits<double>::infinity()));
@@ -177,7 +177,7 @@ private:
         return "";
     }
 
-    /// The weights, and what is summed up of them.
+    /// Finds the weights and the sums over them.
     std::string find_sums(const Compute& maximum) {
         const VariableId finite = variable_of(k_.step(finite_));
         const Expr weights = unary(UnaryOp::exp, binary(BinaryOp::sub, maximum.body, read_of(finite)));
@@ -201,7 +201,7 @@ private:
         }
         return found_.sum < 0 ? "no sum of its weights says how large they are" : "";
     }
-    /// They, or a positive part of them, which is the unit of their limit.
+    /// Whether `e` is the weights, or a positive constant times them. The limit is in units of that constant.
     bool are_weights(const Expr& e, const Expr& weights) {
         if (equal(e, weights)) return true;
         const auto* b = as<Binary>(e);
@@ -210,7 +210,7 @@ private:
         part_ = part.value_or(0);
         return part_ > 0 && std::isfinite(part_);
     }
-    /// It is a sum of the loop that is multiplied by the correction.
+    /// It runs through the loop, and its carry is itself times the correction.
     [[nodiscard]] bool follows(StepId s) const {
         const Compute& c = compute(s);
         return is_in_loop(s) && c.carry &&
@@ -224,7 +224,7 @@ private:
         return in_a != in_b && (in_a ? is_linear(b->a, w) : b->op == BinaryOp::mul && is_linear(b->b, w));
     }
 
-    /// What the turn's own steps make the weights of, in order.
+    /// Finds the steps of the same iteration from which the weights are computed, in program order.
     std::string find_again() {
         std::vector<VariableId> wanted;
         const auto want = [&](StepId step) {
@@ -255,7 +255,7 @@ private:
         return "";
     }
 
-    /// What is computed after the loop and what is stored does not depend on the reference.
+    /// Why something computed after the loop, or stored, depends on the reference; empty: nothing does.
     std::string drifting() {
         Drifts drifts;
         drifts.set(found_.maximum, {0, 1});
@@ -321,8 +321,8 @@ bool moves_by_position(const ScheduledKernel& kernel, const ConditionalRescale& 
     const Step& weights = kernel.step(lazy.weights);
     const auto loop = find_if(kernel.loops, [&](const ScheduledLoop& l) { return l.scope == weights.scope; });
     const AxisId stream = loop->loop->axis;
-    // The value of the axis itself, and not what is read there; a comparison, and what a choice depends on, say where,
-    // and not how much.
+    // Only the index of the axis itself counts, not what is read at that index. Comparisons and the conditions of
+    // selects do not count either: they say where, not how much.
     const std::function<bool(const Expr&)> mentions = [&](const Expr& e) {
         if (const auto* i = as<AxisIndex>(e)) return i->axis == stream;
         if (const auto* u = as<Unary>(e)) return mentions(u->a);

@@ -32,7 +32,7 @@ const Unary* near_error_function(const ScheduledKernel& kernel, const Step& step
     if (!is_float(type) || bytes(type) > 2) return nullptr;
     const Unary* found = nullptr;
     bool is_single = true;
-    MetNodes held;  // nodes that contain the function, which is one of them
+    MetNodes held;  // nodes that contain the function, itself among them
     for_each_postorder(compute.body, [&](const Expr& e) {
         const auto* b = as<Binary>(e);
         const auto* u = as<Unary>(e);
@@ -49,7 +49,7 @@ const Unary* near_error_function(const ScheduledKernel& kernel, const Step& step
         }
         if (has_it || is_error_function(e)) held.insert(e.get());
     });
-    // By itself it would be all that the statement computes.
+    // Where the function is all that the statement computes, no factor hides the difference.
     return is_single && found && !is_error_function(compute.body) ? found : nullptr;
 }
 

@@ -1,22 +1,22 @@
 #pragma once
 // Cheaper forms of the error functions for results of 16 bits or fewer. In a factor c ± erf(x) with |c| >= 1 only the
-// distance of erf from ±1 counts, which takes one power of two for all x. In a product with erfc(x) a relative error
-// far below the rounding of the result does, which takes a reciprocal more. To the last digit either takes two
-// polynomials and a choice of each of their coefficients.
+// distance of erf from ±1 counts. One power of two gives it for all x. In a product with erfc(x) a relative error far
+// below the rounding of the result is enough. That takes one reciprocal more. A form that is accurate to the last digit
+// needs two polynomials, and a select for each of their coefficients.
 #include "algebra/expr.hpp"
 #include "schedule/scheduled.hpp"
 
 namespace napkin {
 
-/// Number of simple instructions that a GPU issues for one: multiply-adds, products, a difference, and the sign or a
-/// choice.
+/// Number of simple instructions that a GPU issues for one function: multiply-adds, products, a difference, and the
+/// sign or a select.
 inline constexpr int near_erf_instructions = 11, near_erfc_instructions = 14;
-/// Number of powers of two and reciprocals, which are special functions of the same rate.
+/// Number of powers of two and reciprocals, which the SFU computes at the same rate.
 inline constexpr int near_erf_specials = 1, near_erfc_specials = 2;
 
 /// The error function of the statement that is computed as `near_erf` or `near_erfc` (emit/cuda/prelude_cuda.inc); null
-/// where there is none. The statement is a product with such a factor, rounded to 16 bits or fewer at once and read by
-/// no other, so that neither digits that cancel nor a choice by the last of them shows the difference.
+/// where there is none. The statement is a product with such a factor. Its result is rounded to 16 bits or fewer at
+/// once, and no statement reads it. So neither cancellation nor a select by the last digits shows the difference.
 const Unary* near_error_function(const ScheduledKernel& kernel, const Step& step);
 
 }  // namespace napkin

@@ -19,7 +19,7 @@ std::int64_t fragment_registers(const ScheduledKernel& kernel, VariableId id) {
 
 bool is_kept_by_threads(const ScheduledKernel& kernel, VariableId id) {
     if (!kernel.is_in_registers(id) || column_axis(kernel, id) >= 0) return false;
-    // A loop inside of another one ends more than once, and its sums would be added up among threads again.
+    // An inner loop ends more than once, and its sums would be reduced among threads again.
     if (kernel.loops.size() != 1) return false;
     const Step* sum = nullptr;
     for (const Step& step : kernel.steps) {
@@ -59,7 +59,7 @@ std::int64_t most_registers(const ScheduledKernel& kernel) {
         std::int64_t held = 0;
         for (const VariableId id : kernel.layouts.ids()) {
             if (!kernel.is_in_registers(id)) continue;
-            // What dies here gives its registers to what is made of it, value by value.
+            // In a step on fragments, what dies gives its registers to the result, value by value.
             const auto& lives = kernel.layouts[id].lives;
             if (any_of(lives, [&](const Life& l) {
                     return l.has(step.position) &&
@@ -68,7 +68,7 @@ std::int64_t most_registers(const ScheduledKernel& kernel) {
                 held += fragment_registers(kernel, id) / (is_rounded(id, step.position) ? 2 : 1);
         }
         if (step.atom >= 0 && kernel.atom(step).kind == AtomKind::matrix)
-            // An operand that lives on is rounded into registers of its own; what dies here gives its own for that.
+            // A factor that lives on is rounded into registers of its own. One that dies here is rounded in place.
             if (const auto product = mma_product(kernel, step); product && product->a_in_registers) {
                 const auto& lives = kernel.layout(product->a->variable()).lives;
                 if (!rounded[at(product->a->array)] &&

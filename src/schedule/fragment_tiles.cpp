@@ -1,4 +1,4 @@
-// Part of fragments.hpp: how tiles lie in shared memory and in fragments, and what of them threads read by themselves.
+// Part of fragments.hpp: how tiles lie in shared memory and in fragments, and what threads read in global memory.
 #include <functional>
 #include <numeric>
 #include <set>
@@ -113,7 +113,7 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
     out.rows = columns_of(kernel, running_axis(kernel, variable.dims[at(out.outer)], scope), scope);
     out.panels = (kernel.span(running_axis(kernel, variable.dims[at(out.inner)], scope), scope).tile + out.width - 1) /
                  out.width;
-    // Each warp has its rows of the axis that is dealt out, past the tile's end too.
+    // Each warp has its rows of the M axis, past the tile's end too.
     const std::int64_t dealt = kernel.schedule.warps.value * fragment_rows;
     if (variable.dims[at(out.outer)].is_axis(kernel.schedule.mma_m_axis)) out.rows = std::max(out.rows, dealt);
     if (variable.dims[at(out.inner)].is_axis(kernel.schedule.mma_m_axis))
@@ -203,9 +203,9 @@ std::int64_t row_values(const ScheduledKernel& kernel, VariableId id) {
 }
 
 int iterations_read_ahead(const ScheduledKernel& kernel, const Step& load) {
-    // A load that the core's first cache lacks takes 600 clocks and more while all cores copy, and a turn of such a
-    // loop 500 to 1000. Block-scaled products of 4096×7168×16384 on an H200 are 1.08 times as fast with two turns and
-    // unrolled loops as with one turn, and wait for loads a third as often (measured on 2026-11-25).
+    // A load that misses L1 takes 600 clocks and more while all SMs copy. A mainloop iteration of such a loop takes 500
+    // to 1000. Measured on an H200 on 2026-11-25, on block-scaled products of 4096×7168×16384: two iterations ahead
+    // with unrolled loops are 1.08 times as fast as one iteration. They wait for loads a third as often.
     constexpr int turns = 2;
     const auto* statement = std::get_if<Load>(load.statement);
     if (!statement || load.scope == 0 || !kernel.producer_role() || !is_read_by_rows(kernel, statement->variable))
@@ -226,7 +226,7 @@ int unrolled_iterations(const ScheduledKernel& kernel, const ScheduledLoop& loop
     int ahead = 0;
     for (const Step& step : kernel.steps)
         if (step.scope == loop.scope) ahead = std::max(ahead, iterations_read_ahead(kernel, step));
-    // Twice as many turns as there are values under way leave the compiler room to ask early and multiply late.
+    // Twice as many iterations as there are values in flight let the compiler load early and multiply late.
     return ahead > 0 ? 2 * ahead : 1;
 }
 
@@ -265,7 +265,7 @@ bool may_be_read_by_threads(const ScheduledKernel& kernel, VariableId id) {
 }
 
 namespace {
-/// The form with arrays in place of the variables that are their tiles.
+/// The form, with each variable replaced by the array whose tile it is.
 MaskForm in_arrays(const ScheduledKernel& kernel, MaskForm form) {
     for (Expr* e : {&form.plus, &form.minus})
         if (*e) {
@@ -287,7 +287,7 @@ std::optional<Unmasked> unmasked(const ScheduledKernel& kernel, const Step& step
         return e == nullptr ? e : transform(e, [&](const Expr& node) {
             const auto* s = as<Select>(node);
             if (!s || free_axes(s->condition).empty()) return node;
-            // A mask leaves a constant where it takes away.
+            // A mask selects a constant where it excludes a point.
             const bool holds = as<Constant>(s->a) == nullptr;
             auto forms = equivalent_mask_forms(s->condition, holds);
             if (!forms) return node;
