@@ -37,8 +37,8 @@ AxisId other_axis(const ScheduledKernel& kernel, const Read& r, AxisId axis, Sco
     return found;
 }
 
-/// Sees that what a statement computes is at most 1 in size, so that it may be rounded to a type of a narrow range:
-/// factors of a product are, and exponentials of a value less a maximum over all such values.
+/// Finds out whether what a statement computes is at most 1 in size. Then it may be rounded to a type of a narrow
+/// range. That holds for products of such factors, and for exponentials of a value less a maximum over all such values.
 class AtMostOne {
 public:
     explicit AtMostOne(const ScheduledKernel& kernel) : kernel_(kernel), maxima_(kernel) {}
@@ -51,7 +51,7 @@ public:
     }
 
 private:
-    /// As step `reader` finds it.
+    /// Whether the expression is, as step `reader` finds it.
     [[nodiscard]] bool expression(const Expr& e, StepId reader) const {
         if (const auto* c = as<Constant>(e)) return std::abs(c->value) <= 1;
         if (const auto* s = as<Select>(e)) return expression(s->a, reader) && expression(s->b, reader);
@@ -63,7 +63,7 @@ private:
         const auto* b = as<Binary>(e);
         if (!b) return false;
         if (b->op == BinaryOp::mul) return expression(b->a, reader) && expression(b->b, reader);
-        // 1 / size.
+        // A power of a size with an exponent of at most 0, as in 1 / size.
         const auto* exponent = b->op == BinaryOp::pow ? as<Constant>(b->b) : nullptr;
         return exponent && exponent->value <= 0 && as<AxisSize>(b->a);
     }
@@ -72,8 +72,8 @@ private:
     Maxima maxima_;
 };
 
-/// Registers of a thread beside its accumulators without which the assembler takes no wgmma (CUDA 13.0, ptxas C7602:
-/// 154 for 128 of them), at the launch: it does not count those that setmaxnreg adds.
+/// Registers that a thread needs beside its accumulators, or ptxas refuses the wgmma. CUDA 13.0 (ptxas C7602) asks for
+/// 154 with 128 accumulators. Those at the launch count: ptxas ignores what setmaxnreg adds.
 constexpr std::int64_t registers_of_instruction = 26;
 
 std::int64_t registers_at_launch(const ScheduledKernel& kernel) {
@@ -155,7 +155,7 @@ private:
             if (const auto* load = std::get_if<Load>(step.statement);
                 load && operands_.contains(load->variable) && step.scope != 0 && !streams_.contains(step.scope))
                 return fmt::format("{} is loaded in a loop within a loop", name(load->variable));
-            // Its barriers count the turns of one loop.
+            // The barriers of an operand count the iterations of one loop.
             if (const auto* load = std::get_if<Load>(step.statement);
                 load && operands_.contains(load->variable) && any_of(kernel_.steps, [&](const Step& other) {
                     const auto* again = std::get_if<Load>(other.statement);
@@ -180,7 +180,7 @@ private:
             if (is_outermost && !loop.loop->is_sub) streams_.insert(loop.scope);
         }
     }
-    /// One value a row, or one for each of its columns along one axis.
+    /// One value a row, or one for each column of the row along one axis.
     [[nodiscard]] bool has_fragments(VariableId id) const {
         const Variable& variable = kernel_.variable(id);
         if (kernel_.is_whole(id) || !carries(variable, row_)) return false;
@@ -193,7 +193,7 @@ private:
         return columns <= 1;
     }
 
-    /// What is read from registers has the axes under which it was computed.
+    /// What the step reads from registers, it reads at the axes under which it was computed.
     [[nodiscard]] bool reads_fragments(const Step& step) const {
         return all_of(step.reads, [&](const Read* r) {
             if (!computed_[at(r->array)]) return true;
@@ -202,7 +202,7 @@ private:
         });
     }
 
-    /// A map, or a reduction along the columns; there is one axis of columns.
+    /// A map, or a reduction along the columns, with only one axis of columns.
     [[nodiscard]] bool runs_on_fragments(const Step& step) const {
         const auto& compute = std::get<Compute>(*step.statement);
         if (kernel_.is_double || !has_fragments(compute.variable) || !reads_fragments(step)) return false;
@@ -225,7 +225,7 @@ private:
         return columns.size() <= 1;
     }
 
-    /// Rows and columns are the tile's, whichever lie beside each other.
+    /// The read has the tile's own rows and columns, whichever of them is contiguous.
     [[nodiscard]] bool reads_operand(const Read& r, ScopeId scope) const {
         return r.indices == kernel_.variable(r.variable()).dims && runs_along(kernel_, r, row_, scope) &&
                kernel_.layout(r.variable()).scope <= scope;
@@ -236,7 +236,7 @@ private:
     MmaRoles out_;
     std::vector<bool> computed_;
     std::set<VariableId> operands_;
-    std::set<int> streams_;  ///< scopes of loops that no other one is around
+    std::set<int> streams_;  ///< scopes of outermost loops
 };
 
 }  // namespace
@@ -245,7 +245,7 @@ MmaRoles mma_roles(const ScheduledKernel& kernel) { return RoleChoice(kernel).ru
 
 namespace {
 
-/// mma_product by an instruction of at most so many threads.
+/// mma_product with an instruction of at most so many threads.
 std::optional<MmaProduct> product_of_threads(const ScheduledKernel& kernel, const Step& step, std::int64_t most) {
     const auto* compute = std::get_if<Compute>(step.statement);
     const AxisId m = kernel.schedule.mma_m_axis;
@@ -281,18 +281,19 @@ std::optional<MmaProduct> product_of_threads(const ScheduledKernel& kernel, cons
     if (!out.a_in_registers &&
         (kernel.variable(out.a->variable()).memory_type != out.type || !operand_tile(kernel, out.a->variable())))
         return std::nullopt;
-    // Only rows of 16-bit values are read along either dimension, and fragments become operands as they are.
+    // Only 16-bit operands may lie along either dimension. Only their accumulator fragments serve as operands as they
+    // are.
     const auto is_along_k = [&](const Read& r) { return running_axis(kernel, r.indices.back(), step.scope) == out.k; };
     const bool is_16_bit = bytes(out.type) == 2;
     if (!is_16_bit && (out.a_in_registers || !is_along_k(*out.a) || !is_along_k(*out.b))) return std::nullopt;
 
-    // bf16 has the range of what is computed, f16 has not.
+    // bf16 has the range of what is computed. f16 has not, so its values must be at most 1 in size.
     if (out.a_in_registers && out.type == DType::f16 && !AtMostOne(kernel).variable(out.a->variable()))
         return std::nullopt;
 
     const Span& span = kernel.span(out.k, step.scope);
-    // Behind a part of the axis lie values of the next one, as they do where the axis itself runs through a part of a
-    // dimension.
+    // Behind a tile of the axis lie values of the next tile. The same holds where the axis itself runs through only a
+    // part of a dimension.
     bool is_part = span.begins;
     for (const Read* r : {out.a, out.b})
         for (const Index& index : r->indices) is_part = is_part || (index.depends_on(out.k) && index.single_axis() < 0);
@@ -303,7 +304,7 @@ std::optional<MmaProduct> product_of_threads(const ScheduledKernel& kernel, cons
         if (k == i.k.end() || i.threads > most || !takes_tiles(kernel, i, columns) || !adds_in(i, out.type, DType::f32))
             continue;
         if (out.instruction && i.threads <= out.instruction->threads) continue;
-        // Past the end of the array there are zeros.
+        // A last step of k may pass the tile's end only where zeros follow, at the end of the array.
         if (is_part && span.tile % k->second != 0) continue;
         if (!is_16_bit && span.tile % k->second != 0 && span.tile % 16 != 0) continue;
         out.instruction = &i;

@@ -1,6 +1,6 @@
 #pragma once
-// How a tile is copied of which data decide what it holds (diagram/box.hpp): what of it lies beside each other in
-// memory, and in which loops rows are looked up.
+// How a gathered tile is copied (diagram/box.hpp): what of it is contiguous in memory, and in which loops rows are
+// gathered.
 #include <vector>
 
 #include "schedule/scheduled.hpp"
@@ -9,25 +9,25 @@ namespace napkin {
 
 struct GatheredCopy {
     std::vector<Index> source;  ///< VariableFacts::source
-    /// The array's last dimension is not looked up: a block is copied at once, with columns along `columns` and rows
-    /// along `rows`, both dimensions of the box; -1: one. On a CPU columns are along the buffer's vectors and rows
-    /// along what is contiguous in memory; on a GPU the threads of a warp copy one row, contiguous in memory. Else
-    /// values are copied one by one.
+    /// The array's last dimension is not gathered: a block is copied at once. Its columns lie along `columns` and its
+    /// rows along `rows`, both dimensions of the box; -1: it has one. On a CPU, columns lie along the buffer's vectors,
+    /// and rows along what is contiguous in memory. On a GPU, the threads of a warp copy one row, which is contiguous
+    /// in memory. Otherwise values are copied one by one.
     bool is_block = false;
     int rows = -1, columns = -1;
-    /// the box's other dimensions, outermost first: those that rows are looked up by are
+    /// the box's other dimensions, outermost first: those by which rows are gathered come before the others
     std::vector<std::size_t> loops;
 
-    /// The dimension of the box that the array's dimension is, and nothing is looked up by; -1: it is looked up.
+    /// The box's dimension that is the array's dimension `d`, which is then not gathered; -1: it is gathered.
     [[nodiscard]] int plain(std::size_t d) const { return source[d].single_axis(); }
-    /// How many loops are open where the array's dimension is looked up.
+    /// How many loops are open where the array's dimension is gathered.
     [[nodiscard]] std::size_t depth(std::size_t d) const;
 };
 
 /// Pre: the variable gathers and has its shape.
 GatheredCopy gathered_copy(const ScheduledKernel& kernel, VariableId id);
 
-/// Every index that data decide on has one value in the tile, which then lies in one block of memory.
+/// Whether every index that data decide has one value in the tile. Then the tile lies in one block of memory.
 bool lies_in_one_block(const ScheduledKernel& kernel, VariableId id);
 
 }  // namespace napkin

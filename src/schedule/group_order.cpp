@@ -11,10 +11,10 @@
 namespace napkin {
 namespace {
 
-/// Groups that are dealt out one by one: of more, the last ones hardly count.
+/// CTA tiles that the estimate schedules one by one, at most. With more, the last ones hardly count.
 constexpr double most_in_rounds = 1 << 15;
 
-/// Calls f for every axis on which the variable's indices depend, of each of them.
+/// Calls f for every axis on which the variable's indices depend, once for each index.
 template <class F>
 void for_each_axis(const Variable& variable, const F& f) {
     for (const Index& dim : variable.dims)
@@ -24,8 +24,8 @@ void for_each_axis(const Variable& variable, const F& f) {
             for (const AxisId axis : dim.axes()) f(axis);
 }
 
-/// Values of the streams that run for each value of the axis that the group stands further on. A form bounds its stream
-/// at one end, and so many values further as it grows by its coefficient of the stream.
+/// How many more values of the streams run for each value by which the CTA tile moves along the axis. A form bounds its
+/// stream at one end. That end moves by the form's coefficient of the axis over its coefficient of the stream.
 double growth(const ScheduledKernel& kernel, AxisId axis) {
     double values = 0;
     for (const ScheduledLoop& l : kernel.loops)
@@ -36,7 +36,7 @@ double growth(const ScheduledKernel& kernel, AxisId axis) {
     return values;
 }
 
-/// A variable that a group loads.
+/// A variable that a CTA tile loads.
 struct Loaded {
     double bytes;               ///< of its tile
     std::vector<bool> carried;  ///< by axis: it carries the axis
@@ -52,7 +52,7 @@ std::vector<Loaded> loaded(const ScheduledKernel& kernel) {
     return out;
 }
 
-/// different_tiles of a variable that carries these axes.
+/// different_tiles for a variable that carries these axes.
 template <class Carries>
 double share_of_different(const std::vector<GroupAxis>& order, double groups, const Carries& carries) {
     double below = 1, tiles = 1;
@@ -67,8 +67,8 @@ double share_of_different(const std::vector<GroupAxis>& order, const Loaded& var
     return share_of_different(order, groups, [&](AxisId axis) { return bool(variable.carried[at(axis)]); });
 }
 
-/// An order of clusters with the groups of each, which are the innermost digit. Where what is left of their axis is
-/// next to it, it is one digit with it.
+/// The order of clusters, with the CTA tiles of each cluster as the innermost digit. Where the rest of their axis is
+/// next to it, both are one digit.
 std::vector<GroupAxis> with_groups_of_clusters(const ScheduledKernel& kernel, std::vector<GroupAxis> order) {
     const AxisId axis = kernel.schedule.cluster_axis;
     for (GroupAxis& digit : order)
@@ -80,7 +80,7 @@ std::vector<GroupAxis> with_groups_of_clusters(const ScheduledKernel& kernel, st
     return order;
 }
 
-/// Bytes that a group loads of all tiles, each counted as the part of it that is different among groups that run at the
+/// Bytes that a CTA tile loads. Each operand tile counts by the part of it that differs among CTA tiles that run at the
 /// same time.
 double bytes_from_memory(const ScheduledKernel& kernel, const std::vector<Loaded>& loaded,
                          const std::vector<GroupAxis>& order) {
@@ -89,8 +89,8 @@ double bytes_from_memory(const ScheduledKernel& kernel, const std::vector<Loaded
     return sum<double>(loaded, [&](const Loaded& v) { return v.bytes * share_of_different(all, v, workers); });
 }
 
-/// What groups read again of the tiles that those one tile before them along this digit of the order read stays in the
-/// cache of all cores meanwhile: it all fits, whatever passes through beside it.
+/// Whether operand tiles stay in L2 until the CTA tiles one further along this digit of the order read them again. They
+/// do where all of them fit, whatever passes through beside them.
 bool stay_for_next(const ScheduledKernel& kernel, const std::vector<Loaded>& loaded,
                    const std::vector<GroupAxis>& order, std::size_t digit) {
     const auto inside = static_cast<double>(
@@ -101,8 +101,8 @@ bool stay_for_next(const ScheduledKernel& kernel, const std::vector<Loaded>& loa
     return again <= static_cast<double>(kernel.unit.reread_bytes);
 }
 
-/// The order with uneven axes inside of sections: bands of the other axes, as long as what the groups of a section read
-/// again stays in the cache of all cores, or else as short as can be.
+/// The order with uneven axes inside sections, which are bands of the other axes. Bands are as long as L2 holds what
+/// the CTA tiles of a section read again, or else as short as can be.
 std::vector<GroupAxis> in_sections(const ScheduledKernel& kernel, const std::vector<Loaded>& loaded,
                                    const std::vector<GroupAxis>& order) {
     const auto first_even = find_if(order, [](const GroupAxis& a) { return !a.is_uneven; });
@@ -126,7 +126,7 @@ std::vector<GroupAxis> in_sections(const ScheduledKernel& kernel, const std::vec
     return found;
 }
 
-/// The order with bands of the last axis but one, of those that have several tiles.
+/// The order with bands of the last axis but one, among the axes that have several tiles.
 std::vector<GroupAxis> with_bands(const ScheduledKernel& kernel, const std::vector<Loaded>& loaded,
                                   const std::vector<GroupAxis>& order) {
     constexpr double worth_a_band = 0.99;
@@ -239,10 +239,10 @@ double time_in_rounds(const GroupTimes& groups, double workers) {
 double time_as_workers_end(const GroupTimes& groups, double workers) {
     const double n = groups.count(), longest = groups.of_section.front().time, last = groups.of_section.back().time;
     if (n > most_in_rounds) {
-        // As there are none left, each of the other workers is somewhere in its last one.
+        // When no tile is left, each of the other workers is somewhere in its last one.
         return std::max(longest, groups.total() / workers + (1 - 1 / workers) * last / 2);
     }
-    std::map<double, double> ends{{0, workers}};  // when so many workers end what they have
+    std::map<double, double> ends{{0, workers}};  // by end time: how many workers end then
     for (std::int64_t s = 0; s < groups.sections; ++s)
         for (const GroupTime& g : groups.of_section)
             for (double left = g.count; left > 0;) {

@@ -9,7 +9,7 @@
 
 namespace napkin {
 namespace {
-/// Bounds stay far inside of 64 bits, so that sums and products of them can be formed.
+/// Bounds stay far inside 64 bits, so that sums and products of them fit into 128.
 constexpr std::int64_t far = std::int64_t{1} << 54;
 
 std::optional<Interval> within(__int128 low, __int128 high) {
@@ -40,8 +40,8 @@ IntegerValues::IntegerValues(const ScheduledKernel& kernel)
         known_[v] = fits(variable_bounds_[v]);
         whole_[v] = !known_[v];
     }
-    // A state is read before the statement that computes it, so bounds may grow for some rounds; those that still do
-    // are not known.
+    // A state is read before the statement that computes it, so its bounds may grow for some rounds. Bounds that grow
+    // in the last round, too, are not known.
     constexpr int rounds = 4;
     for (int round = 0; round < rounds; ++round) {
         bool changed = false;
@@ -92,9 +92,9 @@ IntegerValues::Bounds IntegerValues::bounds_of_statement(const Compute& compute)
 }
 
 namespace {
-/// Whether the expression is a real number, or else a small whole one, constants and truths, where its first nodes show
-/// that no integers of another kind are in it and none is made of two whole numbers; nothing where they do not. Most
-/// statements are so, and all are asked for every schedule that is tried.
+/// A quick test of the expression's first nodes. True: it is a real number. False: it is a small constant. None:
+/// integers of another kind may be in it, or an operation on two integers. Most statements pass the test, and all are
+/// asked for every schedule that is tried.
 std::optional<bool> is_plainly_real(const ScheduledKernel& kernel, const Expr& e, int& nodes) {
     constexpr int most_nodes = 64;
     constexpr double held = 1 << 24;
@@ -130,16 +130,16 @@ bool IntegerValues::needs_integers(const Compute& compute) {
         const auto node = [&](const Expr& n) {
             const auto is_wide = [&](const Expr& child) { return is_integer(kinds_(child)) && !is_small(child); };
             if (const auto* b = as<Binary>(n); b && is_comparison(b->op)) {
-                // With one side that real numbers hold, the other may be rounded: rounding keeps the order.
+                // Where real numbers hold one side exactly, the other may be rounded: rounding keeps the order.
                 needed |= kinds_(b->a) != Kind::real && kinds_(b->b) != Kind::real && is_wide(b->a) && is_wide(b->b);
                 return;
             }
-            // A leaf alone may become a real number; computed with as an integer, it makes a wide one.
+            // A leaf alone may become a real number. Integer arithmetic on a wide one makes a wide node.
             const bool leaf = as<Read>(n) || as<Constant>(n) || as<AxisIndex>(n) || as<AxisSize>(n);
             needed |= !leaf && is_wide(n);
             const auto* c = as<Cast>(n);
             needed |= c && !is_float(c->type) && is_wide(c->a);
-            // A remainder of real numbers is not one of integers.
+            // Real arithmetic has neither the quotient nor the remainder of integers.
             const auto* b = as<Binary>(n);
             needed |= b && (b->op == BinaryOp::floor_div || b->op == BinaryOp::mod) && is_integer(kinds_(n));
         };
@@ -171,7 +171,7 @@ IntegerValues::Bounds IntegerValues::bounds(const Expr& e) {
             } else if (const auto* size = as<AxisSize>(node)) {
                 b = within(kernel_.extent(size->axis), kernel_.extent(size->axis));
             } else if (const auto* r = as<Read>(node)) {
-                // Before its bounds are found a variable holds nothing; 0 stands for that.
+                // A variable whose bounds are not found yet counts as 0.
                 if (!whole_[at(r->array)]) b = known_[at(r->array)] ? variable_bounds_[at(r->array)] : Interval{0, 0};
             } else if (const auto* u = as<Unary>(node)) {
                 const Bounds a = bounds_[u->a.get()];
@@ -185,7 +185,7 @@ IntegerValues::Bounds IntegerValues::bounds(const Expr& e) {
                 const Bounds x = bounds_[s->a.get()], y = bounds_[s->b.get()];
                 if (x && y) b = hull(*x, *y);
             } else if (const auto* t = as<Cast>(node)) {
-                // Inside of the type's range nothing wraps.
+                // Inside the type's range nothing wraps.
                 if (keeps_all(t->type, t->a))
                     b = bounds_[t->a.get()];
                 else if (!is_float(t->type))

@@ -1,8 +1,8 @@
 #pragma once
-// Which integers of a kernel are computed as integers. A real number holds a whole one exactly up to 2^24 (2^53 in
-// double), which the next one rounds to: what is known to stay below that, as coordinates of ordinary sizes are, is
-// computed in the lanes of the real vectors. The rest is `whole`: its buffers hold 64-bit integers, and the statements
-// that compute with it are scalar code, which wraps as algebra/number.hpp says.
+// Which integers of a kernel are computed as integers. A real number holds integers exactly up to 2^24 (2^53 in
+// double), to which the next one rounds. Integers that are known to stay below that are computed in the lanes of the
+// real vectors. Coordinates of ordinary sizes are such. All others are `whole`: their buffers hold 64-bit integers. The
+// statements that compute with them are scalar code, which wraps as algebra/number.hpp says.
 #include <map>
 #include <optional>
 #include <vector>
@@ -18,12 +18,13 @@ public:
     explicit IntegerValues(const ScheduledKernel& kernel);
 
     [[nodiscard]] const std::vector<bool>& variables() const { return whole_; }
-    /// Whether the statement computes integers that real numbers may not hold.
+    /// Whether the statement computes integers that real numbers may not hold exactly.
     bool needs_integers(const Compute& compute);
-    /// Whether the expression is an integer that real numbers hold at every point; of one that is not an integer,
-    /// false.
+    /// Whether the expression is an integer that real numbers hold exactly at every point; false where it is no
+    /// integer.
     bool is_small(const Expr& e);
-    /// Whether the expression is an integer that the type has at every point: a cast to the type does nothing.
+    /// Whether the expression is an integer within the type's range at every point. Then a cast to the type does
+    /// nothing.
     bool keeps_all(DType type, const Expr& e);
     Kind kind(const Expr& e) { return kinds_(e); }
 

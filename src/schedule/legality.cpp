@@ -16,7 +16,7 @@ const Compute& compute_of(const ScheduledKernel& kernel, StepId step) {
     return std::get<Compute>(*kernel.step(step).statement);
 }
 
-/// Reads each element in the panel in which it is computed.
+/// Whether the read takes each element in the panel in which it is computed.
 bool reads_in_panel(const ScheduledKernel& kernel, const Read& r) {
     const Variable& v = kernel.variable(r.variable());
     const AxisId axis = kernel.schedule.vector_axis;
@@ -27,7 +27,7 @@ bool reads_in_panel(const ScheduledKernel& kernel, const Read& r) {
     return true;
 }
 
-/// Finds for every variable the run that touches it.
+/// Finds for every variable the fused statements that access it.
 class FusionUses {
 public:
     explicit FusionUses(const ScheduledKernel& kernel)
@@ -35,7 +35,7 @@ public:
         walk(kernel.body);
         for (const ScheduledLoop& loop : kernel.loops) walk(loop.body);
     }
-    /// It lives within one run, which defines each of its panels before it reads it.
+    /// Only one set of fused statements accesses it, and defines each of its panels before it reads it.
     [[nodiscard]] bool in_one_fusion(std::size_t v) const { return runs_[v] >= 0 && !early_[v]; }
 
 private:
@@ -65,10 +65,11 @@ private:
         for (const Read* r : kernel_.step(step).reads) use(r->variable());
     }
 
-    static constexpr int untouched = -2, elsewhere = -1;  ///< by nothing; outside of runs, or by several of them
+    /// Accessed by nothing; outside fused statements, or by several sets of them.
+    static constexpr int untouched = -2, elsewhere = -1;
     const ScheduledKernel& kernel_;
     std::vector<int> runs_;
-    std::vector<bool> early_;  ///< read before the run defines it
+    std::vector<bool> early_;  ///< read before its fused statements define it
     int next_run_ = 0;
 };
 
@@ -109,7 +110,7 @@ bool looks_up(const ScheduledKernel& k, const Step& step, VariableId id) {
 bool must_keep_order(const ScheduledKernel& k, const Step& a, const Step& b) {
     const auto one = [&](const Step& writer, const Step& other) {
         const VariableId v = variable_of(writer), w = variable_of(other);
-        // A store writes to memory, and reads its tile.
+        // A store writes to memory and only reads its tile. It keeps its order with loads of the same array.
         if (std::holds_alternative<Store>(*writer.statement))
             return std::holds_alternative<Load>(*other.statement) && k.variable(w).array == k.variable(v).array;
         if (k.is_operand(v) || k.is_read_by_threads(v)) return false;
@@ -188,7 +189,7 @@ bool may_be_view(const ScheduledKernel& kernel, VariableId id) {
     return variable.memory_type == (kernel.is_double ? DType::f64 : DType::f32) && kernel.place(id).innermost == last;
 }
 
-/// A GPU's warps hide from each other what one of them waits for.
+/// A GPU hides what one warp waits for behind its other warps.
 constexpr const char* of_a_cpu = "it is a CPU's cores whose caches are managed so";
 
 std::string why_not_non_temporal(const ScheduledKernel& kernel, VariableId id) {
@@ -250,20 +251,20 @@ bool have_same_loops(const Atom& a, const Atom& b) {
            a.vector_inner == b.vector_inner && a.points == b.points;
 }
 
-/// No group has another tile of the variable, which is loaded.
+/// Every output tile loads the same tile of the variable.
 bool is_same_in_all_groups(const ScheduledKernel& kernel, const Variable& variable) {
     return variable.gathers.empty() && all_of(variable.dims, [&](const Index& dim) {
                return dim.affine() && none_of(dim.axes(), [&](AxisId axis) { return kernel.span(axis, 0).begins; });
            });
 }
 
-/// Why what the read finds is not there still when the next group comes to the point of the statement `in`; empty when
-/// it is.
+/// Why what the read finds is gone when the next output tile comes to the point of the statement `in`; empty: it is
+/// still there.
 std::string why_gone(const ScheduledKernel& kernel, const Read& read, const Step& in) {
     const Variable& variable = kernel.variable(read.variable());
     if (any_of(read.indices, [](const Index& index) { return index.single_axis() < 0; }))
         return fmt::format("it reads {} at indices that are not plain axes", variable.name);
-    // What is loaded lies in memory still, or is loaded again.
+    // What is loaded still lies in memory, or is loaded again.
     if (kernel.facts(read.variable()).load_scope) {
         if (contains(kernel.outputs, variable.array))
             return fmt::format("it reads {}, whose array is written, too", variable.name);
