@@ -9,7 +9,7 @@
 namespace napkin {
 namespace {
 
-/// The condition says that m is -inf; where that is enough, that it is infinite.
+/// Whether the condition says that m is -inf. Under `nearly` it may also say that m is infinite.
 bool is_infinite(const Expr& condition, const Expr& m, Dominance how) {
     const auto* test = as<Binary>(condition);
     const auto* bound = test && test->op == BinaryOp::eq ? as<Constant>(test->b) : nullptr;
@@ -19,7 +19,7 @@ bool is_infinite(const Expr& condition, const Expr& m, Dominance how) {
     return how == Dominance::nearly && size && size->op == UnaryOp::abs && equal(size->a, m);
 }
 
-/// A variable's value, its product with a number, or a choice between such ones.
+/// A variable's value, its product with a number, or a select between such values.
 bool is_rounded_once(const Expr& value) {
     if (const auto* s = as<Select>(value)) return is_rounded_once(s->a) && is_rounded_once(s->b);
     if (as<Constant>(value)) return true;
@@ -44,7 +44,7 @@ std::optional<StepId> Maxima::definition(VariableId id) const {
     return found;
 }
 
-/// Every step that computes something that the expression reads stands before the given one.
+/// Whether every step that computes something that the expression reads stands before the given one.
 bool Maxima::is_known_before(const Expr& e, StepId step) const {
     const std::vector<VariableId> read = read_variables(e);
     for (const StepId s : kernel_.steps.ids())
@@ -54,7 +54,7 @@ bool Maxima::is_known_before(const Expr& e, StepId step) const {
     return true;
 }
 
-/// At the point at hand: each dimension by its own axis.
+/// Whether the read is at the point at hand: each dimension by its own axis.
 bool Maxima::is_read_in_place(const Read& r) const {
     const Variable& v = kernel_.variable(r.variable());
     if (r.indices.size() != v.dims.size()) return false;

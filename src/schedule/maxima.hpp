@@ -9,7 +9,7 @@ namespace napkin {
 
 /// How a maximum bounds its values.
 enum class Dominance : std::uint8_t {
-    exactly,  ///< none of them is above it: 0 stands in for it only where it is -inf, as all of them are then
+    exactly,  ///< none of them is above it; 0 stands in for it only where it is -inf, as all of them are then
     nearly,   ///< 0 may stand in for it also where it is +inf, as the result is infinite anyway
 };
 
@@ -20,9 +20,9 @@ public:
     /// The one step that computes the variable; none where none or several do.
     [[nodiscard]] std::optional<StepId> definition(VariableId id) const;
 
-    /// As step `reader` finds both, `m` is a maximum over values, `value` among them, or 0 where that is infinite. What
-    /// is read has to be computed before it is read: a maximum that is brought up to date later may be less than the
-    /// value.
+    /// Whether `m` is a maximum over values, `value` among them, or 0 where that maximum is infinite. Both are as step
+    /// `reader` finds them. What is read has to be computed before it is read. A maximum that is updated later may be
+    /// less than the value.
     [[nodiscard]] bool dominates(const Expr& m, const Expr& value, StepId reader, Dominance how) const;
 
 private:
@@ -33,9 +33,10 @@ private:
     const ScheduledKernel& kernel_;
 };
 
-/// The exponentials of the step that a CPU computes as `exp_nonpositive` (emit/cpu/prelude_math.inc): of a variable's
-/// value, its product with a number or a choice between such ones, less a maximum over these. The product is rounded
-/// before the maximum is subtracted, as it was for that: rounded once with the difference, it might be above it.
+/// The exponentials of the step that a CPU computes as `exp_nonpositive` (emit/cpu/prelude_math.inc). Their argument is
+/// a value less a maximum over such values. A value is that of a variable, its product with a number, or a select
+/// between such values. The product is rounded before the subtraction, as it was for the maximum. Rounded once with the
+/// difference, it might be above the maximum.
 std::vector<const Unary*> nonpositive_exponentials(const ScheduledKernel& kernel, const Step& step);
 
 }  // namespace napkin

@@ -12,18 +12,18 @@
 namespace napkin {
 namespace {
 
-/// Iterations that are gone through where none goes like the one before; then those of the second half say the pace.
+/// Most iterations that are simulated if none goes like the one before. Then the mean of the second half is the pace.
 constexpr int most_iterations = 64;
 
-/// Clocks from the begin of an operation until what depends on it may begin, at least.
+/// The least clocks from the beginning of an operation until what depends on it may begin.
 double clocks_of(const ModuloBody& body, const ModuloDependence& d) {
     const ModuloOperation& from = body.operations[at(d.from)];
     if (!from.is_product) return from.own + from.latency_beside;
     return from.own + (d.waits ? from.unit + from.latency_beside : 0);
 }
 
-/// A cycle of dependences around which the clocks are more than so many a turn; none where there is none. Longest paths
-/// after Bellman and Ford.
+/// A cycle of dependences that takes more clocks an iteration than `pace`; empty: there is none. Longest paths after
+/// Bellman and Ford.
 std::vector<int> cycle_above(const ModuloBody& body, double pace) {
     const std::size_t n = body.operations.size();
     const double slack = 1e-9 * (1 + pace);
@@ -47,8 +47,8 @@ std::vector<int> cycle_above(const ModuloBody& body, double pace) {
     return out;
 }
 
-/// The copy whose stages take longest to come round, and for how long each holds a turn up: it is brought, read, and
-/// free again.
+/// The copy whose stages take longest to come round, and the clocks that it needs an iteration. Its tile is copied,
+/// read and released in that time, divided by the number of stages.
 std::pair<int, double> slowest_copy(const ModuloBody& body) {
     std::pair<int, double> out{-1, 0};
     for (std::size_t c = 0; c < body.copies.size(); ++c) {
@@ -79,7 +79,8 @@ ModuloOrder in_turn(const ModuloBody& body) {
 
 ModuloOrder products_ahead(const ModuloBody& body) {
     const std::size_t n = body.operations.size();
-    // What each depends on in the same turn, through others, and on which product.
+    // An operation needs a product that it reads, even through others, in the same iteration. A product that needs one
+    // is last, and so is all that reads it.
     std::vector<bool> needs_product(n), is_last(n);
     for (std::size_t o = 0; o < n; ++o)
         for (const ModuloDependence& d : body.dependences) {
@@ -168,8 +169,8 @@ ModuloBounds bounds_of(const ModuloBody& body) {
         out.issue += o.own + (o.is_product ? 0 : o.latency_beside);
         out.unit += o.unit;
     }
-    // The cycle that is found above a pace has a longer one, until none is above it: the largest ratio of clocks to
-    // turns, exactly.
+    // A cycle found above a pace gives the next pace, until no cycle is above it. So the largest ratio of clocks to
+    // iterations is exact.
     for (std::vector<int> cycle; !(cycle = cycle_above(body, out.recurrence)).empty();) {
         double clocks = 0, turns = 0;
         for (const int e : cycle)

@@ -69,12 +69,13 @@ private:
         }
         out_.body.operations.push_back(std::move(o));
     }
-    /// The product waits for itself of the turn before, as ProductWaits has it.
+    /// The product waits for its own previous iteration, as ProductWaits has it (wait_groups.cpp).
     [[nodiscard]] bool accesses_itself(StepId s) const {
         return mma_product(k_, k_.step(s))->a_in_registers || !adds_in_place(std::get<Compute>(*k_.step(s).statement));
     }
 
-    /// What moves a maximum that may lag, and what is computed again as it moves, runs in the turn of the weights.
+    /// With conditional rescaling, some operations run in the iteration of the weights. These move the maximum, or are
+    /// computed again as it moves.
     void bind_to_weights() {
         if (!k_.lazy) return;
         const auto weights = find(out_.steps, k_.lazy->weights);
@@ -90,14 +91,14 @@ private:
             }
     }
 
-    /// Stages keep an operand's tile apart from the next one, and what threads read where it lies in memory no
-    /// statement brings anywhere.
+    /// Stages keep an operand's tile apart from the next one. No statement copies what threads read in global memory.
+    /// So neither makes a dependence.
     [[nodiscard]] bool is_of_iteration(VariableId v) const { return !k_.is_operand(v) && !k_.is_read_by_threads(v); }
     [[nodiscard]] bool writes_what_accesses(StepId writer, StepId other) const {
         return is_of_iteration(written(writer)) && touches(other, written(writer));
     }
-    /// Two statements of which one writes what the other touches run in the order of the program, and the first one's
-    /// next turn after the other's.
+    /// Relates two statements of which one writes what the other accesses. They run in the order of the program, and
+    /// the first one's next iteration runs after the other one.
     void relate(std::size_t a, std::size_t b) {
         const StepId first = out_.steps[a], then = out_.steps[b];
         if (a == b) {
@@ -115,8 +116,8 @@ private:
                is_carried ? fmt::format("it reads {} of the turn before", name(written(then)))
                           : fmt::format("{} has one place", place));
     }
-    /// Threads are done as they go on; a product is waited for by what reads its result or writes to it, as
-    /// ProductWaits has it.
+    /// Threads are done as they go on. A product is waited for by what reads or writes its result, as ProductWaits has
+    /// it.
     void depend(std::size_t from, std::size_t to, int distance, bool is_read, std::string why) {
         const bool waits = out_.body.operations[from].is_product &&
                            (from == to || touches(out_.steps[to], written(out_.steps[from])));
@@ -147,8 +148,8 @@ private:
             for (const int r : value.readers) round_into_own(v, r, value);
         out_.body.values.push_back(std::move(value));
     }
-    /// As is_rounded_ahead has it, for an order in which its product runs for the turn before: nothing else that reads
-    /// it does.
+    /// Whether is_rounded_ahead may hold: in an order where the product runs for the iteration before, and no other
+    /// reader of the value does.
     [[nodiscard]] bool may_be_rounded_ahead(VariableId v, const ModuloValue& value) const {
         if (value.is_carried || value.writers.size() != 1) return false;
         int products = 0;
@@ -161,7 +162,7 @@ private:
         }
         return products == 1;
     }
-    /// Registers of its own for an operand that others read after the product.
+    /// Adds registers for a rounded factor that others read after the product.
     void round_into_own(VariableId v, int reader, const ModuloValue& value) {
         const Step& step = k_.step(out_.steps[at(reader)]);
         if (k_.atom(step).kind != AtomKind::matrix) return;

@@ -1,5 +1,5 @@
 #pragma once
-// A loop of a scheduled kernel as the data of modulo.hpp: its statements as operations, who waits for whom, and what
+// A loop of a scheduled kernel as the data of modulo.hpp: its statements as operations, their dependences, and what
 // registers hold.
 #include <optional>
 #include <string>
@@ -16,19 +16,19 @@ struct LoopBody {
     std::vector<StepId> steps;  ///< of the kernel, by operation
 };
 
-/// Or why the statements of the loop have one order: no role copies for them, it is not repeated, or something in it is
-/// no statement that a warpgroup runs on its own values. Where a maximum may lag, what moves it runs in one turn. Pre:
-/// atoms and places are chosen.
+/// The loop's data, or why its statements have only one order. No producer role copies for them, or the loop is not
+/// repeated. Or it has more than statements that a warpgroup runs on its own values. With conditional rescaling, what
+/// moves the maximum runs in one iteration. Pre: atoms and places are chosen.
 std::variant<LoopBody, std::string> modulo_body(const ScheduledKernel& kernel, const ScheduledLoop& loop,
                                                 const IterationClocks& clocks);
 
-/// In which the loop's statements stand in the kernel. Pre: slots are applied.
+/// The order of the loop's statements in the kernel. Pre: slots are applied.
 ModuloOrder order_of(const ScheduledKernel& kernel, const ScheduledLoop& loop, const LoopBody& body);
-/// Slots by which they would stand so: neighbours that stay in the order of the program share a position. None where
-/// all run in turn, as they stand.
+/// The slots that give this order: neighbours that stay in the order of the program share a position. Empty where the
+/// order is the program's and nothing runs ahead.
 std::map<StepId, Slot> slots_of(const LoopBody& body, const ModuloOrder& order);
 
-/// One clock for each statement's own part and its product: where no machine says how long they take.
+/// One clock for each product, and for each other statement: where no machine says how long they take.
 IterationClocks clocks_without_machine(const ScheduledKernel& kernel, const ScheduledLoop& loop);
 
 }  // namespace napkin

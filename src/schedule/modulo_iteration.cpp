@@ -44,8 +44,8 @@ std::vector<double> ModuloIteration::state() const {
     return out;
 }
 
-/// A reader of the writer's own turn has it from the one to the other; one of the turn after, from the writer to the
-/// end and from the begin to the reader.
+/// A reader in the writer's own iteration keeps the value alive from writer to reader. A reader one iteration later
+/// keeps it alive from the writer to the end, and from the beginning to the reader.
 std::int64_t AliveValues::registers(const ModuloValue& value, int operation) const {
     if (value.is_carried) return value.registers;
     const auto is_placed = [&](int o) { return placed_[at(o)]; };
@@ -64,7 +64,7 @@ std::int64_t AliveValues::registers(const ModuloValue& value, int operation) con
         held = to_come;
     else if (is_alive || (is_being_written && !body_.operations[at(operation)].gives_registers))
         held = value.registers;
-    // While products are set going none waits for the one of the turn before that multiplies what is rounded.
+    // Products are issued without a wait for the previous iteration's product that multiplies the rounded value.
     const auto is_under_way = [&](int r) {
         return body_.operations[at(r)].is_product && ahead_[at(r)] < written_ahead && is_placed(r);
     };

@@ -1,5 +1,5 @@
 #pragma once
-// A turn of a modulo schedule as its operations are issued, and the registers that are alive meanwhile.
+// An iteration of a modulo schedule as its operations are issued, and the registers that are alive meanwhile.
 #include <cstdint>
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace napkin {
 
-/// Which operations wait for which products: those that a dependence makes wait, of whichever turn.
+/// Which operations wait for which products: those that a dependence makes wait, whichever iteration it is to.
 class AccessedResults {
 public:
     explicit AccessedResults(const ModuloBody& body);
@@ -20,16 +20,16 @@ private:
     std::vector<bool> accessed_;
 };
 
-/// Clocks of a warpgroup alone. Waits are those that settle.cpp puts between statements.
+/// Clocks of a warpgroup alone on its SM. Waits are those that wait_groups.cpp puts between statements.
 struct ModuloIteration {
     double now = 0;        ///< it issues nothing before this clock
-    double unit_free = 0;  ///< the matrix unit has nothing of it after this clock
+    double unit_free = 0;  ///< the tensor core has nothing of it after this clock
 
     void issue(const ModuloBody& body, const AccessedResults& touched, int operation, int ahead);
-    /// Waits for what may not be under way as the next turn begins.
+    /// Waits for products that may not be in flight as the next iteration begins.
     void end(const ModuloBody& body);
-    /// What is under way, and for how long from now: the next turn goes like the one before where this is alike, but
-    /// for the clock.
+    /// What is in flight, and for how long from now. Where this is alike, the next iteration goes like the one before,
+    /// but for the clock.
     [[nodiscard]] std::vector<double> state() const;
 
 private:
@@ -38,16 +38,16 @@ private:
         double done;
     };
     void wait_for(std::size_t count);
-    std::vector<UnderWay> under_way_;  ///< in the order in which they began
+    std::vector<UnderWay> under_way_;  ///< in the order of issue
 };
 
-/// Values alive at each operation of an order, as fragment_registers.hpp counts them: what is alive follows from what
-/// was issued in the turn before.
+/// Values alive at each operation of an order, as fragment_registers.hpp counts them. They follow from the operations
+/// that the iteration has issued so far.
 class AliveValues {
 public:
     AliveValues(const ModuloBody& body, const std::vector<int>& ahead)
         : body_(body), ahead_(ahead), placed_(ahead.size()) {}
-    /// Registers while the operation runs, which is the next one.
+    /// Registers that are alive while `operation` runs as the next one.
     [[nodiscard]] std::int64_t at_operation(int operation) const;
     void place(int operation) { placed_[static_cast<std::size_t>(operation)] = true; }
     void take_back(int operation) { placed_[static_cast<std::size_t>(operation)] = false; }

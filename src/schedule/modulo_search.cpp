@@ -1,4 +1,4 @@
-// Branch and bound over orders: by how many turns each operation runs ahead, then which one is issued next.
+// Branch and bound over orders: by how many iterations each operation runs ahead, then which one is issued next.
 
 #include "schedule/modulo.hpp"
 #include "schedule/modulo_iteration.hpp"
@@ -8,9 +8,9 @@
 namespace napkin {
 namespace {
 
-/// Iterations by which an operation runs ahead, at most: a value waits for one turn.
+/// Iterations by which an operation runs ahead, at most: a value waits for one iteration.
 constexpr int most_ahead = 1;
-/// Paces that differ by less are alike.
+/// Paces that differ by a smaller fraction are alike.
 constexpr double slack = 1e-9;
 
 class OrderSearch {
@@ -55,12 +55,12 @@ private:
             out_.runner_up = std::move(choice);
     }
 
-    /// Operations from this one on, in the order of the program. A dependence never goes from what runs later to what
-    /// runs for an earlier turn.
+    /// Chooses for this operation and those after it, in the order of the program. A dependence must not lead to an
+    /// operation that runs in an earlier pass through the loop.
     void choose_ahead(int o) {
         if (!goes_on()) return;
         if (o == n_) {
-            // Where all run ahead, all run in turn, and what runs in turn was considered.
+            // Where all run ahead by as much, all run in turn, and that order was considered.
             if (n_ == 0 || std::equal(order_.ahead.begin() + 1, order_.ahead.end(), order_.ahead.begin())) return;
             order_.sequence.clear();
             AliveValues alive(body_, order_.ahead);
@@ -90,9 +90,9 @@ private:
         });
     }
 
-    /// The fastest that a turn can be that begins so: what is not yet issued takes the warpgroup, and the matrix unit,
-    /// at least its own clocks. Where turns leave products under way, what is waited for in a turn is shorter beside
-    /// these.
+    /// The fastest that an iteration can be that begins so. What is not issued yet takes the warpgroup, and the tensor
+    /// core, at least its own clocks. Where products outlast iterations, waits may be shorter, so only the loop's
+    /// bounds hold.
     [[nodiscard]] double least(const ModuloIteration& turn) const {
         if (some_outlast_) return out_.bounds.pace();
         double issue = turn.now, unit = 0;
@@ -104,7 +104,7 @@ private:
         }
         return std::max({issue, turn.unit_free + unit, out_.bounds.pace()});
     }
-    /// No end makes it better than what was found.
+    /// Whether no end of the order makes it better than what was found.
     [[nodiscard]] bool is_cut(double pace, std::int64_t registers) const {
         if (registers > body_.registers) return true;
         const ModuloChoice choice{{}, pace, registers};

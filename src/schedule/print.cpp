@@ -78,7 +78,7 @@ private:
         if (!by_user) return reason;
         return std::string(override_mark) + (reason.empty() ? "" : " ") + reason;
     }
-    /// Clauses end with the line; a reason behind them is a comment.
+    /// A clause ends with the line; the reason behind it is a comment.
     static std::string comment(const std::string& reason, bool by_user) {
         return reason.empty() && !by_user ? "" : "  # " + why(reason, by_user);
     }
@@ -105,7 +105,7 @@ private:
         return out + comment(a.reason, a.by_user);
     }
 
-    /// What runs so many groups or blocks from the one at hand, in the loops of a statement.
+    /// What runs `choice.value` tiles or blocks from the one at hand, in the loops of a statement.
     [[nodiscard]] static std::string in_loops_of(std::string_view word, const Choice& choice,
                                                  const std::string& statement, const std::string& rest = "") {
         return fmt::format("{} {}, in {}{}", word, choice.value, statement, rest) + comment(choice.reason, choice.by_user);

@@ -16,7 +16,8 @@ std::optional<CommonDivisor> common_divisor(const ScheduledKernel& kernel, const
     const Atom& atom = kernel.atom(step);
     const auto* b = as<Binary>(std::get<Compute>(*step.statement).body);
     if (!b || b->op != BinaryOp::div || atom.kind != AtomKind::block || atom.vector_axis < 0) return std::nullopt;
-    // One vector has a divisor to itself, and the rows of a loop within that over the vectors would take turns.
+    // With one vector the reciprocal serves once. Where rows are looped over inside the vectors, the divisors
+    // alternate.
     if (!atom.vector_inner || kernel.span(atom.vector_axis, step.scope).tile <= kernel.lanes) return std::nullopt;
     const std::vector<AxisId> axes = free_axes(b->b);
     if (contains(axes, atom.vector_axis) || !contains(free_axes(b->a), atom.vector_axis)) return std::nullopt;

@@ -14,12 +14,11 @@
 namespace napkin {
 namespace {
 
-/// Two warps that compute, and one of the role that asks for copies, where there is one; of a cluster those of two
-/// blocks.
+/// In a CTA two consumer warps, and one producer warp where there is a producer role. In a cluster those of two CTAs.
 constexpr std::size_t num_computing = 2, copying = num_computing, block_warps = num_computing + 1, most_blocks = 2,
                       num_warps = most_blocks * block_warps;
 constexpr std::size_t block_of(std::size_t warp) { return warp / block_warps; }
-/// Warps that compute of a warp's block are those from here on.
+/// The first consumer warp of a warp's CTA; the others follow it.
 constexpr std::size_t first_of_block(std::size_t warp) { return block_of(warp) * block_warps; }
 /// How many steps of each warp are known to be done.
 using Clock = std::array<int, num_warps>;
@@ -28,37 +27,38 @@ void take_in(Clock& a, const Clock& b) {
     for (std::size_t w = 0; w < num_warps; ++w) a[w] = std::max(a[w], b[w]);
 }
 
-/// What a warp does that others have to know of.
+/// What a warp does that others have to know.
 struct Event {
     enum Kind : std::uint8_t {
-        meet,   ///< waits at the barrier of all warps that compute
-        fill,   ///< asks for the copy of a turn's tile, or for its own part of it
-        await,  ///< waits until that copy is there
+        meet,   ///< waits at the barrier of all consumer warps
+        fill,   ///< asks for the copy of an iteration's tile, or for its own part of it
+        await,  ///< waits until that copy has arrived
         read,
-        begin,            ///< a product begins, which reads and computes beside the warp
-        factor,           ///< it reads the tile
-        settle,           ///< waits until so many products are under way
+        begin,            ///< issues a product, which reads and computes beside the warp
+        factor,           ///< that product reads the tile
+        settle,           ///< waits until at most so many products are in flight
         touch,            ///< reads or writes registers of the variable
-        free,             ///< says that it is done with the tile
-        await_staging,    ///< waits until so many of its boxes are being read
-        write_box,        ///< of this number
-        publish,          ///< bulk copies see what it has written to boxes
-        send,             ///< asks for the copy of the box to memory
-        refill,           ///< waits until all warps have said so of the tile that is copied over
-        access,           ///< reads and writes what its step touches of what all warps share
-        init,             ///< makes the barriers of its block
+        free,             ///< releases the tile
+        await_staging,    ///< waits until at most so many of its staging tiles are being read
+        write_box,        ///< writes the staging tile of this number
+        publish,          ///< proxy fence: bulk copies see what it has written to staging tiles
+        send,             ///< asks for the copy of the staging tile to global memory
+        refill,           ///< producer acquire: waits until all warps have released the tile that is copied over
+        access,           ///< accesses what its step shares with other warps
+        init,             ///< makes the barriers of its CTA
         cluster_barrier,  ///< waits for all warps of the cluster that have not ended
-        leave,            ///< ends, and its block's memory with the last of those that compute
+        leave,            ///< ends, and its CTA's memory ends with the last consumer warp
     };
     Kind kind = meet;
     VariableId operand = -1;
-    std::int64_t turn = 0;   ///< of an access: which it is of its warp's; those of one number are apart from each other
+    /// For an access: its number among those of its warp. Accesses of the same number do not conflict.
+    std::int64_t turn = 0;
     StepId step = {};        ///< of an access
-    bool is_second = false;  ///< of an access: what the step touches after its barrier inside
+    bool is_second = false;  ///< of an access: it follows the barrier inside the step
 };
 using Trace = std::vector<Event>;
 
-/// The trace of one warp through all groups.
+/// Writes the trace of one warp through all CTA tiles.
 class TraceWriter {
 public:
     TraceWriter(const ScheduledKernel& kernel, const Accesses& touches, const std::vector<std::int64_t>& turns,
@@ -83,7 +83,7 @@ public:
 
 private:
     [[nodiscard]] bool copies() const { return warp_ == copying; }
-    /// One thread asks for a bulk copy; without them every warp for its own part.
+    /// One thread asks for a bulk copy. Without bulk copies every warp copies its own part.
     [[nodiscard]] bool fills() const {
         return kernel_.producer_role() ? copies() : !kernel_.has_bulk_copies() || warp_ == 0;
     }
@@ -105,8 +105,8 @@ private:
         if (load.acquires && copies()) add(Event::refill, id, turn);
         add(Event::fill, id, turn);
     }
-    /// For a bulk copy. What threads copy themselves is done in order: a wait is for all operands of the scope up to
-    /// this one, and all meet.
+    /// Waits for a copy. A bulk copy has a barrier of its own. Copies by threads complete in order. So a wait covers
+    /// all operands of the scope up to this one, and then all warps wait for each other.
     void await(const Step& s) {
         const auto await_copy = [&](const Step& load) {
             const VariableId id = kernel_.operand_loaded(load);
@@ -124,7 +124,7 @@ private:
         if (node.pending >= 0) add(Event::settle, -1, node.pending);
         for (const Release& freed : node.frees) {
             const std::int64_t turn = iteration_of(freed.operand, freed.ahead);
-            // There is no tile in the turn before the first one.
+            // The iteration before the first one has no tile.
             const auto first = first_iterations_.find(kernel_.layout(freed.operand).scope);
             if (freed.ahead >= 0 || (first != first_iterations_.end() && turn >= first->second))
                 add(Event::free, freed.operand, turn);
@@ -141,8 +141,8 @@ private:
         }
     }
 
-    /// What the step touches of what all warps share, and its barrier inside. Zeros are left out where a tile is whole:
-    /// the barrier after them orders what is copied over them, and nothing else.
+    /// What the step accesses and other warps share, and its barrier inside. A tile that lies inside its array gets no
+    /// zeros, and no barrier after them. So that barrier is left out: it orders only what is copied over the zeros.
     void access(const Step& s) {
         const auto number = static_cast<std::size_t>(&s - kernel_.steps.data());
         const StepAccesses& touches = accesses_of_steps_.steps[number];
@@ -173,7 +173,8 @@ private:
             add(touches.runs_beside ? Event::factor : Event::read, v, iteration_of(v, s.ahead));
         if (kernel_.lazy && &s == &kernel_.step(kernel_.lazy->weights)) run_again(s);
     }
-    /// Where a lazy maximum moves, what its weights are made of is computed again, and waited for.
+    /// Where conditional rescaling moves the maximum, the weights are computed again from their operands, and waited
+    /// for.
     void run_again(const Step& weights) {
         for (const StepId again : kernel_.lazy->again)
             for (const Read* r : kernel_.step(again).reads)
@@ -190,7 +191,7 @@ private:
         const std::vector<const Step*> operands = kernel_.operand_loads(l.scope);
         std::int64_t& turn = loop_iterations_[l.scope];
         const std::int64_t last = turn + turns_[at(ref)];
-        // A role of its own is as far ahead as there are stages that are free; else copies are asked for so many turns
+        // A producer role is as far ahead as there are free stages. Otherwise copies are asked for so many iterations
         // ahead.
         const int ahead = operands.empty() || kernel_.producer_role()
                               ? 0
@@ -232,8 +233,8 @@ private:
     const std::vector<std::int64_t>& turns_;
     std::size_t warp_;
     std::int64_t accesses_ = 0;
-    std::map<int, std::int64_t> first_iterations_;  ///< of the loop's run in this group, by scope
-    std::map<int, std::int64_t> loop_iterations_;   ///< by scope, over all groups
+    std::map<int, std::int64_t> first_iterations_;  ///< by scope: the loop's first iteration in this CTA tile
+    std::map<int, std::int64_t> loop_iterations_;   ///< by scope, over all CTA tiles
     std::int64_t group_iteration_ = 0;
     Trace out_;
 };
@@ -281,22 +282,22 @@ public:
     }
 
 private:
-    /// A tile's copy, or the part of it that one warp asked for.
+    /// A copy of a tile, or the part of it that one warp or one CTA of a cluster copies.
     struct Part {
-        std::int64_t turn = -1;  ///< whose tile it holds
+        std::int64_t turn = -1;  ///< the iteration whose tile it holds
         int fills = 0;
         std::array<int, num_warps> awaited{};  ///< the warp's step that waited for the last copy; 0: none has
     };
     struct Stage {
         std::vector<Part> parts;
         std::array<int, num_warps> read{};     ///< the warp's step that read it last; 0: none has
-        std::array<int, num_warps> reading{};  ///< products of the warp that are under way and read it
+        std::array<int, num_warps> reading{};  ///< products of the warp that are in flight and read it
         std::array<bool, num_warps> freed{};
-        int frees = 0;               ///< times that all warps freed it
+        int frees = 0;               ///< times that all warps released it
         Clock freeing{};             ///< what they knew when they did
         bool is_by_threads = false;  ///< threads wrote it last, and no bulk copy
     };
-    /// When a warp last read or wrote an area: its step, and what of its trace that was.
+    /// When a warp last read or wrote a region: its step, and the event in its trace.
     struct Access {
         int step = 0;  ///< 0: it has not
         const Event* event = nullptr;
@@ -305,16 +306,16 @@ private:
         std::array<Access, num_warps> read{}, written{};
     };
 
-    /// A product of a warp, under way.
+    /// A product of a warp, in flight.
     struct Product {
         VariableId result = -1;
         std::vector<Event> factors;
     };
 
-    /// Boxes of a warp, each with its variable and its number.
+    /// Staging tiles of a warp, each with its variable and its number.
     struct Boxes {
-        std::vector<std::pair<VariableId, std::int64_t>> sent;  ///< which may still be read, in their order
-        std::vector<std::pair<VariableId, std::int64_t>> own;   ///< written, and seen by the warp alone
+        std::vector<std::pair<VariableId, std::int64_t>> sent;  ///< sent, in their order; they may still be read
+        std::vector<std::pair<VariableId, std::int64_t>> own;   ///< written, and visible to the warp alone
     };
 
     void fail(const std::string& what, const Event& e) {
@@ -322,7 +323,8 @@ private:
         fault_ = Fault{e.operand < 0 ? "a warp waits for the others without end"
                                      : fmt::format("{} {}", kernel_.variable(e.operand).name, what)};
     }
-    /// Each block of the cluster has its own, with a part of every block's where they copy for each other.
+    /// Each CTA of the cluster has stages of its own. Where CTAs copy for each other, a stage has a part from each of
+    /// them.
     Stage& stage(std::size_t block, const Event& e) {
         const int stages = kernel_.place(e.operand).stages;
         std::vector<Stage>& all = stages_[block][e.operand];
@@ -334,22 +336,22 @@ private:
     [[nodiscard]] std::size_t part_of(std::size_t w, const Event& e) const {
         return !kernel_.has_bulk_copies() ? w : contains(shared_, e.operand) ? block_of(w) : 0;
     }
-    /// Blocks whose stages a warp fills or frees with its own: of the cluster's all, where they copy for each other.
+    /// Calls f for the CTAs whose stages a warp fills or releases. These are all of the cluster where they copy for
+    /// each other.
     template <class F>
     void each_block_with(std::size_t w, const Event& e, F f) {
         const bool is_shared = contains(shared_, e.operand);
         for (std::size_t block = 0; block < stages_.size(); ++block)
             if (is_shared || block == block_of(w)) f(block);
     }
-    /// What a warp does to another block's memory comes after that block has made its barriers, and before it ends
-    /// (leave).
+    /// A warp may access another CTA's memory once that CTA has made its barriers, and until it ends (leave).
     void reach(std::size_t w, std::size_t block, const Event& e) {
         if (block == block_of(w)) return;
         if (!knows(w, block * block_warps, made_[block]))
             fail("is shared with a block whose barriers may not be made yet", e);
         last_reach_[w] = mark(w);
     }
-    /// The step of a warp that is done with its event.
+    /// The next step of a warp, which is done with its event.
     int mark(std::size_t w) { return ++clocks_[w][w]; }
     [[nodiscard]] bool knows(std::size_t w, std::size_t other, int step) const {
         return step > 0 && step <= clocks_[w][other];
@@ -363,7 +365,7 @@ private:
     [[nodiscard]] bool is_at(std::size_t w, Event::Kind kind) const {
         return next_[w] < traces_[w].size() && traces_[w][next_[w]].kind == kind;
     }
-    /// All warps that compute of the block with this first one are at their barrier: they go on together.
+    /// Lets the consumer warps of the CTA with this first warp go on once all of them are at their barrier.
     bool meet(std::size_t first) {
         for (std::size_t w = first; w < first + num_computing; ++w)
             if (!is_at(w, Event::meet)) return false;
@@ -372,7 +374,7 @@ private:
         for (std::size_t w = first; w < first + num_computing; ++w) take_in(clocks_[w], all), ++next_[w];
         return true;
     }
-    /// All warps of the cluster are at its barrier, but those that have ended.
+    /// Lets all warps of the cluster go on once all that have not ended are at its barrier.
     bool cluster_barrier() {
         Clock all{};
         bool is_any = false;
@@ -386,8 +388,8 @@ private:
             if (next_[w] < traces_[w].size()) take_in(clocks_[w], all), ++next_[w];
         return is_any;
     }
-    /// What other blocks do to this one's memory is done, as far as the warp knows: their warps have freed their last
-    /// stages, and their copies have come.
+    /// Checks that all that other CTAs do to this one's memory is done, as far as the warp knows. Their warps have
+    /// released their last stages, and their copies have arrived.
     void leave(std::size_t w) {
         for (std::size_t other = 0; other < traces_.size(); ++other)
             if (block_of(other) != block_of(w) && other % block_warps != copying &&
@@ -404,7 +406,7 @@ private:
                            [&](const Event& e) { return e.kind == Event::free && contains(shared_, e.operand); });
     }
 
-    /// False where the warp has to wait.
+    /// Whether the event happens; false: the warp has to wait.
     bool happens(std::size_t w, const Event& e) {
         if (e.kind == Event::meet || e.kind == Event::cluster_barrier) return false;
         if (e.kind == Event::access) return access(w, e);
@@ -437,8 +439,7 @@ private:
             case Event::factor:
                 for (const Part& part : s.parts)
                     if (part.turn != e.turn || !knows_copied(w, part)) fail("is read before its copy is waited for", e);
-                // The matrix unit reads beside the threads, and without a fence between them it does not see what they
-                // write.
+                // The tensor core reads beside the threads, and sees what they write only after a proxy fence.
                 if (e.kind == Event::factor && s.is_by_threads)
                     fail("is read by the matrix unit where threads wrote, with no fence between them", e);
                 if (e.kind == Event::read)
@@ -458,7 +459,7 @@ private:
         }
         return true;
     }
-    /// A bulk copy's barrier speaks of all of the tile; of threads' copies each warp knows its own.
+    /// The barrier of a bulk copy covers the whole tile. With copies by threads, each warp knows its own part.
     bool await(std::size_t w, const Event& e, Stage& s) {
         const auto each = [&](auto&& of_part) {
             if (kernel_.has_bulk_copies()) return all_of(s.parts, of_part);
@@ -499,8 +500,9 @@ private:
         part.turn = e.turn, part.awaited = {};
         s.is_by_threads = !kernel_.has_bulk_copies();
     }
-    /// What it reads in memory, and the place of its tile, threads may have written: before it as all know, and with a
-    /// fence where they do not copy it themselves.
+    /// Checks a copy against what threads did to the array that it reads and to the place of its tile. The copying warp
+    /// must know of all of it. A bulk copy must not follow a write of threads at all, as no proxy fence stands between
+    /// them.
     void copy(std::size_t w, const Event& e) {
         const OperandRegions& own = accesses_of_steps_.operands[e.operand];
         for (const auto& [area, writes] : {MemoryAccess{own.tiles, true}, MemoryAccess{own.array, false}})
@@ -515,7 +517,7 @@ private:
                 }
     }
 
-    /// Warps come to what they share side by side, so that the first fault is the first in the order of the program.
+    /// Warps make shared accesses side by side, so that the first fault found is the first in the order of the program.
     bool access(std::size_t w, const Event& e) {
         const std::size_t first = first_of_block(w);
         for (std::size_t other = first; other < first + num_computing; ++other)
@@ -542,7 +544,8 @@ private:
         }
         return true;
     }
-    /// The warp does not know whether the other one is done with it.
+    /// Whether the warp does not know that the other one is done with its access. Accesses of the same number do not
+    /// conflict.
     [[nodiscard]] bool is_open(std::size_t w, std::size_t other, const Access& before, const Event& now) const {
         return before.step > clocks_[w][other] && before.event->turn != now.turn;
     }
@@ -555,7 +558,7 @@ private:
                                    name_of(kernel_, accesses_of_steps_.areas[at(touch.area)]), name(before)),
                        now.step, is_inside};
     }
-    /// Threads are where an operand has its stages.
+    /// Checks accesses of threads to memory where an operand has its stages.
     void common_operand(std::size_t w, const Event& e, const MemoryAccess& touch, VariableId operand) {
         for (Stage& s : stages_[block_of(w)][operand]) {
             const Event of_operand{Event::read, operand};
@@ -589,25 +592,27 @@ private:
     std::vector<Trace> traces_;
     std::vector<std::size_t> next_;
     std::array<Clock, num_warps> clocks_{};
-    std::vector<VariableId> shared_;  ///< operands that the blocks of a cluster copy for each other
-    std::vector<std::map<VariableId, std::vector<Stage>>> stages_;  ///< by block
-    std::array<int, most_blocks> made_{};  ///< by block: the step of its first warp that made its barriers; 0: none has
-    std::array<int, num_warps> last_reach_{};     ///< by warp: its last step that reached into another block's memory
-    std::vector<std::vector<Product>> products_;  ///< by warp
-    std::vector<Boxes> boxes_;                    ///< by warp
-    std::vector<std::vector<RegionAccesses>> accesses_;  ///< by block, then by area
+    std::vector<VariableId> shared_;  ///< operands that the CTAs of a cluster copy for each other
+    std::vector<std::map<VariableId, std::vector<Stage>>> stages_;  ///< by CTA
+    /// By CTA: the step of its first warp that made its barriers; 0: none has.
+    std::array<int, most_blocks> made_{};
+    std::array<int, num_warps> last_reach_{};            ///< by warp: its last step that accessed another CTA's memory
+    std::vector<std::vector<Product>> products_;         ///< by warp
+    std::vector<Boxes> boxes_;                           ///< by warp
+    std::vector<std::vector<RegionAccesses>> accesses_;  ///< by CTA, then by region
     std::array<std::int64_t, num_warps> num_accesses_{};
     std::optional<Fault> fault_;
 };
 
-/// How often loops turn in the runs that say all of what there is to find: by run, then by loop.
+/// Iteration counts of the loops in the runs that together find all that there is to find: by run, then by loop.
 std::vector<std::vector<std::int64_t>> iterations_to_run(const ScheduledKernel& kernel) {
     int stages = 1;
     for (const Place& place : kernel.schedule.places) stages = std::max(stages, place.stages);
     std::vector<std::vector<std::int64_t>> choices;  // by loop
     for (const ScheduledLoop& l : kernel.loops) {
         const Iterations turns = iterations_of(kernel, l);
-        // A turn and the next one say all of what every turn touches; stages come round again.
+        // Two iterations in a row show all that any iteration accesses. With stages, more are needed until stages come
+        // round.
         const bool has_stages = kernel.on_tensor_cores() && (!kernel.operand_loads(l.scope).empty() || !l.prologue.empty());
         std::vector<std::int64_t>& of_loop = choices.emplace_back();
         for (const std::int64_t n :
