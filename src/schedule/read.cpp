@@ -1,4 +1,4 @@
-// The fields of a schedule that were fixed by hand, from what was written to the statements and variables of a tile
+// Reads the fields of a schedule that the user overrides, and matches them to the statements and variables of a tile
 // program.
 #include <fmt/format.h>
 
@@ -77,7 +77,7 @@ private:
                  "one of " + join(meant, ", "), did_you_mean(item.axis, meant));
     }
 
-    /// A part of a kernel exists where its stream is split.
+    /// Kernels named `…_part…` exist only where the stream of a kernel is split.
     static std::string hint_for_kernel(const std::string& name, const std::vector<std::string>& names) {
         const auto whole = find_if(names, [&](const std::string& kernel) { return name.starts_with(kernel + "_part"); });
         return whole == names.end()
@@ -86,7 +86,7 @@ private:
                                  *whole);
     }
 
-    /// The value of an item, with why it is so.
+    /// The value of an item, with its reason.
     [[nodiscard]] Choice choice(const ScheduleItem& item, std::int64_t value) const {
         if (!as_printed_) return {value, "", true};
         std::string why = reason_behind(item);
@@ -138,7 +138,8 @@ private:
         }
     }
 
-    /// A kernel's program says already which parts it has. A split beside no kernel's name is of those that have them.
+    /// The kernel's program already has its parts, so the item must agree with it. A split without a kernel's name is
+    /// for all kernels that have parts of the axis.
     void read_split(const ScheduleItem& item, const TileKernel& kernel, KernelSchedule& s) {
         const Choice said = choice(item, item.value.value_or(1));
         const AxisId cut = axis(item.axis, item.range);
@@ -217,8 +218,8 @@ private:
         s.places[index] = p;
     }
 
-    /// "groups 1, in E": the tile of the next group; "blocks 1, in X": the rows of the next block; 0: none. "cache 2":
-    /// into the second one.
+    /// "groups 1, in E" fetches the tile for the next output tile, and "blocks 1, in X" the rows of the next register
+    /// block. A 0 is no prefetch. "cache 2" names the second cache.
     void read_prefetch(const ScheduleItem& item, VariableId variable, const TileKernel& kernel, KernelSchedule& s) {
         std::erase_if(s.prefetches, [&](const Prefetch& other) { return other.variable == variable; });
         Prefetch p{variable, -1, {}};
@@ -231,8 +232,8 @@ private:
         s.prefetches.push_back(std::move(p));
     }
 
-    /// "groups 1, in E": the statement runs for the group before, in the loops of E; "groups 0, in E": in its own
-    /// group.
+    /// "groups 1, in E": the statement of the previous output tile runs in the loops of E. "groups 0, in E": it runs
+    /// with its own tile.
     void read_tile_pipelining(const ScheduleItem& item, AtomId atom, const TileKernel& kernel, KernelSchedule& s) {
         std::erase_if(s.tile_pipelining, [&](const TilePipelining& other) { return other.atom == atom; });
         TilePipelining d{atom, -1, {}};
@@ -255,7 +256,7 @@ private:
         return -1;
     }
 
-    /// The dimension of the variable with the index that is written.
+    /// The dimension of the variable whose index is written in the clause.
     int dimension(const ScheduleClause& clause, const TileKernel& kernel, const Variable& variable) {
         Diagnostics wrong;
         const LogicalLine line = lex_line(clause.operand.source, clause.operand.begin, clause.operand.end, wrong);
@@ -275,8 +276,8 @@ private:
         return -1;
     }
 
-    /// Where several dimensions have the same index, as in D[q, q], the one with the number that is written, counted
-    /// from 1.
+    /// Several dimensions may have the same index, as in D[q, q]. This one has the number that is written, counted from
+    /// 1.
     int dimension_like(const ScheduleClause& clause, int inner, const Variable& variable) {
         const auto number = static_cast<int>(*clause.number);
         const auto is_like = [&](int d) { return inner >= 0 && variable.dims[at(d)] == variable.dims[at(inner)]; };

@@ -5,8 +5,8 @@
 
 namespace napkin {
 
-/// The trees of every atom. Vectors that are reduced across hold partial results lane by lane, and warps that share
-/// them have blocks of their own; the parts of a sum that is cut meet in its target, like blocks.
+/// The trees of all atoms. A reduction across vectors has partial results in each lane, and warps that share it have
+/// blocks of their own. The parts of a sum that is cut meet in its target, like blocks.
 std::vector<ReductionTree> reduction_trees(const ScheduledKernel& kernel);
 
 }  // namespace napkin

@@ -24,7 +24,7 @@
 namespace napkin {
 namespace {
 
-/// What broken_rules() looks at, atom by atom and variable by variable.
+/// The checks of broken_rules(), atom by atom and variable by variable.
 class Rules {
 public:
     explicit Rules(const ScheduledKernel& kernel)
@@ -58,7 +58,7 @@ private:
         broken_.push_back(
             {field, fmt::format("kernel {}: ", k_.kernel->name) + fmt::format(format, std::forward<Args>(args)...)});
     }
-    // The fields that rules are about.
+    // Names of the fields that rules are about.
     [[nodiscard]] ScheduleField atom_of(const Step& step) const { return {"atom", atoms_.at(at(step.atom))}; }
     [[nodiscard]] ScheduleField place_of(VariableId id) const { return {"place", k_.variable(id).name}; }
     [[nodiscard]] ScheduleField slot_of(std::size_t step) const { return {"slot", statements_.at(step)}; }
@@ -150,7 +150,7 @@ private:
         const std::int64_t tile = k_.span(axis, 0).tile;
         int fitting = panels_that_hold();
         if (k_.schedule.panel_vectors <= fitting) return;
-        // So many that registers hold them, too, of every sum that goes along the panels.
+        // Registers must also hold a panel for each sum along the panels.
         for (const Step& step : k_.steps) {
             if (step.atom < 0 || step.is_whole || !std::get<Compute>(*step.statement).reduce) continue;
             Atom atom = k_.atom(step);
@@ -163,12 +163,13 @@ private:
                tile, axis_name(axis));
         broken_.back().nearest = fmt::format("{} vector{} fit{}", fitting, fitting == 1 ? "" : "s", fitting == 1 ? "s" : "");
     }
-    /// The vectors that hold a tile of the panels' axis.
+    /// Vectors that cover a tile of the panels' axis.
     [[nodiscard]] int panels_that_hold() const {
         return static_cast<int>(ceil_div(k_.span(k_.schedule.vector_axis, 0).tile, k_.lanes));
     }
 
-    /// What stands between the statements of a run comes before it, and what is stored there behind it.
+    /// Fusing statements moves what stands between them to before them, and stores to behind them. Checks that this
+    /// breaks no dependence.
     void check_order(const std::vector<Node>& nodes) {
         std::vector<StepId> order;
         for (const Node& node : nodes) {
@@ -247,7 +248,8 @@ private:
         }
     }
 
-    /// How a variable may be held that the matrix unit knows nothing of; a panel where a run's statements alone use it.
+    /// Memory spaces that a variable may have if tensor cores do not use it. A panel is one where fused statements
+    /// alone use it.
     [[nodiscard]] std::vector<std::string> holdings(VariableId id) const {
         ScheduledKernel in_view = k_;
         in_view.schedule.places[id].holding = MemorySpace::view;
@@ -304,7 +306,7 @@ private:
             report(tensor(), "its operands take more than a block's shared memory");
     }
 
-    /// Products of a kernel are cut in as many parts, all of them.
+    /// All products of a kernel are computed in the same number of parts.
     void check_column_parts() {
         std::int64_t parts = 1;
         for (const Atom& atom : k_.schedule.atoms) parts = std::max<std::int64_t>(parts, atom.parts);
@@ -350,7 +352,7 @@ private:
                    axis_name(parts.axis), chunks, chunks == 1 ? "" : "s", size, chunks, chunks == 1 ? "" : "s");
     }
 
-    /// A core, or a block of warps, runs one statement after the other, as they stand.
+    /// Positions in slots need producer warps. Without them a core or a CTA runs statements in program order.
     void check_slots() {
         check_roles();
         for (const std::string& fault : slot_faults(k_)) report(slot_in(fault), "{}", fault);
@@ -362,7 +364,7 @@ private:
                        on_either("a CPU's core", "a GPU's block"));
     }
 
-    /// The field of the first statement with a position that the fault names.
+    /// The slot of the statement that the fault names first, among statements with a position.
     [[nodiscard]] ScheduleField slot_in(const std::string& fault) const {
         ScheduleField first{"slot", ""};
         std::size_t begin = fault.size();
@@ -375,7 +377,7 @@ private:
         return first;
     }
 
-    /// Warps of a role ask for bulk copies of operands, and for all of them.
+    /// Producer warps issue the bulk copies of operands: all of them, and nothing else.
     void check_roles() {
         const std::vector<Role>& roles = k_.schedule.roles;
         if (!roles.empty() && !(k_.on_tensor_cores() && k_.has_bulk_copies()))
@@ -445,7 +447,7 @@ private:
         }
     }
 
-    /// Blocks that do not all run at once have one group each, and shared memory for it.
+    /// If CTAs do not all run at once, each has one output tile, and its arena in shared memory.
     void check_grid() {
         const std::int64_t grid = k_.schedule.grid.value, at_once = k_.schedule.threads.value, groups = k_.num_groups();
         if (k_.is_dynamic() && !(k_.producer_role() && k_.has_bulk_copies()))
@@ -486,7 +488,7 @@ private:
 
     const ScheduledKernel& k_;
     const std::vector<std::string> atoms_, statements_;
-    std::set<int> runs_;  ///< numbers of those that are checked
+    std::set<int> runs_;  ///< numbers of the runs that are checked
     std::vector<BrokenRule> broken_;
 };
 

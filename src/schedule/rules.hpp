@@ -1,5 +1,5 @@
 #pragma once
-// The rules that a schedule keeps: the verifier of what was planned, or said by hand. What single choices may do is in
+// The rules that a schedule keeps: the verifier of what was planned or overridden. What single choices may do is in
 // legality.hpp.
 #include <string>
 #include <vector>
@@ -13,21 +13,23 @@ struct ScheduleField {
     std::string kind, name;
 };
 struct BrokenRule {
-    ScheduleField field;       ///< which breaks it, or with which others do
+    ScheduleField field;       ///< that breaks the rule, alone or with others
     std::string message;       ///< one line, naming the statement or variable
     std::string nearest = {};  ///< what the field may be instead, where the rule knows a number
 };
-/// All broken rules; none when the scheduled kernel is sound:
-///  - atoms: loops over just the axes of their statements, vectors along an axis that is stored contiguously or
-///    reduced, a block that the
-///    registers hold, cuts of sums alone;
-///  - runs and followers as above;
-///  - a chunk for every part of a stream; no roles, and no slots but the default: a core runs statements as they stand;
-///  - a grid of as many blocks as run at once, or fewer, or of one for each group;
-///  - clusters as why_no_cluster says;
-///  - places as above; no two variables that live at the same time share memory, and all lie in the arena.
+/// All broken rules; none when the scheduled kernel is sound. The rules are about:
+///  - atoms: loops over just the axes of their statements, vectors along an axis that is contiguous or reduced, a
+///    register block that fits the registers, cuts of sums alone;
+///  - fused statements: all go along the panels of the kernel's vector axis, and a fused reduction may run in its
+///    leader's loops;
+///  - split-K: a K block for each part of a stream;
+///  - roles and slots: producer warps copy operands on tensor cores, and without them slots have their defaults;
+///  - the grid: as many CTAs as run at once, or fewer, or one for each output tile;
+///  - clusters, as why_no_cluster says;
+///  - places, as legality.hpp allows: no two variables that live at the same time share memory, and all lie in the
+///    arena.
 std::vector<BrokenRule> broken_rules(const ScheduledKernel& kernel);
-/// Their messages, each with what is nearest.
+/// Their messages, each with the nearest value that is allowed.
 std::vector<std::string> verify(const ScheduledKernel& kernel);
 
 }  // namespace napkin

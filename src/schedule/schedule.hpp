@@ -1,7 +1,7 @@
 #pragma once
 // The schedule: every degree of freedom of a tile program on one machine, as plain data with a reason beside each
-// value. It prints (to_string) and comes back (schedule_overrides), and any field of it may be fixed by hand;
-// scheduled.hpp has what follows from it.
+// value. to_string prints it, and schedules_as_printed reads it back. The user may override any field
+// (schedule_overrides). What follows from a schedule is in scheduled.hpp.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -16,7 +16,7 @@
 
 namespace napkin {
 
-/// A chosen value and why; `by_user` when the user fixed it.
+/// A chosen value and its reason. `by_user`: the user overrides it.
 struct Choice {
     std::int64_t value = 0;
     std::string reason;
@@ -24,56 +24,59 @@ struct Choice {
     friend bool operator==(const Choice&, const Choice&) = default;
 };
 
-/// What runs a compute statement.
+/// What executes a compute statement.
 enum class AtomKind : std::uint8_t {
-    block,  ///< a register block of vectors, of a thread of a CPU or of a warp
-    /// every thread computes the values that are its own in the accumulator's layout of the machine's matrix
-    /// instruction
+    block,  ///< a register block of vectors, in a thread of a CPU or in a warp
+    /// each thread computes its own register fragment, in the accumulator layout of the mma
     fragment,
-    matrix,  ///< the matrix instruction
+    matrix,  ///< the mma of the tensor cores
 };
 
 inline constexpr std::string_view atom_kind_names[] = {"block", "fragment", "matrix"};
 constexpr std::string_view name(AtomKind kind) { return atom_kind_names[at(kind)]; }
 
-/// The atom of a statement. A register block of vectors, and the loops in which the statement runs it: a block holds
-/// rows × vectors accumulators (of a map: values); the loops over the target's points stand around those over what is
-/// reduced. Of the other kinds only the loops are named: which values are whose is the instruction's.
+/// How a statement is executed. A block atom is a register block of vectors with the loops around it. It holds rows ×
+/// vectors accumulators, or as many values of a map. The loops over the target's points stand around those over the
+/// reduced axes. Atoms of other kinds only name their loops: the instruction decides which thread has which values.
 struct Atom {
     AtomKind kind = AtomKind::block;
-    AxisId vector_axis = -1;  ///< whose neighbours share a vector; -1: scalar code
-    bool across = false;      ///< the vector axis is reduced: lanes are partial results, combined at the end
-    bool shared = false;      ///< and so are the warps of a block: each takes vectors of every row, in turn
-    int vectors = 1;          ///< of the block, beside each other along the vector axis
-    AxisId row_axis = -1;     ///< of the target, along which the block has rows; -1: one row
+    AxisId vector_axis = -1;  ///< its neighbours share a vector; -1: scalar code
+    bool across = false;      ///< the vector axis is reduced: lanes hold partial results, combined at the end
+    /// the warps of a CTA share the reduction, too: they take vectors of every row round-robin
+    bool shared = false;
+    int vectors = 1;       ///< in the block, side by side along the vector axis
+    AxisId row_axis = -1;  ///< the target's axis along which the block has rows; -1: one row
     int rows = 1;
-    /// the loop over the vector axis is the innermost of those over points, else the outermost
+    /// true: the loop over the vector axis is the innermost of the loops over points; false: the outermost
     bool vector_inner = false;
     std::vector<AxisId> points;  ///< the loops over the target's other axes, outermost first
-    /// the loops over reduced axes, outermost first; without a vector axis that is reduced
+    /// the loops over reduced axes, outermost first, without a reduced vector axis
     std::vector<AxisId> reduced;
-    /// the loop over reduced values that is cut: the target takes up the block's sums after each part
+    /// The reduction loop that is cut into parts: after each part the target takes up the block's sums. -1: none.
     AxisId cut_axis = -1;
-    std::int64_t cut = 0;  ///< values of a part
-    /// For a matrix atom: its columns are computed in so many parts, each with what its turn makes of them
+    std::int64_t cut = 0;  ///< values in a part
+    /// For an mma: it computes its columns in so many parts. What the iteration computes from a part follows it
     /// (column_parts.hpp), so that registers hold one part at a time.
     int parts = 1;
-    int run = -1;  ///< statements of one run take one panel of the kernel's vector axis after the other; -1: by itself
-    bool follows = false;     ///< a reduction that rides in the loops of the statement before it
-    std::string reason = {};  ///< why it is of its kind, where others may do; "": nothing else does, or nobody asked
+    /// Statements of one run are fused: together they take one panel of the kernel's vector axis after the other. -1:
+    /// not fused.
+    int run = -1;
+    bool follows = false;  ///< a reduction fused into the loops of the statement before it
+    /// why it is of its kind, where others are possible; "": there is no other, or nobody asked
+    std::string reason = {};
     bool by_user = false;
     friend bool operator==(const Atom&, const Atom&) = default;
 };
 
-/// How a variable is held at the core.
+/// Where the core (SM) holds a variable.
 enum class MemorySpace : std::uint8_t {
-    buffer,     ///< a tile of its own in the arena
-    panel,      ///< the same for one panel of the vector axis, of a variable that lives within one run
-    packed,     ///< a tile whose panels of the vector axis lie one after the other, each by itself without gaps
-    view,       ///< read where it lies in memory, or written where it goes
-    registers,  ///< every thread has the values that are its own in the accumulator's layout of the matrix instruction
-    /// a tile in its type in memory, as the matrix instruction reads it: rows of 128 bytes, whose 16-byte parts are
-    /// swizzled
+    buffer,     ///< its own tile in the arena
+    panel,      ///< the same for one panel of the vector axis, for a variable that lives within fused statements
+    packed,     ///< a tile whose panels of the vector axis lie one after the other, each contiguous
+    view,       ///< read in place in memory, or written in place
+    registers,  ///< each thread holds its register fragment, in the accumulator layout of the mma
+    /// a shared-memory operand tile in its type in memory, as the mma reads it: rows of 128 bytes with swizzled 16-byte
+    /// parts
     operand,
 };
 
@@ -82,44 +85,44 @@ constexpr std::string_view name(MemorySpace holding) { return memory_space_names
 
 struct Place {
     MemorySpace holding = MemorySpace::buffer;
-    int innermost = -1;         ///< the dimension whose neighbours lie beside each other; -1: a single value
-    int stages = 1;             ///< tiles of a stream that are held at a time
-    bool non_temporal = false;  ///< of a view that is written: past the caches
-    /// For a variable in registers that is stored: boxes of 16 rows and 128 bytes that every warp has for it in shared
-    /// memory, out of which bulk copies bring it to memory; 0: every thread stores its own values.
+    int innermost = -1;         ///< the dimension that is contiguous; -1: a single value
+    int stages = 1;             ///< tiles of a stream that are held at the same time
+    bool non_temporal = false;  ///< for a view that is written: stores bypass the caches
+    /// For a variable in registers that is stored: each warp's staging tiles for it in shared memory. A staging tile
+    /// has 16 rows of 128 bytes, and bulk copies store it. 0: each thread stores its own values.
     int boxes = 0;
     bool by_user = false;
     friend bool operator==(const Place&, const Place&) = default;
 };
 
-/// What is fetched ahead into the caches in the loops of a statement.
+/// What the loops of a statement prefetch into the caches.
 enum class Fetched : std::uint8_t {
-    groups,  ///< the tile of a group to come, by a statement that computes at the same points
-    /// the rows of a block to come, by a statement that reduces several rows at once: the line after the one that it
-    /// reads
+    groups,  ///< the tile for a later output tile, by a statement that computes at the same points
+    /// The rows of a later register block, by a statement that reduces several rows at once. It fetches one line of
+    /// them for each line that it reads.
     blocks,
 };
 
 struct Prefetch {
     VariableId variable = -1;
     AtomId atom = {};
-    Choice ahead;  ///< groups or blocks; 0: it is not fetched ahead
+    Choice ahead;  ///< by so many output tiles or register blocks; 0: no prefetch
     Fetched fetched = Fetched::groups;
-    int cache = 1;  ///< that it is fetched into, counted from the core: 1 or 2
+    int cache = 1;  ///< the cache to fill, counted from the core: 1 or 2
     friend bool operator==(const Prefetch&, const Prefetch&) = default;
 };
 
-/// A statement that runs for the group before, in the loops of another one, so that what it stores goes out beside what
-/// that one computes.
+/// A statement of one output tile that runs in the loops of another statement, of the next output tile. Its stores then
+/// overlap what that statement computes.
 struct TilePipelining {
     AtomId atom = {};
     AtomId in = {};  ///< the atom of the other statement
-    Choice groups;   ///< by how many groups: 1; 0: it runs in its own group
+    Choice groups;   ///< by how many output tiles: 1; 0: it runs with its own
     friend bool operator==(const TilePipelining&, const TilePipelining&) = default;
 };
 
-/// Warps of a block that run statements of their own, beside those that compute (KernelSchedule::warps), which run all
-/// others.
+/// Warps of a CTA that run statements of their own: producer warps. The consumer warps (KernelSchedule::warps) run all
+/// other statements.
 struct Role {
     std::string name;
     int workers = 1;
@@ -128,98 +131,105 @@ struct Role {
     friend bool operator==(const Role&, const Role&) = default;
 };
 
-/// A statement in its loop's modulo schedule: which role runs it, after how many others of an iteration, and by how
-/// many iterations it is ahead of the loop.
+/// A statement's place in its loop's modulo schedule: the role that runs it, its order in an iteration, and the number
+/// of iterations that it runs ahead of the loop.
 struct Slot {
-    int role = -1;  ///< index into KernelSchedule::roles; -1: the warps that compute
-    /// statements of one role and loop run in ascending order of positions, and those of one position as they stand
+    int role = -1;  ///< index into KernelSchedule::roles; -1: the consumer warps
+    /// Statements of one role and loop run in ascending order of positions. Those of one position keep the program's
+    /// order.
     int position = 0;
     int ahead = 0;
     friend bool operator==(const Slot&, const Slot&) = default;
 };
 
-/// How the blocks of a GPU come to their groups.
+/// How the CTAs of a GPU get their output tiles.
 enum class TileScheduler : std::uint8_t {
-    fixed,  ///< a block's number says which ones it runs
-    queue,  ///< a block takes the next one of a queue as its role has asked for the copies of the last one
-    /// a block's number says it, and groups of the last rounds are cut, so that all blocks end together (stream_k.hpp)
+    fixed,  ///< static: the CTA's number says which ones it runs
+    /// dynamic: a CTA takes the next one from a queue when its producer has issued the copies for the last one
+    queue,
+    /// stream-K: the CTA's number says it, and tiles of the last rounds are split so that all CTAs end together
+    /// (stream_k.hpp)
     cut,
 };
 constexpr std::string_view name(TileScheduler dealing) { return tile_scheduler_words[at(dealing)]; }
 
-/// How a running maximum to which weights refer moves (conditional_rescale.hpp).
+/// When the running maximum moves to which weights refer (conditional_rescale.hpp).
 enum class RescaleMode : std::uint8_t {
-    exact,  ///< in every chunk
-    /// where weights grow large: finite ones are multiplied by what corrects the sums, all others are computed again
+    exact,  ///< always: in every K block
+    /// Only where weights grow large. Finite weights are multiplied by the correction of the sums, all others are
+    /// computed again.
     rescaled,
 };
 
-/// The schedule of one kernel. `atoms` stand in the order of the kernel's compute statements, `places` in that of its
+/// The schedule of one kernel. `atoms` are in the order of the kernel's compute statements, `places` in that of its
 /// variables.
 struct KernelSchedule {
     std::string kernel;
-    std::map<AxisId, Choice> group;    ///< group sizes; an axis that is missing is not grouped
-    std::map<AxisId, Choice> stream;   ///< sizes of chunks
+    std::map<AxisId, Choice> group;    ///< sizes of the output tile; an axis without one is not cut
+    std::map<AxisId, Choice> stream;   ///< sizes of K blocks
     std::map<AxisId, Choice> subloop;  ///< sizes of the parts of a statement
-    Choice split{1, "", false};  ///< parts of the stream that run at the same time: the size of TileKernel::parts' axis
+    /// split-K: parts of the stream that run at the same time; the size of TileKernel::parts' axis
+    Choice split{1, "", false};
     Choice threads{1, "", false};
-    Choice grid{0, "", false};  ///< blocks of a GPU's grid: one for each group, or as many as run at once; 0: by rule
-    Choice dealing{0, "", false};  ///< of a GPU's groups, a TileScheduler
-    /// On a GPU: the groups that lie beside each other along this axis, so many at a time, are run by a cluster of
-    /// blocks, in which what does not depend on the axis is loaded once (cluster.hpp); -1: every block loads for
-    /// itself.
+    /// CTAs of a GPU's grid: one for each output tile, or as many as run at once; 0: a rule decides
+    Choice grid{0, "", false};
+    Choice dealing{0, "", false};  ///< on a GPU: a TileScheduler
+    /// On a GPU: a cluster of CTAs runs so many output tiles that are neighbours along this axis. It loads once what
+    /// does not depend on the axis (cluster.hpp). -1: each CTA loads for itself.
     AxisId cluster_axis = -1;
     Choice cluster{1, "", false};
-    Choice warps{0, "", false};   ///< of a GPU's block, which runs a group together; 0: a CPU's thread runs it alone
-    Choice blocks{0, "", false};  ///< of a GPU's core, which share its memory and its registers; 0: of a CPU
-    AxisId vector_axis = -1;      ///< the kernel's own: runs go along its panels; -1: every statement goes its own way
+    /// of a CTA, which compute an output tile together; 0: a CPU's thread computes it alone
+    Choice warps{0, "", false};
+    /// resident CTAs of an SM, which share its shared memory and registers; 0: on a CPU
+    Choice blocks{0, "", false};
+    /// of the kernel: fused statements go along its panels; -1: each statement has its own
+    AxisId vector_axis = -1;
     std::string vector_axis_reason;
     int panel_vectors = 1;  ///< vectors of a panel
-    /// For a kernel on a matrix unit: the axis along which every warp takes 16 rows of all tiles; -1: no statement uses
-    /// the unit.
+    /// For a kernel on tensor cores: the M axis of the mma, along which each warp takes 16 rows of all tiles. -1: no
+    /// statement uses tensor cores.
     AxisId mma_m_axis = -1;
     std::string mma_m_axis_reason;
     bool panel_by_user = false;
-    /// For a kernel on a matrix unit: how its running maximum moves, a RescaleMode.
+    /// For a kernel on tensor cores: how its running maximum moves, a RescaleMode.
     Choice lazy{0, "", false};
-    /// For a kernel on a matrix unit that several warps run together: 1 where they take turns at it, so that one group
-    /// of them computes beside the products of another.
+    /// For a kernel on tensor cores with several warpgroups: 1 for ping-pong. One warpgroup then computes beside the
+    /// products of another.
     Choice turns{0, "", false};
-    Choice rows{1, "", false};  ///< the most that a block has
+    Choice rows{1, "", false};  ///< most rows of a register block
     By<AtomId, Atom> atoms;
     ByVariable<Place> places;
-    std::vector<Prefetch> prefetches;             ///< of views that are read, at most one each
-    std::vector<TilePipelining> tile_pipelining;  ///< at most one of each statement, and in each
+    std::vector<Prefetch> prefetches;             ///< of views that are read: at most one for each
+    std::vector<TilePipelining> tile_pipelining;  ///< at most one for each statement, and at most one in each
     std::vector<Role> roles;
-    /// by statement, as statement_names counts them; one that is missing has the default
+    /// By statement, as statement_names counts them. A statement that is missing has the default.
     std::map<StepId, Slot> slots;
     friend bool operator==(const KernelSchedule&, const KernelSchedule&) = default;
 };
 
-/// The atoms and places that are printed and parsed by name: of the compute statements, by what each defines (S, and
-/// S#2 where a variable is defined again), and of the variables.
+/// Names by which atoms are printed and parsed, in the order of the compute statements. A name is the variable that the
+/// statement defines: S, and S#2 where S is defined again.
 std::vector<std::string> atom_names(const TileKernel& kernel);
 
-/// Names of all statements in order: "load K", "init P_M", "S", "store O"; a name that comes again has #2.
+/// Names of all statements in order: "load K", "init P_M", "S", "store O". A name that comes again has #2.
 std::vector<std::string> statement_names(const TileKernel& kernel);
 
-/// Before the reason of what the user fixed.
+/// Stands before the reason of a field that the user overrides.
 inline constexpr std::string_view override_mark = "[by hand]";
-/// One line for each field, with its reason; syntax/parse_schedule.cpp reads it.
+/// One line for each field, with its reason. syntax/parse_schedule.cpp reads it.
 std::string to_string(const TileProgram& program, const TileKernel& kernel, const KernelSchedule& schedule);
 
-/// What a schedule says of its readings, which no kernel follows from: what units take besides operations, and which of
-/// them a chart shows.
+/// The item is about views: what units take besides operations, and which units a chart shows. No kernel depends on it.
 bool is_of_views(const ScheduleItem& item);
-/// What it says of the paper's steps, which no kernel follows from either.
+/// The item is about the paper's steps. No kernel depends on it either.
 bool is_of_steps(const ScheduleItem& item);
-/// The machine that a schedule's file is for: its line `machine`, or none.
+/// The item `machine`: the machine that a schedule file is for. Null without one.
 const ScheduleItem* machine_line(const std::vector<ScheduleItem>& items);
 
-/// What the items fix, a schedule for each kernel of the program; the rest is left open. Errors: unknown-kernel,
-/// unknown-axis, unknown-statement, unknown-variable (nearest names), bad-schedule (what was expected).
+/// The fields that the items fix, as a schedule for each kernel of the program. All other fields are open. Errors:
+/// unknown-kernel, unknown-axis, unknown-statement, unknown-variable (nearest names), bad-schedule (what was expected).
 Result<std::vector<KernelSchedule>> schedule_overrides(const std::vector<ScheduleItem>& items, const TileProgram& program);
-/// The same of items as to_string prints them: with their reasons, and by hand only where they are marked so.
+/// The same for items as to_string prints them: with reasons, and as overrides only where they are marked so.
 Result<std::vector<KernelSchedule>> schedules_as_printed(const std::vector<ScheduleItem>& items, const TileProgram& program);
 
 }  // namespace napkin

@@ -10,16 +10,14 @@
 namespace napkin {
 namespace {
 
-/// An axis that is cut into tiles of the size; 0: not cut.
-/// An axis without values stands in no tile of the kernel.
+/// An axis that is cut into tiles of the size; 0: not cut. An axis without values has empty tiles.
 Span span_of(std::int64_t size, std::int64_t extent) {
     if (extent == 0) return {0, 0, false, false};
     const std::int64_t tile = size > 0 ? std::min(size, extent) : extent;
     return {tile, tile, tile < extent, extent % tile != 0};
 }
 
-/// Puts the statements of one list into steps and loops. Free is left out: lifetimes follow from the order of
-/// execution.
+/// Makes steps and loops of a list of statements. Free is left out: lifetimes follow from the order of execution.
 class Flattening {
 public:
     explicit Flattening(ScheduledKernel& kernel) : kernel_(kernel) {}
@@ -73,7 +71,7 @@ private:
     AtomId num_atoms_ = 0;
 };
 
-/// The other facts of a variable. Pre: the steps and what loads it are there.
+/// The remaining facts of a variable. Pre: the steps and the scope of its load are there.
 void complete(VariableFacts& facts, const ScheduledKernel& kernel, VariableId id, bool is_whole) {
     const Variable& variable = kernel.variable(id);
     facts.is_whole = is_whole;
@@ -87,8 +85,8 @@ void complete(VariableFacts& facts, const ScheduledKernel& kernel, VariableId id
     facts.source = box_of(kernel.program->diagram, *kernel.kernel, *as<Read>(gathered)).source;
 }
 
-/// A statement reads or writes `block` values of the axis at a time, at these indices of the variable, whose own axes
-/// may be others.
+/// Notes that a statement accesses `block` values of the axis at a time, at these indices of the variable. The
+/// variable's own axes may be others.
 void touch(ScheduledKernel& kernel, VariableId id, const std::vector<Index>& indices, AxisId axis, std::int64_t block) {
     const std::vector<Index>& dims = kernel.variable(id).dims;
     for (std::size_t d = 0; d < dims.size(); ++d) {
@@ -103,7 +101,7 @@ void touch(ScheduledKernel& kernel, VariableId id, const std::vector<Index>& ind
     }
 }
 
-/// Buffers and loops reach to whole blocks.
+/// Pads buffers and loops to whole register blocks.
 void pad(ScheduledKernel& kernel) {
     const auto pad_axis = [&](AxisId axis, std::int64_t block) {
         for (Scope& scope : kernel.scopes) {
@@ -126,8 +124,9 @@ void pad(ScheduledKernel& kernel) {
     }
 }
 
-/// The statements of a run stand together: what is loaded or computed between them comes before the run, what is stored
-/// after it. A loop ends a run; one that goes on behind it is another one of the same number, which the rules refuse.
+/// Fuses the statements of each run. What is loaded or computed between them comes before them, what is stored comes
+/// after them. A loop ends a run. If the run goes on behind the loop, that is another run of the same number, which the
+/// rules refuse.
 std::vector<Node> with_fusions(ScheduledKernel& kernel, const std::vector<Node>& nodes) {
     const auto run_of = [&](const Node& node) {
         const StepId* s = std::get_if<StepId>(&node);
@@ -231,7 +230,7 @@ std::int64_t ScheduledKernel::num_sections() const {
 }
 
 std::int64_t ScheduledKernel::num_blocks() const {
-    // of a grid's first dimension: CUDA's technical specifications
+    // the most CTAs along a grid's first dimension: CUDA's technical specifications
     constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;
     const std::int64_t joined = cluster_blocks();
     if (schedule.threads.value > 1 && has_block_a_group()) return std::min(num_groups(), most / joined * joined);
@@ -297,7 +296,7 @@ ScheduledKernel with_sizes(ScheduledKernel unscheduled, KernelSchedule schedule)
         out.scopes.push_back(std::move(inner));
     }
     out.group_order = group_order(out);
-    // A vector axis of one value fills no vector: the statements then choose for themselves.
+    // A vector axis of one value fills no vector: then each statement chooses its own.
     if (out.schedule.vector_axis >= 0 && out.span(out.schedule.vector_axis, 0).tile < 2) out.schedule.vector_axis = -1;
     return out;
 }
