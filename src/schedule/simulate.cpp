@@ -50,14 +50,14 @@ Simulator::Simulator(const Derived& derived, const Kernel& kernel, const TileKer
         pipe_names_.push_back(l == 0 ? "" : fmt::format("{} to {}", machine.levels[l - 1].name, machine.levels[l].name));
 }
 
-/// Pipes that run beside each other take a little longer than the busiest: two that are equally busy by the machine's
-/// factor.
+/// Pipes in parallel take a little longer than the busiest of them. Two that are equally busy take longer by the
+/// machine's factor.
 double Simulator::beside(std::initializer_list<double> clocks) const { return together(clocks, exponent_); }
 
 double Simulator::together(std::initializer_list<double> clocks, double exponent) {
     const double longest = std::max(clocks);
     if (!(longest > 0)) return 0;
-    // Most pipes are idle, or the busiest: of 0 and 1 no power has to be found.
+    // Most pipes are idle, or the busiest: no power is computed for 0 and 1.
     const auto power = [](double base, double e) { return base == 0 || base == 1 ? base : std::pow(base, e); };
     double sum = 0;
     for (const double c : clocks) sum += power(std::max(0.0, c) / longest, exponent);
@@ -94,8 +94,8 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
               near_instructions = is_near_erfc ? near_erfc_instructions : near_erf_instructions;
     if (counts(work, OpKind::exp))
         for (const Unary* u : nonpositive_exponentials(k, step)) {
-            // Instead of what is counted below for any; a product that is rounded before the difference is an operation
-            // of its own.
+            // In place of what is counted below for any exponential. A product that is rounded before the difference is
+            // an operation of its own.
             const double product = as<Read>(as<Binary>(u->a)->a) ? 0
                                                                  : clocks_a_vector_[at(static_cast<int>(OpKind::simple))];
             const double clocks = block.points(free_axes(u->a)) *
@@ -110,13 +110,13 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
         if (is_near) add(OpKind::simple, times * near_instructions);
     }
     if (const auto common = common_divisor(k, step)) {
-        // In place of a division two products, and for each divisor a division, a product and the choice of a scale.
+        // A division becomes two products. Each divisor takes a division, a product and the choice of a scale.
         const double quotients = block.points(free_axes(compute.body)),
                      divisors = block.points(free_axes(common->divisor));
         add(OpKind::div, divisors - quotients), add(OpKind::simple, 2 * quotients + 4 * divisors);
     }
     const double targets = block.points(work.target_axes);
-    // A prefetch takes the place of a load: one for each line, or for each block that is shorter.
+    // A prefetch takes as long as a load. There is one for each line, or for each block that is shorter than a line.
     for (const Prefetch* p : k.prefetches_in(step)) {
         if (p->fetched == Fetched::blocks) {
             pipes.load += load_clocks_ * targets / atom.vectors *
@@ -131,7 +131,8 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
     pipes.store = targets * store_clocks_;
     if (work.carries) pipes.load += targets * load_clocks_;
 
-    // What one step of the block loads: a vector for each of its vectors, one value for all lanes, or lane by lane.
+    // Loads of one step of the register block: a vector for each of its vectors, one value for all lanes, or lane by
+    // lane.
     const auto load_clocks = [&](const Read& r, double times) {
         const LaneStep along = v < 0 ? LaneStep::same : lane_step(k, r, v);
         if (along == LaneStep::same) return times * broadcast_clocks_;
@@ -140,31 +141,31 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
     if (compute.reduce_axes.empty()) {
         for (const Read* r : block.reads) pipes.load += load_clocks(*r, block.points(axes_of(r->indices)));
     } else {
-        // Accumulators of a block; one across the lanes has the block's vectors beside each other in the reduction.
+        // Accumulators of a register block. A block across the lanes has its vectors side by side in the reduction.
         const double accumulators = atom.rows * atom.vectors;
         const double blocks = targets / (atom.rows * (atom.across || v < 0 ? 1.0 : atom.vectors));
         double step_loads = 0;
         for (const Read* r : block.reads) {
             if (none_of(compute.reduce_axes, [&](AxisId a) { return depends_on(r->indices, a); }))
-                continue;  // loaded once a block
+                continue;  // loaded once for a register block
             const double rows = depends_on(r->indices, atom.row_axis) ? atom.rows : 1;
             const double vectors = depends_on(r->indices, v) ? atom.vectors : 1;
             step_loads += load_clocks(*r, rows * vectors);
         }
-        // A follower reads what is in registers.
+        // A fused reduction reads what is in registers.
         if (!atom.follows) pipes.load += blocks * block.steps * step_loads;
-        // Too few accumulators wait for each other.
+        // Too few accumulators do not hide the latency of multiply-adds.
         const double wait = std::max(0.0, machine_.fma_latency_clocks.value - accumulators * clocks_a_vector_[0]);
         if (!atom.follows) pipes.waits += blocks * (machine_.loop_exit_clocks.value + block.steps * wait);
         if (atom.across) pipes.overhead += targets * machine_.horizontal_clocks.value;
-        // What warps that share it found is combined like lanes, once all of them are there.
+        // Partial results of warps are combined like lanes, once all of them are there.
         if (atom.shared)
             pipes.overhead += targets * machine_.horizontal_clocks.value, pipes.waits += machine_.call_clocks.value;
     }
     std::tie(pipes.cache, pipes.target) = cache_clocks(k, step, block);
     if (k.on_tensor_cores()) {
-        // Warps take register blocks in turn: in the last turn some have none. Where other blocks stand beside them,
-        // these take theirs. Those that share a reduction take the vectors of each block so.
+        // Warps take register blocks round-robin, so that some idle in the last round. Warps that share a reduction
+        // take the vectors of a block in the same way. Without tensor cores, other resident CTAs use that time.
         const double blocks = atom.shared
                                   ? block.panels
                                   : std::max(1.0, targets / (atom.rows * (atom.across || v < 0 ? 1.0 : atom.vectors)));
@@ -175,9 +176,9 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
     return pipes;
 }
 
-/// What does not stay in L1 comes from the cache behind it: operands once, or once for every block where the blocks'
-/// own part of them does not fit either. What is held for one panel at a time stays. The second is what sums take that
-/// are added to.
+/// Clocks of the pipe from the cache behind L1, for what does not stay in L1. An operand crosses it once. It does so
+/// once for each block of rows where even the part that one panel needs does not fit in L1. What is held for one panel
+/// at a time stays. The second result is for targets that are added to.
 std::pair<double, double> Simulator::cache_clocks(const ScheduledKernel& k, const Step& step, const Block& block) const {
     if (machine_.levels.size() <= core_level_ + 1) return {0, 0};
     const auto& compute = std::get<Compute>(*step.statement);
@@ -208,20 +209,21 @@ std::pair<double, double> Simulator::cache_clocks(const ScheduledKernel& k, cons
     double touched = footprint(compute.variable, in_run), panel_bytes = 0;
     for (const auto& [id, rows] : operands) {
         touched += footprint(id, in_run);
-        // What all blocks of rows share, and what passes through beside it.
+        // The part that all blocks of rows share, and the part that passes through beside it.
         panel_bytes += rows ? footprint(id, true) / block.row_blocks : footprint(id, true);
     }
     const bool fits = touched <= l1;
-    // In a run each panel's own part is new to L1; what it shares with the other panels stays, if all of it fits.
+    // In fused statements each panel's own part is new to L1. What it shares with other panels stays, if all of it
+    // fits.
     const auto passes_of = [&](VariableId id, bool rows) {
         if (k.is_panel(id)) return fits ? 0.0 : 1.0;
         if (!carries(k.variable(id), v) && v >= 0 && !atom.across) return fits ? 0.0 : block.panels;
         if (compute.reduce && !atom.across && panel_bytes > l1 && !rows) return block.row_blocks;
         return fits && !in_run ? 0.0 : 1.0;
     };
-    // The target comes in and goes out, but for one that stays. A block's sums are read, added to and written as it
-    // ends, when there is nothing else to do for its vectors: C of 2048³ in tiles of 128 × 288 takes a Zen 3 core 9,500
-    // clocks longer for each further chunk of k than what it computes, and C crosses the pipe twice in 10,000.
+    // The target comes in and goes out, unless it stays. Sums are read, added to and written at the end of a register
+    // block, when its vectors have nothing else to do. C of 2048³ in tiles of 128 × 288 shows it on a Zen 3 core. Each
+    // further K block takes 9,500 clocks longer than what it computes, and C crosses the pipe twice in 10,000.
     const bool is_new = in_run && !k.is_panel(compute.variable) && carries(k.variable(compute.variable), v);
     const double of_target = is_new || !fits ? 2 * footprint(compute.variable, false) : 0;
     const bool is_added_to = compute.reduce && compute.carry && !atom.across;
@@ -237,12 +239,12 @@ bool Simulator::carried_by_all_memory(AxisId axis) const {
     });
 }
 
-/// By how much longer than with even shares it takes where groups run different numbers of chunks. `core`: clocks by
-/// step, over all groups; `starts`: those in which groups begin.
+/// Wave quantization factor where output tiles run different numbers of K blocks. It is how much longer they take than
+/// with even shares. `core` has clocks by step, over all tiles. `starts` has the clocks in which tiles begin.
 double Simulator::wave_quantization_of_uneven(const ScheduledKernel& k, const TileCounter& counter,
                                               const std::vector<double>& core, double starts, double workers) const {
     double outside = starts;
-    std::vector<double> a_k_block(live_.loops.size());  // clocks, by loop
+    std::vector<double> a_k_block(live_.loops.size());  // clocks of one K block, by loop
     for (const StepId i : k.steps.ids()) {
         const auto* load = std::get_if<Load>(k.steps[i].statement);
         const auto* store = std::get_if<Store>(k.steps[i].statement);
@@ -254,7 +256,7 @@ double Simulator::wave_quantization_of_uneven(const ScheduledKernel& k, const Ti
     }
     for (std::size_t l = 0; l < a_k_block.size(); ++l)
         if (a_k_block[l] > 0) a_k_block[l] /= static_cast<double>(counter.chunks_run(static_cast<int>(l)));
-    std::map<double, double, std::greater<>> counts;  // of groups by their time
+    std::map<double, double, std::greater<>> counts;  // of output tiles, by their time
     counter.for_each_group([&](const std::vector<std::int64_t>& chunks, std::int64_t count) {
         double time = outside / static_cast<double>(counter.groups());
         for (std::size_t l = 0; l < chunks.size(); ++l) time += static_cast<double>(chunks[l]) * a_k_block[l];
@@ -268,8 +270,8 @@ double Simulator::wave_quantization_of_uneven(const ScheduledKernel& k, const Ti
     return taken * workers / times.total();
 }
 
-/// Threads without a group take no part: on a CPU they load no share of the caches or of the memory's rate. The figures
-/// of a GPU are those of all its cores at work, so that there as many as have groups stand for all.
+/// Threads without an output tile take no part: on a CPU they use no share of the caches or of memory. The figures of a
+/// GPU are for all of its SMs at work, so there the SMs with tiles stand for all.
 std::int64_t Simulator::threads_of_model(const ScheduledKernel& k, std::int64_t threads, std::int64_t groups) const {
     if (threads < groups) return threads;
     return k.in_blocks() ? std::max(threads, machine_.num_cores()) : std::max<std::int64_t>(1, groups);
@@ -284,18 +286,18 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
     // ---- the cores
     Pipes sum;
     std::vector<double> core(k.steps.size());  // clocks, by step
-    // the same of tiles that do not stay in the first cache, beside nothing
+    // the same for tiles that do not stay in L1: nothing overlaps these clocks
     std::vector<double> spilled(k.steps.size());
-    double on_tensor_cores = 0, waiting_for_it = 0;  // of those, the unit's own and what it takes to wait for it
-    // In which the core's memory is read by that unit, or filled and emptied by copies. Neither keeps the other
-    // waiting: of a product of 512×4096×4096 in tiles of 256×64, which one H200 multiplies in 26.5 µs, both together
+    double on_tensor_cores = 0, waiting_for_it = 0;  // clocks of the tensor cores, and of waits for them
+    // Clocks in which tensor cores read shared memory (`shared`), and in which copies fill and empty it (`filled`).
+    // Neither delays the other. A product of 512×4096×4096 in tiles of 256×64 takes 26.5 µs on one H200. Added up, both
     // would take 29.
     double shared = 0, filled = 0;
     StepSeconds iterations_of_steps{std::vector<double>(k.steps.size()), std::vector<double>(k.steps.size())};
     double copies = 0;
     const bool beside_others = k.in_blocks() && !k.on_tensor_cores();
     BlockWork of_blocks;
-    // of a scope's chunks, what a warpgroup runs of those that the block has
+    // by scope: the fraction of the CTA's K blocks that a warpgroup runs
     std::vector<double> own_share(k.scopes.size(), 1);
     for (const ScheduledLoop& l : k.loops) own_share[at(l.scope)] = 1 - fraction_of_skipped_blocks(k, l);
     for (const StepId i : k.steps.ids()) {
@@ -330,7 +332,8 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
                 [&](const std::vector<std::int64_t>& tile, std::int64_t count) {
                     const auto times = static_cast<double>(count);
                     core[i] += times * copy_clocks(k, id, tile, load != nullptr);
-                    // Around a loop a tile of any size is gone by its next turn, so that its size saves nothing.
+                    // In a kernel with loops, a tile outside of them leaves L1 before the next output tile, whatever
+                    // its size. So no size saves anything there.
                     if (load && (step.scope > 0 || k.loops.empty()))
                         spilled[i] += times * clocks_of_spilled_tile(k, id, tile);
                     if (beside_others)
@@ -341,26 +344,26 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
         }
     }
     leave_longest_chains(k, iterations_of_steps.latency);
-    // Clocks for which the warps of a block wait for their own results.
+    // Clocks for which the warps of a CTA wait for their own results.
     const double latency = std::accumulate(iterations_of_steps.latency.begin(), iterations_of_steps.latency.end(), 0.0);
     const double clock = machine_.clock_hz.value, groups = static_cast<double>(out.groups);
-    // A role that copies for the next group leaves nothing to wait for between them; a new block is started, and waits
-    // for its first copy.
+    // A producer that copies for the next tile leaves no wait between tiles. A new CTA has to start, and waits for its
+    // first copy.
     const bool goes_on = k.producer_role() && !k.has_block_a_group();
     const double begin = k.producer_role() ? k.unit.copies.bulk_clocks : 0;
     const double starts = beside_others || goes_on ? 0 : groups * (machine_.group_s.value * clock + begin);
     sum.overhead += starts;
     const auto sharers = static_cast<double>(std::max<std::int64_t>(1, threads / k.cluster_blocks()) * k.cluster_blocks());
-    // A CPU's threads take turns on its cores where they are more than those.
+    // A CPU's threads share its cores where there are more threads than cores.
     const double workers = k.in_blocks() ? sharers : std::min(sharers, machine_.cores.value);
     const auto cut = chosen_stream_k(k);
     out.waves = k.has_uneven_groups() ? wave_quantization_of_uneven(k, counter, core, starts, sharers)
                 : cut ? static_cast<double>(cut->most_k_blocks()) * sharers / (groups * static_cast<double>(cut->chunks))
                       : std::ceil(groups / sharers) * sharers / groups;
-    // A group that is cut has one part for each of its blocks.
+    // A tile that is split has one part for each of its CTAs.
     const double begun = groups + (cut ? static_cast<double>(cut->num_split_tiles()) : 0);
     const double share = machine_.sustained_share.value * (threads > 1 ? machine_.together_share.value : 1);
-    // Where blocks share a core, those of its last turn have more of it to themselves.
+    // Where CTAs share an SM, those of the last wave have more of it to themselves.
     const double of_iterations = beside_others ? 1 : out.waves;
     const auto seconds = [&](double clocks) { return clocks * of_iterations / (workers * share * clock); };
 
@@ -375,12 +378,13 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
     out.busy.push_back({"calls and loops", seconds(sum.overhead)});
     if (machine_.levels.size() > core_level_ + 1) out.busy.push_back({pipe_names_.back(), seconds(sum.cache)});
 
-    // ---- the levels above: a level that holds what all cores work on at once is filled once, a smaller one again and
-    // again
+    // ---- the levels above: a level that holds what all cores work on at the same time is filled once, a smaller one
+    // again and again
     const std::vector<Moved> moved = transfers(k, counter, workers, out.transfers);
     double bytes_moved = 0;
     for (const Moved& m : moved) bytes_moved += m.bytes;
-    // Bytes that pass through a cache of so many cores of a CPU from one group that reads a tile to the next that does.
+    // On a CPU: bytes that pass through a cache of so many cores from one output tile that reads a tile to the next
+    // that does.
     const auto passing = [&](const Moved& of, double cores) {
         const double between = std::max(cores, groups_between_uses(k.group_order, k.variable(of.variable)));
         double bytes = 0;
@@ -393,38 +397,39 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
     std::vector<double> stood_still(k.steps.size());
     std::vector<Traffic> traffic;  // by level
     for (const std::string& path : pipe_names_) traffic.push_back({path});
-    std::vector<double> ahead_into(core_level_ + 1);  // of what comes in while the core computes, whatever it computes
+    // seconds, by level, of what comes in ahead, whatever the core computes meanwhile
+    std::vector<double> ahead_into(core_level_ + 1);
     const bool flows = flows_through_first_cache(k, moved);
-    double flowing = 0;  // seconds of what comes in, and goes out, beside all that the core computes
-    // The same of what a statement stores that is not deferred to another one's loops: it goes out beside what that one
-    // statement computes.
+    double flowing = 0;  // of what comes in and goes out, whatever the core computes meanwhile
+    // Seconds, by step, of stores that are not pipelined across tiles. They overlap only what their own statement
+    // computes.
     std::vector<double> stored(k.steps.size());
     double arrivals = 0,
-           ahead_arrivals = 0;  // the same of what arrives in the cores, of which several may get one request's answer
-    double leaving = 0;         // seconds of what goes out meanwhile
-    // seconds of the first of what a core's chunks need, and how many of them there are
+           ahead_arrivals = 0;  // seconds in which data arrives in the cores, of which several may share an answer
+    double leaving = 0;         // seconds of what goes out while the core computes
+    // seconds of a core's first K block to come in, and the number of its K blocks
     double first_k_block = 0, chunks = 1;
-    double tiles = 0;      // chunks of all groups
-    double under_way = 0;  // seconds, of the operand of which the fewest copies are under way at a time
+    double tiles = 0;      // K blocks of all output tiles
+    double under_way = 0;  // seconds, of the operand with the fewest outstanding copies
     double of_stages = 0;  // seconds, of the operand whose stages take longest to come round
     for (std::size_t i = 0; i < k.steps.size(); ++i)
         iterations_of_steps.core[i] = seconds(iterations_of_steps.core[i] + core[i]),
         iterations_of_steps.latency[i] = seconds(iterations_of_steps.latency[i]);
     for (const Moved& m : moved) {
-        double longest = 0, later = machine_.levels[0].latency_s.value;  // of what was moved before
+        double longest = 0, later = machine_.levels[0].latency_s.value;  // latency, for what was moved before
         for (std::size_t l = 1; l <= core_level_; ++l) {
             const Level& level = machine_.levels[l];
             const double sharing = std::min(machine_.cores.value / level.instances.value, workers);
             const bool keeps = l < core_level_ && bytes_moved / groups * sharing <= level.capacity_bytes.value;
             const bool keeps_for_others = keeps && !k.in_blocks() && passing(m, sharing) <= level.capacity_bytes.value;
-            // A block may count on a GPU's cache for what it read itself; for what others read only among groups that
-            // run together.
+            // A CTA may count on L2 for what it read itself. For what others read it may only count on tiles that run
+            // together.
             const double from_above = l < core_level_ ? std::max(m.unique, (keeps ? m.by_groups : m.bytes) * m.together)
                                       : m.stays       ? std::min(m.bytes, m.unique * workers)
                                                       : m.bytes;
-            // What one block of a cluster asks for, all of them get.
+            // All CTAs of a cluster get what one of them asks for.
             const double crossing = (keeps_for_others ? m.unique : from_above) * (l == core_level_ ? m.of_a_cluster : 1);
-            // Blocks with fewer groups than others wait for these, also at the pipe that each core has for itself.
+            // CTAs with fewer tiles wait for the others, also at the pipe that each SM has for itself.
             const double uneven = k.in_blocks() && !beside_others && l == core_level_ ? out.waves : 1;
             const double time = crossing * seconds_a_byte(l, workers, m) * uneven,
                          arrival = l == core_level_ && !m.is_store ? crossing * seconds_of_arrival(workers) * uneven : 0;
@@ -452,9 +457,10 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
                 out.copies.push_back({m.variable, of_tile, longest / blocks_a_core(machine_) * clock * workers / m.tiles});
             of_stages = std::max(
                 of_stages, seconds_of_stages(k, m, answer, longest / blocks_a_core(machine_), iterations_of_steps));
-            // Where a loop takes tiles as fast as they come, all cores copy, and a copy takes longer. Those stages are
-            // under way that no turn holds: the one at hand, and where products are waited for a turn later the one
-            // before it; of a stage that its turn gives up early, a part of the turn.
+            // Where a loop takes tiles as fast as they come, all SMs copy, and each copy takes longer. Copies are
+            // outstanding for the stages that no iteration holds. An iteration holds its own stage, and also the
+            // previous one where products are waited for an iteration later. A stage that is released early counts for
+            // a part of the iteration.
             constexpr double least_under_way = 0.5;
             const ScopeId scope = k.steps[m.step].scope;
             const int stages = k.place(m.variable).stages;
@@ -479,14 +485,14 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
         out.traffic.push_back(traffic[l]);
     }
 
-    // One statement after the other: what a core computes hides only what comes in, or goes out, in the same one; of
-    // several panels only the first one's work, as the others find it in the cache.
-    double total = seconds(starts), outside = 0;  // of that, of what no loop is around
-    double storing = 0;                           // besides, of statements that wait for what they store
+    // Statements run one after the other. What a core computes hides only the transfers of the same statement. Among
+    // several panels only the first one's work does, as the others find the data in the cache.
+    double total = seconds(starts), outside = 0;  // `outside`: the part of `total` that is outside of loops
+    double storing = 0;                           // extra seconds of statements that wait for their stores
     out.core_seconds = total;
     for (const StepId i : k.steps.ids()) {
         const Step& step = k.steps[i];
-        // A run by hand may stand where no axis has panels, which the rules refuse once the plan is made.
+        // Overridden fused statements may be where no axis has panels. The rules refuse them once the plan is made.
         const bool in_run = step.atom >= 0 && k.atom(step).run >= 0 && k.schedule.vector_axis >= 0;
         const double panels = in_run ? ceil_of(static_cast<double>(k.span(k.schedule.vector_axis, step.scope).tile),
                                                static_cast<double>(k.panel()))
@@ -513,11 +519,12 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
                                                     .own = *std::min_element(own_share.begin(), own_share.end())})});
     else
         total = std::max(beside({total, ahead, leaving, flowing}), total + storing);
-    // What is fetched ahead, waited for and stored passes one pipe, however well each hides beside the cores.
+    // What is prefetched, waited for and stored shares one pipe, however well each part overlaps computation.
     if (!k.in_blocks())
         for (std::size_t l = 1; l <= core_level_; ++l) total = std::max(total, into[l]);
-    // Before the first chunk there is nothing to compute, and nothing to copy behind the last: once, where a role
-    // copies for the next group meanwhile, else in every group, unless other blocks of the core have work.
+    // Before the first K block there is nothing to compute, and behind the last one nothing to copy. With producer
+    // warps, which copy for the next tile meanwhile, this time is lost once. Else it is lost in each tile, unless other
+    // resident CTAs have work.
     if (ahead > 0)
         total += (k.producer_role() ? 1 : std::ceil(groups / workers) / blocks_a_core(machine_)) *
                  (std::min(first_k_block, turns / chunks) + k.unit.copies.bulk_clocks / clock);
@@ -529,7 +536,7 @@ Simulation Simulator::run(const ScheduledKernel& k, std::int64_t most_threads, s
     }
     if (cut) {
         const auto values = static_cast<double>(stream_k_values(k, *cut)), bytes = 4 * values;
-        // In the rounds that are cut, what comes from memory is beside their part of the time, not beside all of it.
+        // In the rounds that are split, transfers from global memory overlap these rounds only, not the whole kernel.
         const double from_memory = bytes_out_of_step(k, *cut, moved),
                      of_rounds = total * static_cast<double>(cut->groups) / groups;
         const double parts = seconds_of_parts(k, *cut, workers) +

@@ -1,11 +1,11 @@
 #pragma once
-// The simulator: the time that a scheduled kernel takes on a machine's cores. The one time model of a CPU; nothing is
+// The simulator: the time that a scheduled kernel takes on a machine. It is the only time model of a CPU; nothing is
 // run or tuned.
 //
-// A core runs statement after statement, each as its atom says. The pipes that one statement uses (arithmetic, loads,
-// stores, the cache behind L1) run beside each other, and beside the levels above, from which its tile comes or into
-// which it goes. Tiles of one class (full, ragged) take the same time and are simulated once. All constants are figures
-// of the machine.
+// A core runs statement after statement, each as its atom says. The pipes that a statement uses (arithmetic, loads,
+// stores, the cache behind L1) work in parallel. They also overlap the levels above, from which its tile comes or into
+// which it goes. Tiles of one class (full, ragged) take the same time and are simulated once. Rates and latencies are
+// figures of the machine.
 #include <array>
 #include <cstdint>
 #include <initializer_list>
@@ -28,13 +28,14 @@ struct Busy {
     double seconds = 0;
 };
 
-/// What crosses from one level of memory to the next below it, and back, over the whole kernel.
+/// Bytes that cross from one level of memory to the next below it, and back, over the whole kernel.
 struct Traffic {
     std::string path;  ///< "L2 to SMEM"
     double loaded_bytes = 0, stored_bytes = 0;
 };
 
-/// Clocks from asking for an operand's tile in a loop until it is there: the answer, and the copy itself.
+/// Clocks from issuing the copy of an operand's tile in a loop until the tile is there: the latency (`answer`), and the
+/// copy itself.
 struct CopyClocks {
     VariableId operand = -1;
     double answer = 0, copy = 0;
@@ -42,21 +43,22 @@ struct CopyClocks {
 
 struct Simulation {
     double seconds = 0;
-    double core_seconds = 0;  ///< without waiting for the levels above the core's memory
-    double waves = 1;         ///< by how much longer it takes as not all cores have equally many groups
-    double transfers = 0;     ///< H, values
+    double core_seconds = 0;  ///< without waits for the levels above the core's memory
+    /// wave quantization factor: how much longer it takes as cores have unequal numbers of tiles
+    double waves = 1;
+    double transfers = 0;  ///< H of the paper, in values
     std::int64_t groups = 1;
-    double launch_seconds = 0;            ///< of `seconds`, until the first group runs
+    double launch_seconds = 0;            ///< the part of `seconds` until the first output tile runs
     std::vector<Busy> busy;               ///< longest first
     std::vector<Traffic> traffic;         ///< by level, outermost first
-    std::vector<CopyClocks> copies = {};  ///< of a role; what is kept of a plan has none
+    std::vector<CopyClocks> copies = {};  ///< of the producer warps; what is kept of a plan has none
 };
 
-/// Everything about a kernel on a machine that does not depend on its schedule; simulations of many schedules share it.
+/// Everything about a kernel on a machine that does not depend on its schedule. Simulations of many schedules share it.
 class Simulator {
 public:
-    /// `tiles`: the kernel's tile program, with numbers in place of sizes. `known`: counts of the kernel; it outlives
-    /// this.
+    /// `tiles`: the kernel's tile program, with numbers in place of sizes. `known`: counts of the kernel, which outlive
+    /// this object.
     Simulator(const Derived& derived, const Kernel& kernel, const TileKernel& tiles, const Extents& extents,
               const Machine& machine, KnownCounts* known = nullptr);
     Simulator(const Simulator&) = delete;  // parts of it point to others
@@ -66,15 +68,15 @@ public:
     [[nodiscard]] Simulation run(const ScheduledKernel& kernel, std::int64_t threads,
                                  std::int64_t walk_limit = std::int64_t{1} << 22) const;
 
-    /// Clocks of a full tile's turn of a loop on the matrix unit. Pre: the places are applied.
+    /// Clocks of one iteration of a loop on tensor cores, in a full tile. Pre: the places are applied.
     [[nodiscard]] IterationClocks iteration_clocks(const ScheduledKernel& kernel, const ScheduledLoop& loop) const;
-    /// Clocks of that turn of all warpgroups of a core, of which one that has its core for itself takes so many: units
-    /// are shared as in `run`, which has beside them what copies take.
+    /// Clocks of one iteration of all warpgroups that share an SM: the initiation interval. A warpgroup that has the SM
+    /// for itself takes `pace`. Units are shared as in `run`, which also counts copies.
     [[nodiscard]] double interval(const ScheduledKernel& kernel, const IterationClocks& turn, double pace) const;
 
     [[nodiscard]] static std::string name_of_tensor_core(const ScheduledKernel& k);
 
-    /// Everything loaded or stored carries the axis: grouping it saves no transfers.
+    /// Everything loaded or stored carries the axis: cutting it into tiles saves no transfers.
     [[nodiscard]] bool carried_by_all_memory(AxisId axis) const;
     [[nodiscard]] const Machine& machine() const { return machine_; }
     [[nodiscard]] const std::vector<StatementWork>& work() const { return work_; }
@@ -86,38 +88,39 @@ public:
     /// Clocks of a core for a vector of multiply-adds.
     [[nodiscard]] double fma_clocks() const { return clocks_a_vector_[0]; }
     [[nodiscard]] std::string level_name() const { return machine_.levels[core_level_].name; }
-    /// What one core may use of its memory for tiles.
+    /// Bytes of its memory that one core may use for tiles.
     [[nodiscard]] double usable_bytes() const { return tile_bytes_a_core(machine_, core_level_); }
 
 private:
-    struct Pipes;  // clocks of one statement by pipe
-    struct Block;  // how often and on what its atom runs on one tile
-    struct Moved;  // what a load or store moves
-    /// Work of all groups of a kernel whose blocks share cores: on a block's share of the units, of a block alone, and
-    /// in memory.
+    struct Pipes;  // clocks of one statement, by pipe
+    struct Block;  // one statement's register block on one tile
+    struct Moved;  // one load or store, and what it moves
+    /// Work of all output tiles of a kernel whose CTAs share SMs: on a CTA's share of the units, in the dependence
+    /// chain of a lone CTA, and in memory.
     struct BlockWork {
         double core_clocks = 0, chain_clocks = 0, memory_seconds = 0;
     };
-    /// Seconds that a group takes of its core's units and of the core's share of memory, and those in which its block
-    /// waits for itself.
+    /// Seconds of an output tile: on its SM's units, on the SM's share of memory, and those for which its CTA waits for
+    /// its own results.
     struct BlockTime {
         double core = 0, memory = 0, chain = 0;
     };
-    /// Seconds of all turns, by step: of the units, for all warpgroups of a core, and those for which each of them
-    /// waits for its own results.
+    /// Seconds of all iterations, by step: of the units, for all warpgroups of an SM, and of the latency for which each
+    /// warpgroup waits.
     struct StepSeconds {
         std::vector<double> core, latency;
     };
-    /// Work of warpgroups for which a role copies. Seconds of the whole kernel but for the shares.
+    /// Work of warpgroups beside producer warps. In seconds of the whole kernel, but for the shares.
     struct WarpgroupWork {
-        double unit = 0;     ///< of the matrix unit
-        double special = 0;  ///< of the units for exponentials and the like
-        double core = 0;     ///< of all statements, those among them
+        double unit = 0;     ///< of the tensor cores
+        double special = 0;  ///< of the special function unit (SFU)
+        double core = 0;     ///< of all statements, the two above among them
         double latency = 0;  ///< for which each warpgroup waits for its own results
-        /// in which an operand's stages are filled, read and freed, one after the other; of all operands the longest
+        /// in which the stages of one operand are filled, read and released, one after the other: the longest of all
+        /// operands
         double stages = 0;
-        double alone = 0;  ///< the share of a group's turns that have nothing beside them
-        double own = 1;    ///< of all turns of a block, those that a warpgroup runs
+        double alone = 0;  ///< fraction of a tile's iterations that nothing overlaps
+        double own = 1;    ///< fraction of a CTA's iterations that one warpgroup runs
     };
     [[nodiscard]] Pipes compute_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,
                                        const std::vector<std::int64_t>& tile) const;
@@ -187,10 +190,10 @@ private:
     DType type_ = DType::f32;
     std::int64_t lanes_ = 1;
     std::size_t core_level_ = 0;
-    double exponent_ = 1;  ///< of the norm by which pipes join that run beside each other
-    std::array<double, num_op_kinds> clocks_a_vector_{};  ///< by OpKind
+    double exponent_ = 1;                                 ///< of the norm that joins pipes which work in parallel
+    std::array<double, num_op_kinds> clocks_a_vector_{};  ///< of a core, by OpKind
     std::vector<std::vector<AxisId>> work_axes_;          ///< by statement
-    std::vector<std::string> pipe_names_;                 ///< by level: the pipe into it
+    std::vector<std::string> pipe_names_;                 ///< by level: the name of the pipe into it
     double load_clocks_ = 1, store_clocks_ = 1, broadcast_clocks_ = 1, nonpositive_clocks_ = 1;  ///< of one vector
 };
 

@@ -1,6 +1,6 @@
-// The time of a GPU's blocks that share cores. A block alone goes from statement to statement and waits at every one:
-// for what it loads, for values that depend on each other, at barriers. Beside others it waits for the units and for
-// memory as well, while they wait for theirs.
+// The time of CTAs that share SMs. A lone CTA goes from statement to statement and waits at every one: for loads, for
+// values that depend on each other, at barriers. Beside others it also waits for the units and for memory, while they
+// wait for theirs.
 #include <algorithm>
 #include <cmath>
 
@@ -12,23 +12,24 @@
 namespace napkin {
 namespace {
 
-/// Clocks from an instruction to one that needs its result. Measured on 2026-11-23 on one H200 by chains of 1,024 of
-/// them: 4.4 of an addition, 34.3 of a load from shared memory whose address is added up.
+/// Clocks from an instruction to one that needs its result. Measured on one H200 on 2026-11-23 with chains of 1,024
+/// instructions: 4.4 for an addition, and 34.3 for a load from shared memory with the addition of its address.
 constexpr double step_clocks = 4.4, shared_clocks = 30;
-/// Instructions that the compiler leaves under way together in a loop whose passes do not depend on each other: it
-/// unrolls these four times.
+/// Instructions that the compiler keeps outstanding together in a loop with independent iterations: it unrolls these
+/// four times.
 constexpr double unrolled = 4;
-/// Instructions of an address and of a loop's end, for a value or for four of them that lie beside each other.
+/// Instructions for an address and a loop's end: for one value that is read, and for one or four adjacent values that
+/// are copied.
 constexpr double address_instructions = 2, copy_instructions = 8;
-/// The group's place, and pointers to its tiles. Estimated: some 15 instructions.
+/// Clocks for a tile's coordinates and the pointers to its data. Estimated: some 15 instructions.
 constexpr double group_clocks = 60;
 /// The first instructions come from memory, line after line. Measured on one H200 on 2026-11-22: a kernel of one small
-/// group takes 4.7 µs between two events where the caches were flushed before, of which its launch, its first block and
-/// the group itself are 3.7.
+/// tile takes 4.7 µs between two events where the caches were flushed before. Its launch, its first CTA and the tile
+/// itself take 3.7 of them.
 constexpr double first_instructions_s = 1e-6;
 
-/// What a thread issues for one of these beside its unit's own instruction, counted in what NVRTC 13 makes of the
-/// prelude's functions; a power is taken in double precision.
+/// Instructions that a thread issues for an operation beside its unit's own instruction, counted in what NVRTC 13 makes
+/// of the prelude's functions. A power is taken in double precision.
 double instructions_of(OpKind kind) {
     switch (kind) {
         case OpKind::fma:
@@ -47,12 +48,12 @@ double instructions_of(OpKind kind) {
 
 }  // namespace
 
-/// Clocks of a vector on the units that all instructions share, beside its kind's own unit.
+/// Clocks of a vector on the units that all instructions share, beside the operation's own unit.
 double Simulator::instruction_clocks(OpKind kind) const {
     return instructions_of(kind) * clocks_a_vector_[at(static_cast<int>(OpKind::simple))];
 }
 
-/// Seconds for a load of the variable to answer where nothing else is under way: what all groups load is in the cache.
+/// Clocks for a load of the variable to answer where nothing else is outstanding. What all output tiles load is in L2.
 double Simulator::answer_clocks(const ScheduledKernel& k, VariableId id) const {
     bool is_own = false;
     for (const auto& [axis, size] : groups_of(*k.kernel, k.sizes)) is_own |= carries(k.variable(id), axis);
@@ -60,8 +61,8 @@ double Simulator::answer_clocks(const ScheduledKernel& k, VariableId id) const {
     return machine_.levels[level].latency_s.value * machine_.clock_hz.value;
 }
 
-/// One statement's block on one tile, with the core to itself: each warp goes through its register blocks one after the
-/// other.
+/// Clocks of a statement on one tile for a CTA that has its SM to itself. Each warp goes through its register blocks
+/// one after the other.
 double Simulator::chain_of_compute(const ScheduledKernel& k, const Step& step, const StatementWork& work,
                                    const std::vector<std::int64_t>& tile) const {
     const auto& compute = std::get<Compute>(*step.statement);
@@ -78,8 +79,8 @@ double Simulator::chain_of_compute(const ScheduledKernel& k, const Step& step, c
     if (atom.shared) passes = std::ceil(passes / warps);
     const double turns = atom.shared ? blocks : std::ceil(blocks / warps);
 
-    // What is done once a point of the whole statement hangs in its chain; the rest is hoisted, and counted where it
-    // stands.
+    // What is computed at each point of the whole statement is on its dependence chain. The rest is hoisted, and
+    // counted where it stands.
     const std::size_t all = work.target_axes.size() + work.reduce_axes.size();
     for (const OpCount& op : work.ops) {
         if (op.axes.size() < all) continue;
@@ -97,7 +98,7 @@ double Simulator::chain_of_compute(const ScheduledKernel& k, const Step& step, c
     if (!compute.reduce) issued += 1;
     const double values = static_cast<double>(atom.rows) * atom.vectors, together = std::max(1.0, unrolled / values);
     const double bodies = std::ceil(turns * passes / (compute.reduce ? 1 : together)) / (compute.reduce ? together : 1);
-    // Each of a core's four schedulers has a fourth of the warps.
+    // Each of an SM's four schedulers has a fourth of the warps.
     const double issue = turns * passes * values * issued * std::max(1.0, std::min(warps, blocks) / schedulers_a_core);
     double clocks = std::max(issue, std::ceil(bodies) * (answer + depth)) + shared_clocks;
     const double halvings = std::log2(lanes),
@@ -107,8 +108,8 @@ double Simulator::chain_of_compute(const ScheduledKernel& k, const Step& step, c
     return clocks;
 }
 
-/// The copy of a tile: all of it is under way at a time where values pass from memory to shared memory as they are,
-/// else what the threads hold.
+/// Clocks to copy a tile. All of it is outstanding at once where values go from global to shared memory as they are.
+/// Else only what the threads hold is.
 double Simulator::chain_of_copy(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile,
                                 bool is_load) const {
     if (k.is_view(id)) return 0;
@@ -135,9 +136,9 @@ double Simulator::chain_of_copy(const ScheduledKernel& k, VariableId id, const s
     return std::max(issue, waits * answer) + shared_clocks;
 }
 
-/// Mean values of a closed queueing network (Reiser and Lavenberg 1980): blocks of one core, each of which waits
-/// `chain` for itself and queues at the core's units and at its share of memory for the seconds that each takes of it.
-/// Seconds from a block's group to its next.
+/// Seconds from one output tile of a CTA to its next, as the mean value of a closed queueing network (Reiser and
+/// Lavenberg 1980). The CTAs of one SM each wait `chain` for themselves. Then they queue at the SM's units and at its
+/// share of memory, for the seconds that each takes there.
 double Simulator::cycle_seconds(double blocks, const BlockTime& group) const {
     double at_core = 0, at_memory = 0, cycle = group.chain;
     for (double n = 1; n <= blocks; ++n) {

@@ -1,5 +1,4 @@
-// What a core does to bring tiles in and out: vectors loaded and stored, conversions, transposes, rows that are looked
-// up.
+// What a core does to bring tiles in and out: vector loads and stores, conversions, transposes, gathered rows.
 #include <cmath>
 
 #include "machine/block_machine.hpp"
@@ -13,9 +12,9 @@
 namespace napkin {
 namespace {
 
-/// Lines are touched in turn, `turns` times as many as a cache has: the share m that it has to fetch again where it
-/// gives up lines at random: between two touches of a line others come in m·turns times for each place, so that
-/// e^(-m·turns) of them are still there.
+/// Lines are accessed in a cycle, `turns` times as many as a cache has, and the cache evicts lines at random. This is
+/// the share m of lines that must be fetched again. Between two accesses to a line, others come in `m·turns` times for
+/// each place. So `e^(-m·turns)` of the lines are still there.
 double share_fetched_again(double turns) {
     if (turns <= 1) return 0;
     double share = 1;
@@ -25,7 +24,7 @@ double share_fetched_again(double turns) {
 
 }  // namespace
 
-/// Clocks in which so many bytes cross the pipe into a core's first cache, where that is not the core's memory itself.
+/// Clocks in which so many bytes cross the pipe into a core's L1; 0 where that is the core's memory itself.
 double Simulator::clocks_of_nearest(double num_bytes) const {
     if (machine_.levels.size() <= core_level_ + 1) return 0;
     const Level& nearest = machine_.levels.back();
@@ -33,16 +32,16 @@ double Simulator::clocks_of_nearest(double num_bytes) const {
     return num_bytes * machine_.clock_hz.value / rate;
 }
 
-/// Clocks in which so many vectors take on another type on their way in or out. A GPU has one instruction for it, on a
-/// CPU some types take many.
+/// Clocks in which so many vectors are converted on their way in or out. A GPU has one instruction for it, on a CPU
+/// some types take many.
 double Simulator::clocks_of_conversion(const ScheduledKernel& k, const Variable& variable, double vectors, bool is_load) const {
     if (variable.memory_type == type_) return 0;
     if (k.in_blocks()) return vectors * clocks_a_vector_[at(static_cast<int>(OpKind::simple))];
     return vectors * static_cast<double>(lanes_) / per_clock(machine_, is_load ? "widen" : "narrow", variable.memory_type);
 }
 
-/// What the copy of so many values moves through the first cache: it comes from beyond it, or leaves it, in whole
-/// lines; what leaves comes from beyond it as well where the tile does not fit there.
+/// Clocks of the pipe into L1 for a copy of so many values. What they are in memory crosses it in whole lines, in or
+/// out. A tile that is stored crosses it as well where it does not fit in L1.
 double Simulator::clocks_of_copy(const ScheduledKernel& k, const Variable& variable, double values, bool is_load,
                                  double waste) const {
     const double l1 = bytes_a_core(machine_, machine_.levels.size() - 1),
@@ -50,10 +49,11 @@ double Simulator::clocks_of_copy(const ScheduledKernel& k, const Variable& varia
     return clocks_of_nearest(values * bytes(variable.memory_type) * waste + (!is_load && held > l1 ? held : 0));
 }
 
-/// A tile stays in the first cache from one chunk to the next where it fits there beside what comes in for it and what
-/// prefetchers bring for the next one. Of a larger one lines come in before they are written, and go out. Loads that
-/// miss wait in the same queue, so that this is beside nothing: of 16-bit values that become a tile of 16 KiB a Zen 5
-/// core (48 KiB) reads 35 GB/s from memory, of 24 KiB 24 to 28, of 64 KiB 15.
+/// Clocks for a tile that leaves L1 from one K block to the next. A tile stays where it fits in L1 beside what comes in
+/// for it and what prefetchers bring for the next one. Lines of a larger tile come in before they are written, and go
+/// out. Loads that miss wait in the same queue, so that nothing overlaps this. A Zen 5 core with
+/// 48 KiB of L1 shows it as it reads 16-bit values from memory. It reads 35 GB/s where they become a tile of 16 KiB, 24
+/// to 28 for 24 KiB, and 15 for 64 KiB.
 double Simulator::clocks_of_spilled_tile(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile) const {
     if (k.is_view(id) || k.is_operand(id) || k.is_in_registers(id)) return 0;
     const Variable& variable = k.variable(id);
@@ -64,9 +64,10 @@ double Simulator::clocks_of_spilled_tile(const ScheduledKernel& k, VariableId id
            share_fetched_again((held + passing) / bytes_a_core(machine_, machine_.levels.size() - 1));
 }
 
-/// Sectors of which the stores of a fragment write parts, a value. The four threads of a row store 16 bytes each where
-/// its columns lie beside each other in rows that begin at multiples of these; else two neighbours each where they can
-/// be one store, or one after the other. Where its rows lie beside each other, eight threads store neighbours.
+/// Sectors, for each value, of which the stores of a fragment write only parts. Where columns are contiguous and rows
+/// begin at multiples of 16 bytes, the four threads of a row store 16 bytes each. Else each thread stores two
+/// neighbours, together where they can be one store, or one after the other. Where rows are contiguous, eight threads
+/// store neighbours.
 double Simulator::partial_sectors_a_value(const ScheduledKernel& k, VariableId id) const {
     const Variable& variable = k.variable(id);
     const double value = bytes(variable.memory_type), row = value * static_cast<double>(k.extent(variable.limits.back()));
@@ -82,9 +83,8 @@ double Simulator::partial_sectors_a_value(const ScheduledKernel& k, VariableId i
                                                                  : 1 / threads_a_row;
 }
 
-/// What a core does to bring a tile in or out: nothing where it is read in place, whole vectors where the innermost
-/// dimension is innermost in memory too, else a block transpose. Beside it the tile comes through the first cache, or
-/// leaves through it.
+/// Clocks of a core to bring a tile in or out: none where it is accessed in place. It takes whole vectors where the
+/// innermost dimension is innermost in memory too, else a block transpose. At the same time the tile passes through L1.
 double Simulator::copy_clocks(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile,
                               bool is_load) const {
     if (k.is_view(id) || k.is_operand(id)) return 0;
@@ -94,8 +94,8 @@ double Simulator::copy_clocks(const ScheduledKernel& k, VariableId id, const std
     if (variable.dims.empty()) return load_clocks_;
     if (!variable.gathers.empty() && !k.in_blocks()) return gather_clocks(k, id, tile);
     if (k.is_in_registers(id)) {
-        // Where the columns of fragments are not contiguous in memory, what a warp stores at a time lies in as many
-        // lines as the four threads of a row have columns.
+        // Where the columns of fragments are not contiguous in memory, one store of a warp goes to four lines: one for
+        // each thread of a row.
         const AxisId columns = column_axis(k, id);
         const double lines = columns < 0 || variable.dims.back().is_axis(columns) ? 1 : fragment_columns / 2;
         const double clocks = values / static_cast<double>(lanes_) * store_clocks_ * lines;
@@ -109,7 +109,7 @@ double Simulator::copy_clocks(const ScheduledKernel& k, VariableId id, const std
     if (is_near)
         return beside({vectors * load_clocks_, vectors * store_clocks_, convert, cache}) +
                machine_.copy_run_clocks.value * runs;
-    // Lanes that lie a page apart miss the address translation and fall into the same sets of the cache.
+    // Lanes that lie a page apart miss the TLB and fall into the same sets of the cache.
     double stride = bytes(variable.memory_type);
     for (std::size_t d = variable.dims.size() - 1; static_cast<int>(d) > k.place(id).innermost; --d)
         stride *= static_cast<double>(k.extent(variable.limits[d]));
@@ -118,15 +118,14 @@ double Simulator::copy_clocks(const ScheduledKernel& k, VariableId id, const std
     return beside({transpose + convert, cache});
 }
 
-/// The same of a tile of which data decide what it holds: rows are looked up, and blocks of them copied, or single
-/// values.
+/// The same for a tile whose contents data decide: rows are gathered, and copied in blocks or value by value.
 double Simulator::gather_clocks(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile) const {
     const GatheredCopy how = gathered_copy(k, id);
     const Variable& variable = k.variable(id);
     const auto span = [&](int p) { return p < 0 ? 1 : span_of(variable.dims[static_cast<std::size_t>(p)], tile); };
     double looked_up = 0, values = 1;
     for (std::size_t p = 0; p < variable.dims.size(); ++p) values *= span(static_cast<int>(p));
-    std::vector<double> turns{1};  // by how many loops are open
+    std::vector<double> turns{1};  // passes, by the number of open loops
     for (const std::size_t p : how.loops) turns.push_back(turns.back() * span(static_cast<int>(p)));
     for (std::size_t d = 0; d < how.source.size(); ++d)
         if (how.plain(d) < 0) looked_up += turns[how.depth(d)];
@@ -134,7 +133,7 @@ double Simulator::gather_clocks(const ScheduledKernel& k, VariableId id, const s
     const auto lanes = static_cast<double>(lanes_);
     const double rows = span(how.rows), columns = span(how.columns), blocks = how.is_block ? turns.back() : 0;
     const bool is_near = how.columns >= 0 && how.columns == how.plain(how.source.size() - 1);
-    // of vectors, or of values that fill none
+    // Vectors of a row, or its values where they fill no vector.
     const double a_row = columns < lanes ? columns : ceil_of(columns, lanes);
     const bool in_vectors = how.is_block && columns >= lanes;
     const double moves = how.is_block && is_near ? blocks * rows * a_row
@@ -145,7 +144,7 @@ double Simulator::gather_clocks(const ScheduledKernel& k, VariableId id, const s
     if (how.is_block) run *= span(how.plain(how.source.size() - 1));
     const double convert = clocks_of_conversion(k, variable, moves, true),
                  cache = clocks_of_copy(k, variable, values, true, line_waste(run));
-    // A single value takes as long as one for all lanes.
+    // A load of a single value takes as long as a broadcast.
     const double load = in_vectors ? load_clocks_ : broadcast_clocks_,
                  store = in_vectors ? store_clocks_ : broadcast_clocks_;
     return beside({moves * load + looked_up * broadcast_clocks_, moves * store, convert + shuffles, cache}) +

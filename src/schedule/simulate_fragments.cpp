@@ -1,4 +1,4 @@
-// What statements on the matrix unit take, and those whose values threads have in fragments beside it.
+// The time of statements on tensor cores, and of those whose values threads hold in register fragments.
 #include <algorithm>
 
 #include "schedule/error_function.hpp"
@@ -10,12 +10,12 @@
 namespace napkin {
 namespace {
 
-/// What every thread issues for a statement beside the operations on its values: addresses, barriers, fences, moves.
-/// Counted in the assembly of attention's main loop, NVRTC 13, sm_90a: of 445 instructions a turn 208 compute values
-/// and 12 are the matrix unit's, in 9 statements.
+/// Instructions that each thread issues for a statement beside the operations on its values: addresses, barriers,
+/// fences, moves. Counted in the assembly of attention's main loop (NVRTC 13, sm_90a) of 9 statements. An iteration has
+/// 445 instructions: 208 compute values, and 12 are for the tensor cores.
 constexpr double statement_instructions = 20;
 
-/// The part of a group's chunks in which the maximum moves: the first of them, where it may lag.
+/// Fraction of a tile's K blocks in which the maximum moves. With conditional rescaling it moves only in the first one.
 double share_of_moves(const ScheduledKernel& k, ScopeId scope) {
     if (!k.lazy || k.step(k.lazy->weights).scope != scope) return 1;
     for (const ScheduledLoop& l : k.loops)
@@ -28,7 +28,7 @@ double share_of_moves(const ScheduledKernel& k, ScopeId scope) {
 
 }  // namespace
 
-/// The unit of the kernel's products, which works beside that on which threads multiply and add.
+/// The unit that runs the kernel's products. It works in parallel with the FMA units of threads.
 std::string Simulator::name_of_tensor_core(const ScheduledKernel& k) {
     for (const Step& step : k.steps)
         if (step.atom >= 0 && k.atom(step).kind == AtomKind::matrix)
@@ -36,7 +36,7 @@ std::string Simulator::name_of_tensor_core(const ScheduledKernel& k) {
     return std::string(name(OpKind::fma));
 }
 
-/// On the matrix unit whole tiles are multiplied, padding included; beside it every thread goes through its own values.
+/// Tensor cores multiply whole tiles, padding included. In fragments each thread goes through its own values.
 Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,
                                             const std::vector<std::int64_t>& tile) const {
     const Atom& atom = k.atom(step);
@@ -61,7 +61,7 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
               near_instructions = is_near_erfc ? near_erfc_instructions : near_erf_instructions;
     for (const OpCount& op : work.ops)
         if (!product || !contains(op.axes, product->k)) {
-            // What a sum is corrected by is 1 where the maximum stays.
+            // The correction of a sum is 1 where the maximum stays.
             const double times = is_corrected_rarely && !is_of_terms(op) ? moves : runs,
                          vectors = times * static_cast<double>(op.count) * block.points(op.axes) / lanes;
             if (op.kind == OpKind::erf && near) {
@@ -88,11 +88,12 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
         const double share = instruction.sustained.known() ? instruction.sustained.value : 1;
         pipes.unit = rows * columns * depth / (share * per_clock(machine_, instruction.unit, product->type));
         pipes.arithmetic += pipes.unit;
-        // In parts of columns it reads A again for each; that it begins again is hidden by other warpgroups' parts.
+        // A product in parts of columns reads A again for each part. Parts of other warpgroups hide that it begins
+        // again.
         const double parts = k.runs_in_parts(step) ? static_cast<double>(k.column_parts->parts) : 1;
         pipes.overhead += instruction.overhead_clocks.value;
-        // Instructions whose registers spill run one after the other (CUDA 13.0, ptxas C7510 to C7512), and what spills
-        // goes by between them.
+        // Instructions whose registers spill run one after the other (CUDA 13.0, ptxas C7510 to C7512). What spills
+        // moves between them.
         if (spilled_registers(k) > 0) {
             const auto of_loop = std::count_if(k.steps.begin(), k.steps.end(), [&](const Step& other) {
                 return other.scope == step.scope && other.atom >= 0 && k.atom(other).kind == AtomKind::matrix;
@@ -100,12 +101,12 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
             pipes.overhead = pipes.overhead * depth / static_cast<double>(instruction.k.at(product->type)) +
                              clocks_of_spills(k) / static_cast<double>(of_loop);
         }
-        // Every instruction reads its own rows of A, unless registers hold them, and all of B.
+        // Each instruction reads its own rows of A, unless registers hold them, and all of B.
         const double tiles = rows / static_cast<double>(instruction.m.to),
                      read = ((product->a_in_registers ? 0 : parts * rows) + tiles * columns) * depth *
                             static_cast<double>(bytes(product->type));
         pipes.shared += clocks_of_shared(k, read);
-        // What a warp runs by itself it has in registers: its own rows of A, and all of B.
+        // A product that a warp runs by itself has its operands in registers: the warp's own rows of A, and all of B.
         if (product->by_warp(k.unit)) {
             const auto warps = static_cast<double>(k.schedule.warps.value),
                        value = static_cast<double>(bytes(product->type));
@@ -116,15 +117,15 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
             add(OpKind::simple, rows * depth / lanes * clocks_a_vector_[at(static_cast<int>(OpKind::simple))]);
         return pipes;
     }
-    // Every warp loads for itself: of each of its threads' rows and pairs of columns that the read tells apart, one
-    // value, in as many lines as rows or columns lie apart in memory.
+    // Each warp loads for itself. A thread loads one value for each of its rows and pairs of columns that the read
+    // tells apart. Rows or columns that are not contiguous in memory take a line each.
     const AxisId row = k.schedule.mma_m_axis;
     for (const Read* r : step.reads) {
         if (k.is_in_registers(r->variable())) continue;
         double loads = 1, lines = 1;
         if (is_read_in_runs(k, step, *r)) {
-            // A thread reads 16 bytes at a time. What four of them exchange takes an instruction and two choices a
-            // word, and each value one to be had.
+            // A thread reads 16 bytes at a time. The exchange among four threads takes an instruction and two selects
+            // for each word. Each value takes one more instruction.
             const double per_thread = static_cast<double>(tile[at(columns_of_statement(k, step))]) / 4 * 2,
                          words = per_thread * bytes(k.variable(r->variable()).memory_type) / 4;
             const auto warps = static_cast<double>(k.schedule.warps.value);

@@ -11,10 +11,9 @@ namespace napkin {
 
 inline double ceil_of(double a, double b) { return std::ceil(a / b); }
 
-/// Values that an index takes over a tile's box, taken at the tile that begins at 0.
+/// Values that an index takes over a tile's box, for the tile that begins at 0.
 inline double span_of(const Index& dim, const std::vector<std::int64_t>& tile) {
-    // A span does not depend on where the tile begins; an index that is a sum, as nearly all are, needs no origin for
-    // it.
+    // A span does not depend on where the tile begins. An index that is a sum, as nearly all are, needs no origin.
     if (const Affine* form = dim.affine()) {
         double last = 0;
         for (const auto& [axis, factor] : form->terms)
@@ -28,14 +27,14 @@ inline bool counts(const StatementWork& work, OpKind kind) {
     return any_of(work.ops, [&](const OpCount& op) { return op.kind == kind; });
 }
 
-/// One statement's block on one tile.
+/// One statement's register block on one tile.
 struct Simulator::Block {
     const Atom& atom;
     const std::vector<std::int64_t>& tile;
     double panels = 1, row_blocks = 1, steps = 1;
     const std::vector<const Read*>& reads;
     [[nodiscard]] double size(AxisId axis) const { return static_cast<double>(tile[at(axis)]); }
-    /// Times that code goes through the axis: vectors, rows in whole blocks, or single values.
+    /// Times that code goes through the axis: in vectors, in rows of whole blocks, or in single values.
     [[nodiscard]] double count(AxisId axis) const {
         return axis == atom.vector_axis ? panels * atom.vectors
                : axis == atom.row_axis  ? row_blocks * atom.rows
@@ -50,13 +49,13 @@ struct Simulator::Block {
 
 /// Clocks of one statement by pipe.
 struct Simulator::Pipes {
-    double unit = 0;    ///< of the arithmetic, what a matrix unit does while its warps may go on
-    double shared = 0;  ///< in which the core's memory gives that unit its operands
+    double unit = 0;    ///< the part of `arithmetic` that tensor cores do while their warps may go on
+    double shared = 0;  ///< in which shared memory feeds the tensor cores
     double arithmetic = 0, load = 0, store = 0, cache = 0, overhead = 0;
-    double target = 0;  ///< in which sums that are added to come into the first cache and leave it, beside nothing
+    double target = 0;  ///< in which sums that are added to come into L1 and leave it: nothing overlaps it
     double waits = 0;   ///< in which no unit is busy
     std::array<double, num_op_kinds> by_kind{};
-    /// Clocks of the units other than the one that multiplies and adds.
+    /// Clocks of all units but the FMA unit, which also runs simple operations.
     [[nodiscard]] double special() const {
         double sum = 0;
         for (std::size_t i = 0; i < num_op_kinds; ++i)
@@ -65,25 +64,25 @@ struct Simulator::Pipes {
     }
 };
 
-/// Bytes of one load or store in all, and of those the ones that no earlier transfer moved.
+/// Bytes of one load or store: all of them (`bytes`), and those that no earlier transfer moved (`unique`).
 struct Simulator::Moved {
-    StepId step = {};  ///< in which the core waits for them
+    StepId step = {};  ///< the statement in which the core waits for them
     bool is_store, is_non_temporal;
     double bytes, unique;
-    double by_groups = 0;  ///< of its bytes, those that no earlier transfer of the same group moved
-    double together = 1;   ///< of its bytes, the part that is not read again by groups that run together
+    double by_groups = 0;  ///< bytes that no earlier transfer of the same output tile moved
+    double together = 1;   ///< fraction of the bytes that is left where tiles that run together read each byte once
     VariableId variable = -1;
-    bool is_fetched = false;  ///< the cache of all cores has it by then
-    double asks = 0;          ///< how often a core waits for that cache, which all of them ask at a time
+    bool is_fetched = false;  ///< it is in L2 by then
+    double asks = 0;          ///< how often a core waits for L2 while all cores ask it
     bool is_ahead = false;    ///< it is copied while the core computes on other tiles
-    /// how often the core stands still for as long as the level answers from which they come, where all are moved
+    /// how often the core stalls for the latency of the level that serves them, counted over all bytes
     double waits = 0;
-    bool stays = false;  ///< once they came into the core's memory
-    double merged = 1;   ///< of its bytes, the part that cores beside each other ask for one by one
-    /// of its bytes, the part that a block asks for, where those of a cluster copy for each other
+    bool stays = false;  ///< they stay once they are in the core's memory
+    double merged = 1;   ///< L2 request coalescing: fraction of the bytes that neighbouring SMs request one by one
+    /// fraction of the bytes that one CTA asks for where the CTAs of a cluster copy for each other
     double of_a_cluster = 1;
-    double run = 1;    ///< bytes that lie beside each other
-    double tiles = 1;  ///< in which they are moved
+    double run = 1;    ///< contiguous bytes
+    double tiles = 1;  ///< number of tiles in which the bytes are moved
 };
 
 }  // namespace napkin

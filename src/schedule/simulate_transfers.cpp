@@ -1,4 +1,4 @@
-// What a kernel's loads and stores move through the levels, and what each byte takes there.
+// What a kernel's loads and stores move through the memory levels, and the time of each byte there.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -26,7 +26,7 @@ std::size_t first_load(const ScheduledKernel& k, VariableId id) {
 
 }  // namespace
 
-/// Bytes of a tile that lie beside each other in memory.
+/// Contiguous bytes in memory of a tile.
 double Simulator::contiguous_bytes(const ScheduledKernel& k, VariableId id, ScopeId scope) const {
     const Variable& variable = k.variable(id);
     const std::vector<Index>& source = k.facts(id).source;
@@ -43,16 +43,16 @@ double Simulator::contiguous_bytes(const ScheduledKernel& k, VariableId id, Scop
     return run;
 }
 
-/// How many bytes pass through the pipe above the core's memory for one byte of the tile: whole lines for every
-/// contiguous run.
+/// Bytes that cross the pipe above the core's memory for one byte of the tile: each contiguous segment takes whole
+/// lines.
 double Simulator::line_waste(double run) const {
     const double line = machine_.line_bytes.value;
     return std::ceil(run / line) * line / run;
 }
 
-/// How often a core waits for a line of a tile that it reads in place: where a block reads several rows that share a
-/// page, prefetchers see no stream in it, and the lines of the block's rows, which are asked for together, are waited
-/// for in each turn. Not where they are fetched ahead.
+/// How often a core waits for a line of a tile that it reads in place. Where a register block reads several rows that
+/// share a page, prefetchers see no stream. Each iteration then waits for the lines of the block's rows, which it asks
+/// for together. It does not wait where the schedule prefetches them.
 double Simulator::waits_of_rows(const ScheduledKernel& k, VariableId id, const Step& step, double bytes_moved) const {
     if (!rows_share_pages(k, id, step)) return 0;
     for (const Prefetch* p : k.prefetches_in(step))
@@ -60,8 +60,8 @@ double Simulator::waits_of_rows(const ScheduledKernel& k, VariableId id, const S
     return bytes_moved / machine_.line_bytes.value / k.atom(step).rows;
 }
 
-/// The arrays of which data decide what is read stay in the core's memory beside its tiles: then each core reads their
-/// values once.
+/// The arrays that are gathered from stay in the core's memory beside its tiles. Each core then reads their values
+/// once.
 bool Simulator::tables_stay(const ScheduledKernel& k) const {
     if (k.in_blocks()) return false;
     std::set<ArrayId> tables;
@@ -73,8 +73,10 @@ bool Simulator::tables_stay(const ScheduledKernel& k) const {
     return held <= bytes_a_core(machine_, core_level_);
 }
 
-/// The statement in whose time a tile comes in or goes out: its copy; of one in place, the one that fetches it ahead,
-/// the first that reads it or looks rows up in it, or the one that makes it, or in whose loops that is deferred.
+/// The statement in whose time a tile comes in or goes out. Normally that is its copy. A tile that is read in place
+/// comes in with the statement that prefetches it, else with the first that reads it or gathers by it. A tile that is
+/// written in place goes out with the statement that computes it, or with the one in whose loops that runs for the
+/// previous output tile.
 StepId Simulator::step_of_transfer(const ScheduledKernel& k, StepId transfer) const {
     const auto* load = std::get_if<Load>(k.steps[transfer].statement);
     const VariableId id = load ? load->variable : std::get<Store>(*k.steps[transfer].statement).variable;
@@ -108,7 +110,7 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
         const auto values = static_cast<double>(counter.moved(transferred(id, load != nullptr)));
         values_moved += values;
         double run = contiguous_bytes(k, id, k.steps[i].scope);
-        // What a thread leaves of a line it finds in the core's first cache in the loop's next turns.
+        // What a thread leaves of a line is in L1 for the loop's next iterations.
         if (load && k.is_read_by_threads(id) && !variable.dims.empty())
             for (const ScheduledLoop& l : k.loops)
                 if (l.scope == k.steps[i].scope && variable.dims.back().is_axis(l.loop->axis))
@@ -129,11 +131,11 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
         if (load && k.in_blocks())
             moved.together = different_tiles(k.group_order, variable, groups_together(k, variable, workers));
         if (load && cluster_part(k, id)) moved.of_a_cluster = 1 / static_cast<double>(k.cluster_blocks());
-        // A role acquires even a single stage while what else a turn does goes on.
+        // Producer warps acquire even a single stage while the rest of an iteration goes on.
         const bool may_be_ahead = k.place(id).stages > 1 || (k.producer_role() && k.steps[i].scope > 0);
         moved.is_ahead = load ? k.is_operand(id) && may_be_ahead : k.is_staged_out(id);
-        // Copies that run ahead of what is computed meet those of the cores beside them, which ask for the same: who is
-        // behind finds what who is ahead has just asked for.
+        // L2 request coalescing: copies that run ahead meet those of neighbouring SMs that ask for the same. The later
+        // SM finds what the earlier one has just asked for.
         if (const Figure& merging = machine_.levels[core_level_].merging_cores; load && moved.is_ahead && merging.known())
             moved.merged = std::min(
                 1.0, different_tiles(k.group_order, variable, std::min(merging.value, workers)) / moved.of_a_cluster);
@@ -165,11 +167,11 @@ std::int64_t Simulator::groups_ahead(const ScheduledKernel& k, VariableId id) {
     return 0;
 }
 
-/// Groups of a CPU without loops whose tiles are fetched ahead, and which store past the caches, while the first cache
-/// holds the tiles at hand and those ahead: then no statement waits for memory alone, and all that comes and goes is
-/// beside all that is computed. On two cores of an Intel server with 48 KiB of L1 a layer norm of 131072 × 1024 takes
-/// 27.9 ms in groups of 4 rows, as long as a copy of its bytes vector by vector, and 33.4 in groups of 8; a softmax of
-/// these rows 30 ms in groups of 2 and 42 in groups of 8 (2026-11-27).
+/// Whether all transfers overlap all computation, in a CPU kernel without loops. Its tiles are prefetched, its stores
+/// bypass the caches, and L1 holds the tiles at hand and those ahead. Then no statement waits for memory alone.
+/// This was measured on two cores of an Intel server with 48 KiB of L1 (2026-11-27). A layer norm of 131072 × 1024 takes
+/// 27.9 ms in tiles of 4 rows, as long as a copy of its bytes vector by vector. In tiles of 8 it takes 33.4 ms. A
+/// softmax of these rows takes 30 ms in tiles of 2 and 42 ms in tiles of 8.
 bool Simulator::flows_through_first_cache(const ScheduledKernel& k, const std::vector<Moved>& moved) const {
     if (k.in_blocks() || !k.loops.empty()) return false;
     double fetched = 0;
@@ -182,8 +184,8 @@ bool Simulator::flows_through_first_cache(const ScheduledKernel& k, const std::v
     return fetched > 0 && fetched <= bytes_a_core(machine_, machine_.levels.size() - 1);
 }
 
-/// Bytes that come from memory in the rounds that are cut because blocks stand at different chunks then, where whole
-/// groups' blocks read the same ones together.
+/// Bytes from global memory in the rounds that are split, because CTAs are at different K blocks there. The CTAs of
+/// whole tiles read the same K blocks together.
 double Simulator::bytes_out_of_step(const ScheduledKernel& k, const StreamK& cut, const std::vector<Moved>& moved) const {
     const auto groups = static_cast<double>(cut.groups), all = static_cast<double>(k.num_groups());
     double bytes = 0;
@@ -192,7 +194,7 @@ double Simulator::bytes_out_of_step(const ScheduledKernel& k, const StreamK& cut
     return bytes * groups / all * missed_out_of_step(k, groups);
 }
 
-/// The variable of the kernel whose transfers a tile's load or store makes.
+/// The kernel's variable whose transfers a tile's load or store makes.
 const CoreVariable& Simulator::transferred(VariableId id, bool is_load) const {
     const auto found = std::find_if(live_.variables.begin(), live_.variables.end(), [&](const CoreVariable& v) {
         return v.variable == id && (is_load ? v.loaded : v.stored);
@@ -202,21 +204,22 @@ const CoreVariable& Simulator::transferred(VariableId id, bool is_load) const {
 }
 
 /// Seconds for a byte into a level, or out of it, with so many cores at work. A copy reads as many bytes as it writes,
-/// so that writing takes what reading leaves of its time. What is written past the caches goes by none of them. Short
-/// runs are read at a share of the rate, of one core as of all. What neighbouring cores of a GPU ask for together
-/// leaves the level above once.
+/// so a write takes what the read leaves of the copy's time. Non-temporal stores bypass all caches. Short segments are
+/// read at a share of the rate, by one core as by all. What neighbouring SMs ask for together leaves the level above
+/// once.
 double Simulator::seconds_a_byte(std::size_t l, double workers, const Moved& moved) const {
     if (moved.is_non_temporal && l > 1) return 0;
     const Level& level = machine_.levels[l];
     const double sharing = machine_.cores.value / level.instances.value;
-    // What one core of a GPU gets at most is beside this (seconds_of_arrival): few cores get what more would share.
+    // The most that one SM of a GPU gets is counted beside this (seconds_of_arrival): few SMs get what more would
+    // share.
     const bool is_shared_by_any = !moved.is_store && l == core_level_ && seconds_of_arrival(workers) > 0;
     const auto rate = [&](const Figure& all, const Figure& of_one) {
         if (is_shared_by_any) return all.value * level.instances.value;
         const double together = all.value * std::ceil(workers / sharing);
         return of_one.value > 0 ? std::min(together, workers * of_one.value) : together;
     };
-    // What else runs takes its share of these times as of those that cores compute in.
+    // Other work on the machine takes its share of these times, as it does of the times of computation.
     const double read = (l == core_level_ ? moved.merged : 1) / machine_.sustained_share.value /
                         rate(level.bandwidth_bytes_per_s, level.core_bandwidth_bytes_per_s);
     if (!moved.is_store) return read / share_of_runs(level, moved.run / machine_.line_bytes.value);
@@ -227,8 +230,8 @@ double Simulator::seconds_a_byte(std::size_t l, double workers, const Moved& mov
     return std::max(moved.is_non_temporal ? 0 : read, 2 / rate(all, of_one) / machine_.sustained_share.value - read);
 }
 
-/// Seconds for a byte to arrive in the cores of a GPU that asked for it, however few of them there are and whoever
-/// asked for it as well.
+/// Seconds for a byte to arrive in the SMs of a GPU that asked for it, however few these are and whoever else asked for
+/// it.
 double Simulator::seconds_of_arrival(double workers) const {
     const double of_one = machine_.levels[core_level_].core_bandwidth_bytes_per_s.value;
     return machine_.kind == MachineKind::gpu && of_one > 0 ? 1 / (workers * of_one) : 0;

@@ -1,5 +1,5 @@
-// The time of warpgroups for which a role copies operands. Each goes through its turns at its own pace, while the
-// matrix unit, the units of threads and the pipes have the work of all that share a core.
+// The time of warpgroups for which producer warps copy operands. Each goes through its iterations at its own pace. The
+// tensor cores, the units of threads and the pipes have the work of all warpgroups that share an SM.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -17,34 +17,36 @@
 namespace napkin {
 namespace {
 
-/// In kernels whose operands a role of their own copies, of a turn: the clocks for which a warpgroup waits for its own
-/// results in every statement; the part of them that is left where products of the turn before are computed meanwhile,
-/// and the part of those products, or of what is computed beside them where that is shorter, that takes no time of its
-/// own then; and the exponent of the norm by which the matrix unit, the other units and the warpgroups' own pace add up
-/// to the time of all. Of a group, the clocks between its last turn and the next group's first one, where a block takes
-/// groups in turn and where each has a block of its own. Fitted to 78 schedules of attention, d = 64, 128 and 256,
-/// dense and causal, 512 to 16,384 positions, with two to four warpgroups, which take what they were measured to take
-/// on one H200 on 2026-11-23 within 3% in the mean and 15% at most.
+/// Constants for kernels with producer warps, for each iteration:
+///  - statement_latency_clocks: clocks for which a warpgroup waits for its own results, in each statement;
+///  - latency_left_ahead: the part of them that is left where products of the previous iteration run meanwhile;
+///  - hidden_ahead: the part of those products that takes no time of its own, or of what is computed beside them if
+///    that is shorter;
+///  - units_exponent: of the norm that joins the tensor cores, the other units and the pace of the warpgroups.
+/// Fitted to 78 schedules of attention: d = 64, 128 and 256, dense and causal, 512 to 16,384 positions, two to four
+/// warpgroups. The model meets times measured on one H200 on 2026-11-23 within 3% in the mean and 15% at most.
 constexpr double statement_latency_clocks = 97, latency_left_ahead = 0.67, hidden_ahead = 0.42, units_exponent = 3.36;
 /// The exponent where the loop has nothing but products, whose clock falls under the power limit. Fitted to 13 products
-/// of bf16 and e4m3, which take what they were measured to take on one H200 on 2026-11-23 within 4% in the mean and 16%
-/// at most (small batches).
+/// of bf16 and e4m3. The model meets times measured on one H200 on 2026-11-23 within 4% in the mean and 16% at most
+/// (small batches).
 constexpr double products_exponent = 2;
-/// Groups that wait for nothing but products keep the matrix unit as busy as more of them do: of 8192³, four take 1,425
-/// µs and two 1,399 in another run, on one H200 on 2026-11-23.
+/// So many warpgroups that wait for nothing but products keep the tensor cores as busy as more do. For 8192³, four take
+/// 1,425 µs and two 1,399 in another run, on one H200 on 2026-11-23.
 constexpr double enough_warpgroups = 2;
-/// Bytes in an SM of compute capability 9.0 (CUDA C++ Programming Guide), whose assembler alone lets the operands of
-/// matrix instructions spill.
+/// Bytes of shared memory and L1 in an SM of compute capability 9.0 (CUDA C++ Programming Guide). Only its assembler
+/// lets the operands of wgmma spill.
 constexpr double shared_and_cache_bytes = 256 * 1024;
-/// How often a warp waits for the cache of all cores where parts of groups are put together.
+/// How often a warp waits for L2 where the parts of a split tile are merged.
 constexpr double answers_of_parts = 6;
+/// Clocks between a tile's last iteration and the next tile's first one: where a CTA takes several tiles, and where
+/// each has a CTA of its own. Fitted with the constants for each iteration.
 constexpr double clocks_to_next_group = 2470, clocks_to_next_block = 3840;
 
 }  // namespace
 
-/// Clocks for which the warps of a block wait for their own results in a statement on fragments. Where a loop does
-/// nothing but add products to their sums, nobody waits for one before the next. `instructions`: of a product, the
-/// clocks that its instructions take on top of their work.
+/// Clocks for which the warps of a CTA wait for their own results in a statement on fragments. Where a loop only adds
+/// products to their sums, nobody waits for one before the next. `instructions`: clocks that a product's instructions
+/// take on top of their work.
 double Simulator::latency_of_warpgroups(const ScheduledKernel& k, const Step& step, double instructions) {
     const AtomKind kind = k.atom(step).kind;
     if (kind == AtomKind::block) return 0;
@@ -56,11 +58,11 @@ double Simulator::latency_of_warpgroups(const ScheduledKernel& k, const Step& st
     return instructions + (is_corrected ? statement_latency_clocks : 0);
 }
 
-/// Clocks of a turn. It goes through all registers in a circle, so that each is given up before it is needed again: all
-/// of them go out and come in once a turn. For attention in tiles of 128 rows the assembler's report has 1792, 3260 and
-/// 3904 bytes a thread, where the estimate of 270, 334 and 398 registers makes that 2160, 2672 and 3184. What lives
-/// through the loop has a place of its own in local memory (512, 1040 and 1272 bytes of stack, of 512, 1024 and 1024
-/// that accumulators take), which the core's first cache holds where it has room for it beside shared memory.
+/// Clocks of an iteration for spilled registers. It goes through all registers in a circle, so that each is given up
+/// before it is needed again: all of them go out and come in once an iteration. For attention in tiles of 128 rows the
+/// assembler reports 1792, 3260 and 3904 bytes a thread. The estimates of 270, 334 and 398 registers make 2160, 2672
+/// and 3184. What lives through the loop has its own place in local memory. That is 512, 1040 and 1272 bytes of stack,
+/// where accumulators take 512, 1024 and 1024. L1 holds it where it has room beside shared memory.
 double Simulator::clocks_of_spills(const ScheduledKernel& k) const {
     std::int64_t kept = 0;
     for (std::size_t v = 0; v < k.layouts.size(); ++v)
@@ -76,13 +78,13 @@ double Simulator::clocks_of_spills(const ScheduledKernel& k) const {
                : exchanged * machine_.clock_hz.value / machine_.levels[core_level_].bandwidth_bytes_per_s.value;
 }
 
-/// Statements of a loop that have no values in common, as those of two tiles of rows, wait beside each other: of their
-/// latencies only the longest chain's is left, shared out to all of the loop's. Where registers spill, one runs after
-/// the other.
+/// Statements of a loop that have no values in common, such as those of two row tiles, wait in parallel. Only the
+/// longest chain's latency is left, shared out to all statements of the loop. Where registers spill, one statement runs
+/// after the other.
 void Simulator::leave_longest_chains(const ScheduledKernel& k, std::vector<double>& latency) {
     if (std::all_of(latency.begin(), latency.end(), [](double l) { return l == 0; })) return;
     if (k.on_tensor_cores() && spilled_registers(k) > 0) return;
-    std::vector<std::size_t> chain(k.steps.size());  // of each step the first one that it is chained to
+    std::vector<std::size_t> chain(k.steps.size());  // for each step, the first one of its chain
     std::iota(chain.begin(), chain.end(), 0);
     const auto first_of = [&](std::size_t s) {
         while (chain[s] != s) s = chain[s];
@@ -107,14 +109,14 @@ void Simulator::leave_longest_chains(const ScheduledKernel& k, std::vector<doubl
         if (const ScopeId scope = k.steps[s].scope; all[scope] > 0) latency[s] *= longest[scope] / all[scope];
 }
 
-/// Those among which units are shared: all of the blocks of a core.
+/// Warpgroups among which units are shared: those of all resident CTAs of an SM.
 double Simulator::warpgroups_beside(const ScheduledKernel& k) const {
     return static_cast<double>(k.schedule.warps.value) / warps_together * blocks_a_core(machine_);
 }
 
-/// Every turn of the loop has one product, of all of its columns, whose results the rest of the turn reads. Of
-/// block-scaled products of 8192×8192×8192 in tiles of 192×128 by three warpgroups, whose turns one H200 goes through
-/// in 957 µs, products take 608 and all promotions 262.
+/// Each iteration of the loop has one product, of all of its columns, whose results the rest of the iteration reads.
+/// One example is block-scaled products of 8192×8192×8192 in tiles of 192×128 by three warpgroups. One H200 goes
+/// through their iterations in 957 µs. Products take 608 of these, and all promotions 262.
 bool Simulator::end_together(const ScheduledKernel& k) {
     if (runs_ahead(k) || k.schedule.turns.value > 0 || k.loops.size() != 1) return false;
     const ScopeId scope = k.loops.front().scope;
@@ -127,40 +129,38 @@ bool Simulator::end_together(const ScheduledKernel& k) {
     return products == 1 && !only_adds_products(k, scope);
 }
 
-/// Warpgroups for which others copy wait for nobody: one is at the matrix unit while others compute beside it, each at
-/// its own pace, those of other blocks of the core among them. Of a group's turns one has nothing beside it, as the
-/// first product has no results to work on and the last results no product, unless other blocks have work meanwhile. A
-/// group's pace is that of the warpgroup that runs most turns, and no faster than the stages of its operands come
-/// round.
+/// Consumer warpgroups do not wait for each other. One is at the tensor cores while others compute, each at its own
+/// pace, those of other resident CTAs among them. Nothing overlaps one iteration of a tile, unless other CTAs have work
+/// meanwhile: the first product has no results to work on, and the last results have no product. A tile's pace is that
+/// of the warpgroup with the most iterations. It is no faster than the stages of its operands come round.
 double Simulator::seconds_of_warpgroups(const ScheduledKernel& k, const WarpgroupWork& w) const {
     const double all = warpgroups_beside(k), warpgroups = w.latency > 0 ? all : std::min(all, enough_warpgroups);
     double pace = w.core / warpgroups + w.latency;
-    // In an order that runs ahead, a warpgroup alone goes no faster than what waits for what lets it, and no faster
-    // than was measured.
+    // In an order that runs ahead, a lone warpgroup is no faster than its statements that wait for each other. It is
+    // also no faster than any overlap that was measured.
     if (runs_ahead(k))
         pace = std::max(
             pace * share_of_iteration_alone(k),
             (w.core - hidden_ahead * std::min(w.unit, w.core - w.unit)) / warpgroups + w.latency * latency_left_ahead);
-    // Warpgroups that wait for the same tile share the unit evenly until all have their results, and then work on these
-    // while it stands still.
+    // Warpgroups that wait for the same tile share the tensor cores evenly until all have their results. Then they work
+    // on these while the tensor cores stand still.
     if (all > 1 && end_together(k)) return std::max(w.stages, w.core + w.latency) / w.own;
     const double beside = together_at_pace(k, w, std::max(w.stages, pace) / w.own);
     if (all <= 1) return std::max(w.stages, beside) / w.own;
     return beside + w.alone / blocks_a_core(machine_) * std::max(0.0, w.core + w.latency - beside);
 }
 
-/// The time of the units and of warpgroups that each keep a pace.
+/// The time of the units, and of warpgroups that each keep a pace.
 double Simulator::together_at_pace(const ScheduledKernel& k, const WarpgroupWork& w, double pace) const {
     const double rest = w.core - w.unit - w.special;
-    // One that has its core for itself has nothing beside it but what its own threads do at a time. What the unit
-    // sustains is what the power limit leaves it, which does not bind where the unit stands still as long.
+    // A lone warpgroup overlaps only what its own threads do at a time. What the tensor cores sustain is what the power
+    // limit leaves them. It does not bind where they stand still as long.
     if (warpgroups_beside(k) <= 1)
         return w.unit * sustained_rate_of(machine_, "tensor") + beside({w.special, rest}) + w.latency;
     return together({w.unit, w.special, rest, pace}, w.latency > 0 ? units_exponent : products_exponent);
 }
 
-/// The clocks of a warpgroup's turns in the kernel's order, as a share of those that they take one statement after the
-/// other.
+/// Clocks of a lone warpgroup's iterations in the kernel's order, as a share of those of one statement after the other.
 double Simulator::share_of_iteration_alone(const ScheduledKernel& k) const {
     double alone = 0, all = 0;
     for (const ScheduledLoop& loop : k.loops) {
@@ -210,17 +210,18 @@ IterationClocks Simulator::iteration_clocks(const ScheduledKernel& k, const Sche
     return out;
 }
 
-/// Seconds of all turns of a block, were there nothing but this operand: the role asks for a tile as soon as its stage
-/// is free, which answers and is copied; then the block goes through its turn from where it waits for the tile to where
-/// it is done with it. So many tiles as there are stages are on their way round at a time.
+/// Seconds of all iterations of a CTA, if only this operand's stages limited them. The producer issues the copy of a
+/// tile as soon as its stage is free, and the tile arrives after `answer` and `copy`. Then the CTA goes through its
+/// iteration from its wait for the tile to its release. As many tiles as there are stages are on this way at a time.
 double Simulator::seconds_of_stages(const ScheduledKernel& k, const Moved& moved, double answer, double copy,
                                     const StepSeconds& steps) const {
     const double warpgroups = warpgroups_beside(k);
     const auto of_step = [&](int s) { return steps.core[at(s)] / warpgroups + steps.latency[at(s)]; };
     for (const ScheduledLoop& loop : k.loops) {
         if (loop.scope != k.steps[moved.step].scope) continue;
-        double now = 0;  // seconds from the turn's begin
-        // from the wait to the end; by how many turns the tile waited for is ahead of the one freed
+        double now = 0;  // seconds from the beginning of the iteration
+        // From the wait to the release (`held`), and the iterations by which the tile that is waited for is ahead of
+        // the one released (`ahead`).
         double held = 0, ahead = 0;
         for (const Node& node : loop.body) {
             if (const StepId* s = std::get_if<StepId>(&node)) {
@@ -239,19 +240,19 @@ double Simulator::seconds_of_stages(const ScheduledKernel& k, const Moved& moved
     return 0;
 }
 
-/// What a block leaves of one group that is cut, and reads of another: it all goes through the pipe above the core's
-/// memory, and stays in the cache of all cores. Nothing else is computed meanwhile, as the states have the registers.
+/// Seconds for the states that a CTA leaves of one split tile and reads of another. They all cross the pipe above
+/// shared memory, and stay in L2. Nothing else is computed meanwhile, as the states have the registers.
 double Simulator::seconds_of_parts(const ScheduledKernel& k, const StreamK& cut, double workers) const {
     const double bytes = 4 * static_cast<double>(stream_k_values(k, cut));
     Moved read{0, false, false, bytes, 0}, written{0, true, false, bytes, 0};
-    // One after the other: the first warp's word, what it leaves, the word once more; the second one's word, the first
-    // one's, what that left.
+    // One after the other: the first warp's flag, the states that it leaves, the flag once more, the second warp's
+    // flag, the first one's flag, and those states.
     return bytes * (seconds_a_byte(core_level_, workers, read) + seconds_a_byte(core_level_, workers, written)) +
            (machine_.meeting_s.known() ? machine_.meeting_s.value
                                        : answers_of_parts * machine_.levels[core_level_ - 1].latency_s.value);
 }
 
-/// Where other blocks of the core have work meanwhile, nothing of it is lost.
+/// Other resident CTAs work meanwhile, so that a CTA's gap costs only its share of the SM.
 double Simulator::clocks_between_groups(const ScheduledKernel& k) const {
     return (k.has_block_a_group() ? clocks_to_next_block : clocks_to_next_group) / blocks_a_core(machine_);
 }
