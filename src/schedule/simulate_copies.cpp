@@ -51,9 +51,9 @@ double Simulator::clocks_of_copy(const ScheduledKernel& k, const Variable& varia
 
 /// Clocks for a tile that leaves L1 from one K block to the next. A tile stays where it fits in L1 beside what comes in
 /// for it and what prefetchers bring for the next one. Lines of a larger tile come in before they are written, and go
-/// out. Loads that miss wait in the same queue, so that nothing overlaps this. A Zen 5 core with
-/// 48 KiB of L1 shows it as it reads 16-bit values from memory. It reads 35 GB/s where they become a tile of 16 KiB, 24
-/// to 28 for 24 KiB, and 15 for 64 KiB.
+/// out. Loads that miss wait in the same queue, so that nothing overlaps this. A Zen 5 core with 48 KiB of L1 shows it
+/// as it reads 16-bit values from memory. It reads 35 GB/s where they become a tile of 16 KiB, 24 to 28 for 24 KiB, and
+/// 15 for 64 KiB.
 double Simulator::clocks_of_spilled_tile(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile) const {
     if (k.is_view(id) || k.is_operand(id) || k.is_in_registers(id)) return 0;
     const Variable& variable = k.variable(id);

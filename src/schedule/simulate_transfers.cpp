@@ -169,8 +169,8 @@ std::int64_t Simulator::groups_ahead(const ScheduledKernel& k, VariableId id) {
 
 /// Whether all transfers overlap all computation, in a CPU kernel without loops. Its tiles are prefetched, its stores
 /// bypass the caches, and L1 holds the tiles at hand and those ahead. Then no statement waits for memory alone.
-/// This was measured on two cores of an Intel server with 48 KiB of L1 (2026-11-27). A layer norm of 131072 × 1024 takes
-/// 27.9 ms in tiles of 4 rows, as long as a copy of its bytes vector by vector. In tiles of 8 it takes 33.4 ms. A
+/// This was measured on two cores of an Intel server with 48 KiB of L1 (2026-11-27). A layer norm of 131072 × 1024
+/// takes 27.9 ms in tiles of 4 rows, as long as a copy of its bytes vector by vector. In tiles of 8 it takes 33.4 ms. A
 /// softmax of these rows takes 30 ms in tiles of 2 and 42 ms in tiles of 8.
 bool Simulator::flows_through_first_cache(const ScheduledKernel& k, const std::vector<Moved>& moved) const {
     if (k.in_blocks() || !k.loops.empty()) return false;

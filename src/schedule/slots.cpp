@@ -1,4 +1,4 @@
-// The order of a loop's statements by their slots, and what of a turn runs ahead of it.
+// The order of a loop's statements by their slots, and which of an iteration's statements run ahead of it.
 #include <fmt/format.h>
 
 #include <utility>
@@ -29,8 +29,8 @@ public:
 private:
     [[nodiscard]] Slot slot(StepId step) const { return value_or(kernel_.schedule.slots, step, Slot{}); }
 
-    /// An operand is waited for where it is first read: before the first statement in order of those that run the
-    /// furthest ahead.
+    /// The consumer wait for an operand stands where the operand is first read. That is before the first statement, in
+    /// order, of those readers that run furthest ahead.
     void order(ScheduledLoop& loop) {
         std::vector<StepId> steps, loads;
         for (const Node& node : loop.body)
@@ -51,7 +51,7 @@ private:
             }
             body.emplace_back(s);
         }
-        for (const StepId load : loads)  // of operands that nothing reads
+        for (const StepId load : loads)  // loads of operands that nothing reads
             if (none_of(body, [&](const Node& node) { return std::get<StepId>(node) == load; }))
                 body.emplace_back(load);
         loop.body = std::move(body);
@@ -66,8 +66,8 @@ private:
     ScheduledKernel& kernel_;
 };
 
-/// The statements of a loop in the order of the program, and when each runs: the turn's distance from the loop's, then
-/// its place in the body.
+/// The statements of a loop in the order of the program, and when each runs: the distance of its iteration from the
+/// loop's, then its place in the body.
 class SlotRules {
 public:
     SlotRules(const ScheduledKernel& kernel, const ScheduledLoop& loop) : kernel_(kernel) {

@@ -14,11 +14,11 @@
 namespace napkin {
 namespace {
 
-/// Positions among chunks, times blocks, are 32-bit integers where a block finds out about its stretch, and a group's
-/// number has a bit beside it that says that the block has a part of it.
+/// Positions among K blocks, times CTAs, are 32-bit integers where a CTA computes its range. A tile's number has one
+/// bit beside it, which says that the CTA has a part of the tile.
 constexpr std::int64_t most_positions = (std::int64_t{1} << 31) - 1, most_groups = std::int64_t{1} << 30;
 
-/// Why what stands behind the loop may not run in one part's warps alone.
+/// Why what follows the loop cannot run in the warps of one part alone.
 std::string why_not_by_warps(const ScheduledKernel& k, std::size_t behind) {
     for (std::size_t n = behind; n < k.body.size(); ++n) {
         if (std::holds_alternative<WaitGroup>(k.body[n])) continue;
@@ -35,7 +35,7 @@ std::string why_not_by_warps(const ScheduledKernel& k, std::size_t behind) {
     return "";
 }
 
-/// Why the states' merges are none of values that every thread has for itself.
+/// Why threads cannot merge the states each for itself.
 std::string why_no_merge_of_threads(const ScheduledKernel& k) {
     for (const StateMerge& merge : k.kernel->merges) {
         if (!k.is_in_registers(merge.state) || k.is_whole(merge.state))

@@ -1,5 +1,5 @@
-// The synchronisation of the warps that run a group together: barriers and waits stand where the clocks find something
-// out of order without them.
+// Synchronization of the warps that compute an output tile together. Barriers and waits stand where the race checker
+// finds something out of order without them.
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -17,11 +17,11 @@
 namespace napkin {
 namespace {
 
-/// For every step: whether all wait for each other before it, and inside.
+/// For each step: whether all warps wait for each other before it, and inside of it.
 using Barriers = std::vector<std::pair<bool, bool>>;
 
-/// All that the barriers of a kernel without a matrix unit follow from: the order of its steps, what they touch and
-/// what of it meets, and how often loops may turn.
+/// All that decides the barriers of a kernel without tensor cores. That is the order of its steps, the memory regions
+/// that they access, which of these overlap, and how often loops may iterate.
 class WhatDecidesBarriers {
 public:
     WhatDecidesBarriers(const ScheduledKernel& kernel, const Accesses& touches)
@@ -31,7 +31,7 @@ public:
         add(std::min<std::int64_t>(kernel_.num_groups(), 2)), add(kernel_.producer_role() != nullptr);
         list(kernel_.body);
         for (const ScheduledLoop& loop : kernel_.loops) {
-            // Without a matrix unit the clocks run a turn and the next one, which say all.
+            // Without tensor cores the race checker runs one iteration and the next one, which show all.
             const Iterations turns = iterations_of(kernel_, loop);
             add(turns.least), add(std::min<std::int64_t>(turns.most, 2));
             for (const std::vector<Node>* nodes : {&loop.prologue, &loop.body, &loop.epilogue, &loop.skipped})
@@ -72,8 +72,8 @@ private:
     std::vector<std::int64_t> out_;
 };
 
-/// A search looks at many candidates of a kernel that differ in sizes, and in nothing that decides barriers: those of
-/// the last ones are kept.
+/// The barriers of recent candidates. A search looks at many candidates of a kernel that differ in sizes alone, and in
+/// nothing that decides barriers.
 class KnownBarriers {
 public:
     std::optional<Barriers> find(const std::vector<std::int64_t>& decided_by) {
@@ -120,7 +120,7 @@ public:
 private:
     void find() {
         put_barriers();
-        // A barrier that was found in a loop's second turn may have made one needless that was found before.
+        // A barrier that was found in a loop's second iteration may have made an earlier one redundant.
         for (Step& step : kernel_.steps)
             if (!kernel_.loads_operand(step)) try_without(step.synchronizes);
         if (kernel_.on_tensor_cores()) remove_redundant_barriers();
@@ -131,7 +131,8 @@ private:
         flag = false;
         flag = !is_right();
     }
-    /// Where the clocks first find one missing, until they find none. What no barrier mends the rules refuse.
+    /// Adds barriers where the race checker first finds one missing, until it finds none. The rules refuse
+    /// what no barrier can order.
     void put_barriers() {
         while (const auto fault = first_race(kernel_, accesses_of_steps_)) {
             if (fault->step < 0) return;
@@ -140,11 +141,10 @@ private:
             if (std::exchange(barrier, true)) return;
         }
     }
-    /// Bulk copies of operands are done by none of the warps: a barrier of its own says that a copy is done; without
-    /// them every thread waits for its own copies, and all for each other. A role that asks for copies waits until what
-    /// it overwrites is free, and those that compute say so after their last read (wait_for_products). These are all
-    /// barriers and waits that there may be; remove_redundant_barriers leaves those without which something is out of
-    /// order.
+    /// Sets all barriers and waits that operands may need. remove_redundant_barriers then leaves only those without
+    /// which something is out of order. No warp executes a bulk copy: a barrier of its own says that the copy is done.
+    /// Without bulk copies each thread waits for its own copies, and all threads for each other. A producer waits until
+    /// what it overwrites is free, and consumers release that after their last read (wait_for_products).
     void order_operands() {
         for (ScheduledLoop& loop : kernel_.loops) loop.synchronizes_before = loop.synchronizes = false;
         kernel_.waits_for_staging = false;
@@ -174,12 +174,12 @@ private:
             if (kernel_.loads_operand(step)) try_without(step.synchronizes);
         for (ScheduledLoop& loop : kernel_.loops) try_without(loop.synchronizes);
         for (Step& step : kernel_.steps) try_without(step.waits);
-        // A box that is written once.
+        // A staging tile that is written once needs no wait.
         for (Step& step : kernel_.steps) {
             const int behind = std::exchange(step.staging_behind, -1);
             if (behind >= 0 && !is_right()) step.staging_behind = behind;
         }
-        // What is copied once is overwritten by nothing.
+        // What is copied once overwrites nothing, and needs no acquire.
         for (Step& step : kernel_.steps) {
             if (!step.acquires) continue;
             step.acquires = false;
@@ -190,15 +190,15 @@ private:
         }
         remove_redundant_releases(kernel_.body);
         for (ScheduledLoop& loop : kernel_.loops) {
-            // Where warps have chunks of their own, the last one's tile is not the last that comes into its stage, as
-            // the clocks have it of all warps together.
+            // A warpgroup that skips K blocks may release a stage later than the race checker assumes, so its last
+            // release stays.
             const bool is_last_of_all = !have_own_k_blocks(kernel_, loop);
             remove_redundant_releases(loop.prologue), remove_redundant_releases(loop.body);
             if (is_last_of_all) remove_redundant_releases(loop.epilogue), remove_redundant_releases(loop.skipped);
         }
         try_without(kernel_.syncs_cluster_before), try_without(kernel_.syncs_cluster_after);
     }
-    /// Takes out the frees of tiles after which no other one comes into their stage.
+    /// Removes the releases of tiles after which no other tile comes into their stage.
     void remove_redundant_releases(std::vector<Node>& list) {
         for (Node& node : list) {
             auto* settle = std::get_if<WaitGroup>(&node);
@@ -209,7 +209,7 @@ private:
                 settle->frees.insert(settle->frees.begin() + static_cast<std::ptrdiff_t>(f), freed);
                 ++f;
             }
-            // A wait for nothing but what was freed after it.
+            // A wait for nothing but what was released after it.
             const int pending = settle ? std::exchange(settle->pending, -1) : -1;
             if (pending >= 0 && !is_right()) settle->pending = pending;
         }
@@ -218,9 +218,8 @@ private:
             return settle && settle->pending < 0 && settle->frees.empty();
         });
     }
-    /// A loop copies all of its operands in their order, so many turns ahead as there are stages but one. A thread's
-    /// copies are done in the order in which it asked for them: of loads that follow each other the last one waits for
-    /// all.
+    /// A loop copies all of its operands in order, ahead by one iteration fewer than there are stages. A thread's
+    /// copies are done in the order in which it issued them, so the last of several loads in a row waits for all.
     [[nodiscard]] int copies_behind(const Step& step, const ScheduledLoop* loop) const {
         if (!loop) return 0;
         const auto is_beside = [&](const Step& other) {

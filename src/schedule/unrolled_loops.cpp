@@ -6,7 +6,8 @@
 namespace napkin {
 
 namespace {
-/// Share of a thread's tile registers for operands under way; the others hold results, addresses and conditions.
+/// Operands on their way get one of so many parts of a thread's registers. The others hold results, addresses and
+/// conditions.
 constexpr std::int64_t part_of_registers = 2;
 }  // namespace
 
@@ -21,7 +22,7 @@ std::size_t first_unrolled(const ScheduledKernel& kernel, const Step& step, cons
     std::size_t first = loops.size() - 1;
     std::int64_t turns = iterations_of(loops[first]);
     while (first > 0) {
-        // A loop whose length only a run knows is not unrolled as a whole.
+        // A loop whose length is known only at run time is not unrolled as a whole.
         turns = saturating_mul(turns,
                                kernel.span(loops[first - 1], step.scope).ragged ? 1 : iterations_of(loops[first - 1]));
         if (saturating_mul(turns, operands) > most) break;

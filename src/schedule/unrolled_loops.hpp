@@ -6,10 +6,10 @@
 
 namespace napkin {
 
-/// The first of a reduction's loops, outermost first, that may be unrolled with all that is inside of it. A compiler
-/// unrolls short loops of known lengths one inside the other, and asks for all that their turns load before it
-/// multiplies: those operands must have registers beside the block's results. The innermost loop always may be. Pre:
-/// the step computes, in blocks of threads.
+/// The first of a reduction's loops, outermost first, that may be unrolled with all loops inside of it. A compiler
+/// unrolls nested short loops of known lengths, and issues all their loads before it multiplies. Those operands need
+/// registers beside the block's results. The innermost loop may always be unrolled. Pre: the step computes, in a kernel
+/// of CTAs.
 std::size_t first_unrolled(const ScheduledKernel& kernel, const Step& step, const std::vector<AxisId>& loops);
 
 }  // namespace napkin

@@ -51,7 +51,7 @@ void shape_view(ScheduledKernel& kernel, VariableId id) {
     const Variable& variable = kernel.variable(id);
     const std::vector<AxisId>& axes = kernel.program->diagram.array(variable.array).axes;
     const std::optional<ScopeId>& scope = kernel.facts(id).load_scope;
-    // What finds each of its values by the array's own strides needs none: threads, and loads that look values up.
+    // Threads, and loads that gather by it, find its values by the array's own strides: it needs none here.
     if (scope && (kernel.on_tensor_cores() || kernel.facts(id).is_only_gathered)) {
         layout.strides.assign(axes.size(), 0);
         layout.count = layout.reach = 0, layout.may_overrun = false;
@@ -72,8 +72,8 @@ void shape_view(ScheduledKernel& kernel, VariableId id) {
         for (const auto& [axis, c] : variable.dims[dim].affine()->terms)
             last += stride * c * (scope ? padded_end(kernel, id, *scope, axis) - 1 : 0);
     }
-    // What data decide may be the array's last block, or none of its own.
-    layout.may_overrun = scope && (gathers || last >= stride);  // of as many values as the array has
+    // A tile whose place data decide may be the array's last block, or lie nowhere.
+    layout.may_overrun = scope && (gathers || last >= stride);  // the array has `stride` values
     layout.count = layout.may_overrun ? layout.reach + kernel.lanes : 0;
 }
 

@@ -1,8 +1,8 @@
 #pragma once
-// Tiles that are read where they lie in memory, with the memory's strides. Their padding elements are other elements of
-// the array; the tiles of which they would lie past its end are copied to a buffer with the same strides. Tiles that
-// are written where they go: of these the padding is not written. Of tiles of which data decide where they lie, zeros
-// stand in for those that lie nowhere.
+// Tiles that are read in place in memory, with its strides, or written in place. The padding of a tile that is read is
+// other elements of the array. Tiles whose padding would lie past the array's end are copied to a buffer with the same
+// strides. The padding of a tile that is written in place is not written. Where data decide the place of tiles, zeros
+// stand in for tiles that lie nowhere.
 #include "schedule/scheduled.hpp"
 
 namespace napkin {
@@ -10,8 +10,8 @@ namespace napkin {
 /// Whether the first value that is copied does not stand first in the buffer's row when a tile is ragged.
 bool starts_late(const Index& dim);
 
-/// Strides, and of what is loaded reach and whether some tile must be copied. Pre: Layout::sizes are there; affine
-/// indices, but of what is only looked up.
+/// Strides, and for what is loaded its reach and whether some tile must be copied. Pre: Layout::sizes are there;
+/// indices are affine, except for what only serves as an index (is_only_gathered).
 void shape_view(ScheduledKernel& kernel, VariableId id);
 
 }  // namespace napkin

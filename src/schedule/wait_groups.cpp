@@ -1,8 +1,8 @@
-// Products that run beside their warps: where these wait for them, and where they are done with operands. A product is
-// waited for before its result is touched, or its factors' registers are; one that only adds up tiles of shared memory
-// is under way while the next turn's begins. A stage of an operand is free when what read it last is done. Where the
-// statements of a loop's last turn that run after all others do not read a tile that was loaded outside of the loop, it
-// is free before them, so that the next group's can come meanwhile.
+// Waits for products that run while their warps go on, and releases of operands. A product is waited for before its
+// result or the registers of its factors are accessed. One that only adds up tiles of shared memory is outstanding
+// while the next iteration begins. An operand's stage is free when its last reader is done. A tile that is loaded
+// outside of a loop may be free even earlier. If the loop's epilogue does not read it, it is released before the
+// epilogue, so that the next output tile's copy can come meanwhile.
 #include <map>
 #include <utility>
 
@@ -16,14 +16,14 @@
 namespace napkin {
 namespace {
 
-/// A product under way: of the turn that is so many ahead of the loop, and what is free when it is done.
+/// An outstanding product: of the iteration that is `ahead` of the loop's, and what is released when it is done.
 struct UnderWay {
     StepId step;
     int ahead = 0;
     std::vector<Release> frees;
     friend bool operator==(const UnderWay&, const UnderWay&) = default;
 };
-/// In the order in which they began, which is that in which they are done.
+/// In the order in which they began, which is the order in which they end.
 using Products = std::vector<UnderWay>;
 
 class ProductWaits {
@@ -43,7 +43,8 @@ public:
     }
 
 private:
-    /// Before the node of this number; one past the last: at the end. Waits before what freeing comes after.
+    /// The waits by their position in a list of nodes: before the node of this number, or at the end for one past the
+    /// last. A WaitGroup first waits, then releases.
     using Places = std::map<std::size_t, WaitGroup>;
 
     WaitGroup& after(std::vector<Node>& nodes, std::size_t count) { return waits_[&nodes][count]; }
@@ -54,7 +55,7 @@ private:
                 nodes.insert(nodes.begin() + static_cast<std::ptrdiff_t>(place->first), place->second);
     }
 
-    /// All products but the last `keep` are done.
+    /// Waits for all products but the last `keep`.
     void settle(WaitGroup& here, Products& products, std::size_t keep) {
         if (products.size() <= keep) return;
         const std::size_t done = products.size() - keep;
@@ -70,7 +71,7 @@ private:
     }
 
     [[nodiscard]] VariableId target(StepId step) const { return variable_of(kernel_.step(step)); }
-    /// The step reads or writes registers that the product under way reads or writes.
+    /// The step reads or writes registers that the outstanding product reads or writes.
     [[nodiscard]] bool touches(StepId step, const UnderWay& product) const {
         const Step &s = kernel_.step(step), &p = kernel_.step(product.step);
         const VariableId result = target(product.step);
@@ -125,7 +126,7 @@ private:
         const auto *l = std::get_if<LoopId>(&a), *m = std::get_if<LoopId>(&b);
         return (s && t && *s == *t) || (l && m && *l == *m);
     }
-    /// The node is the last to read a tile: of those that run the least ahead the last one in order. Where none reads,
+    /// The node is the last one to read a tile: the last in order of those that run the least ahead. Where none reads,
     /// that is the load.
     [[nodiscard]] bool reads_last(const Node& node, VariableId operand) const {
         const Node* last = nullptr;
@@ -135,7 +136,7 @@ private:
         const StepId* s = std::get_if<StepId>(&node);
         return s && kernel_.operand_loaded(kernel_.step(*s)) == operand;
     }
-    /// Operands that the node reads last are free: when the products are done that read them, or at once.
+    /// Releases the operands that the node reads last: when the products that read them are done, or at once.
     void free(std::vector<Node>& nodes, std::size_t n, Products& products) {
         for (const Step& step : kernel_.steps) {
             const VariableId operand = kernel_.operand_loaded(step);
@@ -144,14 +145,14 @@ private:
             free({operand, ahead_of(nodes[n])}, products, after(nodes, n + 1));
         }
     }
-    /// Free when the last of the products that read it is done, or at once.
+    /// Releases it when the last of the products that read it is done, or at once.
     void free(const Release& freed, Products& products, WaitGroup& at_once) {
         const auto reader = std::find_if(products.rbegin(), products.rend(),
                                          [&](const UnderWay& p) { return reads(kernel_.step(p.step), freed.operand); });
         std::vector<Release>& frees = reader == products.rend() ? at_once.frees : reader->frees;
         if (!contains(frees, freed)) frees.push_back(freed);
     }
-    /// A tile that was loaded outside of the loop, and that what runs in place of its last turn does not read.
+    /// The tile was loaded outside of the loop, and the loop's epilogue does not read it.
     [[nodiscard]] bool is_free_before_epilogue(const Node& node, VariableId operand) const {
         const auto* ref = std::get_if<LoopId>(&node);
         if (!ref) return false;
@@ -165,13 +166,13 @@ private:
             const VariableId operand = kernel_.operand_loaded(step);
             if (!step.acquires || !reads_last(node, operand) || !is_free_before_epilogue(node, operand)) continue;
             free({operand, 0}, products, after(l.epilogue, 0));
-            // Warps with chunks of their own may have none, whatever the block runs.
+            // Warps with K blocks of their own may have none, whatever the CTA runs.
             if (iterations_of(kernel_, l).least == 0 || have_own_k_blocks(kernel_, l))
                 after(l.skipped, 0).frees.push_back({operand, 0});
         }
     }
 
-    /// As the next turn sees it.
+    /// As the next iteration sees them.
     static Products an_iteration_later(Products products) {
         for (UnderWay& p : products) {
             --p.ahead;
@@ -179,8 +180,9 @@ private:
         }
         return products;
     }
-    /// It takes no registers but those of its result, to which the next turn's adds without looking at it; and there
-    /// are stages for the tile that it holds on to, for the next turn's and for one that is copied meanwhile.
+    /// The product takes no registers but those of its result, to which the next iteration's product adds without
+    /// reading it. There are stages for the tile that it holds, for the next iteration's, and for one that is copied
+    /// meanwhile.
     [[nodiscard]] bool may_outlast_an_iteration(const UnderWay& product) const {
         const std::vector<const Read*>& read = kernel_.step(product.step).reads;
         return kernel_.producer_role() && !touches(product.step, product) && all_of(read, [&](const Read* r) {
@@ -188,9 +190,9 @@ private:
                           kernel_.layout(r->variable()).scope == 0;
                });
     }
-    /// At the end of a turn no product of the turn before is under way, and none at all where what it reads is copied
-    /// over in the next turn by one of those that compute. Nor is one whose registers others could use meanwhile, or
-    /// that the next turn waits for anyway.
+    /// At the end of an iteration no product of the previous iteration is outstanding. None at all is where consumer
+    /// warps themselves copy over its operands in the next iteration. Nor is one whose registers others could use
+    /// meanwhile, or that the next iteration waits for anyway.
     void end_iteration(std::vector<Node>& nodes, Products& products) {
         std::size_t keep = products.size();
         for (std::size_t p = 0; p < products.size(); ++p)
@@ -199,8 +201,8 @@ private:
     }
     Products loop(ScheduledLoop& l, const Node& node) {
         Products before = l.prologue.empty() ? Products{} : an_iteration_later(list(l.prologue, {})), products;
-        // What is under way as a turn begins is that of the turn before; this settles within few turns, or all is
-        // waited for.
+        // Products that are outstanding as an iteration begins are those of the previous one. This converges within few
+        // iterations, or all products are waited for.
         for (int turn = 0; turn < 4; ++turn) {
             products = list(l.body, before);
             end_iteration(l.body, products);
@@ -210,7 +212,7 @@ private:
             before = next;
         }
         if (l.epilogue.empty()) return before;
-        // After the last turn's body, or after the prologue of the only turn.
+        // After the last iteration's body, or after the prologue of the only iteration.
         free_before_epilogue(l, node, before);
         products = list(l.epilogue, before);
         settle(after(l.epilogue, l.epilogue.size()), products, 0);

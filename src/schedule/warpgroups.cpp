@@ -10,13 +10,14 @@
 
 namespace napkin {
 namespace {
-/// Groups for which the prelude has barriers to pass turns by, behind those by which the warps of a group agree.
+/// Most warpgroups in ping-pong: the prelude has barriers for so many, behind those that synchronize the warps of a
+/// warpgroup.
 constexpr std::int64_t most_groups_in_rounds = 4;
-/// Tiles of rows of which fraction_of_skipped_blocks counts the chunks, at most, evenly spread.
+/// fraction_of_skipped_blocks counts the K blocks of at most so many row tiles, evenly spread.
 constexpr std::int64_t most_tiles_walked = 1024;
 
-/// Nothing that it computes or reads lies where all threads of the block have it, but operands' tiles: no step needs
-/// all warps to wait for each other, which groups that run other chunks cannot do.
+/// The loop accesses nothing that all threads of the CTA share, except the tiles of operands. So no step needs a
+/// barrier of all warps, which warpgroups with different K blocks cannot pass.
 bool is_without_tiles_of_all(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
     const auto is_own = [&](VariableId id) { return kernel.is_operand(id) || !kernel.is_held(id); };
     return none_of(loop.body, [](const Node& n) { return std::holds_alternative<LoopId>(n); }) &&
@@ -26,7 +27,7 @@ bool is_without_tiles_of_all(const ScheduledKernel& kernel, const ScheduledLoop&
                                                    }));
            });
 }
-/// The groups of four warps whose rows in the last tile of rows all lie past the end.
+/// The warpgroups whose rows in the last row tile all lie past the end.
 std::int64_t groups_past_the_end(const ScheduledKernel& kernel) {
     const AxisId rows = kernel.schedule.mma_m_axis;
     const std::int64_t tile = kernel.span(rows, 0).tile, left = kernel.extent(rows) % tile,
@@ -34,7 +35,7 @@ std::int64_t groups_past_the_end(const ScheduledKernel& kernel) {
     return left == 0 ? 0 : kernel.schedule.warps.value / warps_together - (left + of_group - 1) / of_group;
 }
 
-/// Chunks of the loop that contribute to rows of the tensor axis from `begin` to `end`, wherever the group stands along
+/// K blocks of the loop that contribute to rows `begin` to `end` of the M axis, wherever the output tile stands along
 /// other axes.
 std::int64_t k_blocks_for_rows(const ScheduledKernel& kernel, const ScheduledLoop& loop, std::int64_t begin,
                                std::int64_t end) {

@@ -1,25 +1,25 @@
 #pragma once
-// Groups of four warps that run products together (fragments.hpp), beside a role that copies: which chunks each runs,
-// whether they take turns at the matrix unit, and what of a turn's results is rounded before the next one.
+// Consumer warpgroups beside producer warps (fragments.hpp): which K blocks each runs, whether they run in ping-pong,
+// and which results of an iteration are rounded before the next one.
 #include <optional>
 
 #include "schedule/scheduled.hpp"
 
 namespace napkin {
 
-/// Whether a product of the next turn takes a variable in registers as its first factor, after the products that begin
-/// there. It is rounded for that as its own turn ends, when nothing else reads it and no product that read what was
-/// rounded before is under way, so that it takes half as many registers while the next turn's results come to be. Pre:
-/// slots are applied.
+/// Whether a product of the next iteration takes a variable in registers as its first factor, after the products that
+/// begin that iteration. The variable is then rounded as its own iteration ends. By then nothing else reads it, and no
+/// product is outstanding that read what was rounded before. So it takes half as many registers while the next
+/// iteration's results are computed. Pre: slots are applied.
 bool is_rounded_ahead(const ScheduledKernel& kernel, VariableId id);
-/// Masks leave a group of four warps fewer chunks of the loop than the block, as they tell rows apart, or none of its
-/// rows is left in the last tile: it runs its own, where a role copies the tiles of all.
+/// Whether each warpgroup runs its own K blocks, where producer warps copy the tiles of all. Masks may leave a
+/// warpgroup fewer K blocks than the CTA, as they tell rows apart. Or none of its rows is left in the last tile.
 bool have_own_k_blocks(const ScheduledKernel& kernel, const ScheduledLoop& loop);
-/// The part of the chunks that a group's warps would run which none of a warpgroup's own rows has use for.
+/// Fraction of the K blocks that the warpgroups of an output tile would run though none of their own rows needs them.
 double fraction_of_skipped_blocks(const ScheduledKernel& kernel, const ScheduledLoop& loop);
-/// Groups of warps that run products together and may take turns at it, in the loop whose body begins with its
-/// products; none: fewer than two of them or more than four, products that do not stand side by side before what is
-/// computed on fragments, or no such loop.
+/// Warpgroups that may run in ping-pong, in the loop whose body begins with their products. There are none with fewer
+/// than two warpgroups or more than four, or with fewer than two products. There are also none where products do not
+/// all stand before what is computed on fragments, or where no such loop is.
 struct PingPong {
     LoopId loop = {};
     StepId first = {}, last = {};
