@@ -19,10 +19,11 @@ struct Wavefronts {
     friend bool operator==(const Wavefronts&, const Wavefronts&) = default;
 };
 
-/// Threads take turns in phases of as many as all banks together serve: with 32 banks of 4 bytes a whole warp at 4
-/// bytes a thread, half of it at 8, a quarter at 16. A phase takes as many wavefronts as its busiest bank has different
-/// words; threads that read the same word share it. `offsets` has the byte at which each thread's data begin, in the
-/// order of threads. Pre: 1 ≤ bytes_a_thread ≤ banks · bank_bytes, offsets are multiples of bytes_a_thread.
+/// The access is split into phases of as many threads as all banks serve together. With 32 banks of 4 bytes, a phase is
+/// a whole warp at 4 bytes a thread, half of it at 8 and a quarter at 16. A phase takes as many wavefronts as its
+/// busiest bank has different words. Threads that read the same word share it. `offsets` has the byte at which each
+/// thread's data begin, in the order of threads. Pre: 1 ≤ bytes_a_thread ≤ banks · bank_bytes, offsets are multiples of
+/// bytes_a_thread.
 Wavefronts wavefronts(std::span<const std::int64_t> offsets, std::int64_t bytes_a_thread, const SharedMemoryFigures& memory);
 
 /// Sectors of memory that a warp's access touches, and the fewest that hold as many different bytes.

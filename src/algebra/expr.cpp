@@ -128,8 +128,8 @@ struct FreeNode {
 };
 
 Expr Pool::unique(std::unique_ptr<const ExprNode> node) {
-    // Nothing may lose its last owner under the lock, since leaving takes it: a weak pointer to const is copied without
-    // an owner in between, where a conversion from one to non-const has one.
+    // No node may lose its last owner under the lock, since removing a node takes the lock too. Copying a weak pointer
+    // to const makes no temporary owner. Converting it from const to non-const would make one.
     const std::lock_guard lock(mutex_);
     if (const auto found = nodes_.find(node.get()); found != nodes_.end()) {
         if (Expr alive = (*found)->weak_from_this().lock()) return alive;

@@ -5,8 +5,8 @@
 // a node is known from its construction.
 //
 // An expression is evaluated at a point: an integer value for every axis. A Read takes the element of an array at
-// indices (one of three kinds, index.hpp); one whose indices leave the array has no value, and stands where it is not
-// taken. An AxisIndex is the axis' own coordinate; an AxisSize is the axis' full extent.
+// indices, which are of three kinds (index.hpp). A Read whose indices leave the array has no value, so it only stands
+// where it is not taken. An AxisIndex is the axis' own coordinate. An AxisSize is the axis' full extent.
 #include <cstdint>
 #include <functional>
 #include <memory>

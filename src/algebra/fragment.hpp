@@ -1,13 +1,13 @@
 #pragma once
-// Which thread holds which element of a tile in which register: the operands of matrix instructions, from what they are
-// made of.
+// Register fragments: which thread holds which element of a tile in which register, for the operands of mma
+// instructions.
 //
-// Everything follows from one fact of the hardware and two counts. A core matrix is 8 rows of 16 bytes; its bytes, row
-// after row, are dealt out to the 32 threads of a warp, 4 bytes (a register) each, so that a row lies in a quad of
-// threads. An operand is a grid of core matrices: a thread's registers run down the grid's rows first, and the warps of
-// an instruction stand below each other. Accumulators, whatever their type, are dealt out as elements of 2 bytes are:
-// pairs of neighbours in a row. Source of the fact and of the counts: PTX ISA, matrix fragments of mma.m16n8k8/16/32,
-// wgmma.mma_async and ldmatrix.
+// Everything follows from one fact of the hardware and two counts. A core matrix is 8 rows of 16 bytes. Its bytes, row
+// after row, are distributed over the 32 threads of a warp, 4 bytes (a register) each. So a row lies in a quad of
+// threads. An operand is a grid of core matrices. A thread's registers run down the grid's rows first, and the warps of
+// an instruction stand below each other. Accumulators of every type are distributed like elements of 2 bytes: a thread
+// holds pairs of neighbours in a row. Source of the fact and of the counts: PTX ISA, matrix fragments of
+// mma.m16n8k8/16/32, wgmma.mma_async and ldmatrix.
 #include "algebra/layout.hpp"
 
 namespace napkin::layouts {

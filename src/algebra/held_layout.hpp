@@ -13,17 +13,18 @@ struct HeldLayout {
     std::optional<Fragment> fragment;
 };
 
-/// `accumulators(rows,columns)` and `operand(rows,k,bytes)`: (thread, value) → row + rows · column, of a warpgroup's
-/// accumulators and of its A operand in registers. `shared(mn,k,bytes,box)`: (mn, k) → element in shared memory, k
-/// contiguous, in boxes of so many bytes. Or shape:stride. Errors: layout-syntax (no such tile, not its extents), those
-/// of the tiles and of parse_swizzled.
+/// Parses shape:stride or one of three tiles of wgmma:
+/// - `accumulators(rows,columns)`: a warpgroup's accumulators, (thread, value) → row + rows · column;
+/// - `operand(rows,k,bytes)`: its A operand in registers, the same kind of map;
+/// - `shared(mn,k,bytes,box)`: a tile in shared memory, (mn, k) → element, k contiguous, in boxes of `box` bytes.
+/// Errors: layout-syntax (no such tile, wrong extents), those of the tiles and of parse_swizzled.
 Result<HeldLayout> parse_held(std::string_view text);
 
-/// How rows are dealt out, where every thread has equally many.
+/// How rows are distributed over threads, where every thread has equally many.
 struct SharedRows {
     std::int64_t threads_a_row = 0, rows_a_thread = 0;
-    /// What a reduction of a row exchanges: after a step with each of these, lane with lane xor so many, all threads of
-    /// the row have the whole.
+    /// Shuffles that reduce a row: each step exchanges values between a lane and the lane xor this number. After all
+    /// steps every thread of the row has the whole result.
     std::vector<std::int64_t> exchanges;
 };
 SharedRows shared_rows(const Fragment& fragment);

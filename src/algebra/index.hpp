@@ -1,12 +1,12 @@
 #pragma once
-// What stands in one dimension of a Read: the coordinate of an element as a function of the axes. There are three
-// kinds:
+// One dimension of a Read's index: the coordinate of an element as a function of the axes. There are three kinds:
 //   affine        2*i + w - 1
-//   quasi-affine  x // 16, x % 16, r + size(r)/2: whole numbers made of axes and sizes, not affine. Over a box of the axes the
-//                 coordinate lies in an interval, found by the rules of interval arithmetic.
-//   gathered      table[b, x // 16]: made of elements of integer arrays too, so that the values decide where is read.
-// The operators of the last two are + - * // % min max; a product has a side without axes and elements, // and % a
-// positive divisor without them, and / stands between sizes and numbers alone and must leave no rest.
+//   quasi-affine  x // 16, x % 16, r + size(r)/2: integers made of axes and sizes, not affine. Over a box of the axes
+//                 the coordinate lies in an interval, found by interval arithmetic.
+//   gathered      table[b, x // 16]: also made of elements of integer arrays, so that data decide where is read.
+// The operators of the last two kinds are + - * // % min max. One side of a product has no axes and no elements. The
+// divisor of // and % is positive and has none either. The operator / stands between sizes and numbers alone, and must
+// leave no remainder.
 #include <cstdint>
 #include <functional>
 #include <memory>

@@ -1,12 +1,12 @@
 #pragma once
 // Layouts: functions from an index to a place, written shape:stride, as ((2,2),8):((1,16),2).
 //
-// A mode is a number of elements with a stride, or a tuple of modes. With the leaves n_0:d_0, n_1:d_1, … from left to
-// right, an index i is split into digits i_k = (i / (n_0·…·n_{k-1})) mod n_k, the first fastest (colexicographic
-// order), and is sent to Σ i_k·d_k (seed 001, §3.1; CuTe's layout algebra). Parentheses do not change the function;
-// they say what belongs together: the modes of a tuple may be asked for by a coordinate of their own. The same value is
-// a place in memory, the order of a tile's elements in registers, or who holds what (fragment.hpp): in each case a mode
-// is a digit of one thing that is a digit of another.
+// A mode is a number of elements with a stride, or a tuple of modes. Let the leaves be n_0:d_0, n_1:d_1, … from left to
+// right. An index i is split into digits i_k = (i / (n_0·…·n_{k-1})) mod n_k, the first fastest (colexicographic
+// order). The layout sends it to Σ i_k·d_k (seed 001, §3.1; CuTe's layout algebra). Parentheses do not change the
+// function. They say what belongs together: the modes of a tuple may be asked for by a coordinate of their own. The
+// value is an address in memory, a position in registers, or a thread and its register (fragment.hpp). In each case a
+// mode maps one digit of the index to one digit of the value.
 //
 // A layout is a function on [0, size) and nowhere else. What an operation cannot write as a layout is an error that
 // names the mode and the divisibility that it breaks.
@@ -89,21 +89,23 @@ Layout coalesce(const Layout& layout);
 /// The same for each mode by itself; the rank stays.
 Layout coalesce_modes(const Layout& layout);
 
-/// R with R(c) = outer(inner(c)) for every coordinate c of the inner layout, whose modes R has; a leaf of it may become
-/// a tuple. Errors: the inner layout reaches outside of the outer one; a stride neither divides a size of the
-/// (coalesced) outer layout nor is a multiple of it; a size is not a multiple of the steps after which its stride
-/// leaves a mode of the outer layout; several modes together carry from one mode of the outer layout to the next. (Seed
-/// 001, §4.1, and its footnote 15: the last one is what makes composing leaf by leaf wrong, however well each leaf
-/// divides.)
+/// The layout R with R(c) = outer(inner(c)) for every coordinate c of the inner layout. R has the inner layout's modes,
+/// and a leaf of it may become a tuple.
+/// Errors:
+/// - the inner layout reaches outside of the outer one;
+/// - a stride neither divides a size of the (coalesced) outer layout nor is a multiple of it;
+/// - a size is not a multiple of the steps after which its stride leaves a mode of the outer layout;
+/// - several modes together carry from one mode of the outer layout to the next. Without this check, composing leaf by
+///   leaf would be wrong, even if each leaf divides (seed 001, §4.1, footnote 15).
 Result<Layout> composition(const Layout& outer, const Layout& inner);
 
-/// C whose values fill what those of the layout leave free: every number below `size` is layout(i) + C(j) for one pair
-/// (i, j). Errors: the layout takes a value twice or overlaps itself; a stride is not a multiple of what the smaller
-/// strides fill; `size` is not a multiple of what the layout fills.
+/// The layout C whose values fill the gaps of `layout`: every number below `size` is layout(i) + C(j) for one pair (i,
+/// j). Errors: the layout takes a value twice or overlaps itself; a stride is not a multiple of what the smaller
+/// strides fill. It is also an error if `size` is not a multiple of what the layout fills.
 Result<Layout> complement(const Layout& layout, std::int64_t size);
 
-/// B with layout(B(i)) = i for all i below size(B), which is as long as the values 0, 1, 2, … follow from the modes;
-/// 1:0 at least.
+/// The layout B with layout(B(i)) = i for all i below size(B). It is as long as the values 0, 1, 2, … follow from the
+/// modes, and 1:0 at least.
 Layout right_inverse(const Layout& layout);
 /// B with B(layout(i)) = i. Its size is at least the layout's cosize. Errors: those of `complement`; the layout takes
 /// no value twice.

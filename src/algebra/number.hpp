@@ -2,9 +2,9 @@
 // Values with a kind: real numbers in double precision and integers that are exact. What an operator means on integers
 // stands here once; every evaluator and the emitted code follow it.
 //
-// Integers wrap at their width (two's complement), as NumPy's do. `//` and `%` round toward minus infinity, and by zero
-// give 0; `/`, a power other than by a whole constant from 0 up, and every function such as exp are real. A comparison
-// of integers is exact.
+// Integers wrap at their width (two's complement), as NumPy's do. The operators `//` and `%` round toward minus
+// infinity, and give 0 for a divisor of 0. Division by `/` and functions such as exp give real numbers. So does a
+// power, unless the exponent is an integer constant from 0 up. A comparison of integers is exact.
 #include <cstdint>
 #include <functional>
 #include <optional>

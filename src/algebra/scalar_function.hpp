@@ -1,8 +1,8 @@
 #pragma once
-// The functions of one number, as data. A row says what the house knows of a function: its name in the language and in
-// emitted code, its values of real numbers and of integers, their signs, how it orders its arguments, how errors pass
-// through it, and what it costs. A new function is an operator (expr.hpp), a row of the table, and a function of each
-// prelude (emit/cpu/prelude_math.inc, emit/cuda/prelude_cuda.inc).
+// The functions of one number, as data. A row says all that is known of a function: its name in the language and in
+// emitted code, its values for real numbers and integers, and their signs. It also says how the function orders its
+// arguments, how errors pass through it, and what it costs. A new function is an operator (expr.hpp), a row of the
+// table, and a function of each prelude (emit/cpu/prelude_math.inc, emit/cuda/prelude_cuda.inc).
 #include <cstdint>
 #include <limits>
 #include <optional>

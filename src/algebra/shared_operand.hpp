@@ -1,11 +1,11 @@
 #pragma once
-// Operands of wgmma in shared memory: where a copy puts them, and the descriptor by which the instruction finds them.
+// Operands of wgmma in shared memory: where a copy puts them, and the matrix descriptor for the instruction.
 //
-// Three facts. Memory moves in units of 16 bytes, eight of which are a line of all banks. A copy lays a tile down in
-// boxes: so many bytes along the contiguous direction, the box's width, by all of the other direction; boxes follow
-// each other. Within a box of 32, 64 or 128 bytes the unit's number is or-ed exclusively with that of the line, so that
-// the eight rows of a core matrix lie in different banks. Sources: PTX ISA, "Shared Memory Matrix Layout", "Strides"
-// and "Matrix Descriptor Format" of wgmma.mma_async; seed 001, §3.2.
+// It follows from three facts. Memory moves in units of 16 bytes, and eight units are a line of all banks. A copy
+// writes a tile in boxes. A box has a fixed number of bytes (its width) along the contiguous direction, and all of the
+// other direction. Boxes follow each other. In a box of 32, 64 or 128 bytes the unit's number is xor-ed with the line's
+// number. So the eight rows of a core matrix lie in different banks. Sources: PTX ISA, "Shared Memory Matrix Layout",
+// "Strides" and "Matrix Descriptor Format" of wgmma.mma_async; seed 001, §3.2.
 #include "algebra/swizzle.hpp"
 
 namespace napkin::layouts {
@@ -36,8 +36,8 @@ struct MatrixDescriptor {
 };
 
 /// The descriptor for an instruction that takes all of mn and 32 bytes of k from a tile in shared memory, (mn, k) →
-/// element; the next k begins tile.layout({0, k}) elements on. Errors: a mode of the tile, named, is not what the
-/// instruction can address; mn lies together and elements are not of 2 bytes.
+/// element. The descriptor for the next k begins tile.layout({0, k}) elements later. Errors: the instruction cannot
+/// address a mode of the tile, which is named; mn is contiguous and elements are not of 2 bytes.
 Result<MatrixDescriptor> matrix_descriptor(const Swizzled& tile, std::int64_t element_bytes, Major major);
 
 }  // namespace napkin::layouts

@@ -1,6 +1,6 @@
 #pragma once
-// What stands for a number in a size expression. A symbol is a kind and an id, and two are the same where these are;
-// what it is called is asked for when it is printed, so that no spelling of an axis decides anything.
+// What stands for a number in a size expression. A symbol is a kind and an id, and symbols are equal where both are.
+// Its name is only looked up for printing, so that no spelling of an axis decides anything.
 #include <compare>
 #include <cstdint>
 #include <functional>

@@ -1,7 +1,7 @@
 #pragma once
-// Which kinds of values an expression can have, by its form alone: laws that cancel, divide out or drop a value are
-// exact where it is finite and, under a division, not zero. Inputs count as finite, and nothing finite overflows or
-// underflows: that is a question of sizes, which rounding answers.
+// Which kinds of values an expression can have, by its form alone. Laws that cancel, divide out or drop a value are
+// exact where the value is finite and, under a division, not zero. Inputs count as finite, and nothing finite overflows
+// or underflows. Whether it does is a question of sizes, which the analysis of rounding answers.
 #include <cstdint>
 #include <functional>
 

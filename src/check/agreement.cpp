@@ -9,14 +9,14 @@
 namespace napkin {
 namespace {
 
-/// Roundings that a derived form makes for one of the definition: a running reference is subtracted before and added
-/// again behind, a factor is divided out and multiplied in. In roundings, chosen by hand.
+/// Roundings of a derived form for one rounding of the definition. A running reference is subtracted and added again
+/// later, and a factor is divided out and multiplied in. The number is chosen, not derived.
 constexpr double slack = 16;
 
-/// What cancels in a rewrite, such as the square of a mean in a variance, leaves the rounding of the values on the way
-/// behind: a few roundings of the largest of them, but for those that stand for a mask, which must not cancel. Inputs
-/// that stand for none are of the size of 1, and masks are written as -1e9 and the like: a value beyond 1e6 is taken
-/// for one.
+/// What cancels in a rewrite, such as the square of a mean in a variance, leaves rounding errors of the intermediate
+/// values. They amount to a few roundings of the largest such value. Values that stand for a mask do not count, as they
+/// must not cancel. Other inputs are of the size of 1, while masks are written as -1e9 and the like. So a value beyond
+/// 1e6 is taken for a mask.
 constexpr double roundings_left = 8, largest_that_cancels = 1e6;
 
 Execution in_double(const Diagram& diagram, const Extents& extents) {

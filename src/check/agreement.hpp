@@ -25,11 +25,12 @@ public:
     /// `inputs` by ArrayId of the diagram, which must live as long as this.
     Definition(const Diagram& diagram, const Extents& extents, const Values& inputs);
 
-    /// The first output of the definition that `made`, the values of a diagram with outputs of the same names, has
-    /// otherwise. An infinity must be the same infinity, NaN must be NaN and what is finite must be finite, within a
-    /// small multiple of the bound that follows from the definition alone (reference.hpp), here for double precision,
-    /// and what cancels leaves behind. Where an input is itself infinite or NaN, a NaN of the definition leaves open
-    /// what is made: a chunk of weights 0 that is skipped does not show that 0·inf is NaN.
+    /// The first output element of the definition that differs in `made`, the values of a diagram with outputs of the
+    /// same names. An infinity must be the same infinity, NaN must be NaN and what is finite must be finite. Finite
+    /// values may differ by a small multiple of the bound of reference.hpp for double precision, plus what cancellation
+    /// leaves. That bound follows from the definition alone. If an input is itself infinite or NaN, any result may
+    /// stand for a NaN of the definition. The reason is that a skipped chunk of weights 0 does not show that 0·inf is
+    /// NaN.
     [[nodiscard]] std::optional<Disagreement> difference(const Diagram& other, const Values& made) const;
 
     [[nodiscard]] const BoundedValues& values() const { return values_; }

@@ -1,11 +1,10 @@
 #pragma once
-// A number with what rounding may make of it. The rules follow from the definition alone: an operation on numbers
-// within their bounds gives a number within its bound, wherever in the arithmetic of what runs the operation is
-// rounded.
+// A number with its rounding bound. The rules follow from the definition alone. An operation on numbers within their
+// bounds gives a number within its bound, wherever the executed arithmetic rounds.
 //
-// The error of a result is that of its operands carried through the operation, by the operation's slope or by its
-// values at the ends of the interval, plus its own rounding. What leaves the finite numbers is no error but a state:
-// `may` names the special values that stand beside the interval.
+// The error of a result is the error of its operands carried through the operation, plus its own rounding. It is
+// carried by the operation's slope or by its values at the ends of the interval. What leaves the finite numbers is no
+// error but a state: `may` names the special values that stand beside the interval.
 #include <cstdint>
 
 #include "algebra/expr.hpp"
@@ -47,9 +46,9 @@ inline double flushed(double v, double error, const Rounding& rounding) {
     return v != 0 && (v < 0 ? -v : v) - error < rounding.smallest ? rounding.smallest : 0;
 }
 
-/// An exponential whose logarithm is below this is 0 in what runs, or less than it is in the reals: far enough below
-/// the smallest number that no rounding brings it back, so that a mask of -1e30 gives a weight that even 1e30 does not
-/// weigh.
+/// An exponential whose logarithm is below this is 0 in what runs, or smaller than it is in the reals. This is far
+/// enough below the smallest number that no rounding brings it back. So a mask of -1e30 gives a weight of nothing, even
+/// times 1e30.
 double log_of_nothing(const Rounding& rounding);
 /// How far such an exponential, of at most this logarithm, is from what runs.
 double nothing(double log_size);
@@ -60,8 +59,8 @@ Bounded apply(UnaryOp op, const Bounded& a, const Rounding& rounding);
 Bounded apply(BinaryOp op, const Bounded& a, const Bounded& b, const Rounding& rounding, bool whole = false);
 /// Both sides where the condition may go either way.
 Bounded select(const Bounded& condition, const Bounded& a, const Bounded& b);
-/// The value as the float type holds it: rounding is part of the definition here, so the interval is that of the
-/// rounded values; and once more the rounding, with which a cast commutes with a factor.
+/// The value as the float type holds it. Rounding is part of the definition here, so the interval is that of the
+/// rounded values. One more rounding is added, since a cast may be exchanged with a factor.
 Bounded cast(DType type, const Bounded& a);
 /// The value whether or not it was rounded to the type on its way: what runs may keep it or read it back from memory.
 Bounded stored(DType type, const Bounded& a);

@@ -9,12 +9,12 @@
 namespace napkin {
 
 /// A running reduction. Its bound holds for every order of the terms:
-///  - sum: Σe + γ_D·Σ(|x| + e) with γ_D = D·u / (1 - D·u) for the depth D, D·u more by the relative error
-///    with which a factor of every term was rounded, what partial sums may overflow to, and what of them may be flushed;
-///  - max, min: the hull of what could win, which no rounding widens;
-///  - prod: factor by factor, and what partial products may over- or underflow to. A product that is not finite is not
-///    finite in what runs either, but which of the infinities and NaN it is stays open, as it is with an extremum that
-///    is NaN. Of sums, reach.hpp tells where it is.
+///  - sum: Σe + γ_D·Σ(|x| + e) with γ_D = D·u / (1 - D·u) for the depth D. D·u is larger by the relative error with
+///    which a factor of every term was rounded. Partial sums may overflow, and some of them may be flushed.
+///  - max, min: the hull of what could win, which no rounding widens.
+///  - prod: factor by factor, with what partial products may over- or underflow to. A product that is not finite is not
+///    finite in what runs either, but which of the infinities and NaN it is stays open. So it is with an extremum that
+///    is NaN. For sums, reach.hpp decides where it stays open.
 class BoundedReducer {
 public:
     BoundedReducer(ReduceOp op, std::int64_t depth, std::int64_t terms, bool whole, const Rounding& rounding,

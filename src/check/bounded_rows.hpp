@@ -1,6 +1,6 @@
 #pragma once
-// An expression compiled to run over rows of bounded numbers: values and errors side by side, so that the common case,
-// finite numbers away from every edge, is a few loops that vectorise. What is not so is done again number by number
+// An expression compiled to run over rows of bounded numbers. Values and errors lie side by side. So the common case,
+// finite numbers away from every edge, is a few loops that vectorise. All other numbers are computed again one by one
 // (bounded.hpp).
 #include <cmath>
 #include <cstdint>

@@ -11,9 +11,10 @@ namespace napkin {
 /// Terms of a sum that are added up as they are written.
 constexpr double most_terms_as_written = 1e6;
 
-/// The diagram with this equation alone, as several: each sums one axis over the product of the factors that have it,
-/// that with the fewest points first, and the last defines the equation's target. Temporaries are of type f64. None
-/// where the equation is no sum over a product of arrays, its points are not many, or that takes no fewer of them.
+/// The diagram with this equation alone, split into several. Each sums one axis over the product of the factors that
+/// have it, the axis with the fewest points first. The last one defines the equation's target. Temporaries are of type
+/// f64. Returns nothing where the equation is no sum over a product of arrays, its points are few, or the split does
+/// not make them fewer.
 std::optional<Diagram> with_axes_eliminated(const Diagram& diagram, const Equation& equation, const Extents& extents);
 
 /// Every equation of which there is such a form in that form, with temporaries of the type of what they make.

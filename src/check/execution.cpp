@@ -34,12 +34,12 @@ void keep_as_merged(const Diagram& diagram, ByArray<std::optional<DType>>& kept)
 struct Reduction {
     std::set<AxisId> axes;
     ReductionTree tree;
-    bool multiplies = false;  ///< its terms have several operands, of which a matrix unit could multiply two
+    bool multiplies = false;  ///< its terms have several operands, two of which a tensor core could multiply
 };
 
-/// The roundings of an equation over the axes, with these trees where no reduction has them, that several reductions
-/// carry out in turn, each of them over a largest set of its axes: a contraction of many operands is one of two after
-/// the other. Axes that none has are reduced with all others.
+/// The roundings of an equation over the axes of `terms`. Several reductions may carry the equation out one after
+/// another, each over a maximal set of its axes. For example, a contraction of many operands becomes contractions of
+/// two. An axis that no reduction has is reduced with all others, by its tree in `terms`.
 std::int64_t depth_over(const std::map<AxisId, ReductionTree>& terms, const std::vector<Reduction>& reductions) {
     std::map<std::set<AxisId>, std::int64_t> depth;
     for (const Reduction& reduction : reductions) {
@@ -71,7 +71,8 @@ std::int64_t depth_over(const std::map<AxisId, ReductionTree>& terms, const std:
     return saturating_mul(with_all, std::max<std::int64_t>(in_turn, 1));
 }
 
-/// A sum whose terms have factors that a matrix unit could multiply. Of one array it could be two rows.
+/// Whether it is a sum whose terms have factors that a tensor core could multiply. Two reads of one array count, as
+/// they may be different rows.
 bool multiplies(ReduceOp reduce, const Expr& body) {
     std::set<const Read*> reads;
     visit(body, [&](const Expr& e) {

@@ -22,9 +22,9 @@ struct Execution {
 /// The diagram as it stands, one equation after the other, each sum one term after the other.
 Execution plain_execution(const Diagram& diagram, const Extents& extents);
 
-/// The program's: `diagram` is the definition that it was derived from, `extents` its sizes. Equations are summed as
-/// the trees of the reductions over their axes say, which are those of a schedule, by kernel and Compute, or else those
-/// of the program as it stands.
+/// The execution of the program. `diagram` is the definition that it was derived from, `extents` its sizes. Equations
+/// are summed as the trees of the reductions over their axes say. `trees` are those of a schedule, by kernel and
+/// Compute. Kernels without them take those of the program as it stands.
 Execution execution_of(const Diagram& diagram, const Extents& extents, const SizedProgram& program,
                        std::vector<std::vector<ReductionTree>> trees = {});
 

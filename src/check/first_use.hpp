@@ -1,7 +1,6 @@
 #pragma once
-// A derivation is validated before it runs for the first time: what is new to this computer is tried on small sizes,
-// and what has been found good is remembered beside the compiled kernels, by the derivation's text and napkin's
-// version.
+// A derivation is validated before it runs for the first time. A derivation that is new to this computer is tried on
+// small sizes. One that was found good is recorded beside the compiled kernels, by its text and napkin's version.
 #include "check/validate.hpp"
 
 namespace napkin {

@@ -1,7 +1,7 @@
 #pragma once
-// Inputs chosen to show faults: what random numbers alone leave hidden. A dropped chunk, a lost correction or a stale
-// maximum needs maxima that grow, weights that lie on one key, exact zeros, masks written as numbers, or values at the
-// ends of their type.
+// Inputs that show faults which random numbers alone leave hidden. A dropped chunk, a lost correction or a stale
+// maximum only shows with certain inputs. These are growing maxima, weights that lie on one key, exact zeros, masks
+// written as numbers, and values at the ends of their type.
 #include <cstdint>
 #include <string_view>
 

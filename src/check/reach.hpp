@@ -1,12 +1,12 @@
 #pragma once
-// How far partial results may reach. What runs multiplies the factors of a product in any order, takes a factor that
-// all terms of a sum share out of it, and divides by multiplying with a reciprocal: X·r·g·W with X and W at 1e38 and r
-// at 1e-38 is a tame number, whose partial product X·W overflows, as g·r underflows elsewhere.
+// How far partial results may reach. A kernel multiplies the factors of a product in any order, takes a factor that all
+// terms share out of a sum, and divides by multiplying with a reciprocal. X·r·g·W with X and W at 1e38 and r at 1e-38
+// is a tame number. Yet its partial product X·W overflows, as g·r underflows elsewhere.
 //
-// The reach of a value bounds every partial product and partial sum on the way to it, in whatever order. It follows
-// from the definition alone, which is evaluated with max(1, |f|) in place of every factor f, with a sum in place of a
-// difference. Maps are read through, as they may be inlined; inputs, results of reductions, reciprocals, functions and
-// integers are factors, which no law takes apart.
+// The reach of a value bounds every partial product and partial sum on the way to it, in any order. It follows from the
+// definition alone. The definition is evaluated with max(1, |f|) in place of every factor f, and with a sum in place of
+// a difference. Maps are read through, as they may be inlined. Inputs, results of reductions, reciprocals, functions
+// and integers are factors, which no law takes apart.
 #include <functional>
 #include <memory>
 #include <unordered_map>
@@ -18,25 +18,25 @@ namespace napkin {
 
 class Reach {
 public:
-    /// Whether it is that of the factors, how large a partial product may be, or of their reciprocals, how small.
+    /// `factors`: how large a partial product may be. `reciprocals`: how small.
     enum class Of { factors, reciprocals };
 
     /// All three must live as long as this.
     Reach(const Diagram& diagram, const Extents& extents, const Rounding& rounding, Of of = Of::factors);
 
-    /// Widens the bounds of an equation's target by what another order may do. A sum of products with several orders,
-    /// or one over other reductions, that is not finite may be any of the infinities or NaN, as these meet otherwise.
-    /// Of the factors: a value whose reach passes the largest number may be infinite or NaN, and a partial product that
-    /// may fall below the normal range loses the smallest normal number times what is multiplied with it. `values` has
-    /// all arrays up to the target, whose errors and states are not dropped yet.
+    /// Widens the bounds of an equation's target by what another order may do. A sum that is not finite may be any of
+    /// the infinities or NaN, if its terms are products with several orders or it is over other reductions. A value
+    /// whose reach, that of the factors, passes the largest number may be infinite or NaN. A partial product that may
+    /// fall below the normal range loses the smallest normal number times its other factors. Pre: `values` has all
+    /// arrays up to the target, whose errors and states are not dropped yet.
     ///
-    /// The reach of a single value is only looked at where the largest magnitude of each factor does not show that all
-    /// is well.
+    /// The reach of a single value is only computed where the largest magnitudes of the factors do not already show
+    /// that all is well.
     void widen(const Equation& equation, BoundedValues& values);
 
 private:
-    /// An expression's reach, which reads the reaches of arrays, and the multiplications on the way to it; one over a
-    /// sum counts twice, as it may be one of each term.
+    /// An expression's reach, which reads the reaches of arrays, and the number of multiplications on the way to it. A
+    /// multiplication over a sum counts twice, as each term may have one.
     struct Part {
         Expr reach;
         double products = 0;

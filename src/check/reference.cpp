@@ -191,9 +191,9 @@ bool is_exact(const Diagram& diagram, const Equation& equation, const BoundedVal
     return exact;
 }
 
-/// A sum over a product of arrays as with_axes_eliminated takes it apart. Its terms are not looked at one by one: the
-/// bound is that of the sum of their magnitudes, in whatever order, and there is none where a factor is not finite or
-/// some partial product may leave the range of normal numbers.
+/// A sum over a product of arrays, evaluated as with_axes_eliminated takes it apart. Its terms are not looked at one by
+/// one. The bound is that of the sum of their magnitudes, in any order. There is no bound where a factor is not finite
+/// or a partial product may leave the range of normal numbers.
 Target eliminated(const Diagram& parts, const Equation& equation, const Extents& extents, const BoundedValues& values,
                   std::int64_t depth, double factor_unit, const Rounding& rounding) {
     const ArrayId target = equation.target;

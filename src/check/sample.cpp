@@ -26,7 +26,7 @@ std::vector<AxisId> direct_axes(const Index& index) {
     return axes;
 }
 
-/// Axes of which values may be left out: reduced nowhere, and every index that holds them, in any array, is just that
+/// The axes of which values may be left out. No equation reduces such an axis. Every index that holds it is just that
 /// axis, at the dimension that the array names by it.
 std::vector<bool> axes_to_thin(const Diagram& diagram) {
     std::vector<bool> free(diagram.axes.size(), true);

@@ -23,13 +23,13 @@ struct Sample {
 /// Points of all equations together, reductions included.
 double evaluation_points(const Diagram& diagram, const Extents& extents);
 
-/// Keeps so few values of the axes that are never reduced nor shifted that evaluating them takes at most about so many
-/// operations (work.hpp), where that can be. First and last value are kept as long as two of an axis may be, those
-/// between by the seed.
+/// Keeps only some values of the axes that are never reduced nor shifted, so that evaluating them takes at most about
+/// this many operations (work.hpp), if possible. The first and last value are kept as long as an axis may keep two.
+/// Those between follow from the seed.
 Sample sample_outputs(const Diagram& diagram, const Extents& extents, double operations, std::uint64_t seed);
 
-/// Values of an array of the full diagram at the kept places, row-major over the sample's extents. `value` has the
-/// number at a row-major place of the full array, and is asked for those at the kept places alone.
+/// Values of an array of the full diagram at the kept places, row-major over the sample's extents. `value` gives the
+/// number at a row-major place of the full array. It is only called for kept places.
 Column take_sample(const Sample& sample, ArrayId array, const Extents& full,
                    const std::function<Number(std::int64_t place)>& value);
 Column take_sample(const Sample& sample, ArrayId array, const Extents& full, const Column& values);

@@ -1,6 +1,6 @@
 #pragma once
-// Translation validation: each step of a derivation, the derived form and its merged halves, evaluated against the
-// definition on small sizes, on random partitions and on inputs that show faults (probe.hpp).
+// Translation validation. Each step of a derivation, the derived form and its merged halves are evaluated against the
+// definition. This is done on small sizes, on random partitions and on inputs that show faults (probe.hpp).
 #include <cstdint>
 #include <optional>
 #include <string>
