@@ -1,10 +1,10 @@
 #pragma once
-// Where the variables of a kernel lie in a GPU's core. What contractions accumulate lies apart from what is loaded and
-// from the outputs that it becomes: in registers, or in a memory of the accumulators' own, in single precision whatever
-// type the result has in memory (double precision stays double). What is computed and has an accumulator's axes follows
-// from it element by element: it takes the accumulator's place, and its own type's bytes there once the accumulator is
-// dead. Everything else lies in the core's memory; so does the second of two computed operands of a contraction, which
-// all threads read, and so do values of a row, such as a running maximum, which are few.
+// Where the variables of a kernel lie in a GPU's core. Accumulators of contractions lie apart from what is loaded and
+// from the outputs that they become. They lie in registers or in a memory of their own. They are in single precision
+// whatever type the result has in memory (double precision stays double). A computed variable that has an accumulator's
+// axes follows from it element by element. So it takes the accumulator's place, and there its own type's bytes once the
+// accumulator is dead. Everything else lies in the core's memory. So does the second of two computed operands of a
+// contraction, which all threads read. Values of a row, such as a running maximum, lie there too, as they are few.
 #include <vector>
 
 #include "cost/transfers.hpp"

@@ -10,8 +10,8 @@
 
 namespace napkin {
 
-/// B.0.1: g ≥ bytes·N·f / (B·clocks), for the product of the group sizes of `axes`: bytes are those that a chunk loads
-/// whatever g is, clocks those of the contractions for a chunk and one row.
+/// B.0.1: g ≥ bytes·N·f / (B·clocks), for the product g of the group sizes of `axes`. In it, `bytes` are those that a
+/// chunk loads whatever g is, and `clocks` those of the contractions for a chunk and one row.
 struct GroupBound {
     std::vector<AxisId> axes;
     std::string level;
@@ -28,8 +28,8 @@ struct TermBound {
     Formula formula;
 };
 
-/// A lower bound on transfers, skipped iterations and padding left out, between the memory and a core that holds M
-/// values.
+/// A lower bound on transfers between the memory and a core that holds M values, without skipped iterations and
+/// padding.
 struct IoBound {
     std::string formula, source;
     double values = 0;
@@ -41,13 +41,13 @@ struct Bounds {
     std::vector<IoBound> io;  ///< largest first
 };
 
-/// Bounds for a kernel at a core that holds so many values; `skips`: whether iterations are left out, in this form of
-/// the kernel or in another one (StreamChoices), as then no more is known than what is stored.
+/// Bounds for a kernel at a core that holds `memory_values` values. `skips` says whether iterations are left out, in
+/// this form of the kernel or in another one (StreamChoices). In that case only the stored values bound the transfers.
 std::vector<IoBound> io_bounds(const Derived& derived, const Kernel& kernel, const Extents& extents,
                                double memory_values, bool skips);
 
-/// `best`: the optimum in values, with tied letters where sizes are known to be equal; `tied`: the same letters, for
-/// the work. `io`: of io_bounds.
+/// `best` is the optimum in values, with tied letters where sizes are known to be equal. `tied` holds the same letters,
+/// for the work. `io` is what io_bounds returns.
 Bounds bounds(const Derived& derived, const Kernel& kernel, const Optimum& best, const TiedLetters& tied,
               const Extents& extents, const Machine& machine, const KernelOnMachine& on_machine, std::vector<IoBound> io);
 

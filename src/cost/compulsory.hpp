@@ -7,12 +7,12 @@
 
 namespace napkin {
 
-/// Whether a loop leaves iterations out, and with them what they would load: what follows from all iterations then is
-/// no lower bound.
+/// Whether a loop may skip iterations, and with them their loads. Then a bound that follows from all iterations is no
+/// lower bound.
 bool may_skip(const Kernel& kernel);
 
-/// How many values of an input are read at least where no iteration is skipped: strides and shared indices may leave
-/// some out, and an index may pass the array's ends. `work`: statement_work of the kernel.
+/// The least number of values of an input that are read if no iteration is skipped. Strides and shared indices may
+/// leave some values out, and an index may pass the array's ends. `work` is the kernel's statement_work.
 double values_read(const Diagram& diagram, const std::vector<StatementWork>& work, ArrayId input, const Extents& extents);
 
 struct Compulsory {
@@ -21,12 +21,13 @@ struct Compulsory {
 Compulsory compulsory_transfers(const Derived& derived, const Kernel& kernel, const std::vector<StatementWork>& work,
                                 const Extents& extents);
 
-/// Seconds in which the bytes pass the memory's pipe at the best of its nominal rates: a copy reads as many bytes as it
-/// writes, so that writing takes what reading leaves of its time.
+/// Seconds that the bytes take through the memory's pipe at the best of its nominal rates. A copy reads as many bytes
+/// as it writes, so writing takes what reading leaves of the copy's time.
 double least_seconds_of_moving(const Machine& machine, const Compulsory& moved);
 
-/// Seconds of which the simulation of a CPU gives no plan of the kernel less: its start, and the longer of two times:
-/// what passes the memory's pipe at least, and what all cores compute at least, one operation after the other.
+/// A lower bound in seconds on the simulated time of any plan of the kernel on a CPU. It is the launch plus the longer
+/// of two times: the least that passes the memory's pipe, and the least that all cores compute, one operation after the
+/// other.
 double least_seconds(const Derived& derived, const Kernel& kernel, const std::vector<StatementWork>& work,
                      const Extents& extents, const Machine& machine);
 

@@ -1,7 +1,7 @@
 #pragma once
 // H* where sizes are numbers: the fewest transfers over all groupings and over every axis that the kernel can stream,
-// whatever a plan chose, with statements carried out point by point or row by row (point_by_point.hpp); and whether the
-// formula in letters says the same there.
+// whatever a plan chose. Statements are carried out point by point or row by row (point_by_point.hpp). It also says
+// whether the formula in letters gives the same number.
 #include <string>
 #include <vector>
 

@@ -1,8 +1,8 @@
 #pragma once
-// A machine's hierarchy as the multi-level model sees it (paper.md §5): for every level its pipe's weight Ḣ⁻¹ and the
-// memory M at which H* is taken, so that the transfers of an algorithm take Σ_ℓ Ḣ_ℓ⁻¹·H*(a, M_ℓ) (Eqs. 2 and 5). Levels
-// that only cache (Theorem 2), links between the children of a level (Theorem 3) and between devices (A.2.3) enter by
-// their weights and memories alone.
+// A machine's hierarchy as the multi-level model sees it (paper.md §5). Every level has its pipe's weight Ḣ⁻¹ and the
+// memory M at which H* is taken. The transfers of an algorithm then take Σ_ℓ Ḣ_ℓ⁻¹·H*(a, M_ℓ) (Eqs. 2 and 5). Levels
+// that only cache (Theorem 2), links between the children of a level (Theorem 3) and links between devices (A.2.3) only
+// change the weights and memories.
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -22,8 +22,8 @@ struct IterationRow {
 std::vector<IterationRow> iteration_rows(const Derived& derived, const Kernel& kernel, const Extents& extents,
                                          const Machine& machine, const KernelOnMachine& cost);
 
-/// How the tensor cores' and the special functions' clocks of one chunk may lie beside each other (paper.md §7).
-/// `overhead`: what a row of special functions takes beside its operations, as a share of them.
+/// How the clocks of the tensor cores and of the special function units (SFUs) overlap in one chunk (paper.md §7).
+/// `overhead` is the cost of a row of special functions beside its operations, as a share of them.
 struct Overlap {
     double tensor_clocks = 0, special_clocks = 0;
     double between_groups = 0;  ///< clocks, two groups of rows in turn: the longer of the two
@@ -31,8 +31,8 @@ struct Overlap {
 };
 Overlap overlap(const std::vector<IterationRow>& rows, double overhead);
 
-/// The saving of every size of a link between cores: (Ḣ⁻¹(h→c) − Ḣ⁻¹(x→c))·(H*(a, M_c) − H*(a, N·M_c)) (Theorem 3),
-/// where nothing caches between the pipe and the core.
+/// What each size of a link between cores saves: (Ḣ⁻¹(h→c) − Ḣ⁻¹(x→c))·(H*(a, M_c) − H*(a, N·M_c)) (Theorem 3). It
+/// holds where nothing caches between the pipe and the core.
 struct LinkSaving {
     std::string link, from;
     struct Choice {

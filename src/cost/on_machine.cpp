@@ -16,8 +16,8 @@
 
 namespace napkin {
 namespace {
-/// Where something else binds, a second that a group's transfers take counts so much: too little to outweigh any of
-/// that, and enough to decide between sizes that are equally fast.
+/// The weight of a second of a group's transfers where something else binds. It is too little to outweigh what binds,
+/// and enough to decide between sizes that are equally fast.
 constexpr double weight_of_hidden_transfers = 1e-3;
 /// Chunks of 1, 4 and 16 times the least are tried; longer ones must save a hundredth.
 constexpr std::int64_t longest_chunk_factor = 16, chunk_factor_step = 4;
@@ -366,8 +366,9 @@ private:
         return all > 0 ? run / all : 1;
     }
 
-    /// No schedule is faster: the busiest unit at its nominal rate, with every core busy and the fewest operations, or
-    /// what has to enter and leave the machine's memory at its nominal rate.
+    /// A lower bound in seconds for any schedule. It is the longer of two times. One is that of the busiest unit at its
+    /// nominal rate, with every core busy and the fewest operations. The other is that of the compulsory transfers of
+    /// the machine's memory at its nominal rate.
     [[nodiscard]] double bound_s(const ModelLevel& outermost) const {
         SizedCost::Sizes whole;
         for (std::size_t i = 0; i < sized_.num_sizes(); ++i) whole.push_back(sized_.extent(i));
@@ -389,9 +390,9 @@ private:
         return bound;
     }
 
-    /// What instructions take on top of their work where nothing hides it: each contraction of a chunk is waited for,
-    /// and nothing else computes on the core where the group has the rows of one instruction alone and no second group
-    /// is at work. All cores together.
+    /// Seconds, of all cores together, that instructions take on top of their work where nothing hides it. Each
+    /// contraction of a chunk is waited for. Nothing else computes on the core if the group only has the rows of one
+    /// instruction and no second group is at work.
     [[nodiscard]] double waits_s(const SizedCost::Sizes& sizes, double splits) const {
         if (has_another(sizes, splits)) return 0;
         const auto size_of = [&](AxisId axis) {

@@ -2,11 +2,11 @@
 // H*(a, M): the fewest transfers of a kernel when a core holds M values (paper.md §§4–5, Eqs. 1 and 4), as an
 // expression.
 //
-// At large M, memory is what a group maintains: of each column the terms of highest order in the group sizes, with
-// stream sizes of 1. Minimising H = Σ_t c_t·Π g^-B_t under M ≥ Σ_j y_j·Π g^E_j is a geometric program. Its orders
-// first: with g = M^γ, the γ of the fewest transfers solve a linear program; the terms that bind there are the leading
-// ones. When they leave no degree of freedom (their shares w_t of the sum and the multipliers λ_j solve Σ w_t·B_t = Σ
-// λ_j·E_j, Σ w_t = 1, and nothing else does), the sum is
+// At large M, memory is what a group maintains: the terms of highest order in the group sizes of each column, with
+// stream sizes of 1. Minimising H = Σ_t c_t·Π g^-B_t under M ≥ Σ_j y_j·Π g^E_j is a geometric program. First, its
+// orders follow: with g = M^γ, the γ of the fewest transfers solve a linear program. The terms that bind there are the
+// leading ones. Let w_t be their shares of the sum and λ_j the multipliers. There is no degree of freedom if only one
+// solution of Σ w_t·B_t = Σ λ_j·E_j and Σ w_t = 1 exists. Then the sum is
 //   Π_t (c_t/w_t)^w_t · Π_j (y_j·Λ/(λ_j·M))^λ_j,   Λ = Σ λ_j,
 // and each term is its share of it. What freedom remains is spent on the terms of the next order in the same way, under
 // those equations.
@@ -56,7 +56,7 @@ struct Optimum {
     Symbol obstacle_at;                         ///< the group or stream size with which H grows or on which it depends
     std::size_t num_terms = 0, num_groups = 0;  ///< of one order in H, and group sizes to balance them
 
-    /// Of `transfers`, ascending in β. Empty when it is not closed.
+    /// The terms of `transfers`, ascending in β. Empty when it is not closed.
     [[nodiscard]] std::vector<StandardTerm> standard_form() const;
     /// A size in this optimum's symbols, `sums` too. Nothing where one is missing, or where no number comes out (a root
     /// of a sum below 0).
@@ -66,8 +66,8 @@ struct Optimum {
 /// At large M and large axes: in letters alone.
 Optimum optimum(const KernelCost& cost);
 
-/// The optimum where sizes and M are numbers, still in letters: group sizes from 1 to their axes, and of M the column
-/// that limits there with all of its coefficients.
+/// The optimum where sizes and M are numbers, still in letters. Group sizes range from 1 to their axes. M is the column
+/// that limits there, with all of its coefficients.
 Optimum optimum_at(const KernelCost& cost, const SymbolValues& value);
 
 /// The same at several sizes and memories of one cost: each case of axes at an end is solved once. Keeps a reference to

@@ -129,8 +129,8 @@ private:
         sizes[i] = before;
     }
 
-    /// From the best so far: every pair of axes against each other, then one axis longer or shorter by a ratio, at the
-    /// end by one divisor, and another as long as then fits; as long as it helps.
+    /// Improves the best sizes so far, as long as it helps. First it tries every pair of axes against each other. Then
+    /// it makes one axis longer or shorter by a ratio, at the end by one divisor, and another as long as then fits.
     void refine() {
         while_it_helps([&](const SizedCost::Sizes& from) {
             for (std::size_t i = 0; i < cost_.num_sizes(); ++i) {

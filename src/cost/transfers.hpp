@@ -5,9 +5,9 @@
 //   H_g = Σ over memory variables of their tiles in one group    values moved between memory and the core, a group
 //   H   = N_g · H_g                                              a launch
 //   M  ≥  Σ of the tiles alive at one statement                  values, for every statement
-// Groups whose chunks are skipped (Loop::support) and tiles that reach past their array move less, and tiles that cut a
-// period of a quotient or rest other than whole may move more: these are the costs without that, exact_costs has the
-// counts.
+// These costs leave out two effects, whose counts exact_costs has. Skipped chunks (Loop::support) and tiles that reach
+// past their array make a group move less. Tiles that cut a period of a quotient or rest unevenly may make it move
+// more.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -54,8 +54,8 @@ std::vector<AxisId> default_grouped(const Kernel& kernel);
 /// bytes).
 enum class Measure : std::uint8_t { values, bytes };
 
-/// Whose tiles count as memory: each statement's over its whole tile, as the tile program runs it, or those that
-/// statements need which are carried out together (point_by_point.hpp), as H* has it.
+/// Which tiles count as memory. `whole`: each statement's over its whole tile, as the tile program runs it. Otherwise
+/// those that statements need which are carried out together (point_by_point.hpp), as H* has it.
 enum class HeldTiles : std::uint8_t { whole, point_by_point, row_by_row, rows_of_a_load };
 
 KernelCost symbolic_cost(const Derived& derived, const Kernel& kernel, const std::vector<AxisId>& grouped,

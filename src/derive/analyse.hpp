@@ -1,6 +1,6 @@
 #pragma once
-// First half of a stream partition: rewrites the reductions of a set of equations over the streamed axis into states
-// and finishing maps, and says in which traversal of the stream each can be computed. The rewritten diagram stays a
+// First half of a stream partition. It rewrites the reductions of a set of equations over the streamed axis into states
+// and finishing maps. It also says in which traversal of the stream each can be computed. The rewritten diagram stays a
 // diagram.
 #include <map>
 #include <optional>
@@ -28,8 +28,8 @@ struct Analysis {
 };
 
 /// Rewrites `diagram` in place (appending arrays, replacing equations) and records every rewrite in `steps` (null: not
-/// wanted); what cannot be computed in the same traversal as its operands is moved to the next and noted in `refusals`.
-/// A Refusal is returned, and `diagram` left as it was, when the set cannot be one kernel streamed over `axis` at all.
+/// wanted). What cannot be computed in the same traversal as its operands is moved to the next and noted in `refusals`.
+/// Returns a Refusal, and leaves `diagram` as it was, when the set cannot be one kernel streamed over `axis` at all.
 std::variant<Analysis, Refusal> analyse(Diagram& diagram, const std::vector<ArrayId>& targets,
                                         std::optional<AxisId> axis, Form form, const std::vector<ValueClass>& values,
                                         std::vector<DerivationStep>* steps, std::vector<Refusal>& refusals);

@@ -1,6 +1,6 @@
 #pragma once
-// One gathering of equations as a kernel: the two halves of a stream partition, analysis and assembly, over the part of
-// the diagram that they concern, so that the time does not depend on how much else there is.
+// One gathering of equations as a kernel: the two halves of a stream partition, analysis and assembly. They run over
+// the part of the diagram that they concern, so that the time does not depend on the rest.
 #include <optional>
 #include <variant>
 #include <vector>

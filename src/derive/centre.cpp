@@ -65,9 +65,9 @@ private:
         return nullptr;
     }
 
-    /// What the definition subtracts from A, where the expansion's parts may be far larger than its own. They are not
-    /// where r comes to be what is subtracted, nor in an even power about the mean under |w|: Σ |w|·(A − ν)^p is no
-    /// less than a share of Σ |w|·(A − r)^p and of Σ |w|·(r − ν)^p.
+    /// The shift that the definition subtracts from A, if the expansion's parts may be far larger than the definition's
+    /// own; else null. They are not larger where r becomes what is subtracted. Nor are they in an even power about the
+    /// mean under |w|: Σ |w|·(A − ν)^p is at least a share of Σ |w|·(A − r)^p and of Σ |w|·(r − ν)^p.
     [[nodiscard]] Expr unstable() const {
         if (degree() == 1) return nullptr;
         for (const Group& g : groups_) {
@@ -115,9 +115,9 @@ private:
                 break;
             }
         }
-        // A sum of differences is multiplied out about 0: that rounds a part of A and B, and B, being a result of
-        // rounded sums, is not known better in the definition. What does not run may be, and is added to A first where
-        // A has its axes, or where it may be as large as A, being the value of some point.
+        // A sum of differences is multiplied out about 0, which rounds a part of A and B. This is no loss, as B is a
+        // result of rounded sums and no better known in the definition. A part of B that does not run is not a rounded
+        // sum. It is added to A first where A has its axes, or where it is an extremum and so may be as large as A.
         if (!g.origin && degree() == 1) {
             const auto axes = free_axes(g.a);
             Expr shift;

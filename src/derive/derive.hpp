@@ -28,18 +28,19 @@ Result<Derived> derive(const Diagram& diagram, const DeriveOptions& options = {}
 /// The same derivation with another alternative of each region.
 Derived rederive(const Derived& derived, const std::vector<std::size_t>& chosen);
 
-/// The same derivation with the alternative of least cost in each region, found region by region: `cost` is asked of
-/// the kernels of one alternative alone, and may say anything that is not less than its second argument once the cost
-/// is not. The earlier one stays unless another costs less by more than `least_gain` of it. So many threads ask for the
-/// costs of a region's alternatives; their number changes no result, as an alternative is judged by those before it
-/// alone. Where `mismatch` is asked of them first, only those of which it says least are costed.
+/// The same derivation with the alternative of least cost in each region, found region by region. `cost` is asked of
+/// the kernels of one alternative alone. Its second argument is a limit: above it, it may return anything that is not
+/// less than the limit. The earlier alternative stays unless another costs less by more than `least_gain` of it.
+/// `threads` threads ask for the costs of a region's alternatives. Their number changes no result, as an alternative is
+/// judged by those before it alone. With `mismatch`, the alternatives are asked for it first, and only those with the
+/// least mismatch are costed.
 Derived with_least_cost(const Derived& derived, const std::function<double(const Derived&, double)>& cost,
                         std::size_t threads = 1, double least_gain = 0.02,
                         const std::function<double(const Derived&)>& mismatch = {});
 
 /// Runs the derived form in double precision, kernel by kernel, with the given group and stream sizes by AxisId (0: the
-/// whole axis): what a Derived means, for translation validation. `values` holds the inputs by ArrayId of
-/// derived.diagram; on return every array in memory.
+/// whole axis). This is the meaning of a Derived, for translation validation. `values` holds the inputs by ArrayId of
+/// derived.diagram, and on return every array in memory.
 struct PartitionSizes {
     std::vector<std::int64_t> group, stream;
 };

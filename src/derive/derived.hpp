@@ -67,8 +67,8 @@ struct Fold {
     std::vector<std::pair<ArrayId, Expr>> finish;  ///< reduction results, in order, from states and earlier results
 };
 
-/// Says which stream a kernel runs one part of in each group: chunks [p·n/P, (p + 1)·n/P) of the axis' n, where p is
-/// the group's value of `part` and P the size of that axis, which is grouped one by one (parts.hpp).
+/// Says of which stream a kernel runs one part in each group. The part is the chunks [p·n/P, (p + 1)·n/P) of the axis'
+/// n. There p is the group's value of `part`, and P the size of that axis, which is grouped one by one (parts.hpp).
 struct StreamParts {
     AxisId axis = -1, part = -1;  ///< -1: every group runs all of its streams
     [[nodiscard]] bool any() const { return part >= 0; }

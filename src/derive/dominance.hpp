@@ -1,7 +1,7 @@
 #pragma once
-// Proofs about running extrema: that R is at least A(x) at every point that counts, which makes R a reference for
-// exponentials of A; and that R is an extremum of A itself, which makes it an origin for powers of A and the key of a
-// selection.
+// Proofs about running extrema. One shows that R is at least A(x) at every point that counts, which makes R a reference
+// for exponentials of A. The other shows that R is an extremum of A itself, which makes it an origin for powers of A
+// and the key of a selection.
 #include <optional>
 #include <vector>
 

@@ -1,5 +1,6 @@
-// Runs kernels as tile/expand.hpp says. Every array at the core is kept at its full size in absolute coordinates and is
-// unset where nothing was computed in this group (and, in a loop, in this chunk), so that a value out of reach shows.
+// Runs kernels as tile/expand.hpp says. Every array at the core is kept at its full size in absolute coordinates. Its
+// values are unset where nothing was computed in this group (and, in a loop, in this chunk), so that a value out of
+// reach shows.
 #include "derive/evaluate_derived.hpp"
 
 #include <cmath>
@@ -163,8 +164,8 @@ private:
         return any_of(loop.init, [&](const auto& state) { return state.first == id; });
     }
 
-    /// What stands in the place of statements where the folds' states are to be merged: those of states that the loop
-    /// does not initialise, and of their values before the step.
+    /// The statements that stand in place of the loop's own where the folds' states are to be merged. They are those of
+    /// states that the loop does not initialise, and of their values before the step.
     const std::map<ArrayId, Statement>& accumulated_of(const Loop& loop, const std::vector<const Fold*>& merged) {
         const auto [found, is_new] = accumulated_.try_emplace({&loop, !merged.empty()});
         if (!is_new) return found->second;

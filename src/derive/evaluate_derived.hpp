@@ -5,7 +5,7 @@
 namespace napkin {
 
 /// As evaluate(derived, …), but every loop whose states all belong to folds is cut at `split` of its axis, 0 < split <
-/// 1, rounded to whole values: both parts run with states of their own, each fold's states are merged, and the fold's
+/// 1, rounded to whole values. Both parts run with states of their own, and each fold's states are merged. The fold's
 /// finish gives its results in place of the statements that compute them. Loops without states, and over axes of one
 /// value, run whole. Returns the number of folds that were merged, over all groups.
 std::int64_t evaluate_by_merge(const Derived& derived, const Extents& extents, const PartitionSizes& sizes,

@@ -185,10 +185,10 @@ private:
         return masked(t.guards, value);
     }
 
-    /// value · tail, one factor after the other. First what the stream's results divide: what is accumulated and what
-    /// it is divided by are of one magnitude, where a constant over the one or the other need not be a number of the
-    /// type. Then numbers below 1, which the definition has inside the sum: without them a product of two sums need be
-    /// none. Then the stream's other results, and all else.
+    /// value · tail, one factor after the other, in this order. First come the stream's results that divide. What is
+    /// accumulated and what divides it are of one magnitude, while a constant over either need not be a number of the
+    /// type. Then come numbers below 1, which the definition has inside the sum. Without them, a product of two sums
+    /// may not be a number of the type. Then come the stream's other results, and all else.
     [[nodiscard]] Expr multiplied(Expr value, const Expr& tail) const {
         const auto rank = [&](int sign, const Expr& part) {
             if (stream_.runs(part)) return sign < 0 ? 0 : 2;

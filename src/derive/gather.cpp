@@ -14,10 +14,10 @@ namespace napkin {
 namespace {
 using Targets = std::vector<ArrayId>;
 
-/// A row of equations up to this long is tried one equation after the other, a longer one by doubling.
+/// Up to this length, a row of equations is tried one equation after the other. A longer row is tried by doubling.
 constexpr std::size_t short_row = 16;
-/// A row that loses its last common axis may find one again within so many equations: a norm of the keys beside one of
-/// the queries, and then the scores, which have the axes of both.
+/// A row that loses its last common axis may find one again within so many equations. An example is a norm of the keys
+/// beside one of the queries, and then the scores, which have the axes of both.
 constexpr std::size_t look_ahead = 4;
 /// Kernels over one input are joined up to so many equations.
 constexpr std::size_t largest_joined = 64;
@@ -393,8 +393,8 @@ private:
         return out;
     }
 
-    /// Cuts where a reduction would start from the result of two others over different axes, one inside the other: one
-    /// of the two is streamed and the other done inside of its steps, and there is no room for a third.
+    /// Cuts where a reduction would start from the result of two others over different axes, one inside the other. One
+    /// of the two is streamed, and the other is done inside of its steps. There is no room for a third.
     [[nodiscard]] std::vector<std::size_t> layer_cuts(const Targets& targets) const {
         using Layers = std::set<std::vector<AxisId>>;
         std::map<ArrayId, Layers> layers;  // the axes reduced on the way to each array of the piece

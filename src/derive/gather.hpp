@@ -1,7 +1,7 @@
 #pragma once
 // Which equations become one kernel (Theorem 1), and along which axis it streams: a pure question of the algebra.
-// Equations that are linked through arrays are gathered as far as one kernel can compute them; kernels over one input
-// are put beside each other; then every such region is ranked against its own splittings.
+// Equations that are linked through arrays are gathered as far as one kernel can compute them. Kernels over one input
+// are put beside each other. Then every such region is ranked against its own splittings.
 #include <vector>
 
 #include "derive/build.hpp"

@@ -12,11 +12,11 @@
 
 namespace napkin {
 
-/// What a(ν) does to an accumulated value. Partial results stay as tame as the definition's own terms while ν moves: an
-/// exponential's, as R is a running extremum that no exponent passes, so that every kept factor lies in [0, 1]; a
-/// shift's, as r lies within the values that carry weight, or is what the definition itself subtracts; a selection's,
-/// as an extremum either stays, or all that was selected for it is void; the others are those of the definition but for
-/// the factor that waits.
+/// What a(ν) does to an accumulated value. Partial results stay as tame as the definition's own terms while ν moves:
+/// - an exponential's, since R is a running extremum that no exponent passes, so that every kept factor lies in [0, 1];
+/// - a shift's, since r lies within the values that carry weight, or is what the definition itself subtracts;
+/// - a selection's, since an extremum either stays, or all that was selected for it is void;
+/// - the others, since they are those of the definition except for the factor that waits.
 enum class Action {
     multiply,     ///< acc · a
     add,          ///< acc + a

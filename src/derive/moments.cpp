@@ -52,7 +52,7 @@ private:
         return false;
     }
 
-    /// Of Π_g (A_g − r_g)^p_g in the expansion of Π_g Π_i ((A_g − r_g) + s_gi).
+    /// The coefficient of Π_g (A_g − r_g)^p_g in the expansion of Π_g Π_i ((A_g − r_g) + s_gi).
     [[nodiscard]] Expr coefficient(const Powers& powers) const {
         Expr out = constant(1);
         for (std::size_t i = 0; i < groups_.size(); ++i) {
