@@ -1,9 +1,8 @@
 #pragma once
-// The kernels of one program that its calls made, each for the shapes of the arrays that it takes and for where they
-// lie.
+// The kernels that the calls of one program made. Each is for the shapes of its arrays and for where they lie.
 //
-// Invariant: a kernel's key is the place and every size of every array, in the program's order, so that arrays with one
-// key are all taken by one kernel or by none. What is found needs no derivation, no plan and no allocation.
+// Invariant: a kernel's key is the place and every size of every array, in the program's order. So arrays with one key
+// are all taken by one kernel or by none. A kernel that is found needs no derivation, no plan and no allocation.
 #include <cstdint>
 #include <memory>
 #include <mutex>

@@ -22,8 +22,8 @@ struct IterationRow {
 std::vector<IterationRow> iteration_rows(const Derived& derived, const Kernel& kernel, const Extents& extents,
                                          const Machine& machine, const KernelOnMachine& cost);
 
-/// How the clocks of the tensor cores and of the special function units (SFUs) overlap in one chunk (paper.md §7).
-/// `overhead` is the cost of a row of special functions beside its operations, as a share of them.
+/// How the clocks of tensor cores and special function units (SFUs) overlap in one chunk (paper.md §7). Here `overhead`
+/// is what a row of special functions costs beside its operations, as a share of them.
 struct Overlap {
     double tensor_clocks = 0, special_clocks = 0;
     double between_groups = 0;  ///< clocks, two groups of rows in turn: the longer of the two

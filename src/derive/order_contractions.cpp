@@ -18,8 +18,8 @@ using Axes = std::set<AxisId>;
 using Subset = std::uint32_t;
 
 constexpr std::size_t most_exact = 8;
-/// An order is worth other equations when its largest step has so many times fewer points than the sum at once: a
-/// factor that only moves out of the sum is the concern of streaming.
+/// An order is worth other equations if its largest step has this many times fewer points than the sum at once. A
+/// factor that only moves out of the sum is left to streaming.
 constexpr double least_gain = 2;
 
 /// One operand or two contracted ones, with what is left of their axes.

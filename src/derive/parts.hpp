@@ -1,13 +1,14 @@
 #pragma once
 // A stream cut into parts, for cores that the groups alone do not fill. A part begins with the folds' first states and
-// knows nothing of the others, so that parts run at the same time; the merge that every fold has makes one state of
+// knows nothing of the others, so that parts run at the same time. The merge that every fold has makes one state of
 // theirs.
 //
-// In the kernel's place stand, for a stream of x in two parts and one loop over it:
-//   part   for every group and every value of x_part: what the loop needs, the loop over the part's chunks, S_part[x_part, …] = S
-//          for every state S
-//   merge  for every group: S = ⊕ over x_parts of carry(S_part[x_parts, …]; the states merged before it), and all that followed
-// A kernel with several loops has a kernel of parts for each, which merges for itself what the loops before it left; a
+// For a stream of x in parts and one loop over it, these kernels replace the kernel:
+//   part   for every group and every value of x_part: what the loop needs, the loop over the part's chunks,
+//          S_part[x_part, …] = S for every state S
+//   merge  for every group: S = ⊕ over x_parts of carry(S_part[x_parts, …]; the states merged before it), and all that
+//          followed
+// A kernel with several loops has a kernel of parts for each, which merges for itself what the loops before it left. A
 // loop that only stores what lies on the stream needs no merge after it. All that does not lie on the stream is stored
 // by the last kernel alone. Parts are merged in one reduction, so that the result does not depend on which is done
 // first.

@@ -36,8 +36,8 @@ struct Piece {
     int whole = 0;
 };
 
-/// What is reduced without a stream counts once, and so does every intermediate array that carries a reduced axis
-/// besides the streamed one: the core holds all of it at once, whatever its size.
+/// Counts what the core holds all at once, whatever its size. What is reduced without a stream counts once. So does
+/// every intermediate array that carries a reduced axis besides the streamed one.
 int held_whole(const KernelBuilder& builder, const Gathering& g, const Kernel& kernel) {
     std::vector<AxisId> reduced;
     for (const ArrayId t : g.targets)

@@ -1,6 +1,7 @@
 #pragma once
-// The order of alternatives without a machine. Those that serve at every size stand before those that ask for one core
-// or for a short axis; then by FLOPs up to a factor of two, then by compulsory transfers, at the sizes that are known.
+// The order of alternatives without a machine. Those that serve at every size come before those that need one core or a
+// short axis. Then the order is by FLOPs up to a factor of two, then by compulsory transfers, at the sizes that are
+// known.
 #include <vector>
 
 #include "derive/build.hpp"

@@ -1,8 +1,8 @@
 #pragma once
-// The record of a derivation, played back: after any number of steps a diagram with kernels stands there that can be
-// evaluated, so that both sides of every rewrite can be compared. At first every equation is a kernel of its own; edits
-// change equations, then fusion gathers the equations of a kernel, a stream partition turns it into loops, and group
-// partitions cut its tiles.
+// The record of a derivation, played back. After any number of steps there is a diagram with kernels that can be
+// evaluated, so that both sides of every rewrite can be compared. At first every equation is a kernel of its own. Edits
+// change equations, then fusion gathers the equations of a kernel. A stream partition turns them into loops, and group
+// partitions cut the kernel's tiles.
 #include "derive/derived.hpp"
 
 namespace napkin {

@@ -140,8 +140,8 @@ bool within(const std::vector<AxisId>& inner, const std::vector<AxisId>& outer) 
 }
 
 /// Under a sum, factors that vary over no more axes than another are multiplied with that one first, so that they can
-/// be shared: Σ_x (w[q, x] · V[x, d]) · c[q] becomes Σ_x (w · c)[q, x] · V[x, d]. Factors of several kinds stay as they
-/// are: a product of integers wraps at its own width.
+/// be shared. So Σ_x (w[q, x] · V[x, d]) · c[q] becomes Σ_x (w · c)[q, x] · V[x, d]. Factors of several kinds stay as
+/// they are, since a product of integers wraps at its own width.
 Expr grouped_product(const Expr& body, Kinds& kinds) {
     std::vector<Expr> factors;
     const std::function<void(const Expr&)> flatten = [&](const Expr& e) {

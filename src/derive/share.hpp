@@ -1,7 +1,7 @@
 #pragma once
-// Loop-invariant and common sub-expressions of a statement list become arrays of their own: exp(S − μ), which varies
-// with q and x, is not computed again for every d of the contraction that uses it, and once for all the reductions that
-// use it.
+// Loop-invariant and common sub-expressions of a statement list become arrays of their own. For example, exp(S − μ)
+// varies with q and x. It is not computed again for every d of the contraction that uses it, and only once for all the
+// reductions that use it.
 #include <functional>
 #include <vector>
 

@@ -1,7 +1,7 @@
 #pragma once
-// A body as a sum of separable terms, up to the laws: products and quotients are flattened, sums distributed over
-// products, exponentials of one base joined, maps of the form A(x) + B(ν) kept together as factors until all that they
-// are multiplied with is known.
+// A body as a sum of separable terms, up to the laws. Products and quotients are flattened, sums are distributed over
+// products, and exponentials of one base are joined. Maps of the form A(x) + B(ν) are kept together as factors until
+// all that they are multiplied with is known.
 #include <optional>
 #include <string>
 #include <unordered_map>

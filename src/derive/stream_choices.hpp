@@ -16,10 +16,10 @@ public:
     ~StreamChoices();
     StreamChoices(const StreamChoices&) = delete;
     StreamChoices& operator=(const StreamChoices&) = delete;
-    /// Forms of one kernel each, over the axes of the derived diagram: the kernel's equations streamed over each axis
-    /// that they reduce and that the calculus can stream, those under more reductions and then later ones first, and at
-    /// last with all that is reduced whole. The order does not depend on the kernel's own stream. The kernel alone as
-    /// it is where its equations are no gathering, as those of a part of a stream.
+    /// Forms of one kernel each, over the axes of the derived diagram. The kernel's equations are streamed over each
+    /// axis that they reduce and that the calculus can stream. Axes under more reductions come first, and then later
+    /// ones. The last form has all that is reduced whole. The order does not depend on the kernel's own stream. If the
+    /// equations are no gathering, as those of a part of a stream, the only form is the kernel as it is.
     [[nodiscard]] std::vector<Derived> of(std::size_t kernel);
 
 private:

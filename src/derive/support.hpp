@@ -12,9 +12,9 @@ namespace napkin {
 
 using ValuesOf = std::function<ValueClass(const Expr&)>;
 
-/// Forms, each ≥ 0 at every point at which `body` differs from the identity of ⊕: also where it is NaN, but for a
-/// masked 0 that is multiplied by an infinity or divided by 0. `values`: the kinds of values of a part of it. May be
-/// empty.
+/// Forms, each ≥ 0 at every point at which `body` differs from the identity of ⊕. Points where it is NaN count, except
+/// for a masked 0 that is multiplied by an infinity or divided by 0. Pre: `values` gives the kinds of values of a part
+/// of `body`. The list may be empty.
 std::vector<MaskForm> support(const Expr& body, ReduceOp op, const ValuesOf& values);
 
 /// Those in both lists.

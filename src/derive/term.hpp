@@ -54,9 +54,9 @@ std::vector<Part> addends(const Expr& e, std::size_t limit = 256);
 /// A negation is a factor -1.
 std::vector<Part> factors(const Expr& e, std::size_t limit = 256);
 
-/// Where `after`, which is `before` up to the laws of the reals, has lost what is not finite there, so that the
-/// definition is NaN: results that have cancelled, as far as they need not be finite, and conditions under which NaN
-/// was written.
+/// The conditions under which `after`, which is `before` up to the laws of the reals, has lost a value that is not
+/// finite. The definition is NaN there. They come from terms that have cancelled and need not be finite, and from
+/// conditions under which NaN was written.
 Conditions lost(const Expr& before, const Expr& after, const Stream& stream);
 
 /// where(c, e, nan) as e: for proofs, which hold only where everything is defined.

@@ -1,13 +1,15 @@
 #pragma once
-// A reduction along an axis that the kernel before it computes in tiles. Where Q reduces what a product makes, and the
-// product's columns n lie in many tiles,
+// A reduction along an axis that the kernel before it computes in tiles. Let Q reduce what a product makes, and let the
+// product's columns n lie in many tiles. Then
 //   D[m, n] = (sum(k) A[m, k] * B[n, k]) + R[m, n]        Q[m] = sum(n) D[m, n] * D[m, n]
-// are two kernels, the second of which loads D again. With n in tiles of T columns each group of the first one has a
-// tile whole, and reduces it:
-//   D[m, n_tiles, n]                                      Q_part[n_tiles, m] = sum(n) D[m, n_tiles, n] * D[m, n_tiles, n]
+// are two kernels, the second of which loads D again. With n in tiles of T columns, each group of the first kernel has
+// a whole tile and reduces it:
+//   D[m, n_tiles, n]
+//   Q_part[n_tiles, m] = sum(n) D[m, n_tiles, n] * D[m, n_tiles, n]
 //   Q[m] = sum(n_tiles) Q_part[n_tiles, m]
-// Here n is the column within a tile. Every array with the axis has the two in its place, in the same order in memory,
-// so that none is moved: T divides the axis. Partial results are merged in one reduction, whatever order groups run in.
+// Here n is the column within a tile. Every array with the axis has these two axes in its place, in the same order in
+// memory. So no array is moved, as T divides the axis. Partial results are merged in one reduction, in whatever order
+// groups run.
 #include <cstdint>
 #include <optional>
 #include <vector>

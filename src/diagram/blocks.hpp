@@ -23,15 +23,17 @@ struct BlocksOf {
 /// None where the axis' size is no product of two axes' sizes, one of them a number.
 std::optional<BlocksOf> blocks_of(const Diagram& diagram, AxisId axis);
 
-/// Axes of the values in a block of which equations hold the number: none but their own size means what the text says.
+/// Axes of the values in a block whose size stands as a number in equations. With another size the text would mean
+/// something else.
 std::vector<AxisId> fixed_axes(const Diagram& diagram);
 
-/// Axes of dimensions that are read at a rest by the number of their values: X[w // 64, w % 64], where each row has 64.
-/// With another size they would be read in part, or be left.
+/// Axes of dimensions that are read at a remainder by the number of their values, as in X[w // 64, w % 64] with rows of
+/// 64. With another size they would be read in part, or beyond their end.
 std::vector<AxisId> axes_of_rests(const Diagram& diagram);
 
-/// The diagram with an axis for the values in a block wherever an equation sums over an axis of c · block values, some
-/// of which it tells apart by axis // c alone: the size of the summed axis is that axis times the blocks' then.
+/// The diagram with an axis for the values in a block. It is added wherever an equation sums over an axis of c · block
+/// values and tells some of them apart by axis // c alone. The size of the summed axis is then the new axis times the
+/// blocks'.
 Diagram with_axes_in_blocks(Diagram diagram);
 
 }  // namespace napkin

@@ -1,9 +1,9 @@
 #pragma once
 // What a tile of an array is. Over a tile of the axes every dimension of a read runs over an interval, and the tile is
-// the box of these intervals. Where data decide on a dimension, its interval is not known: then the box runs over what
-// the index is made of instead, and holds one row for each index value. X[idx[i], c] is the box [i, c]; K[table[b, x //
-// 16], x % 16, d] the box [b, x // 16, x % 16, d]. Duplicates are rows of their own, and tiles share nothing. An index
-// that is no bare element (idx[i] + i) is made of its axes.
+// the box of these intervals. If data decide on a dimension, its interval is not known. The box then runs over what the
+// index is made of instead, and holds one row for each index value. X[idx[i], c] is the box [i, c], and K[table[b, x //
+// 16], x % 16, d] is the box [b, x // 16, x % 16, d]. Duplicates are rows of their own, and tiles share nothing. An
+// index that is no bare element (idx[i] + i) is made of its axes.
 #include <functional>
 #include <vector>
 
@@ -15,9 +15,9 @@ namespace napkin {
 struct Box {
     std::vector<Index> dims;     ///< none of them gathered
     std::vector<AxisId> limits;  ///< by dimension: a coordinate past this axis' extent is padding, and not moved
-    /// Where data decide: the index of each of the array's dimensions, with axis p standing for the box's coordinate p
-    /// and the elements in it read at the coordinates of their own boxes. Else empty, and the coordinates are the
-    /// array's own.
+    /// The index of each of the array's dimensions, where data decide. Axis p then stands for the box's coordinate p,
+    /// and the elements in an index are read at the coordinates of their own boxes. Else it is empty, and the
+    /// coordinates are the array's own.
     std::vector<Index> source;
 };
 

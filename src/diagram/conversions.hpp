@@ -1,7 +1,7 @@
 #pragma once
-// Conversions between integers and real numbers as casts: where an expression has them only by the rules of kinds
-// (algebra/number.hpp), they are written out, so that an expression keeps its kind wherever it is moved, and the
-// calculus sees where integers end.
+// Conversions between integers and real numbers as casts. Where an expression has them only by the rules of kinds
+// (algebra/number.hpp), they are written out. So an expression keeps its kind wherever it is moved, and the calculus
+// sees where integers end.
 #include "diagram/diagram.hpp"
 
 namespace napkin {

@@ -44,9 +44,9 @@ public:
         share_out_runs(product_of(outer_), points_, points_per_thread, part);
     }
 
-    /// For each step of the outer loop from begin to end: start(), then row(point, place, n) for every row or part of a
-    /// row with n ≤ `most_row` values, where `point` holds the coordinates of its first value and `place` is where that
-    /// belongs in a target that reduces nothing, then finish(step).
+    /// For each step of the outer loop from begin to end, calls start(), then row(point, place, n), then finish(step).
+    /// It calls row for every row or part of a row, with n ≤ `most_row` values. There `point` holds the coordinates of
+    /// its first value, and `place` is that value's place in a target that reduces nothing.
     template <class Start, class Row, class Finish>
     void part(std::int64_t begin, std::int64_t end, std::int64_t most_row, const Start& start, const Row& row,
               const Finish& finish) const {

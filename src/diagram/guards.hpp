@@ -1,6 +1,6 @@
 #pragma once
-// Which reads may leave their arrays: those that stand where a condition keeps them from being taken. where(n - w >= 0,
-// X[n - w], 0) reads X[n - w] only where the condition holds, and there it is inside.
+// Which reads may leave their arrays: those that a condition keeps from being taken. In where(n - w >= 0, X[n - w], 0),
+// X[n - w] is only read where the condition holds, and there it is inside.
 #include <functional>
 #include <optional>
 #include <vector>
@@ -16,8 +16,8 @@ struct Guard {
     bool holds = true;
 };
 
-/// Calls f for every read of the expression that `wanted` picks, with the conditions on the way to it; for a read that
-/// is shared, once for each way that differs in them.
+/// Calls f for every read of the expression that `wanted` picks, with the conditions on the way to it. If a read is
+/// shared, f is called once for each way that differs in its conditions.
 void for_each_guarded_read(const Expr& e, const std::function<bool(const Read&)>& wanted,
                            const std::function<void(const Read&, const std::vector<Guard>&)>& f);
 
@@ -26,16 +26,16 @@ using MayLeave = std::function<bool(const Index&, AxisId dimension)>;
 /// Before sizes are numbers, any index may leave but the dimension's own axis.
 inline bool is_other_index(const Index& index, AxisId dimension) { return !index.is_axis(dimension); }
 
-/// What of a condition can keep the expression's reads inside of their arrays: the parts of a conjunction that share an
-/// axis with an index that may leave, or with such a part. Null: nothing.
+/// The part of a condition that can keep the expression's reads inside of their arrays. It is made of the parts of a
+/// conjunction that share an axis with an index that may leave, or with such a part. Null: nothing.
 Expr guard_of_reads(const Diagram& diagram, const Expr& e, const Expr& condition, const MayLeave& may_leave);
 
-/// The expression where the condition holds, with each read that may leave its array taken only where its guard (above)
-/// holds, and 0 elsewhere: so it may be computed where the condition does not hold. A condition that is null says
-/// nothing.
+/// The expression where the condition holds. Each read that may leave its array is taken only where its guard (above)
+/// holds, and is 0 elsewhere. So the expression may be computed where the condition does not hold. A null condition
+/// says nothing.
 Expr with_guarded_reads(const Diagram& diagram, const Expr& e, const Expr& condition, const MayLeave& may_leave);
 
-/// a and b, of which null says nothing.
+/// The condition that both hold. Null says nothing.
 Expr both_hold(const Expr& a, const Expr& b);
 /// What all holds where the condition does.
 std::vector<Expr> conditions_in(const Expr& condition);
@@ -58,8 +58,8 @@ MaskForm with_sizes(MaskForm form, const Extents& extents);
 /// types.
 std::vector<MaskForm> implied_mask_forms(const Expr& condition, bool holds);
 
-/// Forms that are not negative exactly where the condition holds (or, with `holds` false, does not); none where it is
-/// made of anything but such comparisons that all have to hold.
+/// Forms that are not negative exactly where the condition holds (or, with `holds` false, does not). None unless the
+/// condition is made only of such comparisons that all have to hold.
 std::optional<std::vector<MaskForm>> equivalent_mask_forms(const Expr& condition, bool holds);
 
 /// Affine forms that are not negative where the condition holds (or, with `holds` false, does not), as far as it is

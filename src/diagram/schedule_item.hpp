@@ -1,7 +1,7 @@
 #pragma once
-// Lines of a schedule as they are written, and the one table of what may stand on them: syntax/parse_schedule.cpp reads
-// them by it, and who takes an item up finds a number where there is to be one, within its limits, and no words but
-// these.
+// Lines of a schedule as they are written, and the one table of what may stand on them. syntax/parse_schedule.cpp reads
+// the lines by this table. So whoever uses an item finds a number where one is expected, within its limits, and no
+// words but these.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -28,8 +28,8 @@ enum class ChoiceKind : std::uint8_t {
 /// What follows the kind of a choice: an axis or another name with a number, and the like.
 enum class ChoiceOperand : std::uint8_t { size, optional_size, named_number, named_word, number, word, clauses, list };
 
-/// How blocks come to their groups (Dealing), how a maximum moves (Lagging), and whether warps take turns at the matrix
-/// unit: a word's place is its value.
+/// The words for the tile scheduler (TileScheduler), for the mode of conditional rescaling (RescaleMode), and for
+/// whether warpgroups ping-pong at the tensor cores. A word's index is its value.
 inline constexpr std::string_view tile_scheduler_words[] = {"fixed", "queue", "cut"};
 inline constexpr std::string_view rescale_words[] = {"exact", "rescaled"};
 inline constexpr std::string_view ping_pong_words[] = {"free", "turns"};

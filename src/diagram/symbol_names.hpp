@@ -1,7 +1,7 @@
 #pragma once
-// What the symbols of a diagram's sizes are called: an axis by its name, its group size g_q, its stream size s_x, its
-// size in a loop inside of a stream t_d, and M. One of these that some axis has as its own name takes primes until none
-// has: beside an axis M, memory is M'.
+// Names of the symbols of a diagram's sizes. An axis has its name, its group size is g_q, its stream size s_x, its size
+// in a loop inside of a stream t_d, and memory is M. If some axis has one of these as its own name, the symbol takes
+// primes until it is unique. Beside an axis M, memory is M'.
 #include "diagram/diagram.hpp"
 
 namespace napkin {

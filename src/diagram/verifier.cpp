@@ -16,8 +16,8 @@ bool is_identifier(const std::string& name) {
     return !name.empty() && !is_digit(name[0]) && all_of(name, fits);
 }
 
-/// Terms in ascending order and none of them zero; what is not affine is made of the operators of indices and, at its
-/// leaves, of axes, sizes, whole numbers and elements.
+/// Whether an affine index has its terms in ascending order and none of them zero. An index that is not affine must be
+/// made of the operators of indices, with axes, sizes, whole numbers and elements at its leaves.
 bool is_normal(const Index& index) {
     if (const Affine* form = index.affine()) {
         for (std::size_t i = 0; i < form->terms.size(); ++i)

@@ -1,8 +1,8 @@
 #pragma once
-// What a Neural Circuit Diagram shows, before anything in it has a place: values, which are arrays at a level of the
-// hierarchy with a wire for each axis, and the operations between them in order. Every value is written once; an update
-// of a state reads one value and writes another. Circuits are read off a diagram, its derivation and its tile program
-// (readings.hpp); layout.hpp gives all of it a place.
+// What a Neural Circuit Diagram shows, before anything in it is placed: values and the operations between them in
+// order. A value is an array at a level of the hierarchy with a wire for each axis. Every value is written once. An
+// update of a state reads one value and writes another. Circuits are read off a diagram, its derivation and its tile
+// program (readings.hpp). The places follow from layout.hpp.
 #include <cstddef>
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 #pragma once
-// The hierarchy of a machine as a graph (paper Fig. 7): levels from the largest memory down to the registers and the
-// units, each in its colour, pipes with their rates between them, and links among the instances of one level.
+// The hierarchy of a machine as a graph (paper Fig. 7). Levels go from the largest memory down to the registers and the
+// units, each in its colour. Between them are pipes with their rates, and links join the instances of one level.
 #include "draw/shapes.hpp"
 #include "machine/machine.hpp"
 

@@ -19,7 +19,8 @@ Element element(std::string_view tag, std::vector<Element> children, std::string
 Element text(std::string_view content);
 /// A picture, as part of the page.
 Element picture(const svg::Document& document);
-/// Of `style` and `script`, in which no entities are read. Pre: it is ours, and has no "</" in it.
+/// An element for the content of `style` or `script`, in which no entities are read. Pre: it is ours, and has no "</"
+/// in it.
 Element plain(std::string_view tag, std::string content);
 
 /// A table with a caption and a row of headings; cells in the columns `to_right` are numbers. In each row the first

@@ -1,6 +1,6 @@
 #pragma once
-// A layout as a grid of coloured cells: in each the value that the layout gives, or of what threads hold the thread and
-// its register; the colour is the bank of the shared memory, or the thread.
+// A layout as a grid of coloured cells. Each cell shows the value that the layout gives, coloured by its bank of shared
+// memory. Where threads hold the values, it shows the thread and its register, coloured by the thread.
 #include "algebra/held_layout.hpp"
 #include "draw/shapes.hpp"
 #include "support/result.hpp"

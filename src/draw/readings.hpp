@@ -1,7 +1,6 @@
 #pragma once
-// Circuits, read off what the compiler has: a diagram is functions alone; a derived form has two levels, groups and
-// streams; a tile program has states, loops and every transfer; what the paper's steps assign to it adds levels,
-// precision and divisors.
+// Circuits, read off what the compiler has. A diagram is functions alone. A derived form has two levels, groups and
+// streams. A tile program has states, loops and every transfer. The paper's steps add levels, precision and divisors.
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,14 +15,14 @@ namespace napkin::draw {
 /// Functions alone: every equation by itself, or those of a call together.
 Circuit definition_circuit(const Diagram& diagram, bool calls_together = true);
 
-/// The kernels of a derived form on two levels (paper.md §2 to §4): what a kernel reads changes colour, grouped axes
-/// are relabelled g, streamed ones s, and what a stream maintains stands in parentheses at its input.
+/// The kernels of a derived form on two levels (paper.md §2 to §4). What a kernel reads changes colour. Grouped axes
+/// are relabelled g, streamed ones s. What a stream maintains stands in parentheses at its input.
 struct TwoLevelOptions {
     bool from_source = true;  ///< operations as the text has them; else the rewritten equations
     bool grouped = true, streamed = true;
-    /// Between memory and where operations run: a level that only passes data on, as a cache whose columns are marked
-    /// with asterisks, or as one whose children hand data to each other. Below it grouped axes are relabelled h,
-    /// streamed ones u.
+    /// A level between memory and where operations run, which only passes data on. It is a cache, whose columns are
+    /// marked with asterisks, or a level whose children hand data to each other. Below it grouped axes are relabelled
+    /// h, streamed ones u.
     enum class Between : unsigned char { nothing, cache, cross_transfer } between = Between::nothing;
 };
 Circuit two_level_circuit(const Derived& derived, const TwoLevelOptions& options = {});

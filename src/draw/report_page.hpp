@@ -1,7 +1,7 @@
 #pragma once
 // `napkin report`: one page that stands by itself. It opens from disk, asks for nothing from anywhere, and shows
-// everything without scripts; with them, names light up wherever they stand, keys go through the derivation, and
-// settings are chosen.
+// everything without scripts. With scripts, names light up wherever they stand, keys go through the derivation, and
+// settings can be chosen.
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,8 +29,8 @@ struct GridSetting {
 std::vector<GridSetting> grid_of(const FiguresRequest& request, const Figures& figures,
                                  const std::vector<std::string>& machines, bool with_answers);
 
-/// Leaves out of the answers what the page's own setting, the first, says, too, and whole answers for which there is no
-/// room; those that come first stay. `room`: bytes that they may take together.
+/// Leaves out of the answers what the page's own setting, the first, says as well. It also leaves out whole answers for
+/// which there is no room. Those that come first stay. `room`: bytes that they may take together.
 void fit_answers(std::vector<GridSetting>& grid, std::size_t room);
 
 /// An axis whose size is a number of its own, not another's.

@@ -1,7 +1,7 @@
 #pragma once
-// The roofline of a machine with a kernel on it (paper.md §9): a roof for every unit that multiplies and adds, a slope
-// for the pipe into every level, at the datasheet's rates and, dashed, at those that programs sustain; of the kernel a
-// point at every level's intensity, and what was measured, if anything.
+// The roofline of a machine with a kernel on it (paper.md §9). It has a roof for every unit that multiplies and adds,
+// and a slope for the pipe into every level. Both are drawn at the datasheet's rates and, dashed, at the rates that
+// programs sustain. The kernel has a point at every level's intensity, and at what was measured, if anything.
 #include <string>
 #include <vector>
 

@@ -1,7 +1,7 @@
 #pragma once
-// What of a report depends on the setting, as parts of its page: made here for the page as it is written, for every
-// setting of its grid, and, compiled to WebAssembly, for those that its sliders choose. So a live figure is drawn by
-// what drew the first one.
+// The parts of a report's page that depend on the setting. They are made here for the page as it is written and for
+// every setting of its grid. Compiled to WebAssembly, the same code makes them for the settings that its sliders
+// choose. So a live figure is drawn by what drew the first one.
 #include <string>
 #include <vector>
 
@@ -24,8 +24,8 @@ std::vector<Fragment> setting_fragments(const Figures& figures, const std::vecto
 inline constexpr std::size_t most_picture_bytes = 600'000;
 
 /// "step-pictures": the paper's steps on the machine, each as a picture that is opened. They are too large for every
-/// setting of a grid. `room`: bytes that they may take; the last one, which shows what all before it do, is drawn in
-/// any case.
+/// setting of a grid. `room` is the number of bytes that they may take. The last picture, which shows what all before
+/// it do, is always drawn.
 Fragment step_pictures(const Figures& figures, std::size_t room = most_picture_bytes);
 
 /// Tables 1 to 3 of every kernel, and the overlap of its streams. `prefix`: of the ids in it.

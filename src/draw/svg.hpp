@@ -3,8 +3,8 @@
 // named goes through `escaped`, so that no name can become markup; numbers have at most two decimals, so that a picture
 // is the same on every machine.
 //
-// Coordinates are pixels at page width, y goes down. Colours are CSS variables of one style sheet, for light and dark:
-// as the reader's system says, unless the root, or an element around it, has the class `light` or `dark`.
+// Coordinates are pixels at page width, y goes down. Colours are CSS variables of one style sheet, for light and dark.
+// They follow the reader's system, unless the root, or an element around it, has the class `light` or `dark`.
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,8 +30,8 @@ struct Element {
     std::string text = {};  ///< before the children
     std::vector<Element> children = {};
 
-    /// Sets an attribute, which replaces one of the same name. Names are of the program's own, never a user's. Of a
-    /// temporary, what is set is returned by value, so that a chain may be assigned to what it began with.
+    /// Sets an attribute, which replaces one of the same name. Names are the program's own, never a user's. On a
+    /// temporary, the result is returned by value, so that a chain may be assigned to what it began with.
     Element& set(std::string_view name, std::string_view value) &;
     Element& set(std::string_view name, double value) &;
     Element set(std::string_view name, std::string_view value) && { return std::move(set(name, value)); }
@@ -96,9 +96,10 @@ std::string to_text(const Document& document);
 /// As part of an HTML page that has `style_sheet()` once: no XML declaration, no style.
 std::string to_inline_text(const Document& document);
 
-/// Classes: level-0 … level-4 (stroke), fill-level-N, text-level-N; ink, muted, faint (stroke) and fill- and text- of
-/// each; panel (a quiet fill with a border), accent-0 … accent-5 and fill-accent-N for series; thin, wire, thick,
-/// dashed, dotted; small, strong, italic.
+/// Classes of levels: level-0 … level-4 (stroke), fill-level-N, text-level-N.
+/// Classes of inks: ink, muted, faint (stroke) and fill- and text- of each. A panel is a quiet fill with a border.
+/// Classes of series: accent-0 … accent-5 and fill-accent-N.
+/// Classes of lines and text: thin, wire, thick, dashed, dotted, small, strong, italic.
 const std::string& style_sheet();
 
 /// For text and attributes: & < > " ' as entities. What is no UTF-8, controls and characters that turn the direction of

@@ -13,9 +13,9 @@ struct Colour {
     std::string_view name, light, dark;
 };
 
-// Text and lines have a contrast of at least 4.5 to the paper in light and in dark (faint, of rulers and grids, is no
-// text; rule, of lines between arrays, has at least 3). Levels are the paper's: black, orange, green, blue, and one
-// more for hierarchies that are deeper.
+// Text and lines have a contrast of at least 4.5 to the paper in light and in dark. There are two exceptions: "faint",
+// of rulers and grids, is no text, and "rule", of lines between arrays, has at least 3. Levels are the paper's: black,
+// orange, green, blue, and one more for hierarchies that are deeper.
 constexpr std::array<Colour, 18> colours = {{
     {"paper", "#ffffff", "#16181d"},
     {"ink", "#16181d", "#f2f3f5"},

@@ -1,6 +1,6 @@
 #pragma once
-// Costs over a range of sizes: expected seconds of every subject along the last axis of a sweep, with what no schedule
-// is faster than, and the sizes at which the best of them changes.
+// Costs over a range of sizes: expected seconds of every subject along the last axis of a sweep. The chart also shows
+// the bound that no schedule beats, and the sizes at which the best subject changes.
 #include "draw/shapes.hpp"
 #include "study/sweep.hpp"
 

@@ -1,7 +1,7 @@
 #pragma once
-// H* against M on logarithmic axes (paper.md §4, Eq. 1): the optimum as a function of what a core holds, each term of
-// its standard form as a line whose slope is its exponent, the memory of the machine's levels, and the kernel's own H
-// and M.
+// H* against M on logarithmic axes (paper.md §4, Eq. 1). It shows the optimum as a function of what a core holds, and
+// each term of its standard form as a line whose slope is its exponent. It also shows the memory of the machine's
+// levels, and the kernel's own H and M.
 #include <optional>
 
 #include "cost/cost_figures.hpp"

@@ -1,9 +1,9 @@
 #pragma once
-// Tables of figures in TOML, for the readers of machine files: keys, units and sources are checked, all errors are
-// collected, and where each figure stands is kept, so that checks of the whole machine can point at it.
+// Tables of figures in TOML, for the readers of machine files. Keys, units and sources are checked, and all errors are
+// collected. The position of each figure is kept, so that checks of the whole machine can point at it.
 
-// toml++ asserts what a file can break ("[[" at a line's end) before it makes an error of it, and takes it for granted
-// under NDEBUG.
+// toml++ asserts conditions that a file can break ("[[" at a line's end) before it reports an error. Under NDEBUG it
+// takes them for granted.
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
 #define TOML_ASSERT(condition) static_cast<void>(0)

@@ -97,11 +97,11 @@ void estimate(Figure& figure, double value, const std::string& formula) {
     if (!figure.known()) figure = estimated(value, formula);
 }
 
-/// Lines that a core of a CPU waits for at a time, with its prefetchers and by its own loads alone. `napkin machines
-/// measure` finds that a core of one Zen 5 reads runs of up to 4 lines at 0.34 to 0.40 of its rate, which is 12 of 32
-/// (2026-11-25, nine times).
+/// Cache lines that a core of a CPU waits for at a time, with its prefetchers and by its own loads alone. They were
+/// found by `napkin machines measure`: a core of one Zen 5 reads runs of up to 4 lines at 0.34 to 0.40 of its rate.
+/// That is 12 of 32 lines (2026-11-25, nine times).
 constexpr double lines_in_flight = 32, lines_of_loads = 12;
-/// So many lines of a row pass before prefetchers run ahead of its loads; from the same measurements.
+/// Lines of a row before prefetchers run ahead of its loads, from the same measurements.
 constexpr std::int64_t lines_until_prefetched = 4;
 
 /// The pipe into level l of a CPU, as one core sees it and as copies see it.

@@ -1,5 +1,5 @@
 // The machine at hand. Caches and cores come from hwloc, the vector width from the processor's own feature bits, clocks
-// from the system; what none of them knows is estimated, and its source says so. Nothing is timed here, so that one
+// from the system. What none of them knows is estimated, and its source says so. Nothing is timed here, so that one
 // machine gives one plan.
 #include <fmt/format.h>
 #include <hwloc.h>

@@ -129,9 +129,12 @@ struct ThreadLimits {
 
 /// A unit of a core and its rate: operations a clock by type. All but "tensor" count values.
 struct Unit {
-    /// An operation kind of tile/work.hpp; "exp_nonpositive" (schedule/maxima.hpp); "max" (and minimum, which keep
-    /// NaN); "load", "store", "broadcast" (one value loaded into all lanes); "widen" and "narrow" (conversion of a
-    /// storage type as it is loaded and stored); "tensor" counts multiply-adds, as "fma" does.
+    /// The kind of operation, one of
+    /// - an operation kind of tile/work.hpp, or "exp_nonpositive" (schedule/maxima.hpp);
+    /// - "max" (and minimum, which keep NaN);
+    /// - "load", "store", "broadcast" (one value loaded into all lanes);
+    /// - "widen" and "narrow" (conversion of a storage type as it is loaded and stored);
+    /// - "tensor", which counts multiply-adds, as "fma" does.
     std::string name;
     std::map<DType, Figure> per_clock;
     Figure sustained;  ///< of a GPU: the share of these rates that programs reach; unknown: all
@@ -214,19 +217,21 @@ double tile_bytes_a_core(const Machine& machine, std::size_t level);
 /// The share of a unit's nominal rate that programs reach: 1 where the file does not say.
 double sustained_rate_of(const Machine& machine, std::string_view unit);
 
-/// The part of its rate that is left to the pipe into the level where what is read lies in runs of so many lines:
-/// between the level's figures along the logarithm of the lines, and behind the last one the loss halves with each
-/// doubling. All of it where it has none.
+/// The share of its rate that the pipe into the level keeps where data are read in contiguous runs of `lines` lines. It
+/// is interpolated between the level's figures along the logarithm of the lines. Behind the last figure, the loss
+/// halves with each doubling. It is 1 where the level has no figures.
 double share_of_runs(const Level& level, double lines);
 
 /// The machine at hand, from hwloc and the processor's own description, for code with vectors of so many bytes (0: the
-/// widest). Deterministic: nothing is timed; what a timing would tell is estimated, and its source says so.
+/// widest). It is deterministic, as nothing is timed. What a timing would tell is estimated, and its source says so.
 Machine host_machine(int vector_bytes = 0);
 
-/// "host" (or nothing: the machine at hand, as `napkin machines measure` found it, or as host_machine() describes it),
-/// "host-128" to "host-512" (the same for code with vectors of so many bits), a built-in machine by name, or a file by
-/// path (a name with a '/' or ending in ".toml"). Nothing is timed. Errors: unknown-machine (nearest names),
-/// unreadable-file, and those of read_machine.
+/// Loads one of
+/// - "host" or "": the machine at hand, as `napkin machines measure` found it, or as host_machine() describes it;
+/// - "host-128" to "host-512": the same for code with vectors of so many bits;
+/// - a built-in machine by name;
+/// - a file by path: a name with a '/' or ending in ".toml".
+/// Nothing is timed. Errors: unknown-machine (nearest names), unreadable-file, and those of read_machine.
 Result<Machine> load_machine(const std::string& name_or_path);
 /// The names that load_machine knows: "host" and the built-in machines.
 std::vector<std::string> machine_names();

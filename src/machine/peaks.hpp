@@ -27,9 +27,9 @@ struct Ridge {
 /// Ridges for every type of the units that do FLOPs ("tensor", "fma") and every pipe, in the file's order.
 std::vector<Ridge> ridges(const Machine& machine);
 
-/// Transactions (lines of Machine::line_bytes) that one access of a warp makes where neighbouring threads' values lie
-/// `stride_values` apart, from an address on a line's boundary: 1 for stride 0 (a broadcast). A CPU's vector of 32-bit
-/// lanes counts as a warp.
+/// Transactions (lines of Machine::line_bytes) that one access of a warp makes. Values of neighbouring threads lie
+/// `stride_values` apart, from an address on a line's boundary. It is 1 for stride 0 (a broadcast). A CPU's vector of
+/// 32-bit lanes counts as a warp.
 std::int64_t warp_transactions(const Machine& machine, std::int64_t stride_values, int bytes_a_value);
 
 }  // namespace napkin

@@ -13,7 +13,7 @@ namespace {
 
 /// Bytes a clock into one core: beyond what any core's pipes or register files carry.
 constexpr double max_bytes_a_clock = 4096;
-/// Multiply-adds a clock of one core's matrix unit, and operations a clock of its other units.
+/// Multiply-adds a clock of one core's tensor cores, and operations a clock of its other units.
 constexpr double max_matrix_rate = 65536, max_rate = 4096;
 /// Operations a second of one device.
 constexpr double max_peak = 1e18;
@@ -142,8 +142,8 @@ private:
                                          m_.levels[l].name, cores));
     }
 
-    /// What cores share holds no more than the level above; what is a core's own, no more than the last shared level: a
-    /// core's registers may outgrow the memory beside them.
+    /// A level that cores share holds no more than the level above. A core's own level holds no more than the last
+    /// shared level, since a core's registers may outgrow the memory beside them.
     void capacity(std::size_t l) {
         const std::string path = fmt::format("level.{}.capacity", l);
         std::size_t above = l - 1;

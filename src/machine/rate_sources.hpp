@@ -6,8 +6,8 @@
 
 namespace napkin {
 
-/// How many rates are measured, among those of which the file says more than their nominal value: what programs sustain
-/// on this machine or on one of the same kind, and not on another that stands for it, which is an estimate.
+/// How many rates are measured, among those of which the file says more than their nominal value. Such a value is what
+/// programs sustain on this machine or on one of the same kind. If another machine stands for it, it is an estimate.
 struct RateSources {
     int measured = 0, known = 0;
     /// "measured", "2 of 5 measured", "nominal".

@@ -28,9 +28,9 @@ struct Gemm {
     friend bool operator==(const Gemm&, const Gemm&) = default;
 };
 
-/// The equation as multiplies over dense row-major arrays, when it is one: a sum over the product of two arrays read at
-/// plain indices (and constants), every summed axis in both, every other axis in the target, with strides that a gemm
-/// takes. Products with a vector (m, n or k of 1) are left to loops.
+/// The equation as multiplies over dense row-major arrays, when it is one. It must be a sum over the product of two
+/// arrays read at plain indices (and constants). Every summed axis must be in both arrays and every other axis in the
+/// target, with strides that a gemm takes. Products with a vector (m, n or k of 1) are left to loops.
 std::optional<Gemm> as_gemm(const Diagram& diagram, const Equation& equation, const Extents& extents);
 
 /// Two times the multiplications of a sum over a product of arrays, 0 for any other equation: the field's count of

@@ -67,9 +67,9 @@ public:
     /// The same for row-major arrays without gaps.
     [[nodiscard]] Status run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs, int threads = 0) const;
 
-    /// Memory that a run takes besides the arrays given to it: arrays between kernels, where those that nothing reads
-    /// any more make room for others, and the variables of every thread. Inputs that have to be packed first and
-    /// outputs that are spread afterwards, because of their strides, come on top.
+    /// Memory that a run takes besides the arrays given to it. It is for arrays between kernels and the variables of
+    /// every thread. Arrays that nothing reads any more make room for others. Packed copies of inputs and copies of
+    /// outputs that are spread afterwards, both because of strides, come on top.
     [[nodiscard]] std::int64_t extra_bytes(int threads = 0) const;
     [[nodiscard]] int threads() const;  ///< that the plan asks for
     [[nodiscard]] const std::string& source() const;

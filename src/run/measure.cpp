@@ -79,8 +79,8 @@ void CacheFlush::run() {
 }
 
 void ShortestTimes::add(const std::string& name, double seconds, std::function<void(std::int64_t)> job) {
-    // The first call finds nothing in the caches and pages that are not mapped yet, and any call may be interrupted: a
-    // repetition that seems long enough has to be so three times.
+    // The first call finds nothing in the caches and unmapped pages, and any call may be interrupted. So a repetition
+    // that seems long enough has to be so three times.
     const auto shortest = [&](std::int64_t n) { return std::min({timed(job, n), timed(job, n), timed(job, n)}); };
     std::int64_t n = 1;
     double once = shortest(n);

@@ -48,8 +48,8 @@ public:
     void run(double seconds);
     /// The time of one repetition.
     [[nodiscard]] double operator[](const std::string& name) const;
-    /// Share of the time of all rounds so far in which the jobs did not run, had each always taken its shortest time:
-    /// what other work, or the host of a virtual machine, took meanwhile. 0 before the first round.
+    /// Share of the time of all rounds so far that other work, or the host of a virtual machine, took. It is the time
+    /// beyond each job's shortest, as if every call had taken that. 0 before the first round.
     [[nodiscard]] double taken() const;
 
 private:

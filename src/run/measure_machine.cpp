@@ -288,8 +288,9 @@ private:
         sample_dealt_products();
     }
 
-    /// Less stays of a cache that others use too, as those of a server whose cores are rented out one by one: it keeps
-    /// the largest part that all cores read again closer to its own rate than to that of the level above.
+    /// Less stays of a cache that others use too, as in a server whose cores are rented out one by one. Its capacity
+    /// becomes the largest part that stays when all cores read it again. A part stays if it is read closer to the
+    /// cache's own rate than to that of the level above.
     void kept(Level& cache, const Level& below, double seconds) {
         constexpr int parts = 8, reads = 8;
         const double bytes = cache.capacity_bytes.value * cache.instances.value;

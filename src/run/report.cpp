@@ -80,7 +80,7 @@ struct MultiplyRate {
     std::vector<float> a, b, c;
 };
 
-/// The part of a box of axes in which all forms are ≥ 0: one axis is counted as an interval, the others are walked, or
+/// The part of a box of axes in which all forms are ≥ 0. One axis is counted as an interval. The others are walked, or
 /// sampled evenly when there are very many points.
 double fraction_inside(const std::vector<Affine>& forms, AxisId inner, const Extents& extents) {
     std::vector<AxisId> axes;

@@ -1,6 +1,6 @@
 #pragma once
-// What fused kernels are measured against, for whichever processor: the diagram as it stands, every equation a kernel
-// of its own, and which of these are matrix multiplies, which a library carries out.
+// The baseline of fused kernels, for any processor: the diagram as it stands, with every equation a kernel of its own.
+// It says which of these are matrix multiplies, which a library carries out.
 #include <cstddef>
 #include <map>
 

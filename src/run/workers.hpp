@@ -29,8 +29,9 @@ public:
     /// empty.
     void split(std::int64_t count, const std::function<void(std::int64_t, std::int64_t)>& job);
 
-    /// Deals out [0, count) among the first `threads` threads: job(worker, begin, end) for runs of neighbours, which
-    /// share data, on whichever thread is free; shorter runs towards the end, so that all finish together.
+    /// Distributes [0, count) over the first `threads` threads. It calls job(worker, begin, end) for contiguous runs,
+    /// which share data, on whichever thread is free. Runs get shorter towards the end, so that all threads finish
+    /// together.
     void deal(std::int64_t count, int threads, const std::function<void(int, std::int64_t, std::int64_t)>& job);
 
 private:

@@ -49,7 +49,7 @@ private:
             by_threads_.insert(compute->variable);
     }
 
-    /// Neighbours of a map without positions can be computed wherever the matrix unit left them.
+    /// An elementwise map without positions can be computed on register fragments, wherever the tensor cores left them.
     [[nodiscard]] bool is_elementwise(const Compute& c) {
         if (c.reduce || c.carry || place(c.variable).at == HeldAt::fragments) return false;
         bool alike = true, any = false;
@@ -182,7 +182,7 @@ private:
         add_by_threads(std::move(c), out);
     }
 
-    /// Threads correct what they accumulate, and add to it what the matrix unit has multiplied.
+    /// Threads correct what they accumulate, and add the product of the tensor cores to it.
     void add_by_threads(Compute c, Statements& out) {
         const VariableId target = c.variable;
         define_state(target, cuts_);

@@ -1,11 +1,11 @@
 #pragma once
-// The overlap chart of a stream (paper.md §6, Figs 34 to 37): warpgroups run an iteration's operations on the units of
-// a core, each unit for one warpgroup at a time, and the chart is what a run of them makes. All of it is data; nothing
-// here knows what an operation computes.
+// The overlap chart of a stream (paper.md §6, Figs 34 to 37). Warpgroups run an iteration's operations on the units of
+// a core, and each unit serves one warpgroup at a time. The chart is the result of such a run. All of it is data, and
+// nothing here knows what an operation computes.
 //
-// A warpgroup issues its operations in order. Those of threads keep it until they are done; those of the matrix unit it
-// only sets going. Transfers between memory and the core are in no one's order: each begins as soon as what it needs is
-// done, and its pipe is free.
+// A warpgroup issues its operations in order. Operations of threads keep it busy until they are done. Operations of the
+// tensor cores are asynchronous, so it only starts them. Transfers between memory and the core have no order of issue.
+// Each begins as soon as what it needs is done and its pipe is free.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -38,8 +38,8 @@ struct ChartOperation {
     [[nodiscard]] double clocks() const;
 };
 
-/// Operations in the order in which a warpgroup issues them. In its turn it issues those of `turn`, in their order; the
-/// warpgroups take turns.
+/// Operations in the order in which a warpgroup issues them. Those of `turn` are issued in turns (ping-pong): one
+/// warpgroup issues all of them, in their order, then the next does.
 struct ChartProgram {
     std::vector<ChartOperation> operations;
     int num_warpgroups = 1;

@@ -72,7 +72,7 @@ private:
         return choices_.units.empty() || any_of(choices_.units, [&](const Listed& l) { return l.name == unit; });
     }
 
-    /// A statement of threads and of the matrix unit is two operations, that of threads first.
+    /// A statement of threads and of the tensor cores is two operations, that of threads first.
     void add(const std::vector<TileStatement>& list) {
         for (const TileStatement& s : list) {
             if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s)) add((*loop)->body);
@@ -187,7 +187,7 @@ private:
                 const auto behind = std::lower_bound(made.begin(), made.end(), reader);
                 const int distance = behind == made.begin() ? 1 : 0;
                 need(reader, distance == 1 ? made.back() : *(behind - 1), distance, fmt::format("it reads {}", name_of(v)));
-                // The matrix unit has a packed copy of fragments, which is made when it is set going.
+                // Tensor cores read a packed copy of fragments, which is made when the product is issued.
                 if (operations_[o].is_async && assigned_.variables[v].at == HeldAt::fragments) continue;
                 const int stages = assigned_.variables[v].stages;
                 for (const int writer : made)

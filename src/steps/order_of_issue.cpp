@@ -17,8 +17,9 @@ void add_needed(const ChartProgram& program, int operation, std::set<int>& out) 
 bool is_product(const ChartOperation& o) { return o.is_async && !o.is_transfer; }
 bool is_of_threads(const ChartOperation& o) { return !o.is_async; }
 
-/// A stream whose products wait for each other with threads between them: the products that wait for no thread, the
-/// last one, and the operation whose result it reads, as its copy or not.
+/// A stream whose products wait for each other with threads between them. The products `first` wait for no thread, and
+/// `last` is the last product. Between them, `between` is the last operation of threads that `last` needs and that is
+/// no copy. The iteration's last operation is `end`.
 struct Chain {
     std::vector<std::string> first;
     std::string last, between, end;

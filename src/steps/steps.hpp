@@ -1,11 +1,11 @@
 #pragma once
-// The paper's six steps (paper.md §6) of a derived diagram on a GPU, as readings of its tile program, and what follows
-// from them: the configuration table (Tables 1 and 2) and the throughput table (Table 3). All of it is data; report.hpp
-// prints it.
+// The paper's six steps (paper.md §6) of a derived diagram on a GPU, as readings of its tile program. From them follow
+// the configuration table (Tables 1 and 2) and the throughput table (Table 3). All of it is data, which report.hpp
+// prints.
 //
-// The steps know a core as the paper's hierarchy: the core's memory, which a block of threads shares; the registers of
-// a warpgroup as the matrix unit leaves a product in them, where no thread can tell which values it has; and the
-// registers of threads, each of which has its own rows. Values pass between the last two through the first.
+// The steps know a core as the paper's hierarchy. A block of threads shares the core's memory. A warpgroup's registers
+// hold a product as the tensor cores leave it: fragments, of which no thread can tell which values it has. The
+// registers of threads hold each thread's own rows. Values pass between the last two through the first.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -25,12 +25,14 @@
 
 namespace napkin {
 
-/// Where a variable is held: the core's memory, a warpgroup's registers as the matrix unit has them, or those of
-/// threads.
+/// Where a variable is held: the core's memory, a warpgroup's register fragments of the tensor cores, or the registers
+/// of threads.
 enum class HeldAt : std::uint8_t { memory, fragments, threads };
 
-/// The size of a variable along an axis: of a block's group (g), a warpgroup's share of it (w), a thread's (t), a chunk
-/// of the stream (s), a part of a subloop (u), a piece of a transfer (p), or the whole axis (no letter).
+/// The size of a variable along an axis. Its letter says what has this size:
+/// - a block's group (g), a warpgroup's share of it (w), a thread's (t),
+/// - a chunk of the stream (s), a part of a subloop (u), a piece of a transfer (p),
+/// - or the whole axis (no letter).
 struct CutSize {
     AxisId axis = -1;  ///< -1: an index of several axes
     char letter = 0;
@@ -81,8 +83,8 @@ struct AssignedVariable {
     HeldAt at = HeldAt::threads;
     std::set<AxisId> streamed, cut;  ///< axes of the streams and of the subloops in which it is defined
     VariableId copy_of = -1;         ///< of what is passed from another place: that variable
-    VariableId product_of = -1;      ///< of what the matrix unit multiplies for threads to add: what they add it to
-    bool is_operand = false;         ///< the matrix unit reads it in the core's memory
+    VariableId product_of = -1;      ///< of a product of the tensor cores that threads add: what they add it to
+    bool is_operand = false;         ///< the tensor cores read it in the core's memory
     DType type = DType::f32;
     std::string type_reason;
     int stages = 1;
@@ -152,7 +154,7 @@ struct Throughput {
     std::vector<ThroughputRow> rows;
     std::vector<UnitTotal> units;  ///< longest first
     std::vector<RowFloor> floors;
-    Overlap overlap;  ///< of the matrix unit's and the special functions' clocks, with the latter's overhead
+    Overlap overlap;  ///< of the clocks of the tensor cores and of special functions, with the latter's overhead
     double tensor_flop_per_s = 0;  ///< of the machine, were the bottleneck all that there is
     [[nodiscard]] double lower_bound() const { return units.empty() ? 0 : units.front().clocks; }
 };
@@ -194,7 +196,7 @@ struct StreamChart {
     AxisId stream = -1;
     double rows = 1;  ///< of a warpgroup; clocks of the chart are for all of them
     Chart chart;
-    double tensor_share = 0;       ///< of the interval in which the matrix unit is busy
+    double tensor_share = 0;       ///< of the interval in which the tensor cores are busy
     double tensor_flop_per_s = 0;  ///< of the machine
 };
 
@@ -260,13 +262,15 @@ std::string to_string(const CutSize& size, const std::vector<std::string>& axes)
 
 // The steps, each a pure function.
 
-/// The kernel with subloops over these axes: over parts of a chunk, around what accumulates a stream; over parts of
-/// columns, around each contraction that adds to what it accumulates. It is the same function as the kernel.
+/// The kernel with subloops over these axes. Subloops run over parts of a chunk, around what accumulates a stream. They
+/// also run over parts of columns, around each contraction that adds to what it accumulates. It is the same function as
+/// the kernel.
 TileKernel with_subloops_along(const Diagram& diagram, TileKernel kernel, const std::set<AxisId>& axes);
-/// The kernel with its operations on units: contractions whose type an instruction takes on the matrix unit, all else
-/// on threads, and the copies that this implies. It is the same function as the kernel.
+/// The kernel with its operations on units. Contractions whose type an instruction takes run on the tensor cores, all
+/// else on threads. The copies that this implies are added. It is the same function as the kernel.
 Assigned assign_levels(const Diagram& diagram, const TileKernel& kernel, const Machine& machine);
-/// Types: by hand, as the matrix unit demands, or as declared. Errors: unknown-variable, bad-precision (what is legal).
+/// Types: the user's override, what the tensor cores demand, or as declared. Errors: unknown-variable, bad-precision
+/// (what is legal).
 Status assign_precision(const StepContext& context, const StepChoices& choices, Assigned& assigned);
 /// With each cause. Those that the sizes break are errors: broken-divisor (the causes, the nearest legal sizes).
 SizeDivisors size_divisors(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
@@ -317,8 +321,9 @@ struct IssueOrder {
     StepChoices choices;  ///< with `issue` or `turns`, and more places for what they keep longer
     std::string what;     ///< "products a chunk ahead"
 };
-/// Beside the program's own order: what the matrix unit can begin with a chunk ahead of the rest (Fig 36, within a
-/// warpgroup), and turns at the matrix unit (Fig 37, between warpgroups). Those that can be.
+/// Orders beside the program's own, as far as they are possible. Within a warpgroup, the tensor cores can begin with
+/// products a chunk ahead of the rest (Fig 36). Between warpgroups, they take turns at the tensor cores (ping-pong, Fig
+/// 37).
 std::vector<IssueOrder> issue_orders(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
                                      const KernelSteps& steps);
 
@@ -334,9 +339,9 @@ enum class StepTexts : std::uint8_t { tried, left_out };
 Result<StepReport> paper_steps(const Derived& derived, const Extents& extents, const Machine& machine,
                                const std::vector<ScheduleItem>& items, StepTexts texts = StepTexts::tried);
 
-/// The same of a kernel that is planned: places, types, instructions and stages are those of its schedule, which knows
-/// what the matrix unit leaves where and passes nothing on. Pre: a GPU's schedule, in blocks of warps. It reads the
-/// overheads and the units among the choices, each kernel's own.
+/// The same for a kernel that is planned. Places, types, instructions and stages are those of its schedule. The
+/// schedule knows what the tensor cores leave where, and passes nothing on. The function reads the overheads and the
+/// units among the choices, each kernel's own. Pre: a GPU's schedule, in blocks of warps.
 KernelSteps placed_steps(const ScheduledKernel& kernel, const Machine& machine, const StepChoices& choices = {});
 StepReport placed_steps(const Plan& plan, const Machine& machine);
 /// It takes items for which is_of_views holds. Errors: unknown-unit, missing-source, bad-schedule.

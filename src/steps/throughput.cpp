@@ -9,8 +9,8 @@
 namespace napkin {
 namespace {
 
-/// How often an operation over these axes is done for one row of a chunk: a row is one point of the axes that
-/// warpgroups share and blocks group, unless they are columns of a contraction.
+/// How often an operation over these axes is done for one row of a chunk. A row is one point of the axes that
+/// warpgroups share and blocks group, unless these are columns of a contraction.
 double times(const StepContext& context, const std::set<AxisId>& columns, const std::vector<AxisId>& axes,
              AxisId stream, bool in_parts) {
     double n = 1;

@@ -22,9 +22,9 @@ struct LevelCount {
     [[nodiscard]] bool equal() const;
 };
 
-/// Runs the kernels in double precision on random inputs, with the sizes of the core's groups and of every caching,
-/// clustered or plain level above it, cut down to multiples of each other. Errors: too-many-points (the interpreter
-/// goes point by point). `tiles` as cost_figures has them.
+/// Runs the kernels in double precision on random inputs. The sizes are those of the core's groups and of every
+/// caching, clustered or plain level above it, cut down to multiples of each other. Errors: too-many-points (the
+/// interpreter goes point by point). `tiles` as cost_figures has them.
 Result<LevelCount> count_levels(const Derived& derived, const Extents& extents,
                                 const std::vector<KernelOnMachine>& kernels, const std::vector<TileKernel>& tiles = {});
 

@@ -17,9 +17,9 @@ struct Flip {
     friend bool operator==(const Flip&, const Flip&) = default;
 };
 
-/// The flips between ascending sizes, by bisection; where two neighbours have the same best, nothing between them is
-/// looked at. Around each flip found, up to an eighth of its size away, `near` more sizes are looked at: costs have
-/// teeth where tiles and waves fill up, so that near an equal pair the best may change several times. Errors: those of
+/// The flips between ascending sizes, by bisection. If two neighbours have the same best, nothing between them is
+/// looked at. Around each flip found, up to an eighth of its size away, `near` more sizes are looked at. Costs jump
+/// where tiles and waves fill up (quantization), so near a tie the best may change several times. Errors: those of
 /// `best`.
 Result<std::vector<Flip>> find_flips(std::vector<std::int64_t> sizes, std::int64_t near,
                                      const std::function<Result<int>(std::int64_t)>& best);

@@ -1,6 +1,6 @@
 #pragma once
-// A document's figures as rows of data: what it says, where, and from which queries of the model the same figure is
-// computed. docs/reproduction.toml holds them; how its keys are written stands at its top.
+// A document's figures as rows of data: what it says, where, and which queries of the model compute the same figure.
+// docs/reproduction.toml holds them. Its head explains how its keys are written.
 #include <functional>
 #include <map>
 #include <memory>

@@ -1,10 +1,10 @@
 #pragma once
 // Expressions over JSON results: "matmul/total/transfers_bytes / 2^20", "4*(count(chain/kernels) - 1)".
 //
-// A path is a result's name and then keys and positions, separated by / without blanks; it ends at a blank or a
-// parenthesis. `*` stands for every element and KEY=VALUE (several joined by &) for those elements of which that holds:
-// the value is the sum over those that have the rest of the path, and count(…) their number. Operators have blanks
-// around them after a path: + - * / ^, and parentheses.
+// A path is a result's name and then keys and positions, separated by / without blanks. It ends at a blank or a
+// parenthesis. In it, `*` stands for every element, and KEY=VALUE (several joined by &) for the elements of which that
+// holds. The value is the sum over those elements that have the rest of the path. Their number is count(…). The
+// operators are + - * / ^, with blanks around them after a path, and parentheses.
 #include <map>
 #include <string>
 #include <string_view>

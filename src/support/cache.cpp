@@ -134,10 +134,10 @@ std::vector<std::string> own_files(const std::string& entry) {
     return names;
 }
 
-/// Removes an entry's own files, and the entry when nothing else is in it; gives the bytes that this freed. It first
-/// goes out of sight in one step, so that another process' new entry under the same key is not taken apart instead; the
-/// manifest goes last, so that what an interruption leaves is known for a dead draft. An entry with somebody's files in
-/// it stays where it is.
+/// Removes an entry's own files, and the entry when nothing else is in it. Returns the bytes that this freed. The entry
+/// first goes out of sight in one step, so that another process' new entry under the same key is not removed instead.
+/// The manifest goes last, so that what an interruption leaves is recognised as a dead draft. An entry with somebody's
+/// files in it stays where it is.
 std::int64_t remove_entry(const std::string& directory, const std::string& key) {
     std::string entry = directory + "/" + key;
     struct stat there{};

@@ -1,15 +1,15 @@
 #pragma once
-// The kernel cache: a private directory of compiled kernels, and what else takes long to find, kept from one process to
-// the next.
+// The kernel cache: a private directory of compiled kernels and of other results that take long to find. It is kept
+// from one process to the next.
 //
 // An entry is a directory named by its key. It is written beside the others under a temporary name (a draft) and
-// renamed, so that it is either absent or whole; its manifest holds the size and SHA-256 of every file, and what does
-// not agree with it, as where the power went before a disk had it all, is removed, never used. A hit renews the entry's
-// time, and the entries used longest ago leave when the cap is passed.
+// renamed, so that it is either absent or whole. Its manifest holds the size and SHA-256 of every file. An entry that
+// does not agree with it is removed, never used. That may happen if the power fails before the disk has all data. A hit
+// renews the entry's time, and the entries used longest ago leave when the cap is passed.
 //
-// The directory may hold other things: NAPKIN_CACHE_DIR is whatever the user says. Napkin's are only directories with a
-// manifest that begins with napkin's word, in drafts as in entries, and of an entry only the files that its manifest
-// names are ever removed.
+// The directory may hold other things, since NAPKIN_CACHE_DIR is whatever the user says. Only directories with a
+// manifest that begins with napkin's word are napkin's, drafts as well as entries. From an entry, only the files that
+// its manifest names are ever removed.
 #include <cstdint>
 #include <memory>
 #include <optional>

@@ -25,8 +25,8 @@ struct DTypeFacts {
     std::string_view name;  ///< in the language
     DTypeKind kind = DTypeKind::real;
     int bytes = 0;
-    /// For real numbers: stored bits of the mantissa, the exponent of the smallest normal number, the largest finite
-    /// number, what lies past it after rounding, and the spacing from 1 on.
+    /// For real numbers: stored bits of the mantissa and the exponent of the smallest normal number. Then the largest
+    /// finite number, what lies past it after rounding, and the spacing from 1 on.
     int mantissa_bits = 0, min_exponent = 0;
     double largest = 0, overflow = 0, epsilon = 0;
     std::int64_t least = 0, most = 0;  ///< the range of integers
@@ -49,12 +49,12 @@ bool is_narrow_integer(DType type);
 double epsilon(DType type);
 
 /// The value of `x` after one rounding to `type` (to nearest, ties to even). Overflow gives infinity, and NaN in e4m3,
-/// which has no infinity. Integers truncate toward zero and saturate, NaN gives 0; of i64 the result is the nearest
-/// double (whole_of in algebra/number.hpp is exact). A truth is 1 where the number is not 0, also of NaN.
+/// which has no infinity. Integers truncate toward zero and saturate, and NaN gives 0. For i64 the result is the
+/// nearest double (whole_of in algebra/number.hpp is exact). A truth is 1 where the number is not 0, also for NaN.
 double round_to(DType type, double x);
 
-/// What a format can hold, found by asking round_to alone. Of its bits one is the sign's, the exponent's and the
-/// mantissa's are what the range and the spacing say.
+/// What a format can hold, found by asking round_to alone. One of its bits is the sign. The bits of the exponent and
+/// the mantissa follow from the range and the spacing.
 struct FormatRange {
     double epsilon = 0;             ///< from 1 to the next value above
     double values_a_binade = 0;     ///< from 1, below 2
@@ -67,8 +67,8 @@ struct FormatRange {
 };
 FormatRange format_range(DType type);
 
-/// The type that holds both without losing range: the wider one; f16 with bf16 gives f32, u8 with i8 i16; an integer
-/// with a float gives the float, a truth with a number the number.
+/// The type that holds both without losing range: the wider one. However, f16 with bf16 gives f32, and u8 with i8 gives
+/// i16. An integer with a float gives the float, a truth with a number the number.
 DType promote(DType a, DType b);
 
 }  // namespace napkin

@@ -9,8 +9,9 @@
 
 namespace napkin {
 
-/// The file's first bytes, at most so many, or nothing when it cannot be read. A pipe to which nobody writes within two
-/// seconds cannot. Of what does not begin with the prefix, only the beginning: that may be a device without an end.
+/// The file's first bytes, at most `max_bytes`, or nothing when it cannot be read. A pipe to which nobody writes within
+/// two seconds cannot be read. If the content does not begin with the prefix, only its beginning is read, as it may be
+/// a device without an end.
 std::optional<std::string> read_beginning(const std::string& path, std::size_t max_bytes, std::string_view prefix = {});
 /// The whole file, or nothing when it cannot be read or is larger than the limit; else as read_beginning.
 std::optional<std::string> read_file(const std::string& path, std::size_t max_bytes = std::size_t{1} << 30,

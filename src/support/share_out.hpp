@@ -29,9 +29,9 @@ private:
     std::shared_ptr<Crew> crew_;
 };
 
-/// Calls work(i) for each i below `count`, each once and begun in their order, by as many threads as there are
-/// processors and at most so many; by fewer where the system gives no more. Returns when all is done; what one throws
-/// comes out.
+/// Calls work(i) for each i below `count`, each once and begun in their order. As many threads do it as there are
+/// processors, at most `most_threads`, or fewer where the system gives no more. Returns when all is done, and rethrows
+/// what one call throws.
 template <class Work>
 void share_out(std::size_t count, const Work& work, std::size_t most_threads = std::numeric_limits<std::size_t>::max()) {
     std::atomic<std::size_t> next = 0;
@@ -50,8 +50,8 @@ void share_out(std::size_t count, const Work& work, std::size_t most_threads = s
         if (one) std::rethrow_exception(one);
 }
 
-/// Calls run(begin, end) for runs that are together [0, count), on as many threads as there are processors, of which
-/// each has `enough` of the `work` that all of it is, or on one.
+/// Calls run(begin, end) for runs that together are [0, count), on as many threads as there are processors. Each thread
+/// gets at least `enough` of the total `work`. If that leaves one thread, the caller's does all.
 template <class Run>
 void share_out_runs(std::int64_t count, double work, double enough, const Run& run) {
     const auto wanted = static_cast<std::int64_t>(

@@ -50,8 +50,8 @@ struct LineColumn {
 };
 LineColumn line_column(const Source& source, std::uint32_t offset);
 
-/// Text as a terminal may be sent it, whoever chose the names in it: control characters, which could move the cursor or
-/// set a title, and broken UTF-8 become �; newlines stay.
+/// Text that is safe to send to a terminal, whoever chose the names in it. Control characters, which could move the
+/// cursor or set a title, and broken UTF-8 become �. Newlines stay.
 std::string printable(std::string_view text);
 /// The same, but our own colours (bold, dim, red, green and their end) stay.
 std::string printable_in_color(std::string_view text);

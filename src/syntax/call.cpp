@@ -1,7 +1,7 @@
 // Calls: which of the caller's axes stand for the callee's.
 //
-// A callee's axis that the caller names is bound to that axis. Every other axis that an argument depends on is woven:
-// it is added to each of the callee's arrays that depends on the argument, and to no other, so an argument without it
+// A callee's axis that the caller names is bound to that axis. Every other axis that an argument depends on is woven.
+// It is added to each of the callee's arrays that depends on the argument, and to no other. So an argument without it
 // is shared.
 #include <fmt/format.h>
 

@@ -37,8 +37,8 @@ struct Body {
     Expr expr;
 };
 
-/// X[b, h, ..] as an operand of a call or an einsum: `expr` reads the array at its written indices and, on its open
-/// dimensions, at axes that are yet to be chosen.
+/// An array as an operand of a call or an einsum, such as X[b, h, ..]. It is read at its written indices and, on its
+/// open dimensions, at axes that are chosen later.
 struct ArrayOperand {
     ArrayId array = -1;
     std::vector<std::optional<Index>> indices;  ///< by dimension; none: open

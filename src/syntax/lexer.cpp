@@ -102,8 +102,8 @@ bool is_symbol(const Token& t, std::string_view s) { return t.kind == TokenKind:
 bool is_opening(const Token& t) { return is_symbol(t, "(") || is_symbol(t, "["); }
 bool is_closing(const Token& t) { return is_symbol(t, ")") || is_symbol(t, "]"); }
 
-/// Whether the line, although a bracket is open before it, begins a statement of its own: the bracket was forgotten
-/// then. `deeper`: the line is indented more than the statement before it.
+/// Whether the line begins a statement of its own although a bracket is open before it. In that case the bracket was
+/// forgotten. `deeper`: the line is indented more than the statement before it.
 bool begins_statement(const std::vector<Token>& line, bool deeper) {
     if (line.empty() || line[0].kind != TokenKind::name) return false;
     if (!deeper && (line[0].text == "sizes" || line[0].text == "schedule")) return true;

@@ -1,4 +1,4 @@
-// Text to tokens, tokens to logical lines. A statement is a line; it goes on while a bracket is open, after a line that
+// Text to tokens, tokens to logical lines. A statement is a line. It goes on while a bracket is open, after a line that
 // ends in an operator or a comma, and before a line that begins with an operator.
 #pragma once
 

@@ -12,8 +12,9 @@ namespace napkin {
 /// language refuses (a reduction over an axis that its body does not depend on) print too.
 std::string print(const Diagram& diagram);
 
-/// The same diagram with arrays and axes numbered in the order in which a reader meets them (inputs, outputs,
-/// temporaries as they are defined; axes as they first appear) and axes that nothing mentions left out.
+/// The same diagram with arrays and axes numbered in the order in which a reader meets them. Arrays are inputs,
+/// outputs, then temporaries as they are defined, and axes count as they first appear. Axes that nothing mentions are
+/// left out.
 Diagram canonical(const Diagram& diagram);
 
 }  // namespace napkin

@@ -1,7 +1,7 @@
 // Sugar that people paste: einsum("qk,xk->qx", Q, K), rearrange("b h q d -> b q h d", X), reduce("r c -> r", "max", X).
 //
-// A name of the string stands for an axis: the target's at the same place, else the operand's own at the place where
-// the name first stands, else a fresh one.
+// A name of the string stands for an axis. It is the target's at the same place, else the operand's own at the place
+// where the name first stands, else a fresh one.
 #include <fmt/format.h>
 
 #include "support/limits.hpp"

@@ -32,9 +32,10 @@ public:
     CallersKernel(const CallersKernel&) = delete;
     CallersKernel& operator=(const CallersKernel&) = delete;
 
-    /// Launches on arrays at those addresses, the diagram's inputs and then its outputs, row-major without gaps; they
-    /// run after this returns. `workspace` is memory of workspace_bytes() that held zeros before its first launch; 0:
-    /// the program's own. Errors: view-count, view-null, view-alignment, view-overlap, no-workspace, gpu-failed.
+    /// Launches on arrays at those addresses, and returns before the kernels have run. The addresses are the diagram's
+    /// inputs and then its outputs, row-major without gaps. Memory at `workspace` has workspace_bytes() and held zeros
+    /// before its first launch. 0: the program's own. Errors: view-count, view-null, view-alignment, view-overlap,
+    /// no-workspace, gpu-failed.
     [[nodiscard]] Status launch(std::span<const std::uint64_t> addresses, std::uint64_t workspace, Stream stream) const;
 
     [[nodiscard]] std::int64_t workspace_bytes() const { return workspace_bytes_; }

@@ -13,8 +13,8 @@ namespace napkin::gpu {
 /// unknown-machine (machine_lacks), with those that have its architecture at least.
 Result<Machine> machine_of(const DeviceInfo& device, const std::vector<Machine>& machines);
 
-/// Code for a machine runs on every device of its architecture: a note where the driver has another name for the device
-/// than the file, since what is predicted may then be another GPU's; else nothing. Error: other-gpu (machine_lacks).
+/// Code for a machine runs on every device of its architecture. Returns a note where the driver has another name for
+/// the device than the file, as predictions may then be for another GPU; else "". Error: other-gpu (machine_lacks).
 Result<std::string> note_on_device(const DeviceInfo& device, const Machine& machine);
 
 }  // namespace napkin::gpu

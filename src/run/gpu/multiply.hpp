@@ -37,8 +37,8 @@ struct ColumnMultiply {
 };
 ColumnMultiply in_columns(const Gemm& gemm);
 
-/// The largest power of two, of at most 256, that divides every address of the matrix: `begin` of every call and the
-/// stride of a batch, in values of that many bytes, from memory that begins at a multiple of 256.
+/// The largest power of two, at most 256, that divides every address of the matrix. Addresses are `begin` of every call
+/// and the stride of a batch, in values of `value_bytes`, from memory that begins at a multiple of 256.
 std::int64_t alignment_of(const ColumnMultiply& multiply, const ColumnMatrix& matrix,
                           std::int64_t MultiplyCall::* begin, std::int64_t value_bytes);
 
