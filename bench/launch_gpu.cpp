@@ -1,6 +1,6 @@
-// What a launch costs on the GPU at hand, through the C API: nanoseconds of the host for each, capture into a graph and
-// its replay, and the time from a text to its first launch, each in a process of its own: with empty caches, and with
-// the kernel in the cache.
+// What a launch costs on the GPU at hand, through the C API. It measures nanoseconds of the host for each launch,
+// capture into a graph and its replay. It also measures the time from a text to its first launch, with empty caches and
+// with the kernel in the cache, each in a process of its own.
 //
 //     build/release/bench/bench_launch_gpu [--output bench/results/NAME.json]
 //

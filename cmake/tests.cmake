@@ -8,8 +8,8 @@ function(napkin_test_program target)
     add_executable(${target} ${ARGN})
     napkin_target(${target})
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
-    # Tests are compiled often and run once: no optimization is quicker in sum, as long as what they call is the
-    # library's own. Of an inline function or a template that both hold the linker takes the first copy it meets, so the
+    # Tests are compiled often and run once, so no optimization is quicker in sum, as long as what they call is the
+    # library's own. If both hold an inline function or a template, the linker takes the first copy it meets. So the
     # optimized library comes before the tests' objects.
     target_compile_options(${target} PRIVATE ${napkin_not_optimized})
     target_link_options(${target} PRIVATE -Wl,--whole-archive $<TARGET_FILE:napkin> -Wl,--no-whole-archive)

@@ -1,6 +1,6 @@
-// Random programs in any number, over several processes: interpreted through every room, compiled many to a module, or
-// planned and run one by one as `napkin run` does, also on a GPU. Failing seeds are printed with their texts and what
-// they shrink to; the last line sums up.
+// Any number of random programs, over several processes. They are interpreted through every room, compiled many to a
+// module, or planned and run one by one as `napkin run` does, also on a GPU. Failing seeds are printed with their texts
+// and what they shrink to. The last line sums up.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

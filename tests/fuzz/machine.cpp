@@ -1,5 +1,5 @@
-// The reader of machine files on any input: errors, or a machine whose text reads back as the same machine, bit for
-// bit, and from which everything that follows can be asked.
+// The reader of machine files on any input. It gives errors, or a machine whose text reads back as the same machine,
+// bit for bit. Everything that follows from such a machine can be asked.
 #include "machine/machine.hpp"
 
 #include <cstdio>

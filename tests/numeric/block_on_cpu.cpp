@@ -74,8 +74,8 @@ constexpr StandIn instructions[] = {
     {"asm volatile(\"\" :", ";"},  // what is pinned has been given to products, which the compiler does not see into
 };
 
-/// Four warps' product: its sizes and type, and which operands run along m or n. Of 8 bits none does, and of two flags
-/// more the last is B's.
+/// Stand-in for a wgmma: its sizes and type, and which operands run along m or n. With types of 8 bits there are no
+/// flags for that and no operand does. With two flags, the last is B's. A single flag is B's, too.
 std::string product_of_four_warps(const std::string& statement) {
     static const std::regex instruction(
         R"(wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k(\d+)\.f32\.(\w+)\.\w+ [^;]*, p, 1, 1(?:, ([01]))?(?:, ([01]))?;)");

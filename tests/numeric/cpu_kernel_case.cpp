@@ -204,8 +204,8 @@ std::vector<KernelSchedule> random_schedules(const Derived& derived, const Exten
     return plan;
 }
 
-/// Changes at random what the rules of the plan chose and any choice may be made of: whether a result is written where
-/// it goes, and past the caches; what is fetched ahead; which reductions the warps of a block share.
+/// Changes at random what the rules of the plan chose and where any choice is valid. It varies whether a result is
+/// written in place and past the caches, what is prefetched, and which reductions the warps of a block share.
 ScheduledKernel varied(const ScheduledKernel& kernel, std::uint64_t seed) {
     std::mt19937_64 random(seed + 2);
     KernelSchedule schedule = kernel.schedule;

@@ -7,10 +7,10 @@
 
 namespace napkin::cpu_case {
 
-/// "" where the kernels make the same numbers, bit by bit, whether their groups run from first to last, with arrays
-/// that begin at a cache line, or from last to first, with arrays that begin one number behind; and where neither
-/// writes past an array's end. What a group writes beyond its tile would be hidden by a later group that writes there,
-/// in one of the two orders.
+/// Runs the kernels with their groups from first to last and with arrays that begin at a cache line. Then it runs them
+/// from last to first, with arrays that begin one number behind. Returns "" if both make the same numbers, bit by bit,
+/// and neither writes past an array's end. In one of the two orders a write beyond a group's tile would be hidden by a
+/// later group that writes there.
 std::string fault_of_order(const Case& c, const JitModule& module);
 
 }  // namespace napkin::cpu_case

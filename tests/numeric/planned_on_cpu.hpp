@@ -53,11 +53,11 @@ std::optional<std::vector<Tensor>> outputs_of(const Planned& p, const Reference&
                                               Timing timing);
 /// What is wrong with the values that the kernels make; "" where nothing is.
 std::string fault_of(const Planned& p, const Reference& reference, const JitModule& module, Timing timing);
-/// The same with what is under way done at once and blocks in order, and with all of it done as late as may be and
-/// blocks the other way round.
+/// The same under two timings. In one, asynchronous work is done at once and blocks run in order. In the other, all of
+/// it is done as late as possible and blocks run in reverse.
 std::string fault_early_or_late(const Planned& p, const Reference& reference, const JitModule& module);
-/// The first of them, with its kernel and its probe, on the inputs of every so many of all probes: planning and
-/// compiling kernels takes longer than running them on a probe, so that a few shards of the probes do.
+/// The first fault of any of them, with its kernel and its probe. It tries every `shards`-th of all probes, from number
+/// `shard` on. Planning and compiling kernels takes longer than running them on a probe, so few shards suffice.
 std::string fault_on_probes(const std::vector<Planned>& all, std::size_t shard, std::size_t shards);
 
 }  // namespace napkin::cpu_case

@@ -1,5 +1,5 @@
-// Kernels with tensor maps, barriers in shared memory and products of four warps, as planned for a GPU that has them,
-// run on the CPU against their definition: whatever is under way beside their threads comes early or late.
+// Kernels with tensor maps, barriers in shared memory and wgmma, as planned for a GPU that has them. They run on the
+// CPU against their definition. Whatever is asynchronous to their threads completes early or late.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Kernels whose blocks run in clusters and copy for each other, on the CPU against their definition: what goes wrong
-// without a wait is seen, and what cannot be a cluster is refused.
+// Kernels whose blocks run in clusters and copy for each other, on the CPU against their definition. A missing wait
+// must show, and what cannot be a cluster must be refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -106,8 +106,8 @@ TEST(ConditionalRescale, IsWrongWithoutItsLimit) {
     EXPECT_NE(fault(), "");
 }
 
-// Two groups of four warps run other chunks each; where threads bring a tile into shared memory, all warps wait for
-// each other in every chunk (R), and where each reads its own values (B) they do not.
+// Two warpgroups run different chunks each. If threads bring a tile into shared memory, all warps wait for each other
+// in every chunk (R). If each reads its own values (B), they do not.
 TEST(OwnChunks, AreOfLoopsInWhichNotAllWarpsWaitForEachOther) {
     const std::string eight = "tensor q\nwarps 8\nrole copies 4\nstream x = 16\nthreads 1\n";
     const Planned tile_of_all = planned_on_hopper(
@@ -146,8 +146,8 @@ TEST(OwnChunks, AreNoneWhereNoRowIsLeft) {
     }
 }
 
-// The weights refer to the larger of a running maximum and a logit of the head's own, beside which all of them may be
-// smaller than f16 tells apart from 0.
+// The weights refer to the larger of a running maximum and a logit of the head's own. Beside the latter, all of them
+// may be smaller than f16 tells apart from 0.
 TEST(Sink, RunsOnTheMatrixUnit) {
     const Planned p = planned_on_hopper(
         "f(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16, A[h]) -> O[h, q, d]: bf16\n"

@@ -38,8 +38,8 @@ TEST(ErrorFunction, ItsComplementIsNearInProducts) {
     EXPECT_EQ(cpu_case::fault_on_probes(all, 0, 1), "");
 }
 
-// By itself it has digits near zero that its distance from 1 does not show, and so have sums in which others cancel; a
-// floor shows the last digit of all.
+// The error function by itself has digits near zero that its distance from 1 does not show. So have sums in which
+// others cancel. A floor shows the last digit of all.
 TEST(ErrorFunction, IsExactElsewhere) {
     std::vector<Planned> all;
     for (const auto& [results, equations] : std::vector<std::pair<std::string, std::string>>{

@@ -1,5 +1,5 @@
-// Emitted kernels of programs with guards, gathers and reads that share other axes, as a user writes them: on a CPU for
-// every width of vectors, and a GPU's thread by thread.
+// Emitted kernels of programs with guards, gathers and reads that share other axes, as a user writes them. They run on
+// a CPU for every width of vectors, and a GPU's thread by thread.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
-// What numbers do at the edges of their types: conversions saturate and arithmetic wraps, quotients by a coordinate
-// that is 0, integers at the last one that a real number tells from the next, powers of infinities, subnormal sums,
-// casts that round. On inputs of every kind, for every width of vectors and for a GPU's threads.
+// Numbers at the edges of their types. Conversions saturate and arithmetic wraps. There are quotients by a coordinate
+// that is 0, and integers at the last one that a real number tells from the next. There are powers of infinities,
+// subnormal sums and casts that round. All run on inputs of every kind, for every width of vectors and for a GPU's
+// threads.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -56,8 +56,8 @@ TEST(IndexKernels, ComputeTheirDefinition) {
         EXPECT_EQ(failures[k], "") << texts[k] << cpu_case::describe(cases[k]);
 }
 
-/// Reads that a condition keeps inside, halves of an axis, and integers that are counted, for every width of vectors:
-/// tiles that lie inside of their array, tiles that its edge cuts, rows of a map in the order of memory.
+/// Reads that a condition keeps inside, halves of an axis, and integers that are counted, for every width of vectors.
+/// Tiles lie inside of their array, or its edge cuts them, or they are rows of a map in the order of memory.
 TEST(IndexKernels, ComputeForEveryWidth) {
     const char* programs[] = {
         "f(X[b, t, c], mix[c]) -> Y[b, t, c]\n"
@@ -81,9 +81,9 @@ TEST(IndexKernels, ComputeForEveryWidth) {
     }
 }
 
-/// Tiles of rows that data choose, in every storage type and for every width: blocks of rows and single values, rows
-/// that lie nowhere where a condition keeps them from being taken, rows chosen by what was chosen itself, last
-/// dimensions that are looked up. Tables of one row and rows of one value are among the sizes. Some tiles are read
+/// Gathered tiles of rows, in every storage type and for every width. There are blocks of rows and single values, and
+/// rows that lie nowhere where a condition keeps them from being taken. There are rows chosen by gathered indices, and
+/// last dimensions that are gathered. Tables of one row and rows of one value are among the sizes. Some tiles are read
 /// where they lie.
 TEST(IndexKernels, CopyChosenRowsForEveryWidth) {
     const char* programs[] = {

@@ -187,9 +187,10 @@ TEST(MatrixUnit, HasNoWaitTooFewOrTooMany) {
     EXPECT_GE(overlaps, 10) << "products under way as others begin";
 }
 
-/// Bulk copies and the matrix unit do not see what threads write: a tile that is loaded to an operand's place is a
-/// fault, though all wait for each other before every statement. Where it is loaded before a product, that is the first
-/// to meet it, else the next copy. With what threads read in memory copied to shared memory in its place.
+/// Bulk copies and tensor cores do not see what threads write without a proxy fence. So a tile that threads load into
+/// an operand's place is a fault, though all wait for each other before every statement. If it is loaded before a
+/// product, the product is the first to meet it, else the next copy. Here, what threads read in global memory is copied
+/// to shared memory instead.
 ScheduledKernel with_copies(const ScheduledKernel& kernel) {
     KernelSchedule schedule = kernel.schedule;
     for (const VariableId v : kernel.layouts.ids())

@@ -71,8 +71,8 @@ TEST(MeasureMachine, FindsFiguresThatAProcessorCanHave) {
 }
 
 TEST(ShortestTimes, KnowsTheShareThatOtherWorkTook) {
-    // Of 2 ms and 8 ms in turn the shortest rounds are 4 of 10 ms; a machine that is busy itself adds to what was
-    // taken.
+    // With 2 ms and 8 ms alternately, two rounds take 10 ms, and 4 ms if both were the shortest. A machine that is busy
+    // itself adds to what was taken.
     int calls = 0;
     ShortestTimes times;
     EXPECT_EQ(times.taken(), 0);

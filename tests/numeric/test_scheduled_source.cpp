@@ -86,8 +86,9 @@ std::multiset<std::int64_t> scheduled_offsets(const ScheduledProgram& program) {
     return wanted;
 }
 
-/// Nothing is held by panels, in the place of another or as integers, which take more room than M counts, no run of
-/// statements goes through the panels of a tile, and nothing is kept for a statement of the next group.
+/// Whether the kernel holds nothing by panels, in the place of another or as integers, which take more room than M
+/// counts. No run of statements may go through the panels of a tile, and nothing may be kept for a statement of the
+/// next group.
 bool holds_whole_tiles(const ScheduledKernel& kernel) {
     for (const VariableId v : kernel.layouts.ids())
         if (kernel.is_panel(v) || kernel.layouts[v].over >= 0 || kernel.variable_facts[v].is_whole) return false;

@@ -127,8 +127,8 @@ TEST(StreamK, OfFoldsThatOnlyAddAreRight) {
         {Probe::normal});
 }
 
-// What a warp leaves behind no fence nobody sees; a part that counts twice is seen; a word that stays says in the next
-// launch that somebody was there; states that refer to different maxima are not added up as they are.
+// Nobody sees what a warp leaves behind no fence. A part that counts twice is seen. A flag that is not reset tells the
+// next launch that a part has arrived. States that refer to different maxima are not added up as they are.
 TEST(StreamK, FaultsAreSeen) {
     const Planned p = on_hopper(attention("f16", "h = 3, q = 150, x = 136, d = 24"), "tensor q\n" + cut(2));
     const cpu_case::Reference reference = reference_of(p);

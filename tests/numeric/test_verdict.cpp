@@ -81,8 +81,8 @@ TEST(CompiledVerdict, a_long_product_is_judged_and_compared_as_it_is_contracted)
     EXPECT_TRUE(report->baseline_seconds);
 }
 
-// The first term is 1 and each other one less than half a unit in its last place, so that the accumulator of the first
-// loses all that it is given: as many as its chain is long, which is what the reduction's tree says, and nearly what
+// The first term is 1 and each other one less than half a unit in its last place. So the accumulator of the first loses
+// all that is added to it: as many terms as its chain is long. That is what the reduction's tree says, and nearly what
 // its bound allows. The stream is whole, so that the chain is long on every machine.
 void expect_chain_as_the_tree_says(std::int64_t rows, std::int64_t terms, bool in_rows) {
     const Compilation c = compiled(

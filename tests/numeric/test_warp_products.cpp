@@ -1,5 +1,6 @@
-// Products that every warp runs by itself, with operands that threads copy: emitted for a GPU without wgmma and without
-// bulk copies, and run thread by thread on the CPU against their definition; compiled where NVRTC is found.
+// Products that every warp runs by itself, with operands that threads copy. They are emitted for a GPU without wgmma
+// and without bulk copies, and run thread by thread on the CPU against their definition. They are also compiled where
+// NVRTC is found.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -13,8 +13,8 @@
 
 namespace napkin::optima {
 
-/// A diagram's text with sizes by axis (those of dependent axes follow from the text), derived without a machine: with
-/// the fewest transfers at `memory` values a core, or at the text's sizes where it is 0.
+/// Compiles a diagram's text with sizes by axis (those of dependent axes follow from the text), derived without a
+/// machine. The form has the fewest transfers at `memory` values a core, or at the text's sizes where it is 0.
 Compilation derived(const std::string& text, const std::map<std::string, std::int64_t>& sizes, bool fuse = true,
                     double memory = 0);
 

@@ -61,9 +61,9 @@ std::optional<Extents> up_to_whole_tiles(const SizedProgram& program, std::size_
     return extents;
 }
 
-/// H, M and the work in letters, at extents of whole tiles: the exact counts where the extents are such already, no
-/// chunk is skipped and no tile reaches past its array, and else no less. Quotients and rests are left out, for which
-/// letters assume more than that.
+/// Compares H, M and the work in letters with the exact counts, at extents of whole tiles. They must be equal if the
+/// extents are such already, no chunk is skipped and no tile reaches past its array. Otherwise the letters must be no
+/// less. Quotients and remainders are left out, for which the letters assume more than that.
 std::string against_letters(const SizedProgram& program, std::size_t k, const Counts& exact, Coverage& seen) {
     const TileSizes& sizes = program.sizes[k];
     const Liveness live = liveness(program.kernels[k]);

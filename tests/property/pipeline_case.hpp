@@ -33,10 +33,13 @@ struct Coverage {
                  halos = 0, subloops = 0, parts = 0, exact_letters = 0, bounding_letters = 0;
 };
 
-/// "" when every derivation step, the derived form, its merged streams and the tile program give what the definition
-/// gives, all verifiers are silent, the interpreter's counts are the model's, the letters' H, M and work are these
-/// counts or, where sizes do not divide or chunks are skipped, no less, and the printed program reads back, with
-/// reductions cut by subloops and streams cut into parts too; else what does not. Whatever is thrown is a failure too.
+/// Runs the case through the whole pipeline. Returns "" if all of this holds, else what does not:
+/// - every derivation step, the derived form, its merged streams and the tile program give what the definition gives;
+/// - all verifiers are silent, and the interpreter's counts are the model's;
+/// - H, M and work in letters are these counts or, where sizes do not divide or chunks are skipped, no less;
+/// - the printed program reads back.
+/// All of it is tried with reductions cut by subloops and streams cut into parts too. Whatever is thrown is a failure
+/// too.
 std::string failure_of(const Case& c, Coverage& seen);
 
 /// A failing case made small, as a program that can be run, and how it fails. Sizes come from the seed and change as

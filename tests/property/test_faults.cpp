@@ -1,5 +1,5 @@
-// The verdict over every example: programs that are right are never bad, whatever the seed, the sizes and the inputs,
-// and of the faults that are planted into them each is bad on some inputs, or computes the same numbers on all of them.
+// The verdict over every example. Programs that are right are never bad, whatever the seed, the sizes and the inputs.
+// Each planted fault is bad on some inputs, or computes the same numbers on all of them.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -116,8 +116,9 @@ Values changed(const DerivedExample& example, const Extents& extents, Probe prob
     return values;
 }
 
-/// The probes, and what shows faults beside them: values or products that rise or fall along the streams by more than
-/// the range of an exponential, for maxima that miss the largest; and values beside which a small constant counts.
+/// The probes, and further inputs that show faults. Some have values or products that rise or fall along the streams by
+/// more than the range of an exponential, for maxima that miss the largest. In others, values are so small that a small
+/// constant counts.
 std::vector<std::pair<std::string, Values>> inputs_that_show(const DerivedExample& example, const Extents& extents,
                                                              std::mt19937_64& random) {
     std::vector<std::pair<std::string, Values>> all;

@@ -1,5 +1,5 @@
 // Programs with indices of every kind through the whole pipeline: definition = derivation steps = derived form = tile
-// program, and what the interpreter counts is what the model says, padding, quotients and gathered rows included.
+// program. The interpreter's counts are those of the model, with padding, quotients and gathered rows.
 #include <gtest/gtest.h>
 
 #include <random>

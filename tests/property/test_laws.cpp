@@ -1,5 +1,6 @@
-// Every row of the table of laws by itself: a program that needs just that law streams in one traversal, uses it, and
-// gives what its definition gives, in random chunks and merged from random splits, on inputs that break algebra.
+// Every row of the table of laws by itself. A program that needs just that law streams in one traversal, uses it, and
+// gives what its definition gives. It does so in random chunks and merged from random splits, on inputs that break
+// algebra.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Random diagrams and all examples on one to three levels, with streams whole and in parts: the values that moved
-// through every level give what the definition gives, and the counts of every level are those of the formulas, exactly.
+// Random diagrams and all examples on one to three levels, with streams whole and in parts. The values that moved
+// through every level give what the definition gives. The counts of every level are those of the formulas, exactly.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

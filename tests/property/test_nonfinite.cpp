@@ -1,6 +1,7 @@
-// Programs for which a law of the reals does not hold of every number: what cancels, is divided out, loses against an
-// extremum or is left out of a masked chunk is infinite or NaN, or it is so near to something else that an expansion
-// keeps none of its digits. Each goes through every room on inputs of every kind, under both forms, in many chunks.
+// Programs for which a law of the reals does not hold for every number. A value that cancels, is divided out, loses
+// against an extremum or is left out of a masked chunk is infinite or NaN. Or it is so near to something else that an
+// expansion keeps none of its digits. Each program goes through every room on inputs of every kind, under both forms,
+// in many chunks.
 #include <gtest/gtest.h>
 
 #include <ostream>

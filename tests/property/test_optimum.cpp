@@ -1,4 +1,4 @@
-// Optima against brute force, for diagrams that are not among the examples: the integer search equals trying every
+// Optima against brute force, for diagrams that are not among the examples. The integer search equals trying every
 // size, and the closed form equals what integer sizes can reach at large M.
 #include <fmt/format.h>
 #include <gtest/gtest.h>

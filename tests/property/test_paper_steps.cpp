@@ -1,5 +1,5 @@
-// Subloops, and operations on units with all that passes between levels, are rewrites: of every example and of random
-// programs the result keeps the rules of tile programs and computes what the definition says.
+// Subloops, and operations on units with all that passes between levels, are rewrites. For every example and for random
+// programs, the result keeps the rules of tile programs and computes what the definition says.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

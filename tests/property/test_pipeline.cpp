@@ -1,6 +1,6 @@
 // Random diagrams through the whole pipeline: definition = every derivation step = derived form = merged streams = tile
-// program, and the interpreter's counts = the model's H and M, exactly; with subloops and streams in parts too. H, M
-// and the work in letters are the same where sizes divide.
+// program. The interpreter's counts are exactly the model's H and M, also with subloops and streams in parts. H, M and
+// the work in letters are the same where sizes divide.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

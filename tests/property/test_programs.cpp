@@ -1,5 +1,5 @@
-// Random programs through every room, on inputs of every kind: text = diagram = every derivation step = derived form =
-// merged streams = tile program, and the interpreter's counts = the model's H and M, exactly.
+// Random programs through every room, on inputs of every kind. Text = diagram = every derivation step = derived form =
+// merged streams = tile program. The interpreter's counts are exactly the model's H and M.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
-// Plans as text and back: what `napkin plan` prints of every example, with reductions cut by subloops and streams cut
-// into parts too, reads back as the same schedule, from a file and from the diagram's own text, and planning by it
-// gives it, and its predicted time, again.
+// Plans as text and back. What `napkin plan` prints of every example, with reductions cut by subloops and streams cut
+// into parts too, reads back as the same schedule. It does so from a file and from the diagram's own text. Planning by
+// it gives the same schedule and predicted time again.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -130,7 +130,7 @@ TEST(ScheduleText, EveryPlanReadsBack) {
     EXPECT_GT(seen.idle, 10);
 }
 
-/// Of 1 to 9, or of up to some hundreds.
+/// Sizes of 1 to 9, or up to some hundreds.
 Extents random_sizes(const Diagram& diagram, std::uint64_t seed) {
     Extents extents = random_extents(diagram, seed);
     for (const AxisId a : extents.ids())

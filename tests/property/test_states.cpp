@@ -1,5 +1,5 @@
-// A derived form carries nothing that it could do without: every state and every other statement serves an output, no
-// two states are one, and none counts points, which the loop knows from where it stands.
+// A derived form carries nothing that it could do without. Every state and every other statement serves an output, and
+// no two states are one. None counts points, which the loop knows from its position.
 #include <gtest/gtest.h>
 
 #include <filesystem>

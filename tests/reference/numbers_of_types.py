@@ -1,7 +1,7 @@
 """Numbers of the language's types: integers that wrap, real numbers that round."""
 import numpy as np
 
-REALS = {  # digits of the significand with the leading one, least exponent of a normal number, largest number, infinities
+REALS = {  # significand digits with the leading one, least exponent of a normal number, largest number, infinities
     "f64": (53, -1022, float(np.finfo(np.float64).max), True),
     "f32": (24, -126, float(np.finfo(np.float32).max), True),
     "f16": (11, -14, 65504.0, True),

@@ -2,7 +2,8 @@
 // module, and the definition.
 //
 //   run_texts --random FROM:TO   prints random programs as a list
-//   run_texts JOBS.json          a list of {name, text, diagram, sizes, inputs: {array: .npy}, results: {array: .npy without its ending}}
+//   run_texts JOBS.json          a list of jobs {name, text, diagram, sizes, inputs: {array: .npy},
+//                                results: {array: .npy without its ending}}
 //
 // Writes NAME.kernel.npy and NAME.definition.npy for each result, and prints a line of JSON for each job: {name, error,
 // fault}. Kernels are left out on a processor without the vectors that they are planned for.

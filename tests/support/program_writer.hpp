@@ -1,6 +1,6 @@
 #pragma once
-// What a random program is written with: its axes and arrays so far, choices from one seed, and terms that know on
-// which axes they depend, how large they may become and whether any rounding touches them.
+// What a random program is written with: its axes and arrays so far, choices from one seed, and terms. A term knows on
+// which axes it depends, how large it may become and whether any rounding touches it.
 #include <cstdint>
 #include <random>
 #include <set>

@@ -22,8 +22,8 @@ struct RandomDiagramOptions {
     std::vector<DType> types{DType::f32};  ///< each array has one of them
 };
 
-/// The same seed gives the same diagram everywhere. It verifies; its values stay below about 10^4 for N(0, 1) inputs
-/// and extents up to about 20; expressions are continuous in every computed value, so rounding errors stay small
+/// The same seed gives the same diagram everywhere, and it verifies. Its values stay below about 10^4 for N(0, 1)
+/// inputs and extents up to about 20. Expressions are continuous in every computed value, so rounding errors stay small
 /// (comparisons are of indices alone). An array that is -inf where it is masked may be an output now and then.
 Diagram random_diagram(std::uint64_t seed, const RandomDiagramOptions& options = {});
 

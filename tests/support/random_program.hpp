@@ -1,9 +1,9 @@
 #pragma once
-// Random programs: texts in the language itself, drawn from its grammar, so that the parser and the elaboration are
-// tested with everything after them. Where random_diagram combines the calculus' own patterns with tame values, these
-// hold what a person might write: masks of every kind and filler, several reductions over one axis that need each
-// other, second axes over a dimension, products of many, integers, casts, constants at the ends of their type, calls of
-// the library, reads at places that are computed, guarded or looked up.
+// Random programs: texts in the language itself, drawn from its grammar. So the parser and the elaboration are tested
+// with everything after them. While random_diagram combines the calculus' own patterns with tame values, these hold
+// what a person might write. They have masks of every kind and filler, several reductions over one axis that need each
+// other, and second axes over a dimension. They have products of many, integers, casts, constants at the ends of their
+// type, and calls of the library. Reads are at places that are computed, guarded or gathered.
 #include <cstdint>
 #include <string>
 #include <vector>

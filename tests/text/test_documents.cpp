@@ -24,8 +24,8 @@ std::string printed_by(const std::string& arguments) {
     return text;
 }
 
-/// A document as it is, and as it would be if what commands in its code blocks print stood behind them, up to the next
-/// one or to the block's end.
+/// A document as it is, and as it should be. In the latter, the output of each command in a code block stands behind
+/// it, up to the next command or to the block's end.
 struct Document {
     std::string is, should_be;
     int commands = 0;

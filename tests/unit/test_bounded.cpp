@@ -161,7 +161,7 @@ TEST(Bounded, a_condition_within_its_error_takes_both_sides) {
 
 TEST(Bounded, a_cast_is_off_by_one_rounding_and_by_two_where_the_value_may_round_either_way) {
     EXPECT_EQ(cast(DType::f16, {1.0001, 1e-6, 0}), (Bounded{1, 0x1p-11, 0}));
-    // Of 3/7 · 5/7, the factor 3/7 may be taken out of the cast.
+    // The factor 3/7 of 3/7 · 5/7 may be taken out of the cast.
     const double u = 5.0 / 7, v = 3.0 / 7;
     EXPECT_TRUE(holds(cast(DType::f16, {u * v, 1e-16, 0}), v * round_to(DType::f16, u)));
     const Bounded tie = cast(DType::f16, {1 + 0x1p-11, 1e-6, 0});

@@ -1,4 +1,4 @@
-// The intervals of integers hold: operands moved inside of theirs, the operation done on integers that wrap, and the
+// The intervals of integers hold. Operands move inside of theirs, and the operation is done on integers that wrap. The
 // result is inside of the result's interval, at every size and where only a part of an interval wraps.
 #include "check/bounded_whole.hpp"
 

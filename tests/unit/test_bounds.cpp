@@ -96,7 +96,7 @@ TEST(Bounds, WhatIsNeverReadNeedNotBeLoaded) {
     EXPECT_EQ(
         compulsory("windows(X[n]) -> Y[i]\n    Y[i] = sum(w) X[2 * i + w]\nsizes n = 2 * i + 1\n", {{"i", 50}, {"w", 3}}),
         101 + 50);
-    // Of 52 indices two lie outside of the array.
+    // Two of 52 indices lie outside of the array.
     const Compilation padded = costed::compile(
         "padded(X[i]) -> Y[i]\n    Y[i] = sum(w) where(i + w >= 1, where(i + w <= size(i), X[i + w - 1], 0), 0)\n",
         "h100-sxm5", {{"i", 50}, {"w", 3}});

@@ -244,8 +244,9 @@ TEST(Charts, ATraceHasEveryBlock) {
     EXPECT_NEAR(tensor / trace_units_per_clock, expected, 1e-5 * expected);
 }
 
-/// What breaks the rules of Chrome's trace event format, and what Perfetto is known to need besides: ids from 1 on (0
-/// is the idle task), no thread in two processes, no time before 0, no parts of a nanosecond, which it cuts off.
+/// What breaks the rules of Chrome's trace event format, and what Perfetto is known to need besides. Ids start at 1 (0
+/// is the idle task), and no thread is in two processes. There is no time before 0 and no part of a nanosecond, which
+/// Perfetto cuts off.
 std::vector<std::string> trace_faults(const nlohmann::ordered_json& trace) {
     std::vector<std::string> out;
     const auto is_number = [](const auto& e, const char* key) {

@@ -134,8 +134,8 @@ TEST(CostStudy, CountsWhatItPredictsOnEveryLevel) {
     }
 }
 
-// With few groups the model cuts the stream for idle cores, and the merge of many parts of 192 rows fits no SM: the
-// tiles by hand are those of the kernel as it is, which runs.
+// With few groups the model cuts the stream for idle cores, and the merge of many parts of 192 rows fits no SM. So the
+// user's tiles are those of the kernel as it is, which runs.
 TEST(CostStudy, SizesByHandThatNoMergeHasLeaveTheStreamWhole) {
     for (const char* machine : {"h200", "h100-sxm5", "b200"}) {
         CostQuery q;

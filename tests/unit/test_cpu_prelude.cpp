@@ -173,7 +173,8 @@ std::vector<T> samples(std::size_t count) {
     return values;
 }
 
-/// |got - exact| in units of the last place of T at `exact`; 0 when both are the same special value, infinity when only one is.
+/// The distance |got - exact| in units of the last place of T at `exact`; 0 when both are the same special value,
+/// infinity when only one is.
 template <class T>
 double ulps(T got, long double exact) {
     const T rounded = static_cast<T>(exact);
@@ -247,8 +248,8 @@ TEST_P(Prelude, FunctionsAreAsAccurateAsTheySayAtAllExponents) {
     for (const Accuracy& a : accuracies) expect_accurate(x, apply(a.name, x), a);
 }
 
-// Vectors all lanes of which have results in the normal range take another path than those with one that has not: to
-// the same results, or they would depend on what lies beside them, which may be what pads a row.
+// Vectors whose lanes all have results in the normal range take another path than those with one lane that has not. The
+// results must be the same. Otherwise they would depend on the values beside them, which may pad a row.
 TEST_P(Prelude, ExponentialsOfOrdinaryNumbersAreAccurateWhateverIsBesideThem) {
     std::vector<float> x;
     for (int i = 0; i <= 40000; ++i) x.push_back(-87.0f + 174.0f * static_cast<float>(i) / 40000);

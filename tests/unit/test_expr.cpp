@@ -280,8 +280,8 @@ TEST(Simplify, Identities) {
     is(unary(UnaryOp::exp, (x * one) - (b + zero)) * b, unary(UnaryOp::exp, x - b) * b);
 }
 
-/// Any but // and %: by zero they are 0 of integers and not finite of real numbers, and an identity may make one of the
-/// other where the types of arrays are not known.
+/// Any operator but // and %. By zero these give 0 for integers and nothing finite for real numbers. An identity may
+/// turn one into the other where the types of arrays are not known.
 BinaryOp any_operator(int n) { return static_cast<BinaryOp>(n < static_cast<int>(BinaryOp::floor_div) ? n : n + 2); }
 
 /// A random expression over two arrays and two axes.

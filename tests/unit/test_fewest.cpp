@@ -1,5 +1,5 @@
-// The fewest transfers against searches through all whole sizes of tiles whose memory and transfers are written out
-// here by hand, so that what a tile holds and what it moves is checked too.
+// The fewest transfers against searches through all whole sizes of tiles. The memory and transfers of the tiles are
+// written out here as formulas, so that what a tile holds and moves is checked too.
 #include <gtest/gtest.h>
 
 #include <algorithm>

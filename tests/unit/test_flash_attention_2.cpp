@@ -1,5 +1,6 @@
-// The ablation of A Case Study in CUDA Kernel Fusion (arXiv:2312.11918, Table 1) from schedules in examples/schedules:
-// which of its tiles spill, by the estimate and by the assembler, and in which order they are predicted.
+// The ablation of "A Case Study in CUDA Kernel Fusion" (arXiv:2312.11918, Table 1) from schedules in
+// examples/schedules. It tests which of its tiles spill, by the estimate and by the assembler, and in which order they
+// are predicted.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -112,8 +113,8 @@ TEST(FlashAttention2, TheAssemblerSpillsTheSameTiles) {
     }
 }
 
-/// One warpgroup a block, with one stage of each operand: its copies are on their way beside what else a turn does, and
-/// blocks that share an SM beside each other.
+/// One warpgroup a block, with one stage of each operand. Its copies overlap the rest of a mainloop iteration, and
+/// blocks that share an SM overlap each other.
 TEST(FlashAttention2, TilesArePredictedAsTheyWereMeasured) {
     constexpr double flops = 4.0 * 4 * 4096 * 4096 * 2048;
     constexpr int cores = 132;

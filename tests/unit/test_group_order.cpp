@@ -282,8 +282,8 @@ TEST(Queue, IsOfGroupsOfWhichMasksSayHowLongTheyRun) {
                 ContainsRegex("groups +fixed"));
 }
 
-// Groups of one length leave nothing to even out, a block for each group takes none from a queue, and a role that has
-// no second place for the group's tiles has nothing to ask for meanwhile.
+// Three kernels are not dynamic. Groups of one length leave nothing to even out. With a block for each group, none is
+// taken from a queue. A producer that has no second stage for the group's tiles has nothing to copy meanwhile.
 TEST(Queue, IsOfNothingElse) {
     const Plan even = plan_of(masked("x >= 0"), tiles_of_64 + "threads 132\n");
     EXPECT_FALSE(even.kernels.at(0).scheduled.is_dynamic());
@@ -337,8 +337,8 @@ TEST(Grid, IsOfBlocksThatAllRunAtOnceOrHaveAGroupEach) {
     EXPECT_THAT(verify(k), testing::Contains(HasSubstr("a CPU's threads each run whole groups")));
 }
 
-// 132 blocks that go along a row of 56 tiles load all 56 of B and 3 of A; 16 rows and 9 columns of tiles are fewer
-// bytes than any other band.
+// A row of 56 tiles that 132 blocks go along loads all 56 of B and 3 of A. A band of 16 rows and 9 columns of tiles
+// loads fewer bytes than any other.
 TEST(GroupOrder, GoesThroughBandsInWhichBlocksLoadTheFewestBytes) {
     const auto order = [](const std::string& sizes) {
         const Plan plan = plan_of(

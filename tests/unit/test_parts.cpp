@@ -338,8 +338,8 @@ TEST(Parts, RegistersOfRolesAreTheBlocks) {
         EXPECT_EQ(r.computing % 8 + r.copying % 8 + r.launch % 8, 0);
     }
     EXPECT_EQ(role_registers(65536, 4, 4).computing, role_registers(65536, 4, 4).launch) << "nothing to share out";
-    // The kernels of FlashAttention-3 and CUTLASS have 160 and 32 for twelve warps that compute, too; for eight they
-    // have 240 and 24, which leaves the role too few for a queue of groups.
+    // The kernels of FlashAttention-3 and CUTLASS have 160 and 32 for twelve consumer warps, too. For eight they have
+    // 240 and 24, which leaves the producer too few for a queue of groups.
     EXPECT_EQ(role_registers(65536, 8, 4).computing, 232);
     EXPECT_EQ(role_registers(65536, 8, 4).copying, 40);
     EXPECT_EQ(role_registers(65536, 12, 4).computing, 160);

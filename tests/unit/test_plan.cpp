@@ -479,8 +479,8 @@ TEST(Plan, RowsThatSharePagesAreFetchedAhead) {
     EXPECT_EQ(without.time.transfers, ahead.time.transfers) << "H is the same";
 }
 
-// Rows of 8 KiB all begin in the same set of the first cache: its 8 lines hold no column of 64 rows. Of 8,000 bytes
-// they spread over all sets.
+// Rows of 8 KiB all begin in the same set of the first cache, whose 8 lines hold no column of 64 rows. Rows of 8,000
+// bytes spread over all sets.
 TEST(Plan, WhatCrowdsSetsOfTheCacheIsCopied) {
     const Derived d = hand::matmul();
     const auto of = [&](std::int64_t c, std::int64_t chunk) {
@@ -493,8 +493,8 @@ TEST(Plan, WhatCrowdsSetsOfTheCacheIsCopied) {
     EXPECT_EQ(place_of(of(2048, 8), "B").holding, MemorySpace::view) << "eight rows stay";
 }
 
-// The groups of a row of tiles take turns with B, all of which passes through the cache before the next row begins with
-// it; those of one row find A's tiles there in any case.
+// The groups of a row of tiles read all of B, one after the other. All of B passes through the cache before the next
+// row of tiles begins to read it again. The groups of one row find A's tiles there in any case.
 TEST(Plan, TilesThatOtherGroupsReadAgainComeFromACacheThatHoldsWhatPassesMeanwhile) {
     const Derived d = hand::matmul();
     const double array = 4.0 * 2048 * 2048;
@@ -510,8 +510,8 @@ TEST(Plan, TilesThatOtherGroupsReadAgainComeFromACacheThatHoldsWhatPassesMeanwhi
     EXPECT_DOUBLE_EQ(loaded(16e6), 1 + 16) << "B for every row of tiles";
 }
 
-// A block of C is read, added to and written as a chunk of b ends, when its vectors have nothing else to do: of two
-// chunks in place of one C crosses into the first cache and out of it once more, and nothing hides that.
+// A block of C is read, added to and written at the end of a chunk of b, when its vectors have nothing else to do. With
+// two chunks in place of one, C crosses into the first cache and out of it once more. Nothing hides that.
 TEST(Plan, SumsThatAreAddedToCrossIntoTheFirstCacheBesideNothing) {
     const Derived d = hand::matmul();
     const double clock = avx512_machine().clock_hz.value, slow_rate = 16 * clock;  // bytes a second of one core

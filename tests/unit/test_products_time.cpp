@@ -94,8 +94,8 @@ TEST(ProductsTime, FollowsWhatNeighboursAskForTogether) {
         << "two blocks have one tile of B in common";
 }
 
-/// A result's rows that begin anywhere are written in parts of sectors: 4095×4097×4112 took 221 to 262 µs on one H200
-/// on 2026-11-26 at some 1.96 GHz, by tile, and 4096×4096×4112 took 181.
+/// A result's rows that begin anywhere are written in parts of sectors. On one H200 on 2026-11-26 at some 1.96 GHz,
+/// 4095×4097×4112 took 221 to 262 µs, by tile, and 4096×4096×4112 took 181.
 TEST(ProductsTime, OfRowsThatBeginAnywhereHasPartsOfSectors) {
     const double odd = planned(product_text, product(4095, 4097, 4112), h200()).seconds(),
                  even = planned(product_text, product(4096, 4096, 4112), h200()).seconds();

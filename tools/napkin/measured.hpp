@@ -30,8 +30,9 @@ struct Checks {
     double seconds = check_seconds;  ///< that each of both may take, about
 };
 
-/// Compiles the file for the sizes that --set, the inputs' files and the text give, checks what is asked for, runs it,
-/// reports, and writes the outputs' files; that of an output with a bad verdict under a name that says so (bad_name).
+/// Compiles the file for the sizes that --set, the inputs' files and the text give, and checks what is asked for. Then
+/// it runs the program, reports, and writes the outputs' files. The file of an output with a bad verdict gets a name
+/// that says so (bad_name).
 Result<Measured> compile_and_measure(const Options& options, const Files& input_files, const Files& output_files,
                                      RunOptions run, const Checks& checks);
 
