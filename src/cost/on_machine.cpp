@@ -109,7 +109,7 @@ public:
         if (!best.fits) {
             Diagnostic d = does_not_fit(best);
             search.fixed.clear();
-            // The sizes by hand are to blame where others fit: those that the instructions take, or finer ones.
+            // The user's sizes are to blame if others fit: those that the instructions take, or finer ones.
             SearchResult without = search_sizes(sized_, search);
             search.group_divisor = out_.divisors.least_multiple;
             for (const AxisId axis : cost_.streamed) search.stream[axis] = stream_size(axis, core, 1);
@@ -127,8 +127,8 @@ public:
     }
 
 private:
-    /// A plan also groups axes whose groups repeat work, where the whole axis does not fit, and so does who says so by
-    /// hand.
+    /// Grouped axes: those whose groups repeat no work, and those that the options cut. A plan cuts an axis whose
+    /// groups repeat work if the whole axis does not fit, and a user may override it.
     static std::vector<AxisId> grouped_axes(const Kernel& kernel, const Extents& extents, const MachineCostOptions& options) {
         std::vector<AxisId> grouped;
         for (const AxisId axis : kernel.group_axes) {
@@ -139,8 +139,9 @@ private:
         return grouped;
     }
     [[nodiscard]] double core_bytes() const { return bytes_a_core(machine_, core_memory_level(machine_)); }
-    /// By hand as it is but for one axis, which is the largest that fits beside the others; of several such axes the
-    /// one that is left the largest share. Where none alone makes the tiles fit, what fits without any by hand.
+    /// The user's sizes with one axis changed to the largest size that fits beside the others. If several axes would
+    /// do, it is the one that keeps the largest share. If no single axis makes the tiles fit, it is `otherwise`: the
+    /// sizes that fit without any override.
     [[nodiscard]] SizedCost::Sizes nearest_that_fit(SearchOptions search, const SizedCost::Sizes& otherwise) const {
         SizedCost::Sizes nearest = otherwise;
         double best_share = 0;
@@ -351,7 +352,7 @@ private:
         out_.wave = wave_of(out_.num_groups * out_.splits);
         out_.run_fraction = run_fraction(out_.group, out_.stream);
     }
-    /// The share of the chunks that run, of groups and chunks of so many points.
+    /// The share of the chunks that run, for groups and chunks of these sizes.
     [[nodiscard]] double run_fraction(const std::map<AxisId, std::int64_t>& group,
                                       const std::map<AxisId, std::int64_t>& stream) const {
         if (!cost_.may_skip) return 1;

@@ -26,8 +26,8 @@ namespace napkin {
 struct Stretch {
     std::int64_t begin = 0, end = 0;
 };
-/// What the parts [first, last) have of a stream that is cut into chunks, in so many parts whose numbers of chunks
-/// differ by one at most.
+/// What the parts [first, last) have of a stream that is cut into chunks. The stream has `parts` parts, whose numbers
+/// of chunks differ by one at most.
 Stretch stretch_of_parts(std::int64_t first, std::int64_t last, std::int64_t parts, std::int64_t extent, std::int64_t chunk);
 
 /// The folds whose states the loop runs, when they make up all of them; else none.

@@ -13,8 +13,8 @@
 
 namespace napkin {
 
-/// What a figure rests on: on what somebody states, on a measurement of the machine or of one of its kind, or on a
-/// formula or another machine.
+/// The basis of a figure: a statement of somebody, a measurement of the machine or of one of its kind, or an estimate
+/// by a formula or another machine.
 enum class Origin : std::uint8_t { stated, measured, estimated };
 
 /// A number and its source: a datasheet, a paper, a measurement with its date, or the formula that estimates it.
@@ -36,14 +36,14 @@ struct Level {
     Figure bandwidth_bytes_per_s;  ///< from the level above into one instance; 0 for the first level
     Figure latency_s;              ///< of a load that this level serves
     Figure sustained;              ///< of a GPU: the share of this bandwidth that programs reach; unknown: all
-    /// The part of its rate that is left where what is read lies in runs of so many lines (share_of_runs).
+    /// The share of the rate that is left where data are read in contiguous runs of this many lines (share_of_runs).
     std::map<std::int64_t, Figure> runs;
-    /// of a GPU's cache: of tiles that later blocks read again, which it holds while others pass through
+    /// of a GPU's cache: bytes of tiles that later blocks read again, which it holds while others pass through
     Figure reread_bytes;
-    /// In a GPU's own memory of each core, so many cores beside each other get from the level above with one request
-    /// what they ask for together. Unknown: each has requests of its own.
+    /// L2 request coalescing width of a GPU: this many neighbouring SMs get common data from the level above with one
+    /// request. Unknown: each SM has requests of its own.
     Figure merging_cores;
-    /// the same pipe as one core sees it, whatever the others leave of it; of a GPU unknown: all
+    /// the same pipe as one core sees it, if the others leave all of it; of a GPU unknown: all
     Figure core_bandwidth_bytes_per_s;
     // A CPU's copies within the level above, read and written bytes together, by all cores and by one.
     Figure copy_bandwidth_bytes_per_s;
@@ -154,10 +154,10 @@ struct Machine {
     Figure vector_registers;
     Figure fma_latency_clocks;
     Figure issue_per_clock;  ///< instructions that the front end hands on
-    /// how much longer two pipes take that are equally busy beside each other than one of them alone
+    /// of two equally busy pipes that work at the same time: how much longer they take than one of them alone
     Figure beside_factor;
     Figure together_share;  ///< of its rates that a core sustains while all others compute as well
-    /// of the time that the cores compute at these rates; the rest is what other work and the host take
+    /// the share of the time in which the cores compute at these rates; other work and the host take the rest
     Figure sustained_share;
     Figure loop_exit_clocks;      ///< leaving a short loop whose end is mispredicted
     Figure call_clocks;           ///< calling a function that is not inlined
@@ -175,10 +175,10 @@ struct Machine {
     Figure sector_bytes;  ///< the least that moves; the line where a file does not say
     Figure launch_s;      ///< from calling a kernel on all cores to the first group running
     Figure group_s;       ///< handing out one group to a core
-    /// Seconds for two blocks to find each other that each have a part of a group, without the data; unknown: not known
-    /// to be worth it.
+    /// Seconds for two CTAs to hand over a split tile, without the data. Unknown: splitting is not known to be worth
+    /// it.
     Figure meeting_s;
-    /// Clocks of a core for each sector of which one of its stores writes a part; unknown: as stores of whole ones.
+    /// Clocks of a core for each sector of which one store writes only a part. Unknown: as for whole sectors.
     Figure partial_store_clocks;
     std::vector<Level> levels;  ///< from the largest memory to the one nearest to the core
     std::vector<Unit> units;
@@ -199,19 +199,19 @@ struct Machine {
 };
 
 /// Operations of the unit in one clock of one core. What the machine does not name is estimated from its rate of fused
-/// multiply-adds: a special function takes as many of them as a polynomial of its accuracy does. A GPU's narrow types
-/// run at the rate of f32 where they have none of their own. "tensor" is never estimated: 0 where the machine has none
-/// for the type.
+/// multiply-adds: a special function takes as many of them as a polynomial of its accuracy. A GPU's narrow types run at
+/// the rate of f32 where they have none of their own. The unit "tensor" is never estimated: it is 0 where the machine
+/// has none for the type.
 double per_clock(const Machine& machine, const std::string& unit, DType type);
 
-/// The level in which a core keeps what it works on: the largest of which every core has its own (index into levels).
-/// It is the ℓ1 whose capacity limits M. Where every level is shared, the last one.
+/// The index of the level in which a core keeps its working set: the largest level of which every core has its own. It
+/// is the ℓ1 whose capacity limits M. If every level is shared, it is the last one.
 std::size_t core_memory_level(const Machine& machine);
-/// What one core may use of a level: its capacity, shared evenly where several cores share an instance, and taken
-/// together where a core has several.
+/// Bytes of a level that one core may use. The capacity is shared evenly if several cores share an instance, and added
+/// up if a core has several.
 double bytes_a_core(const Machine& machine, std::size_t level);
-/// What of that a core may fill with tiles: three quarters on a CPU, the rest being for code, stacks and lines on their
-/// way. A GPU's shared memory has nothing else in it.
+/// The part of bytes_a_core that may hold tiles. On a CPU it is three quarters, since code, stacks and lines in flight
+/// take the rest. A GPU's shared memory has nothing else in it.
 double tile_bytes_a_core(const Machine& machine, std::size_t level);
 
 /// The share of a unit's nominal rate that programs reach: 1 where the file does not say.

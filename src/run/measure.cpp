@@ -51,8 +51,8 @@ namespace {
 /// Reads of this distance touch every line: lines have as many bytes on x86-64 and on most Arm processors, and more on
 /// the others.
 constexpr std::int64_t line_bytes = 64;
-/// A cache gives up lines in an order of its own: what it holds is read so many times over, and little of what was
-/// there before is left.
+/// A cache evicts lines in an order of its own. So its capacity is read this many times over, which leaves little of
+/// what was there before.
 constexpr double times_over = 2;
 }  // namespace
 

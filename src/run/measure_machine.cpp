@@ -31,8 +31,8 @@ constexpr int product_rows = 64, product_steps = 256, product_vectors = 3;
 
 using TimedCode = void (*)(std::int64_t, void*, std::int64_t);
 
-/// Shares of the seconds for timing, by what is timed, chosen by hand: the more there is to time, the larger. All parts
-/// and the moments in between take some 1.2 of what is asked for.
+/// Shares of the seconds for timing, by what is timed. They are chosen, not derived: the more there is to time, the
+/// larger. All parts and the moments in between take some 1.2 of what is asked for.
 constexpr double share_of_f64 = 0.15, share_of_f32 = 0.35, share_of_one_core = 0.03, share_of_all_cores = 0.12,
                  share_of_levels = 0.4, share_of_threading = 0.1, share_of_moment = 0.01;
 
@@ -194,9 +194,9 @@ private:
         return std::clamp<std::int64_t>(static_cast<std::int64_t>(cache / 2 / panel_bytes), 1, products_a_part);
     }
 
-    /// What many products take that are dealt out as the groups of a kernel are. What else runs comes and goes: samples
-    /// are taken in between all other measurements. It takes parts of the caches, too, of which accumulators alone
-    /// would not tell. Pre: the memory holds real numbers.
+    /// The time of many products that are distributed over threads as the groups of a kernel are. Other work comes and
+    /// goes, so samples are taken between all other measurements. Other work also takes parts of the caches, which
+    /// accumulators alone would not show. Pre: the memory holds real numbers.
     void sample_dealt_products() {
         const std::function<void()> dealt = [this, f = kernel("panels")] {
             workers_.deal(dealt_parts, threads(), [&](int worker, std::int64_t begin, std::int64_t end) {

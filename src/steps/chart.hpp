@@ -47,8 +47,8 @@ struct ChartProgram {
     std::map<std::string, double> overheads;  ///< shares that the clocks of a unit have in them besides its operations
 };
 
-/// A need that the order of issue cannot meet, of the operation or of a transfer that it waits for: what is waited for
-/// is issued later.
+/// A need that the order of issue cannot meet, since what is waited for is issued later. It is a need of the operation
+/// or of a transfer that the operation waits for.
 struct ChartDeadlock {
     int operation = -1;
     ChartNeed need;
@@ -66,7 +66,7 @@ struct ChartRow {
     std::string why;  ///< of a need
 };
 
-/// One warpgroup hands the turn to the next one.
+/// One warpgroup hands its turn at the units to the next (ping-pong).
 struct ChartBarrier {
     double at = 0;
     int from = 0, to = 0;

@@ -40,7 +40,7 @@ struct CutSize {
     friend bool operator==(const CutSize&, const CutSize&) = default;
 };
 
-/// A choice by hand and where it stands.
+/// A user's override and its position in the text.
 template <class T>
 struct ByUser {
     T value{};
@@ -54,7 +54,7 @@ struct NamedOverhead {
     friend bool operator==(const NamedOverhead&, const NamedOverhead&) = default;
 };
 
-/// A variable in a list that is made by hand: in the order of issue, with the iterations by which it is ahead of the
+/// A variable in a user's list, such as the order of issue, with the iterations by which it is issued ahead of the
 /// loop.
 struct Listed {
     std::string name;
@@ -62,15 +62,15 @@ struct Listed {
     SourceRange range;
 };
 
-/// What was fixed by hand beside group and stream sizes.
+/// The user's overrides beside group and stream sizes.
 struct StepChoices {
     std::map<AxisId, ByUser<std::int64_t>> warpgroup, subloop;
     std::map<std::string, std::map<AxisId, ByUser<std::int64_t>>> pieces;  ///< by variable
     std::map<std::string, ByUser<DType>> precision;                        ///< by variable
     std::map<std::string, ByUser<std::int64_t>> stages;                    ///< by variable
     std::map<std::string, NamedOverhead> overheads;                        ///< by unit
-    /// who is issued after whom; what is not named goes with the next of the program that is. Empty: the program's
-    /// order
+    /// the order of issue; a variable that is not named goes with the next named one of the program. Empty: the
+    /// program's order
     std::vector<Listed> issue;
     std::vector<Listed> turns;                    ///< what warpgroups issue in turn
     std::vector<Listed> units;                    ///< those of the chart; empty: all
@@ -295,22 +295,23 @@ Throughput throughput(const StepContext& context, const StepChoices& choices, co
 Result<std::vector<StreamChart>> overlap_charts(const StepContext& context, const StepChoices& choices,
                                                 const Assigned& assigned, const KernelSteps& steps);
 
-/// Clocks of the steady state of a group's streams with all of their chunks, and those of the busiest units, which no
-/// order of issue makes fewer.
+/// Clocks of the steady state of a group's streams with all of their chunks, and those of the busiest units. No order
+/// of issue makes the latter fewer.
 struct StreamClocks {
     double steady = 0, least = 0;
 };
 /// Errors: as overlap_charts.
 Result<StreamClocks> steady_clocks(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
                                    const KernelSteps& steps);
-/// Clocks of a group's only stream by Table 3 alone, with overheads, of the busiest of the units that are charted: no
-/// chart has fewer. 0: there are several streams.
+/// Clocks of a group's only stream by Table 3 alone, with overheads: those of the busiest charted unit. No chart has
+/// fewer. 0: there are several streams.
 double least_clocks(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
                     const KernelSteps& steps);
 /// The steady state of groups whose streams take these clocks; the rate and what binds where the steps have charts.
 SteadyState steady_state(const StepContext& context, const Kernel& kernel, const Assigned& assigned,
                          const KernelSteps& steps, double stream_clocks);
-/// The variables that the order of issue would have another place of; none where it cannot be for another reason.
+/// The variables that need one more place (stage) for the order of issue. Nothing if the order is impossible for
+/// another reason.
 std::optional<std::vector<std::string>> missing_places(const StepContext& context, const StepChoices& choices,
                                                        const Assigned& assigned, const KernelSteps& steps);
 /// The programs of every stream, in the program's order.
@@ -327,14 +328,14 @@ struct IssueOrder {
 std::vector<IssueOrder> issue_orders(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
                                      const KernelSteps& steps);
 
-/// Runs a program whose structure the kernels are on small sizes against the definition; what differs, or "".
+/// Runs a program, whose structure the kernels are, on small sizes against the definition. Returns what differs, or "".
 std::string tried_on_small_sizes(const Derived& derived, const std::vector<TileKernel>& kernels, int trials);
 
-/// The steps' own texts: each tried on small sizes, or left out, where tables, charts and pictures alone are wanted.
-/// Trials take most of the time.
+/// The steps' own texts. Each is tried on small sizes, or all are left out where only tables, charts and pictures are
+/// wanted. Trials take most of the time.
 enum class StepTexts : std::uint8_t { tried, left_out };
 
-/// All of it. `items`: what is fixed by hand, the text's own schedule among it. Errors: those of the steps,
+/// All of the steps. `items`: the user's overrides, the text's own schedule among them. Errors: those of the steps,
 /// unknown-axis, unknown-variable, not-a-gpu, memory-exceeded.
 Result<StepReport> paper_steps(const Derived& derived, const Extents& extents, const Machine& machine,
                                const std::vector<ScheduleItem>& items, StepTexts texts = StepTexts::tried);
