@@ -63,8 +63,8 @@ WIDTHS = {
 }
 
 
-# How a copy may go: by memcpy in pieces that stay in the caches, by one memcpy a thread, which leaves the caches out where it is large, and by stores past
-# the caches whatever the size.
+# How a copy may go. `pieces` calls memcpy for pieces that stay in the caches. `whole` calls it once a thread, which
+# leaves the caches out where the copy is large. `past caches` stores past the caches whatever the size.
 WAYS_TO_COPY = [{"WAY_TO_COPY": way} for way in ("pieces", "whole", "past caches")]
 STREAMED_COPY = """
 #include <immintrin.h>
@@ -88,7 +88,8 @@ def settings_of(peer, vector_bytes):
     return [{}] + [{"OPENBLAS_CORETYPE": core} for flag, core in wider if flag in flags]
 
 
-# ---- peers, each in a process of its own, as their settings are read once -----------------------------------------------------------
+# ---- peers, each in a process of its own, as their settings are read once
+# -----------------------------------------------------------
 
 def numbers(count):
     return (ctypes.c_float * count)(*random.choices([random.gauss(0, 1) for _ in range(4096)], k=count))
@@ -225,7 +226,8 @@ def fastest_peer(name, threads, environments, case):
     return peers[0]
 
 
-# ---- side by side -------------------------------------------------------------------------------------------------------------------
+# ---- side by side
+# -------------------------------------------------------------------------------------------------------------------
 
 def measure(case, peer, options):
     arguments = ["-", "--diagram", case["diagram"], "--seconds", str(options.seconds), "--threads", str(options.threads)]

@@ -31,7 +31,8 @@ COUNTED = {
     "l1tex__m_xbar2l1tex_read_bytes.sum": (-1, "loaded_bytes"),
     "l1tex__m_l1tex2xbar_write_bytes.sum": (-1, "stored_bytes"),
 }
-# Nothing is predicted of these. A wavefront is one turn of a request at shared memory, and a conflict a turn more than it needs.
+# Nothing is predicted of these. A wavefront is one turn of a request at shared memory, and a conflict a turn more than
+# it needs.
 CONFLICTS = ["l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum", "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"]
 L2_SECTORS = ["lts__t_sectors_op_read.sum"]
 

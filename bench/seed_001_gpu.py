@@ -14,7 +14,8 @@ import records
 
 EXAMPLES = records.ROOT / "examples" / "schedules"
 TILES = [(rows, columns) for rows in (64, 128) for columns in (64, 128)]
-# TFLOP/s: of the document's kernel on one H200, and as its Table 1 has them of an H100 PCIe; d, then in the order of TILES.
+# TFLOP/s: of the document's kernel on one H200, and as its Table 1 has them of an H100 PCIe; d, then in the order of
+# TILES.
 OWN_H200 = {64: (386, 423, 400, 427), 128: (480, 474, 481, 333), 256: (529, 456, 57, 59)}
 OWN_H100_PCIE = {64: (230.1, 259.5, 247.9, 251.4), 128: (292.6, 289.3, 295.7, 208.7), 256: (308.1, 276.1, 39.3, 36.7)}
 BATCH, POSITIONS, WIDTH = 4, 4096, 2048

@@ -1,4 +1,5 @@
-# bench/NAME.cpp is a program bench_NAME. OpenBLAS, the baseline, is linked where it is found, and NAPKIN_HAVE_OPENBLAS tells.
+# bench/NAME.cpp is a program bench_NAME. OpenBLAS, the baseline, is linked where it is found, and NAPKIN_HAVE_OPENBLAS
+# tells.
 find_package(benchmark REQUIRED)
 find_package(OpenBLAS QUIET)
 
@@ -22,8 +23,8 @@ foreach(source IN LISTS benches)
     endif()
 endforeach()
 
-# Napkin as a library that scripts load (bench/in_process.py). Its objects are those of executables, whose code may lie anywhere; what they
-# call among themselves is bound here.
+# Napkin as a library that scripts load (bench/in_process.py). Its objects are those of executables, whose code may lie
+# anywhere; what they call among themselves is bound here.
 add_library(napkin_for_scripts SHARED $<TARGET_OBJECTS:napkin>)
 set_target_properties(napkin_for_scripts PROPERTIES
     LINKER_LANGUAGE CXX OUTPUT_NAME napkin LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bench")

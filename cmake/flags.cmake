@@ -23,8 +23,9 @@ if(NOT NAPKIN_SANITIZE)
     set(napkin_not_optimized $<$<CONFIG:Release>:-O0>)
     set(napkin_optimized $<$<CONFIG:Release>:-O1>)
 endif()
-# With the inlining of GCC's -O2, its -O1 makes plans in the same time and compiles the planner's files a quarter faster. Where GCC collects its
-# garbage from a heap of 400 MB on and not of 128, half of the tool compiles in 33 s in place of 42 (GCC 12, 2026-11-26), and files of 0.7 GB take 0.9.
+# With the inlining of GCC's -O2, its -O1 makes plans in the same time and compiles the planner's files a quarter
+# faster. GCC collects its garbage from a heap of 400 MB on, in place of 128: half of the tool then compiles in 33 s and
+# not in 42 (GCC 12, 2026-11-26). Files that took 0.7 GB take 0.9.
 set(napkin_gcc_options)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     set(napkin_gcc_options $<$<CONFIG:Release>:-finline-functions>
@@ -38,9 +39,10 @@ function(napkin_glob variable pattern)
     set(${variable} "${found}" PARENT_SCOPE)
 endfunction()
 
-# napkin_unity(variable sources): what to compile in place of the sources where CMAKE_UNITY_BUILD is set, as in a release: files that
-# include up to 40 of one folder, so that headers and templates are compiled once for them, in a third of the time. Names in a
-# folder's anonymous namespaces therefore differ. (CMake's own would hold absolute paths, and no two clones share what they compiled.)
+# napkin_unity(variable sources): what to compile in place of the sources where CMAKE_UNITY_BUILD is set, as in a
+# release. These files include up to 40 sources of one folder each. Headers and templates are then compiled once for
+# all of them, in a third of the time. Names in a folder's anonymous namespaces therefore differ. (CMake's own would hold absolute paths,
+# and no two clones share what they compiled.)
 function(napkin_unity variable)
     if(NOT CMAKE_UNITY_BUILD)
         set(${variable} "${ARGN}" PARENT_SCOPE)
@@ -100,8 +102,8 @@ function(napkin_target target)
     endif()
 endfunction()
 
-# napkin_quick_malloc(target): of a program. A plan is made of many small objects, for which mimalloc's malloc takes a fifth less of its time.
-# Sanitizers bring their own.
+# napkin_quick_malloc(target): of a program. A plan is made of many small objects, for which mimalloc's malloc takes a
+# fifth less of its time. Sanitizers bring their own.
 find_library(MIMALLOC_LIBRARY mimalloc)
 mark_as_advanced(MIMALLOC_LIBRARY)
 function(napkin_quick_malloc target)

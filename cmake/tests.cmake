@@ -1,5 +1,5 @@
-# One GoogleTest program for each kind of test, each test of it a test of ctest's, so that ctest spreads them over the cores, stops
-# one that hangs and names one that fails. Kinds are also ctest's labels: `ctest -L unit`.
+# One GoogleTest program for each kind of test. Each of its tests is one of ctest's, which spreads them over the cores,
+# stops one that hangs and names one that fails. Kinds are also ctest's labels: `ctest -L unit`.
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
@@ -40,8 +40,8 @@ target_include_directories(napkin_test_support PRIVATE tests)
 target_compile_options(napkin_test_support PRIVATE ${napkin_not_optimized})
 target_link_libraries(napkin_test_support PUBLIC napkin_internal)
 
-# `cost`: ctest begins with the tests of the highest, so that none of those that take long is left for the end, when one core has nothing to do.
-# What follows are options for the compiler.
+# `cost`: ctest begins with the tests of the highest, so that none of those that take long is left for the end, when one
+# core has nothing to do. What follows are options for the compiler.
 function(napkin_test_kind kind seconds cost)
     napkin_glob(sources tests/${kind}/*.cpp)
     if(NOT sources)
@@ -61,7 +61,8 @@ endfunction()
 
 # The sanitizers make studies of many sizes about seven times slower.
 napkin_test_kind(unit 240 1)
-# It prints every figure of the papers anew, for which kernels are compiled: 42 s on one core with an empty cache (2026-11-28).
+# It prints every figure of the papers anew, for which kernels are compiled: 42 s on one core with an empty cache
+# (2026-11-28).
 napkin_test_kind(text 240 2)
 napkin_test_kind(error 60 1)
 napkin_test_kind(property 180 2)
@@ -69,8 +70,8 @@ napkin_test_kind(property 180 2)
 napkin_test_kind(numeric 300 3 ${napkin_optimized})
 napkin_test_kind(gpu 300 3)
 
-# tests/fuzz/NAME.cpp: under libFuzzer with NAPKIN_FUZZ, else with a main that runs the corpus. ctest runs the corpus either way, and the texts of the folders
-# that tests/fuzz/seeds.txt names after the target.
+# tests/fuzz/NAME.cpp: under libFuzzer with NAPKIN_FUZZ, else with a main that runs the corpus. Either way ctest runs
+# the corpus and the texts of the folders that tests/fuzz/seeds.txt names after the target.
 file(GLOB fuzzers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/fuzz/*.cpp")
 foreach(source IN LISTS fuzzers)
     cmake_path(GET source STEM name)
@@ -94,8 +95,8 @@ foreach(source IN LISTS fuzzers)
     set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 120 COST 2 ENVIRONMENT "${other_environment}")
 endforeach()
 
-# tests/c_api/: the C API, used by C programs. What runs on a GPU is run by a stand-in for the driver and the compiler, which says what it was
-# asked for; on what a GPU computes, the numeric tests.
+# tests/c_api/: the C API, used by C programs. Stand-ins for the driver and the compiler run what a GPU would run,
+# and say what they were asked for. The numeric tests check what a GPU computes.
 enable_language(C)
 function(napkin_c_test name)
     add_executable(c_api_${name} tests/c_api/${name}.c)
@@ -116,7 +117,8 @@ napkin_c_test(launches "LD_LIBRARY_PATH=${fake_cuda_dir}" "NAPKIN_NVRTC=${fake_c
 target_link_libraries(c_api_launches PRIVATE ${CMAKE_DL_LIBS} Threads::Threads)
 add_dependencies(c_api_launches fake_cuda)
 
-# tests/browser: reports in a headless Chromium. Skipped where there is none; what needs the core, where the target napkin-wasm is not built.
+# tests/browser: reports in a headless Chromium. Skipped where there is none; what needs the core, where the target
+# napkin-wasm is not built.
 find_package(Python3 COMPONENTS Interpreter)
 if(Python3_FOUND AND TARGET napkin-cli)
     add_test(NAME browser.report COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/browser/test_report.py"
@@ -135,8 +137,8 @@ if(Python3_FOUND)
     endforeach()
 endif()
 
-# tests/campaign: random programs in any number over several processes. It runs where nothing is installed but a compiler: scripts/carry.sh puts the
-# libraries that it needs into its folder.
+# tests/campaign: random programs in any number over several processes. It runs where nothing is installed but a
+# compiler: scripts/carry.sh puts the libraries that it needs into its folder.
 napkin_test_program(campaign tests/campaign/campaign.cpp
     tests/property/pipeline_case.cpp tests/numeric/cpu_kernel_case.cpp tests/numeric/group_order.cpp)
 target_compile_options(campaign PRIVATE ${napkin_optimized})

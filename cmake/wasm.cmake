@@ -1,8 +1,8 @@
-# The core as WebAssembly, for reports (src/draw/figures.hpp): the folders that a figure comes from, and nothing that runs or emits.
-# Target napkin-wasm, where emscripten is installed; not among what is built by default. Beside the tool it makes napkin.wasm.gz, which
-# `napkin report` puts into its pages.
-# Target napkin-core-check, where clang and the headers of libc++ 14 are: does the core compile with a library as old as emscripten's? It writes
-# nothing, and takes a third of the time.
+# The core as WebAssembly, for reports (src/draw/figures.hpp): the folders that a figure comes from, and nothing that
+# runs or emits. Target napkin-wasm, where emscripten is installed; not among what is built by default. Beside the tool
+# it makes napkin.wasm.gz, which `napkin report` puts into its pages. Target napkin-core-check, where clang and the
+# headers of libc++ 14 are: does the core compile with a library as old as emscripten's? It writes nothing, and takes a
+# third of the time.
 find_program(EMCC_PROGRAM emcc)
 find_program(GZIP_PROGRAM gzip)
 find_program(CLANG_PROGRAM NAMES clang++-19 clang++)
@@ -75,7 +75,8 @@ if(NOT EMCC_PROGRAM OR NOT GZIP_PROGRAM)
     return()
 endif()
 
-# A page holds the core, so that it is made small; where it is only tried, as in CI, in less time: the linker then leaves out what is not called.
+# A page holds the core, which is therefore compiled to be small. Where it is only tried, as in CI, it is compiled in
+# less time, and the linker leaves out what is not called.
 set(wasm_optimization -Oz)
 set(wasm_link_optimization -Oz)
 if(CMAKE_BUILD_TYPE STREQUAL "Debug")

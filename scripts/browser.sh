@@ -1,7 +1,8 @@
 #!/bin/sh
-# Opens reports of build/release's tool in a headless Chromium (tests/browser), with the core as WebAssembly in them. Installs what is missing.
+# Opens reports of build/release's tool in a headless Chromium (tests/browser), with the core as WebAssembly in them.
+# Installs what is missing.
 #
-#   scripts/browser.sh            builds the core in build/wasm first: quickly rather than small, unlike the one that people read pages with
+#   scripts/browser.sh            builds the core in build/wasm first, quickly rather than small
 #   scripts/browser.sh without    pages without the core alone
 set -eu
 cd "$(dirname "$0")/.."

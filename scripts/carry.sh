@@ -1,6 +1,7 @@
 #!/bin/sh
-# Puts the campaign of random programs and the tool into a folder, with every shared library that they need beside the system's C library: what a
-# machine without Debian's packages runs. It still needs a C++ compiler for kernels, and an NVIDIA driver and NVRTC for those of a GPU.
+# Puts the campaign of random programs and the tool into a folder, with the shared libraries that they need beside the
+# system's C library. A machine without Debian's packages runs them. It still needs a C++ compiler for kernels, and an
+# NVIDIA driver and NVRTC for those of a GPU.
 #
 #   scripts/carry.sh FOLDER [build/release]
 #

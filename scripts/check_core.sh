@@ -1,7 +1,7 @@
 #!/bin/sh
-# Looks whether the core of reports compiles with a library as old as emscripten's in Debian 12, without emscripten, which takes minutes to install
-# and to compile: clang reads its sources with the headers of libc++ 14. What only WebAssembly has, as numbers of 32 bits for sizes, is for
-# scripts/browser.sh to find.
+# Checks that the core of reports compiles with a library as old as emscripten's in Debian 12. Clang reads its sources
+# with the headers of libc++ 14, as emscripten takes minutes to install and to compile. What only WebAssembly has, as
+# sizes of 32 bits, is for scripts/browser.sh to find.
 set -eu
 cd "$(dirname "$0")/.."
 build=build/core-check

@@ -1,11 +1,13 @@
 #!/bin/sh
-# No test's result depends on the processor at hand: tests name machines by files (machines/, tests/machines/), and are on tests/machines/cpu-256.toml
-# where they name none. What asks for the host, its vectors or its threads stands in a file below, which is about that, or on a line that ends
-# in "any processor", as its result is the same on each. --self-test checks the check.
+# No test's result depends on the processor at hand: tests name machines by files (machines/, tests/machines/), and are
+# on tests/machines/cpu-256.toml where they name none. What asks for the host, its vectors or its threads stands in one
+# of the files below, which are about that. Else its line ends in "any processor", as its result is the same on each.
+# --self-test checks the check.
 set -eu
 cd "$(dirname "$0")/.."
 
-# The host's description and measurement, its instructions in the prelude and in compiled kernels, and OpenBLAS' choice of them.
+# The host's description and measurement, its instructions in the prelude and in compiled kernels, and OpenBLAS' choice
+# of them.
 about_it='unit/test_machine.cpp numeric/test_measure_machine.cpp unit/test_cpu_prelude.cpp numeric/cpu_kernel_case.cpp unit/test_tensor.cpp'
 
 check() {

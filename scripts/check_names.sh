@@ -1,6 +1,6 @@
 #!/bin/sh
-# No operator is special: under src/ the names of the field's operators may stand in comments only. What follows // or stands
-# between /* and */ is a comment, and so is a line that begins with *. --self-test checks the check.
+# No operator is special: under src/ the names of the field's operators may stand in comments only. What follows // or
+# stands between /* and */ is a comment, and so is a line that begins with *. --self-test checks the check.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -49,7 +49,7 @@ def comment_start(line, slashes):
                 i += 1
             elif c == quote:
                 quote = ""
-        elif slashes and line.startswith("//", i) or not slashes and c == "#" and not line[:i].rstrip(" \t") == line[:i] * bool(i):
+        elif slashes and line.startswith("//", i) or not slashes and c == "#" and line[:i + 1].split()[-1] == "#":
             return i
         # A ' behind a digit or a letter parts digits in C++, and is an apostrophe in a shell's text.
         elif c == '"' or c == "'" and not (i and line[i - 1].isalnum()):
@@ -177,7 +177,11 @@ def self_test():
         "// The matrix unit.",
         "// It is owed.",
     ]
-    wrong = [text for text in good if faults("src/emit/a.cpp", text)]
+    hashes = ["# Of a row", "    # Of a row", "a = 1  # Of a row"]
+    plain = ["echo $#Of", 'a = "# Of"']
+    wrong = [text for text in hashes if not faults("scripts/a.sh", text)]
+    wrong += [text for text in plain if faults("scripts/a.sh", text)]
+    wrong += [text for text in good if faults("src/emit/a.cpp", text)]
     wrong += [text for text in bad if not faults("src/emit/a.cpp", text)]
     wide = "int a;  ///< " + "word " * 40 + "\nint b;\n// " + "text " * 40 + "\n// more"
     again = wrap("src/a.cpp", wide)

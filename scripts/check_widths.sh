@@ -1,8 +1,9 @@
 #!/bin/sh
-# Runs tests that plan for, compile or run vectors once more as a processor of each width: 128, 256 and 512 bits.
-# The processor passes for one without wider vectors; what it lacks itself is compiled for it, two of its own vectors for one.
+# Runs tests that plan for, compile or run vectors once more as a processor of each width: 128, 256 and 512 bits. The
+# processor passes for one without wider vectors; what it lacks itself is compiled for it, two of its own vectors for
+# one.
 #
-#   scripts/check_widths.sh [CTEST-OPTION...]    default: what runs on the machine that tests are on, and what is about this processor
+#   scripts/check_widths.sh [CTEST-OPTION...]    default: what runs on this processor, and what is about it
 #
 # What goes through all widths by itself, as the kernels of examples and of random programs, is left to ./test.
 # Expects what ./test built. Exit code 0 when all passed at every width.

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Formats the C++ sources in place with .clang-format; with --check, changes nothing, names the files that it would change and fails.
-# Further arguments are the files to format, in place of all.
+# Formats the C++ sources in place with .clang-format; with --check, changes nothing, names the files that it would
+# change and fails. Further arguments are the files to format, in place of all.
 set -eu
 cd "$(dirname "$0")/.."
 

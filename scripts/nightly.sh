@@ -1,6 +1,7 @@
 #!/bin/sh
-# Random programs in numbers that no daily run has time for: interpreted through every room, and compiled, many to a module; and every
-# example compiled at many ragged sizes. The counts, the seeds and whatever failed are recorded as JSON.
+# Random programs in numbers that no daily run has time for: interpreted through every room, and compiled, many to a
+# module; and every example compiled at many ragged sizes. The counts, the seeds and whatever failed are recorded as
+# JSON.
 #
 #   scripts/nightly.sh [--programs 20000] [--compiled 5000] [--examples 5000] [--first SEED] [--seconds N]
 #       [--jobs N] [--record FILE] [--build build/release]
@@ -33,7 +34,8 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 export XDG_CACHE_HOME="$folder/cache"
 
-# One line a piece of work: test program, filter, seeds. A piece is small, so that what runs beside it ends at about the same time.
+# One line a piece of work: test program, filter, seeds. A piece is small, so that what runs beside it ends at about the
+# same time.
 pieces() {
     awk -v first="$first" -v programs="$programs" -v compiled="$compiled" -v examples="$examples" '
         function piece(tests, at, by, end) {

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Builds the unit, error and fuzz tests with clang's address and undefined-behaviour sanitizers, runs them, and then lets libFuzzer
-# look for new inputs for a while (default: 60 processor seconds, shared between the fuzz targets):
+# Builds the unit, error and fuzz tests with clang's address and undefined-behaviour sanitizers, and runs them. Then
+# libFuzzer looks for new inputs for a while (default: 60 processor seconds, shared between the fuzz targets):
 #
 #   scripts/sanitize.sh [SECONDS [KINDS]]
 #
-# KINDS are those of the tests (default: "unit error"); "unit error text property numeric" takes about 40 minutes on two cores. One build
-# does for all, as it is libFuzzer's that has the sanitizers in. An input that fails is left in build/fuzz/artifacts/; give it to
-# build/fuzz/tests/fuzz_NAME to see it fail again.
+# KINDS are those of the tests (default: "unit error"); "unit error text property numeric" takes about 40 minutes on two
+# cores. One build does for all, as it is libFuzzer's that has the sanitizers in. An input that fails is left in
+# build/fuzz/artifacts/; give it to build/fuzz/tests/fuzz_NAME to see it fail again.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
@@ -25,7 +25,8 @@ for name in $fuzzers; do targets="$targets fuzz_$name"; done
 [ -n "$targets" ] || exit 0
 
 mkdir -p $build/artifacts
-# Without optimization clang compiles the sanitizers' checks in a third of the time, which is most of it where nothing new is looked for.
+# Without optimization clang compiles the sanitizers' checks in a third of the time, which is most of it where nothing
+# new is looked for.
 [ "$seconds" -gt 0 ] && optimized=-O1 || optimized=-O0
 case " $kinds " in
     *" text "* | *" property "* | *" numeric "*) optimized=-O1 targets="$targets napkin-cli" ;;

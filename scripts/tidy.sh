@@ -5,7 +5,8 @@
 #   scripts/tidy.sh --changed   those that differ from the last commit
 #   scripts/tidy.sh FILE...     these
 #
-# A file is looked at again only when it, a header of ours that it includes, or the checks have changed since it was last clean.
+# A file is looked at again only when it, a header of ours that it includes, or the checks have changed since it was
+# last clean.
 set -eu
 cd "$(dirname "$0")/.."
 command -v clang-tidy-19 >/dev/null || { echo "tidy.sh: clang-tidy-19 is missing; scripts/setup.sh all installs it" >&2; exit 3; }
