@@ -8,7 +8,7 @@
 namespace napkin {
 namespace {
 
-/// Calls f(offset in the part, offset in the whole, length) for every run of values that is contiguous in both.
+/// Calls f(offset in the part, offset in the whole, length) for every segment of values that is contiguous in both.
 template <class F>
 void for_each_run(const Buffer& part, const Buffer& whole, F f) {
     internal_check(part.count.size() == whole.count.size(), "interpret: a variable's rank is not its array's");

@@ -1,5 +1,5 @@
 #pragma once
-// Boxes of an array's values as a memory holds them, and how they are copied between one memory and the next.
+// Boxes of an array's values in one memory level, and copies of them between levels.
 #include <cstdint>
 #include <vector>
 
@@ -8,7 +8,7 @@
 
 namespace napkin {
 
-/// What a group and a chunk cut out of every axis.
+/// The part of every axis that a group and a K block cut out.
 struct Tile {
     std::vector<std::int64_t> begin, count;
 
@@ -27,13 +27,13 @@ struct Buffer {
     [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(data.size()); }
 };
 
-/// Makes the buffer alive: the box that `dims` span over the tile, its values of the type unset.
+/// Makes the buffer alive as the box that `dims` span over the tile. Its values have the type and are unset.
 void place(Buffer& buffer, const std::vector<Index>& dims, const Tile& tile, DType type);
 
 /// Whether the buffer is the box that `dims` span over the tile.
 bool is_placed(const Buffer& buffer, const std::vector<Index>& dims, const Tile& tile);
 
-/// Copies the part's box out of the whole. Throws InternalError where it leaves it.
+/// Copies the part's box out of the whole. Throws InternalError where the box leaves the whole.
 void load_box(const Buffer& whole, Buffer& part);
 
 /// Copies one cell.
@@ -42,7 +42,7 @@ void load_cell(const Buffer& whole, std::int64_t from, Buffer& part, std::int64_
 /// Copies what lies inside of the array; padding stays as it is.
 void load_inside(const Buffer& array, Buffer& part);
 
-/// Copies the part into its place in the whole. Throws InternalError where it leaves it.
+/// Copies the part into its place in the whole. Throws InternalError where the part leaves the whole.
 void store_box(const Buffer& part, Buffer& whole);
 
 /// Calls f for every point of a box given by counts (all zero-based), last dimension fastest.

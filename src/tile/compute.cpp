@@ -67,7 +67,8 @@ void Arithmetic::run(const Compute& compute, const Tile& tile, std::vector<Buffe
     const Variable& v = kernel_.variables[compute.variable];
     Buffer& target = buffers[at(compute.variable)];
     if (!target.alive) place(target, v.dims, tile, v.memory_type);
-    // Apart from the target, whose old values may still be read, and of which a subloop computes a part.
+    // Results go into a buffer of their own. The target's old values may still be read, and a subloop computes only a
+    // part of the target.
     Buffer part;
     place(part, v.dims, tile, v.memory_type);
     Column& result = part.data;
@@ -106,7 +107,7 @@ void put(const Cell* values, std::int64_t n, Column& to, std::int64_t place) {
 
 }  // namespace
 
-/// Runs the body along the row axis from the current point and calls f(first position, values, count) for every part of
+/// Runs the body along the row axis from the current point. Calls f(first position, values, count) for every part of
 /// the row.
 template <class Cell, class F>
 void Arithmetic::for_each_row(Compiled& c, const Tile& tile, F f) {

@@ -11,19 +11,18 @@
 
 namespace napkin {
 
-/// Compiles the statements of a kernel as they first run. Holds references: keep it no longer than what it was made
-/// from.
+/// Compiles each statement when it first runs. Holds references to the kernel and the extents, which must outlive it.
 class Arithmetic {
 public:
-    /// `round_casts`: casts to a float type round; else a number format only says that a value is whole, or not.
+    /// `round_casts`: casts to a float type round. Without it, a cast only makes a value an integer or a real number.
     Arithmetic(const TileKernel& kernel, const Extents& extents, bool round_casts)
         : kernel_(kernel),
           extents_(extents),
           round_casts_(round_casts),
           kinds_([&kernel](ArrayId read) { return kernel.variables[as_variable(read)].memory_type; }) {}
 
-    /// Runs the statement over the tile. `buffers` are the core's, by VariableId; the target's is placed when it is not
-    /// alive. Throws InternalError where the statement reads what is not there.
+    /// Runs the statement over the tile. `buffers` are the core's, by VariableId. A target that is not alive is placed.
+    /// Throws InternalError where the statement reads what is not there.
     void run(const Compute& compute, const Tile& tile, std::vector<Buffer>& buffers);
 
 private:
@@ -38,7 +37,7 @@ private:
         std::vector<Row> carry;  ///< none or one, evaluated at single points
     };
 
-    /// The statement, its reads found in the core's buffers.
+    /// The compiled statement, with its reads located in the core's buffers.
     Compiled& compiled(const Compute& compute, const Tile& tile, const std::vector<Buffer>& buffers);
     template <class Cell, class F>
     void for_each_row(Compiled& c, const Tile& tile, F f);

@@ -12,8 +12,7 @@ namespace napkin {
 namespace {
 __extension__ using Wide = __int128;
 
-/// Π over the dimensions of the size of the interval over which the index runs, for a tile of these extents that begins
-/// at 0.
+/// Number of values in the box that the indices span over a tile of these extents that begins at 0.
 std::int64_t box(const std::vector<Index>& dims, const std::vector<std::int64_t>& tile) {
     std::int64_t size = 1;
     for (const Index& dim : dims) {
@@ -36,14 +35,14 @@ std::int64_t box_at(const std::vector<Index>& dims, const std::vector<std::int64
     return size;
 }
 
-/// Cuts the range down to the chunks in which base + c·x ≥ 0 somewhere, where chunk j is x in [j·s, min((j+1)·s,
+/// Narrows the range to the K blocks in which base + c·x ≥ 0 for some x. K block j holds the x of [j·s, min((j+1)·s,
 /// extent)).
 template <class Range>
 void restrict_range(Range& range, std::int64_t base, std::int64_t c, std::int64_t s, std::int64_t extent) {
     if (c == 0) {
         if (base < 0) range.end = range.begin;
     } else if (c > 0) {
-        // The chunk's last value reaches the smallest x with base + c·x ≥ 0.
+        // The first K block that counts holds the smallest x with base + c·x ≥ 0.
         const std::int64_t first = std::max<std::int64_t>(0, -floor_div(base, c));
         if (first >= extent)
             range.end = range.begin;
@@ -109,7 +108,7 @@ std::int64_t TileCounter::groups() const {
 }
 
 void TileCounter::walk_groups(const std::vector<AxisId>& axes, const Places& f) const {
-    // A step past 1 visits every step-th tile and always the last one, which may be ragged.
+    // With a step above 1, every step-th tile is visited, and always the last one, as it may be ragged.
     std::vector<std::int64_t> step(axes.size(), 1);
     std::int64_t visits = 1;
     for (const AxisId axis : axes) visits = saturating_mul(visits, num_tiles(axis));
@@ -177,7 +176,7 @@ TileCounter::KBlockRuns TileCounter::count_runs(const CoreLoop& loop) const {
         if (range.end <= range.begin) return;
         const auto ragged = mapped<bool>(runs.axes, [&](AxisId axis) { return tile[at(axis)] < cut(axis, -1); });
         Case& c = cases[ragged];
-        // All but the last one are full.
+        // All K blocks but the last one are full.
         const auto add = [&](std::int64_t size, std::int64_t times) {
             if (times > 0) c.chunks[size] = saturating_add(c.chunks[size], saturating_mul(weight, times));
         };
@@ -195,7 +194,7 @@ void TileCounter::for_each_place(const std::vector<AxisId>& axes, int id, const 
     const int stream = stream_of(id);
     const std::vector<int> subloops = subloops_of(id);
     std::vector<AxisId> walked;
-    std::int64_t repeats = 1;  // groups that differ only in axes that nobody asks for
+    std::int64_t repeats = 1;  // groups that differ only along axes not asked for
     for (const AxisId axis : grouped_) {
         if (is_asked(axis, axes, subloops) || (stream >= 0 && contains(runs_[at(stream)].axes, axis)))
             walked.push_back(axis);
@@ -240,7 +239,7 @@ void TileCounter::for_each_tile(const std::vector<AxisId>& axes, int id, const T
 
     std::vector<AxisId> free;
     free.reserve(grouped_.size());
-    std::int64_t repeats = 1;  // groups that differ only in axes that nobody asks for
+    std::int64_t repeats = 1;  // groups that differ only along axes not asked for
     for (const AxisId axis : grouped_) {
         if (contains(fixed, axis)) continue;
         if (is_asked(axis, axes, subloops))
@@ -248,7 +247,7 @@ void TileCounter::for_each_tile(const std::vector<AxisId>& axes, int id, const T
         else
             repeats = saturating_mul(repeats, num_tiles(axis));
     }
-    // Of `size` values at a time, as many as there are of `all`.
+    // Cuts `all` values of the axis into tiles of `size` and a ragged rest.
     const auto cut_axis = [&](AxisId axis, std::int64_t all, std::int64_t size, std::int64_t count, const auto& next) {
         if (all / size > 0) tile[at(axis)] = size, next(saturating_mul(count, all / size));
         if (all % size > 0) tile[at(axis)] = all % size, next(count);
@@ -308,8 +307,8 @@ std::int64_t TileCounter::points(const std::vector<AxisId>& axes, int loop) cons
     return total;
 }
 
-/// Whether tiles of equal extents may hold different numbers of values: quotients and rests, and indices that leave the
-/// array.
+/// Whether tiles of equal extents may hold different numbers of values. They may where an index is a quotient or a
+/// remainder, or leaves the array.
 bool TileCounter::depends_on_place(const CoreVariable& v, std::size_t d) const {
     if (const AxisId axis = v.dims[d].single_axis(); axis >= 0) return extent(axis) > extent(v.limits[d]);
     if (!v.dims[d].affine()) return true;
@@ -325,7 +324,7 @@ bool TileCounter::depends_on_place(const CoreVariable& v) const {
 std::int64_t TileCounter::moved(const CoreVariable& v) const {
     if (depends_on_place(v)) {
         if (!known_) return moved_by_place(v);
-        // What the core's sizes are beside these, the chunk of parts says.
+        // The K block of the stream's parts is all that the count takes from the core's sizes.
         std::vector<std::int64_t> question{&v - live_.variables.data(), walk_limit_, part_k_block_};
         for (const auto* sizes : {&sizes_.group, &sizes_.stream, &sizes_.sub}) {
             question.push_back(std::ssize(*sizes));
@@ -343,8 +342,8 @@ std::int64_t TileCounter::moved(const CoreVariable& v) const {
 std::int64_t TileCounter::moved_by_place(const CoreVariable& v) const {
     const std::vector<AxisId> axes = axes_of(v.dims);
     std::int64_t total = 0;
-    // Where a tile stands matters along the axes of such dimensions; along others there are full tiles and a ragged
-    // one.
+    // A tile's position matters only along the axes of such dimensions. Other axes have full tiles and at most one
+    // ragged tile.
     std::vector<Index> placed;
     for (std::size_t d = 0; d < v.dims.size(); ++d)
         if (depends_on_place(v, d)) placed.push_back(v.dims[d]);
@@ -362,7 +361,7 @@ std::int64_t TileCounter::moved_by_place(const CoreVariable& v) const {
                                return;
                            }
                            const AxisId axis = others[next];
-                           // Those in a loop's support are walked whatever is asked for.
+                           // Axes in a loop's support have been walked by for_each_place already.
                            if (tile[at(axis)] != extent(axis)) return self(self, next + 1, times);
                            const std::int64_t g = cut(axis, -1), full = extent(axis) / g, rest = extent(axis) % g;
                            if (full > 0) part[at(axis)] = g, self(self, next + 1, saturating_mul(times, full));
@@ -378,7 +377,7 @@ std::int64_t TileCounter::moved_by_place(const CoreVariable& v) const {
 
 std::int64_t TileCounter::chunks(int id) const {
     if (loop(id).is_sub) return chunks_run(id);
-    // The groups that differ in the part alone run all parts together.
+    // Groups that differ only in their part together run all parts of the stream.
     const std::int64_t parts = live_.parts.cut(loop(id).axis) ? extent(live_.parts.part) : 1;
     std::int64_t of_all_parts = 0;
     for (std::int64_t part = 0; part < parts; ++part) {
@@ -402,8 +401,8 @@ std::int64_t TileCounter::peak_memory(const std::vector<Moment>& moments) const 
         }
         for (const AxisId axis : tile.ids()) tile[axis] = cut(axis, -1);
         const int stream = stream_of(moment.loop);
-        // A variable has the part of an axis that the loops cut in whose iterations it lives, and else all that the
-        // group has.
+        // A variable that lives inside a loop holds the loop's part of that axis. Along other axes it holds all that
+        // the group has.
         const auto alive_now = [&](std::int64_t chunk) {
             std::int64_t size = 0;
             for (const int id : moment.alive) {
@@ -436,7 +435,7 @@ std::int64_t TileCounter::peak_by_place(const Moment& moment, const std::vector<
     const int stream = stream_of(moment.loop);
     for_each_place(axes, moment.loop,
                    [&](const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile, std::int64_t) {
-                       // Axes that were not walked have full tiles, the largest.
+                       // Axes that were not walked count with a full tile, the largest.
                        std::vector<std::int64_t> full = tile;
                        for (const AxisId axis : grouped_)
                            if (begin[at(axis)] == 0 && tile[at(axis)] == extent(axis)) full[at(axis)] = cut(axis, -1);

@@ -1,12 +1,13 @@
 #pragma once
-// Exact counts of a kernel for numbers: what the tile interpreter counts by executing, by arithmetic on the extents of
-// tiles.
+// Exact counts of a kernel with numbers. Arithmetic on the extents of tiles gives what the interpreter counts by
+// execution.
 //
-// A grouped axis has full tiles and at most one ragged tile, and so has a chunked axis; everything counted is a sum
-// over the combinations of the two, times how often each occurs. Two kinds of axes are walked tile by tile: those in a
-// loop's support, since the chunks that run form one interval for each tile of them, and those of boxes whose size
-// depends on where the tile stands (diagram/box.hpp): quotients and rests, and what reaches past the array, of which
-// only the values inside of it are moved.
+// A grouped axis has full tiles and at most one ragged tile, and so has an axis that a loop cuts into K blocks. Each
+// count is a sum over the combinations of the two, times how often each occurs. Two kinds of axes are walked tile by
+// tile:
+//  - axes in a loop's support, since the K blocks that run form one interval for each of their tiles;
+//  - axes of boxes whose size depends on the tile's position (diagram/box.hpp). Their indices are quotients or
+//    remainders, or reach past the array, and only values inside the array are moved.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -22,11 +23,12 @@
 
 namespace napkin {
 
-/// Counts that take a walk over tiles, kept for all who count the same kernel of the same extents: any number of
-/// threads may ask.
+/// Cache of counts that need a walk over tiles, shared by all who count the same kernel with the same extents. Any
+/// number of threads may use it.
 class KnownCounts {
 public:
-    /// The count of which the numbers say all that it follows from beside the kernel, by `find` for the first who asks.
+    /// The count for `question`, which holds all that the count depends on besides the kernel. A miss computes it by
+    /// `find`.
     std::int64_t of(std::vector<std::int64_t> question, const std::function<std::int64_t()>& find);
 
 private:
@@ -34,60 +36,60 @@ private:
     std::map<std::vector<std::int64_t>, std::int64_t> known_;
 };
 
-/// A kernel under one partition. Holds references: keep it no longer than what it was made from.
+/// A kernel under one partition. Holds references to the diagram, the liveness and the extents, which must outlive it.
 class TileCounter {
 public:
-    /// Where there are more than `walk_limit` tiles to walk, evenly spread ones stand for the rest and counts are
-    /// estimates. `core` has the chunks that parts of a stream consist of, where `sizes` are those of a level above it.
-    /// `known` is of this kernel and outlives it.
+    /// With more than `walk_limit` tiles to walk, evenly spread tiles stand for the rest, and counts are estimates.
+    /// Where `sizes` belong to a level above the core, `core` has the K blocks that the stream's parts consist of. The
+    /// cache `known` is of this kernel and outlives the counter.
     TileCounter(const Diagram& diagram, const Liveness& live, const Extents& extents, const TileSizes& sizes,
                 std::int64_t walk_limit = std::int64_t{1} << 22, const TileSizes* core = nullptr,
                 KnownCounts* known = nullptr);
 
     [[nodiscard]] std::int64_t groups() const;
-    /// Calls f(extent of every axis in the tile, how often) for every kind of tile that differs in one of `axes`: of
-    /// the groups, and of the iterations that run of the loop (-1: none) and of those around it. Axes that are neither
-    /// cut by these nor grouped and in `axes` count as whole.
+    /// Calls f(extent of every axis in the tile, number of such tiles) for every kind of tile that differs in one of
+    /// `axes`. Tiles come from the groups, and from the iterations that run of `loop` (-1: none) and of the loops
+    /// around it. An axis counts as whole unless these loops cut it, or it is grouped and in `axes`.
     void for_each_tile(const std::vector<AxisId>& axes, int loop,
                        const std::function<void(const std::vector<std::int64_t>& tile, std::int64_t count)>& f) const;
-    /// Calls f(begin and extent of every axis in the tile, how often) for the tiles that differ in where they stand
-    /// along `axes`, and otherwise as for_each_tile does.
+    /// Calls f(begin and extent of every axis in the tile, number of such tiles) for the tiles that differ in their
+    /// position along `axes`. Otherwise like for_each_tile.
     void for_each_place(const std::vector<AxisId>& axes, int loop,
                         const std::function<void(const std::vector<std::int64_t>& begin,
                                                  const std::vector<std::int64_t>& tile, std::int64_t count)>& f) const;
-    /// Points of the axes over the groups and the iterations that run of the loop (-1: none).
+    /// Points of the axes, over all groups and all iterations that run of the loop (-1: none).
     [[nodiscard]] std::int64_t points(const std::vector<AxisId>& axes, int loop) const;
-    /// Values of the variable that are moved, over all groups and iterations in which they are.
-    /// Pre: where there is something known, it is a variable of the kernel's liveness.
+    /// Values of the variable that are moved, over all groups and iterations that move it.
+    /// Pre: with a cache of known counts, `v` is an element of the kernel's liveness.
     [[nodiscard]] std::int64_t moved(const CoreVariable& v) const;
-    /// Calls f(chunks that run, by loop; how often) for the groups that differ in how many run: of a stream's loop, 0
-    /// of a subloop.
+    /// Calls f(K blocks that run, by loop; number of such groups) for the groups that differ in how many run. A subloop
+    /// has 0.
     void for_each_group(const std::function<void(const std::vector<std::int64_t>& chunks, std::int64_t count)>& f) const;
     /// The stream's loop among the loop and those around it, or -1.
     [[nodiscard]] int stream_of(int loop) const;
-    [[nodiscard]] std::int64_t chunks_run(int loop) const { return points({}, loop); }  ///< over all groups
-    [[nodiscard]] std::int64_t chunks(int loop) const;                                  ///< run or skipped
-    /// The largest sum of the tiles alive at one of the moments that happen, values.
+    /// K blocks that run, over all groups
+    [[nodiscard]] std::int64_t chunks_run(int loop) const { return points({}, loop); }
+    [[nodiscard]] std::int64_t chunks(int loop) const;  ///< K blocks, run or skipped
+    /// The most values alive at one of the moments.
     [[nodiscard]] std::int64_t peak_memory(const std::vector<Moment>& moments) const;
     [[nodiscard]] std::int64_t peak_memory() const { return peak_memory(live_.moments); }
     [[nodiscard]] Counts costs() const;
 
-    /// The size of an axis in a full tile: of the group, or of the chunk where a loop (-1: none) cuts it.
+    /// Size of an axis in a full tile: of the K block where a loop (-1: none) cuts the axis, else of the group.
     [[nodiscard]] std::int64_t cut(AxisId axis, int loop) const;
 
 private:
-    /// The tiles of the axes in a loop's support that are alike in which of them are ragged, and the chunks that run in
-    /// them.
+    /// Tiles of the axes in a loop's support that have the same ragged axes, and the K blocks that run in them.
     struct Case {
         std::vector<bool> ragged;                     ///< by KBlockRuns::axes
-        std::map<std::int64_t, std::int64_t> chunks;  ///< that run: how many, by size
+        std::map<std::int64_t, std::int64_t> chunks;  ///< number of K blocks that run, by size
     };
     struct KBlockRuns {
         std::vector<AxisId> axes;       ///< the grouped axes in the support
-        std::vector<Case> cases;        ///< those in which a chunk runs
+        std::vector<Case> cases;        ///< those in which a K block runs
         std::int64_t other_groups = 1;  ///< tiles of the grouped axes that are not in the support
     };
-    /// A half-open interval of chunk numbers, counted from where the group's stretch of the stream begins.
+    /// A half-open interval of K block numbers. Number 0 begins where the group's stretch of the stream begins.
     struct ChunkRange {
         std::int64_t begin = 0, end = 0;
         Stretch stretch;
@@ -112,10 +114,10 @@ private:
         return contains(axes, axis) || any_of(subloops, [&](int sub) { return loop(sub).axis == axis; });
     }
     [[nodiscard]] KBlockRuns count_runs(const CoreLoop& loop) const;
-    /// What the parts [first, last) have of the loop's stream; all of it where it is not cut into parts.
+    /// The stretch of the loop's stream that the parts [first, last) cover. All of it where it is not cut into parts.
     [[nodiscard]] Stretch stretch_of(const CoreLoop& loop, std::int64_t first, std::int64_t last) const;
-    /// The chunks of the loop that run in a group: of its part, those in which no form of the support is negative
-    /// everywhere.
+    /// The K blocks of the loop that run in a group, out of those of the group's part. In each of them, every form of
+    /// the support is ≥ 0 somewhere.
     [[nodiscard]] ChunkRange k_blocks_in(const CoreLoop& loop, const std::vector<std::int64_t>& begin,
                                          const std::vector<std::int64_t>& tile) const;
     /// Calls f(begin, tile, how often) for the tiles of these grouped axes; other axes run whole.
@@ -131,7 +133,7 @@ private:
     TileSizes sizes_;
     std::int64_t walk_limit_;
     KnownCounts* known_;
-    std::int64_t part_k_block_ = 1;  ///< of which parts of the stream consist
+    std::int64_t part_k_block_ = 1;  ///< K block of which the stream's parts consist
     std::vector<AxisId> grouped_;
     std::vector<KBlockRuns> runs_;  ///< by loop
 };

@@ -13,7 +13,7 @@
 
 namespace napkin {
 namespace {
-/// Ends every lifetime that begins in the list after the last use of the variable; `outer` were alive before it.
+/// Frees each variable whose lifetime begins in the list after its last use. `outer` were alive before the list.
 std::vector<TileStatement> with_releases(const TileKernel& kernel, std::vector<TileStatement> statements,
                                          const std::set<VariableId>& outer) {
     std::vector<TileStatement> reversed;
@@ -22,7 +22,7 @@ std::vector<TileStatement> with_releases(const TileKernel& kernel, std::vector<T
         const std::vector<VariableId> uses = used_variables(kernel, *s);
         for (auto v = uses.rbegin(); v != uses.rend(); ++v)
             if (needed.insert(*v).second) reversed.emplace_back(Free{*v});
-        // A definition that does not read its own variable begins a lifetime: nothing before it needs the variable.
+        // A definition that does not read its own variable begins a lifetime. Nothing before it needs the variable.
         VariableId defined = -1;
         if (const auto* load = std::get_if<Load>(&*s)) defined = load->variable;
         if (const auto* init = std::get_if<Init>(&*s)) defined = init->variable;
@@ -37,7 +37,7 @@ std::vector<TileStatement> with_releases(const TileKernel& kernel, std::vector<T
     return {std::make_move_iterator(reversed.rbegin()), std::make_move_iterator(reversed.rend())};
 }
 
-/// Everything that one kernel's expansion knows.
+/// State of one kernel's expansion.
 class KernelExpansion {
 public:
     KernelExpansion(const Derived& derived, const Kernel& kernel) : diagram_(derived.diagram), kernel_(kernel) {
@@ -72,7 +72,7 @@ public:
     }
 
 private:
-    /// Sets the merges of the kernel's stream. Why it has none; empty: it has.
+    /// Sets the merges of the kernel's stream. Returns why it has none, else an empty text.
     std::string find_merges() {
         if (std::string why = why_not_in_parts(diagram_, kernel_); !why.empty()) return why;
         const Loop* only = nullptr;
@@ -134,8 +134,8 @@ private:
         return it->second;
     }
 
-    /// One variable for each index pattern; a pattern read both inside a loop over one of its axes and outside has two
-    /// tiles at once.
+    /// One variable for each index pattern. A pattern read both inside a loop over one of its axes and outside of it
+    /// has a tile for each.
     VariableId loaded_variable(const Read& r, AxisId loop_axis) {
         const bool streamed = loop_axis >= 0 && depends_on(r.indices, loop_axis);
         const auto known = find_if(loaded_variables_, [&](const LoadedVariable& v) {
@@ -158,7 +158,7 @@ private:
         return is_loaded(r) ? loaded_variable(r, loop_axis) : computed_variable(r.array);
     }
 
-    /// The elements that an index reads are those of variables; they keep their indices.
+    /// Elements that an index reads become those of variables, at the same indices.
     Index over_variables(const Index& index, AxisId loop_axis) {
         return index.expression() ? Index::of(in_index(*index.expression(), loop_axis)) : index;
     }
@@ -185,7 +185,7 @@ private:
         return done.at(e.get());
     }
 
-    /// The reads from memory, what an index is read from before what it says.
+    /// The reads from memory. An index's own reads come before the read at that index.
     std::vector<const Read*> loads_in_order(const Statement& s) const {
         std::vector<const Read*> out;
         const auto add = [&](const auto& self, const Read* r) -> void {
@@ -205,7 +205,7 @@ private:
         return {computed_variable(s.target), s.reduce, s.reduce_axes, std::move(body), std::move(carry)};
     }
 
-    /// Loads what the statement reads once a group and has not been loaded in this group yet.
+    /// Loads what the statement reads once per group, unless this group has loaded it already.
     void load_once(const Statement& s, AxisId loop_axis, std::vector<TileStatement>& body) {
         for (const Read* r : loads_in_order(s)) {
             if (loop_axis >= 0 && depends_on(r->indices, loop_axis)) continue;
@@ -252,8 +252,7 @@ private:
         for (const auto& [state, value] : loop.init) store_if_output(state, body);
     }
 
-    /// What a loop body uses but does not define: the states, and whatever is first used otherwise than by being
-    /// defined.
+    /// What a loop body uses but does not define: the states, and whatever is used before the body defines it.
     std::set<VariableId> alive_before(const std::vector<TileStatement>& body, const std::set<VariableId>& states) const {
         std::set<VariableId> outer = states, seen = states;
         for (const TileStatement& s : body) {

@@ -22,7 +22,7 @@ Buffer integer_array(const Diagram& diagram, ArrayId array, const Extents& exten
     return buffer;
 }
 
-/// What all groups of one kernel's run share.
+/// State that all groups of one kernel's run share.
 struct KernelRun {
     const SizedProgram& program;
     const TileKernel& kernel;
@@ -37,19 +37,19 @@ struct KernelRun {
     [[nodiscard]] std::int64_t extent(AxisId axis) const { return program.extents[axis]; }
     [[nodiscard]] const Variable& variable(VariableId v) const { return kernel.variables[v]; }
 
-    /// The sizes at a level, the last of which is the core.
+    /// The sizes at a level. The last level is the core.
     [[nodiscard]] const TileSizes& sizes(std::size_t level) const { return level < outer.size() ? outer[level] : core; }
     /// The size of a grouped axis at a level.
     [[nodiscard]] std::int64_t group_size(std::size_t level, AxisId axis) const {
         const std::int64_t size = axis == kernel.parts.part ? 1 : sizes(level).group[axis];
         return size != 0 ? size : extent(axis);
     }
-    /// The size of a chunk at a level.
+    /// The size of a K block at a level.
     [[nodiscard]] std::int64_t k_block_size(std::size_t level, const TileLoop& loop) const {
         return k_block_of(loop, sizes(level), program.extents);
     }
 
-    /// Calls f for every group of the level in a tile of the level above it.
+    /// Calls f for every group of the level in a tile of the level above.
     template <class F>
     void for_each_group(std::size_t level, Tile tile, std::size_t next_axis, const F& f) const {
         if (next_axis == kernel.group_axes.size()) return f(tile);
@@ -62,7 +62,7 @@ struct KernelRun {
     }
 };
 
-/// One group at one level: what it holds, and its children in lockstep. A core has no children and computes.
+/// One group at one level: what it holds, and its children, which run in lockstep. A core has no children and computes.
 class Group {
 public:
     Group(KernelRun& run, std::size_t level, Group* above, Tile tile)
@@ -145,7 +145,7 @@ private:
         count_of(v).loaded += moved;
     }
 
-    /// Loads every value of the box from where the elements of other variables say.
+    /// Loads every value of the box from the position that elements of other variables give.
     void gather(VariableId v, const Buffer& array) {
         Buffer& part = buffer(v);
         const Expr written = read(v, run_.variable(v).gathers);
@@ -192,7 +192,7 @@ private:
         count_of(v).stored += part.size();
     }
 
-    /// Writes upwards what the children put together, and lets it go.
+    /// Writes the tile that the children filled to the level above, and releases it.
     void pass_up(VariableId v) {
         internal_check(buffer(v).collected == buffer(v).size(),
                        "interpret: the children of a group do not fill its tile");
@@ -241,7 +241,8 @@ private:
         run_loop(*loop, all.begin, all.end);
     }
 
-    /// The chunks of [from, end), which is what the level above has of the axis, or the loops around and the group.
+    /// Runs the K blocks of [from, end). This is what the level above, or else the outer loops and the group, have of
+    /// the axis.
     void run_loop(const TileLoop& loop, std::int64_t from, std::int64_t end) {
         const std::int64_t size = run_.k_block_size(level_, loop), all_from = tile_.begin[at(loop.axis)],
                            all_end = tile_.end(loop.axis);
@@ -263,14 +264,14 @@ private:
         tile_.cut(loop.axis, all_from, all_end - all_from, all_end);
     }
 
-    /// What a level skips its children do not begin.
+    /// Counts K blocks that the level skips. Its children do not begin them.
     void skip_k_blocks(const TileLoop& loop, std::int64_t from, std::int64_t end) {
         counts_.chunks_skipped += ceil_div(end - from, run_.k_block_size(level_, loop));
         for (const auto& child : children_) child->skip_k_blocks(loop, from, end);
     }
 
-    /// An outer level's chunk: fetches what the body loads, lets every child run its chunks, passes up what the body
-    /// stores.
+    /// Runs a K block of an outer level. Fetches what the body loads, lets every child run its K blocks, and passes up
+    /// what the body stores.
     void run_k_block(const TileLoop& loop) {
         for_each_statement(loop.body, [&](const TileStatement& s) {
             if (const auto* load = std::get_if<Load>(&s)) fetch(load->variable);
@@ -286,14 +287,14 @@ private:
     KernelRun& run_;
     std::size_t level_;
     Group* above_;  ///< null: memory
-    Tile tile_;     ///< the group's, and inside a loop the chunk's
+    Tile tile_;     ///< the group's tile; inside a loop, that of the K block
     std::vector<std::unique_ptr<Group>> children_;
     std::vector<Buffer> buffers_;  ///< by VariableId
     std::int64_t held_values_ = 0;
     Counts& counts_;  ///< of the level
 };
 
-/// Every level's sizes are multiples of the next inner level's or the whole axis.
+/// Checks that every level's sizes are multiples of the next inner level's, or the whole axis.
 void check_nested(const KernelRun& run) {
     const auto check = [&](AxisId axis, const auto& size_at) {
         for (std::size_t level = 0; level < run.outer.size(); ++level) {
@@ -321,7 +322,7 @@ void run_kernel(KernelRun& run) {
     }
 }
 
-/// Runs every kernel over the outer levels that it is given.
+/// Runs every kernel over its outer levels.
 std::vector<std::vector<Counts>> run_program(const SizedProgram& program, const std::vector<std::vector<TileSizes>>& outer,
                                              Values& values, Precision precision) {
     internal_check(program.extents.size() == program.diagram.axes.size(),

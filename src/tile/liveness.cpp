@@ -84,13 +84,13 @@ private:
         loop_ = outer;
     }
 
-    /// Whether what happens in the loop `inner` happens only where the loop `outer` runs; -1 always runs.
+    /// Whether the loop `inner` runs only inside of the loop `outer`, or is it. -1 always runs.
     [[nodiscard]] bool is_inside(int inner, int outer) const {
         while (inner != outer && inner >= 0) inner = out_.loops[at(inner)].outer;
         return inner == outer;
     }
 
-    /// Keeps only the moments whose variables are not all alive at another moment that happens as often.
+    /// Drops each moment whose variables are all alive at another moment of the same loop or of a loop around it.
     void drop_contained() {
         const std::vector<Moment>& all = out_.timeline;
         for (std::size_t i = 0; i < all.size(); ++i) {

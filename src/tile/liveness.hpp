@@ -1,10 +1,10 @@
 #pragma once
-// What is alive when: the one fold over a kernel's statements that memory, transfers and work are counted from, with
-// sizes and with letters.
+// What is alive when. Memory, transfers and work are all counted from this one pass over a kernel's statements, with
+// sizes or with letters.
 //
-// A variable is alive from the statement that loads, initialises or computes it to the last before its Free. M is the
-// largest sum of the sizes of the variables alive at one moment; H the sum of all tiles loaded and stored, each as
-// often as the loops iterate in which it lives.
+// A variable is alive from the statement that loads, initialises or computes it to the last one before its Free. M is
+// the largest sum of the sizes of the variables alive at one moment. H is the sum of all tiles loaded and stored, each
+// as often as the loops iterate in which it lives.
 #include <vector>
 
 #include "derive/derived.hpp"
@@ -14,14 +14,14 @@
 
 namespace napkin {
 
-/// One life of a variable: a tile at the core, the box spanned by the indices `dims` (diagram/box.hpp).
+/// One life of a variable: a tile at the core, which is the box that the indices `dims` span (diagram/box.hpp).
 struct CoreVariable {
     VariableId variable = -1;
     ArrayId array = -1;
     std::vector<Index> indices;  ///< of the array, at which it is read
     std::vector<Index> dims;
     std::vector<AxisId> limits;
-    int loop = -1;        ///< into Liveness::loops: that in each of whose iterations it begins, or -1: once a group
+    int loop = -1;        ///< into Liveness::loops: the loop in each of whose iterations it begins; -1: once per group
     bool loaded = false;  ///< from memory
     bool stored = false;  ///< to memory
     bool is_state = false;
@@ -36,7 +36,7 @@ struct CoreLoop {
     bool is_sub = false;
     int outer = -1;         ///< the loop around it, or -1
     int step = 0;           ///< of the kernel, as CoreVariable has them
-    bool may_skip = false;  ///< chunks, by its support or by what it will be once sizes are known
+    bool may_skip = false;  ///< K blocks, by its support or by masks that become support once sizes are known
 };
 
 /// A computation or the entry of a loop, and what is alive there.
@@ -45,7 +45,7 @@ struct Moment {
     AxisId entered = -1;     ///< of the loop that it is the entry of, or -1
     ArrayId target = -1;     ///< of the computation, or -1
     std::vector<int> alive;  ///< indices into Liveness::variables, ascending
-    /// Those of them of which no more is held than what belongs to one point of `row_axes`.
+    /// The variables of `alive` of which only the part for one point of `row_axes` is held.
     std::vector<int> rows = {};
     std::vector<AxisId> row_axes = {};
 };
@@ -56,13 +56,13 @@ struct Liveness {
     std::vector<CoreLoop> loops;  ///< in order of entry
     std::vector<CoreVariable> variables;
     std::vector<Moment> timeline;  ///< every computation and every loop's entry, in order
-    std::vector<Moment> moments;   ///< those of the timeline at which more may be alive than at every other
-    /// The loop and those around it, innermost first; none of -1.
+    std::vector<Moment> moments;   ///< those at which more may be alive than at every other
+    /// The loop and those around it, innermost first. Empty for -1.
     [[nodiscard]] std::vector<int> loops_around(int loop) const;
 };
 
 Liveness liveness(const TileKernel& kernel);
-/// Lifetimes in the kernel's tile program; with extents, their numbers stand in place of the sizes in indices.
+/// Lifetimes in the kernel's tile program. With extents, numbers stand in place of the sizes in indices.
 Liveness liveness(const Derived& derived, const Kernel& kernel, const Extents* extents = nullptr);
 
 /// The axes of the indices, ascending, each once.

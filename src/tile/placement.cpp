@@ -60,8 +60,8 @@ Placement placed(const Diagram& diagram, const Extents& extents, const std::vect
                 continue;
             }
             const std::int64_t bytes = array_bytes(diagram, id, extents);
-            // The smallest free piece that is large enough, and not so large that a small array keeps a big one
-            // occupied.
+            // The smallest free piece that is large enough, but not above twice the size: a small array must not occupy
+            // a big piece.
             auto best = free.end();
             for (auto piece = free.begin(); piece != free.end(); ++piece) {
                 const std::int64_t room = out.bytes[at(*piece)];

@@ -1,5 +1,5 @@
 #pragma once
-// Which memory the arrays between kernels lie in: what no step reads any more makes room for what later ones write.
+// Storage slots for the arrays between kernels. What no later step reads makes room for what later steps write.
 #include <cstdint>
 #include <vector>
 
@@ -8,10 +8,10 @@
 
 namespace napkin {
 
-/// What one step touches of the arrays in memory.
+/// The arrays in memory that one step reads and writes.
 struct ArrayUse {
     std::vector<ArrayId> reads, writes;
-    /// read arrays over which the only result may be written: read at the very places that are written
+    /// read arrays that the only result may overwrite: each is read at the very positions that are written
     std::vector<ArrayId> over;
 };
 ArrayUse use_of(const TileKernel& kernel);

@@ -44,7 +44,7 @@ public:
     }
 
 private:
-    /// What the table says about a variable, gathered while the statements are printed.
+    /// The table's row for a variable, collected while the statements are printed.
     struct Use {
         std::optional<std::int64_t> values;
         std::string tile;
@@ -166,7 +166,7 @@ private:
     const Diagram& diagram_;
     const TileKernel& kernel_;
     const TileSizes& sizes_;
-    std::vector<std::int64_t> tile_;  ///< of every axis where the printer is: group size, chunk, or extent
+    std::vector<std::int64_t> tile_;  ///< of every axis where the printer is: group size, K block or extent
     std::vector<Use> uses_;           ///< by variable
     ExprNames names_;
     std::vector<std::string> lines_;

@@ -8,7 +8,7 @@
 //      1  for each group of q (192 at a time):
 //      2      load Q
 //      4      init mu = -inf
-//      5      for each chunk of x (128 at a time), skipped where q - x < 0:
+//      5      `for each chunk of x (128 at a time)`, skipped where q - x < 0:
 //      6          load K
 //      8          S[q, x] = sum over k: Q[q, k] * K[x, k]
 //     10          mu[q] = max(mu[q], max over x: S[q, x])

@@ -26,7 +26,7 @@ std::vector<ReductionTree> reduction_trees(const TileKernel& kernel, const TileS
                 if (loop->axis != axis) continue;
                 const std::int64_t chunk = k_block_of(*loop, sizes, extents);
                 std::int64_t chunks = ceil_div(terms, chunk);
-                // One part's chunks, and then the parts.
+                // A part adds its own K blocks, and then the parts are added.
                 if (kernel.parts.cut(loop->axis)) {
                     tree.splits = extents[kernel.parts.part];
                     chunks = ceil_div(chunks, tree.splits);

@@ -1,5 +1,5 @@
 #pragma once
-// How the terms of a reduction meet, which says how far rounding goes.
+// How the terms of a reduction are combined, which determines how rounding errors grow.
 #include <cstdint>
 #include <vector>
 
@@ -7,22 +7,23 @@
 
 namespace napkin {
 
-/// `chain` terms one after the other in each of lanes·blocks accumulators, which meet in every chunk; the chunks one
-/// after the other (0: no loop cuts the reduction); and the splits of the stream at the end.
+/// Each of lanes·blocks accumulators adds `chain` terms in sequence. Each K block combines its accumulators. The K
+/// blocks are added in sequence (0: no loop cuts the reduction), and the splits of the stream at the end.
 struct ReductionTree {
     std::int64_t chain = 1, lanes = 1, blocks = 1, chunks = 0, splits = 1;
-    /// relative error of every term that a matrix unit's rounding of factors and of accumulators adds
+    /// relative error that a tensor core's rounding of factors and of accumulators adds to every term
     double factor_unit = 0;
-    bool is_corrected = true;  ///< what was summed before a chunk is corrected before the chunk's own sum is added
+    bool is_corrected = true;  ///< the earlier sum is corrected before a K block's own sum is added
     friend bool operator==(const ReductionTree&, const ReductionTree&) = default;
 
-    /// Roundings between a term and the result, at most. A chunk or a split that is added takes one; with a correction
-    /// eight: its exponential with its argument, the products with it, the merge of a shifted moment, the addition.
+    /// Most roundings between a term and the result. Adding a K block or a split takes one, and with a correction
+    /// eight. These are for its exponential with its argument, the products with it, the merge of a shifted moment, and
+    /// the addition.
     [[nodiscard]] std::int64_t depth() const;
 };
 
-/// The trees of every Compute of the kernel, in order: as the statements stand, one accumulator takes the terms of a
-/// chunk one after the other, as the interpreter runs them. That of a map is a single term.
+/// The trees of every Compute of the kernel, in order. One accumulator adds the terms of a K block in sequence, as the
+/// interpreter does. The tree of a map is a single term.
 std::vector<ReductionTree> reduction_trees(const TileKernel& kernel, const TileSizes& sizes, const Extents& extents);
 
 }  // namespace napkin

@@ -48,7 +48,7 @@ std::vector<TileStatement> with_numbers(std::vector<TileStatement> body, const E
     return body;
 }
 
-/// The boxes of variables that data place. Limits are numbers of dimensions, the same in letters and in numbers.
+/// The boxes of gathered variables. Limits are numbers of dimensions, the same with letters as with numbers.
 class Boxes {
 public:
     explicit Boxes(const TileKernel& kernel) {
@@ -69,8 +69,8 @@ private:
     std::vector<std::vector<AxisId>> dimensions_;
 };
 
-/// Indices that differ in letters may be the same in numbers, and share a coordinate of the box then. Pre: `before` is
-/// the kernel in letters.
+/// Indices that differ with letters may be equal with numbers, and then share a coordinate of the box.
+/// Pre: `before` is the kernel with letters.
 void box_again(const TileKernel& before, TileKernel& kernel) {
     const Boxes boxes(before);
     std::set<VariableId> changed;

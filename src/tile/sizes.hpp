@@ -33,7 +33,7 @@ SizedProgram sized(TileProgram program, Extents extents, std::vector<TileSizes> 
 /// The axes that the sizes group, outermost first, each with its group size.
 std::vector<std::pair<AxisId, std::int64_t>> groups_of(const TileKernel& kernel, const TileSizes& sizes);
 
-/// The size of chunks of the axis in a stream's loop or a subloop, the last of which may be ragged: the whole axis
+/// The size of the axis' K blocks in a stream's loop or a subloop, the last of which may be ragged. The whole axis
 /// where it is not cut.
 std::int64_t k_block_of(AxisId axis, bool is_sub, const TileSizes& sizes, const Extents& extents);
 inline std::int64_t k_block_of(const TileLoop& loop, const TileSizes& sizes, const Extents& extents) {

@@ -23,7 +23,7 @@ public:
           axis_(axis),
           was_state_(kernel.variables[variable].is_state) {}
 
-    /// Why it cannot be, or "".
+    /// Why it cannot be cut, or "".
     std::string run() {
         if (!cut(kernel_.body)) refuse("no reduction of the kernel computes it");
         return refusal_;
@@ -38,7 +38,7 @@ private:
         if (refusal_.empty()) refusal_ = why;
     }
 
-    /// Whether the list computes the variable; every reduction that does is cut, or the first refused.
+    /// Whether the list computes the variable. Cuts every reduction that does, up to the first refusal.
     bool cut(std::vector<TileStatement>& list) {
         bool found = false;
         for (std::size_t i = 0; i < list.size() && refusal_.empty(); ++i) {
@@ -72,8 +72,8 @@ private:
         return refusal_.empty();
     }
 
-    /// The loads of the list along the axis that stand before the statement and serve it alone. What another loop loads
-    /// too has the same tile in both.
+    /// The loads along the axis that stand before the statement in the list and serve it alone. A variable that is
+    /// loaded elsewhere too is left out, as both loads have the same tile.
     [[nodiscard]] std::set<VariableId> own_loads(const std::vector<TileStatement>& list, std::size_t i) const {
         std::set<VariableId> own;
         const std::vector<VariableId> uses = used_variables(kernel_, list[i]);
@@ -95,7 +95,7 @@ private:
         return own;
     }
 
-    /// Where the loop is that stands in the statement's place.
+    /// Replaces the statement by a loop and returns the loop's position.
     std::size_t cut_statement(std::vector<TileStatement>& list, std::size_t i) {
         const std::set<VariableId> own = own_loads(list, i);
         if (own.empty()) {
@@ -120,7 +120,7 @@ private:
         return place;
     }
 
-    /// What the accumulator begins as, so that the part goes on from itself.
+    /// Initialises the accumulator, so that each part continues from it.
     void begin(Compute& part, const std::vector<TileStatement>& list, std::size_t i, std::vector<TileStatement>& before) {
         const bool is_alive = was_state_ || begins_earlier(list, i);
         if (!is_alive && (!part.carry || !reduces(part, axis_))) {
@@ -133,7 +133,7 @@ private:
         part.carry = self();
     }
 
-    /// Whether something before the statement in the list, or the statement itself, goes on from the variable.
+    /// Whether the variable is alive before the statement in the list, or the statement's carry reads it.
     [[nodiscard]] bool begins_earlier(const std::vector<TileStatement>& list, std::size_t i) const {
         for (std::size_t s = i; s-- > 0;) {
             const auto* free = std::get_if<Free>(&list[s]);

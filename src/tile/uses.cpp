@@ -5,7 +5,7 @@
 namespace napkin {
 namespace {
 
-/// The variable, and those whose elements say where its values lie in memory: they are used wherever it is.
+/// Adds the variable, and those whose elements place its values in memory: they are used wherever it is.
 void add_with_gathers(const TileKernel& kernel, VariableId v, std::set<VariableId>& uses) {
     if (v < 0 || static_cast<std::size_t>(v) >= kernel.variables.size()) return;
     uses.insert(v);

@@ -1,5 +1,5 @@
 #pragma once
-// Which variables a tile statement touches: the one notion of use that lifetimes are made of.
+// The variables that a tile statement uses. Lifetimes rest on this one definition of use.
 #include <functional>
 #include <vector>
 
@@ -7,11 +7,11 @@
 
 namespace napkin {
 
-/// The variables that the statement reads, writes or moves, ascending, each once. Free is no use; of a loop, those are
-/// left out that live in its iterations only, which free them.
+/// The variables that the statement reads, writes or moves, ascending, each once. Free is no use. For a loop, variables
+/// that live only in its iterations are left out, as those free them.
 std::vector<VariableId> used_variables(const TileKernel& kernel, const TileStatement& statement);
 
-/// The index of each dimension of the variable's array, any elements in it being those of arrays.
+/// The index of each dimension of the variable's array. Elements in it are those of arrays.
 std::vector<Index> array_indices(const TileKernel& kernel, const Variable& variable);
 
 /// The reads of a statement's body, then of its carry, in the order in which they stand.

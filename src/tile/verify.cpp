@@ -13,16 +13,17 @@
 
 namespace napkin {
 namespace {
-/// How one axis is cut where something stands, outermost first: into groups or chunks, and these into parts.
+/// How one axis is cut at a statement, outermost first: into groups or K blocks, and these into parts.
 using Cuts = std::vector<std::int64_t>;
 
-/// The smallest value, over all tiles of one axis, of (low end of the read's index) - (low end of the variable's
-/// dimension), as far as this axis contributes; with high ends: the same difference taken the other way round.
+/// How far a read stays inside its variable's tile along one dimension, as far as one axis contributes. The field `low`
+/// is the smallest value, over all tiles of the axis, of the low end of the read's index minus that of the variable's
+/// dimension. The field `high` is the same for the high ends, with the opposite sign.
 struct Slack {
     std::int64_t low = 0, high = 0;
 };
 
-/// Tiles of the read lie in those of the variable, which the first `dim_depth` cuts make.
+/// Slack of one axis. Tiles of the read lie in those of the variable, which the first `dim_depth` cuts make.
 class AxisSlack {
 public:
     AxisSlack(std::int64_t read_coefficient, const Cuts& cuts, std::int64_t dim_coefficient, std::size_t dim_depth)
@@ -39,7 +40,8 @@ private:
         return {std::min(a, b), std::max(a, b)};
     }
 
-    /// Ends are linear in the tile's number while tiles are full: the first, the last full and the ragged one tell all.
+    /// Ends are linear in the tile's number while tiles are full, so the first, the last full and the ragged tile
+    /// suffice.
     void look(std::size_t depth, std::int64_t begin, std::int64_t count, Interval dim) {
         if (depth == dim_depth_) dim = ends(dim_coefficient_, begin, count);
         if (depth == cuts_.size()) {
@@ -110,7 +112,7 @@ private:
         return of_axis.empty() ? extent(axis) : of_axis.back();
     }
 
-    /// Cuts what there is of the axis into tiles of the size, clamped to what the other rules can go on with.
+    /// Cuts what there is of the axis into tiles of the size, clamped so that the other rules can go on.
     void cut(AxisId axis, std::int64_t size, const char* what) {
         if (size < 1) report("the {} size of {} is {}, below 1", what, axis_name(axis), size);
         if (size > extent(axis))
@@ -213,8 +215,8 @@ private:
             report("{} is loaded, but {} is no input and no earlier kernel stores it", v.name, diagram_.array(v.array).name);
         const std::vector<std::int64_t> zero(program_.extents.size(), 0);
         for (std::size_t d = 0; d < v.dims.size() && unguarded_.contains(load.variable); ++d) {
-            // What lies outside of the array is padding, which only reads behind a condition may leave alone. The
-            // interval of a quotient or a rest is a bound, which says something only where all of it lies outside.
+            // Outside of the array lies padding, which only reads behind a condition may leave alone. The interval of a
+            // quotient or a remainder is a bound, so it says something only where all of it lies outside.
             const Interval range = range_of(v.dims[d], zero, program_.extents);
             const std::int64_t here = inside(range, extent(v.limits[d])).size();
             if (v.dims[d].affine() ? here < range.size() : here <= 0)
@@ -378,7 +380,7 @@ private:
         check(compute.body, "body");
     }
 
-    /// The read's indices stay in the box of the variable, whatever the tile; each axis can be looked at by itself.
+    /// Checks that the read's indices stay in the variable's box for every tile. Each axis can be checked by itself.
     void check_inside(const Read& r, const Variable& reader) {
         const Variable& v = variable(r.variable());
         if (r.indices.size() != v.dims.size())

@@ -25,7 +25,7 @@ std::optional<PowerSteps> steps_of_power(const Binary& b) {
     return exponent ? power_steps(exponent->value) : std::nullopt;
 }
 
-/// What is computed last is a multiplication.
+/// Whether the last operation is a multiplication.
 bool is_product(const Expr& e) {
     const auto* b = as<Binary>(e);
     if (!b) return false;
@@ -33,10 +33,10 @@ bool is_product(const Expr& e) {
     return b->op == BinaryOp::mul || (steps && steps->products() > 0 && !steps->is_reciprocal);
 }
 
-/// Collects the operations of one statement, each subexpression once; what is a number is worked out beforehand.
+/// Collects the operations of one statement, each subexpression once. Numbers are computed beforehand and not counted.
 class Counter {
 public:
-    /// True for a number: without arrays and axes, so that it is known once the sizes are.
+    /// Whether the expression is a number: it has no arrays and no axes, so that it is known once the sizes are.
     bool count(const Expr& e) {
         if (const auto known = seen_.find(e); known != seen_.end()) return known->second;
         bool number = !as<Read>(e) && !as<AxisIndex>(e);
@@ -54,7 +54,7 @@ public:
         if (const auto* b = as<Binary>(e)) {
             const std::vector<AxisId> axes = free_axes(e);
             const bool sum = b->op == BinaryOp::add || b->op == BinaryOp::sub;
-            // A product that is added once more at the same points is one operation with the addition.
+            // A product and an addition at the same points are one fma.
             for (const Expr& child : {b->a, b->b})
                 if (sum && is_product(child) && free_axes(child) == axes && remove(OpKind::simple, axes))
                     return add(OpKind::fma, axes);
@@ -104,8 +104,8 @@ bool within(const std::vector<AxisId>& inner, const std::vector<AxisId>& outer) 
     return all_of(inner, [&](AxisId a) { return contains(outer, a); });
 }
 
-/// The statement as a product of two matrices, when its factors fall into two operands: one whose axes another has
-/// joins that one.
+/// The statement as a product of two matrices, if its factors fall into two operands. A factor whose axes another one
+/// has joins that one's operand.
 std::optional<Contraction> contraction_of(const Diagram& diagram, const TileKernel& kernel, const Compute& s,
                                           const std::set<VariableId>& loaded) {
     if (!s.reduce || *s.reduce != ReduceOp::sum) return std::nullopt;
@@ -136,7 +136,7 @@ std::optional<Contraction> contraction_of(const Diagram& diagram, const TileKern
     return c;
 }
 
-/// The arrays that the statement reads, those among them that say where others lie too.
+/// The arrays that the statement reads, including those that place gathered reads.
 std::vector<OperandRead> operands_of(const TileKernel& kernel, const Compute& s) {
     std::vector<OperandRead> operands;
     const auto add = [&](ArrayId array, const std::vector<Index>& dims) {
@@ -176,7 +176,7 @@ StatementWork work_of(const Diagram& diagram, const TileKernel& kernel, const Co
                            counter.remove(OpKind::simple, free_axes(s.body));
         counter.add(fused ? OpKind::fma : OpKind::simple, points);
     }
-    // A bare carry is where the sum starts: nothing on top of the reduction's own steps.
+    // A bare carry is where the sum starts, and costs no operation of its own.
     if (s.carry && !as<Read>(s.carry)) {
         counter.count(s.carry);
         std::vector<AxisId> points = work.target_axes;

@@ -1,7 +1,6 @@
 #pragma once
 // The arithmetic of a kernel by kind of operation, statement by statement. A subexpression is counted once for every
-// point of its own axes, as code that hoists what does not change would run it; masked chunks that are skipped do not
-// count.
+// point of its own axes, as in code that hoists what does not change. Skipped K blocks do not count.
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -25,10 +24,10 @@ struct OperandRead {
     std::vector<AxisId> axes;  ///< of the pattern, ascending
 };
 
-/// A sum over products of two tensors, each with axes of the result that the other has not: what tensor cores run
-/// (2·m·n·k FLOPs for every point of the batch axes).
+/// A sum over products of two tensors, each with axes of the result that the other lacks. Tensor cores run it, with
+/// 2·m·n·k FLOPs for every point of the batch axes.
 struct Contraction {
-    /// of the first operand and the result, the second and the result, summed, all three
+    /// axes of the first operand and the result; of the second and the result; summed; of all three
     std::vector<AxisId> m, n, k, batch;
     DType type = DType::f32;  ///< the widest of the operands in memory: what is computed at the core takes it
     friend bool operator==(const Contraction&, const Contraction&) = default;
@@ -36,7 +35,7 @@ struct Contraction {
 
 struct StatementWork {
     int loop = -1;       ///< into Liveness::loops: that in whose iterations it runs, or -1
-    AxisId stream = -1;  ///< of the stream in whose chunks it runs, or -1
+    AxisId stream = -1;  ///< of the stream in whose K blocks it runs, or -1
     ArrayId target = -1;
     std::vector<AxisId> target_axes, reduce_axes;
     std::vector<OperandRead> operands;  ///< of the body, each once
