@@ -16,8 +16,8 @@
 namespace napkin {
 namespace {
 
-/// "kernel O with groups of q = 128, chunks of x = 64, panels of 3 vectors along d, in blocks of 8 warps that have
-/// 113.0 KiB each"
+/// As in `kernel O with groups of q = 128, chunks of x = 64, panels of 3 vectors along d, in blocks of 8 warps that
+/// have 113.0 KiB each`.
 std::string described(const KernelPlan& kernel) {
     const KernelSchedule& s = kernel.schedule();
     const Diagram& diagram = kernel.scheduled.program->diagram;
@@ -55,7 +55,7 @@ bool refused_alike(const std::vector<RatedPlan>& tried, const std::string& kerne
     });
 }
 
-/// What the plan has of one kernel of the derived form: it, or its parts and their merge.
+/// What the plan has of one kernel of the derived form: the kernel itself, or its parts and their merge.
 std::vector<KernelCandidate> candidates_of(const Plan& plan, std::size_t whole) {
     std::vector<KernelCandidate> out;
     for (const KernelPlan& kernel : plan.kernels)
@@ -63,7 +63,7 @@ std::vector<KernelCandidate> candidates_of(const Plan& plan, std::size_t whole) 
     return out;
 }
 
-/// Why a kernel is taken though it is refused: how many others of it are refused, too.
+/// Where a refused kernel is taken: how many other candidates of it are refused, too.
 std::string no_better_text(const std::vector<RatedPlan>& tried, const Plan& taken, std::size_t whole) {
     std::vector<std::vector<KernelCandidate>> seen{candidates_of(taken, whole)};
     for (const RatedPlan& other : tried)
@@ -75,14 +75,14 @@ std::string no_better_text(const std::vector<RatedPlan>& tried, const Plan& take
     return fmt::format("{} other candidates of it are no better", others);
 }
 
-/// Plans in the order in which they are tried, each with its refusals: some are made before it is known that they are
-/// needed.
+/// Plans in the order in which they are tried, each with its refusals. Some are made before it is known whether they
+/// are needed.
 class PlansToTry {
 public:
     PlansToTry(const PlanWithout& plan, const Refusals& refusals, std::size_t at_a_time)
         : plan_(plan), refusals_(refusals), at_a_time_(at_a_time) {}
 
-    /// The plan without the candidates. `open`: kernels of the derived form whose candidates may go on being refused.
+    /// The plan without the candidates. `open`: kernels of the derived form whose candidates may be refused again.
     Result<RatedPlan> without(const std::vector<KernelCandidate>& refused, const std::set<std::size_t>& open) {
         if (ahead_.empty() || ahead_.front().refused != refused) {
             ahead_.clear();
@@ -102,7 +102,7 @@ private:
     std::optional<std::vector<Diagnostic>> make(std::vector<KernelCandidate> refused, const std::set<std::size_t>& open) {
         for (std::size_t n = 0; n == 0 || (n < at_a_time_ && !open.empty()); ++n) {
             auto plan = plan_(refused);
-            // What may not be needed has no errors.
+            // A plan that may not be needed reports no errors.
             if (!plan && n == 0) return plan.errors();
             if (!plan) break;
             ahead_.push_back({refused, {std::move(*plan), {}}});
@@ -133,7 +133,7 @@ Result<AcceptedPlan> accepted_plan(const PlanWithout& plan, const Refusals& refu
     bool is_cut = true;
     for (int turn = 0; turn < most_plans; ++turn) {
         auto next = plans.without(refused, tried.empty() ? std::set<std::size_t>() : tried.back().refused);
-        // Without what is refused nothing may be left: that is no error where there is something to take.
+        // Refusals may leave no plan. That is no error where an earlier plan can be taken.
         if (!next && tried.empty()) return next.errors();
         if (!next) {
             is_cut = false;

@@ -1,5 +1,5 @@
 #pragma once
-// A plan that whoever compiles it accepts: where a kernel is refused, the search takes its next candidate for it.
+// A plan that its compiler accepts. Where a kernel is refused, the search takes its next candidate for it.
 #include <functional>
 #include <string>
 #include <vector>
@@ -12,14 +12,14 @@ namespace napkin {
 
 /// Plans without the candidates that are refused, as choose_plan does.
 using PlanWithout = std::function<Result<Plan>(const std::vector<KernelCandidate>& refused)>;
-/// Why a kernel is refused, a clause each; none where it is accepted.
+/// Why a kernel is refused, a clause for each reason. Empty where it is accepted.
 struct KernelRefusal {
     std::vector<std::string> why;
-    /// For what the kernel computes rather than for its sizes, where two candidates of it are refused in the same
-    /// words: no other is better.
+    /// Whether the refusal comes from what the kernel computes rather than from its sizes. If two candidates of it are
+    /// then refused in the same words, no other is better.
     bool may_last = false;
 };
-/// By kernel of the plan. Asked by several threads at a time where several plans are.
+/// By kernel of the plan. Several threads may call it at a time.
 using Refusals = std::function<std::vector<KernelRefusal>(const Plan&)>;
 
 struct AcceptedPlan {
@@ -28,14 +28,14 @@ struct AcceptedPlan {
     std::vector<std::string> notes;
 };
 
-/// Plans that are tried, the first included: each one is compiled, which takes NVRTC up to 1.4 s. Half of eight
+/// Plans that are tried, the first included. Each one is compiled, which takes NVRTC up to 1.4 s. Half of eight
 /// processors compile all but the first side by side, so that planning ends within 3 s there.
 constexpr int most_plans = 5;
 
-/// The first plan all of whose kernels are accepted. Where there is none among most_plans, or the search has no other
-/// candidates, the one with the fewest refused kernels, the fastest of those, and a note says that it is. Once a kernel
-/// is refused, `at_a_time` plans are asked for side by side: those that come next if its candidates go on being
-/// refused. What comes of it is the same. Errors: those of the first plan.
+/// The first plan all of whose kernels are accepted. Where none among most_plans is, or the search has no other
+/// candidates, it is the one with the fewest refused kernels, and the fastest of those. A note then says so. Once a
+/// kernel is refused, `at_a_time` plans are made side by side: those that come next if its candidates are refused
+/// again. The result does not depend on that number. Errors: those of the first plan.
 Result<AcceptedPlan> accepted_plan(const PlanWithout& plan, const Refusals& refusals, std::size_t at_a_time = 1);
 
 }  // namespace napkin

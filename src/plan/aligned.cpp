@@ -16,8 +16,8 @@ std::optional<WithAlignedRows> with_copied_rows(const Derived& derived, const Ex
         return none_of(gpu.instructions, [&](const Instruction& i) { return i.k.contains(type); });
     });
     if (odd.empty()) return std::nullopt;
-    // Rows that begin inside a sector share one with their neighbours, which is then read for both: on one H200 a
-    // product of 4096×4096×4104 in bf16 takes 289 µs, one of 4096×4096×4112, whose rows are whole sectors, 179.
+    // Rows that begin inside a sector share it with their neighbours, and it is read for both. On one H200 a product of
+    // 4096×4096×4104 in bf16 takes 289 µs. One of 4096×4096×4112, whose rows are whole sectors, takes 179 µs.
     const auto sector = static_cast<std::int64_t>(gpu.sector_bytes.value);
     return with_aligned_rows(derived, extents, odd, std::max(operand_stride_bytes, sector));
 }
@@ -31,7 +31,8 @@ Result<Plan> choose_aligned(const Derived& derived, const Extents& extents, cons
     of_aligned.tiles = nullptr;
     auto copied = choose_blocks(aligned->form, aligned->extents, gpu, by_user, of_aligned);
     if (!copied || (as_it_is && copied->seconds() >= as_it_is->seconds())) return as_it_is;
-    // What by hand was refused of one kernel is not said of a program of several.
+    // In a program of several kernels, an override that this kernel refuses may go unreported (why_no_mma). So a copied
+    // form without tensor cores is not taken.
     const bool on_tensor_cores = any_of(copied->kernels,
                                         [](const KernelPlan& kernel) { return kernel.scheduled.on_tensor_cores(); });
     if (!on_tensor_cores) return as_it_is;

@@ -1,4 +1,4 @@
-// Chooses for every compute statement along which axis its vectors lie and what its register block holds.
+// Chooses for every compute statement the axis of its vectors and the extent of its register block.
 #include <algorithm>
 #include <cmath>
 
@@ -8,12 +8,12 @@
 namespace napkin {
 namespace {
 
-/// Terms that a chain of additions has at most before its sum goes to the target: as matrix multiplications of BLAS
-/// libraries, which cut the summed axis into parts of 256 to 384.
+/// Most terms of a chain of additions before its sum goes to the target. Matrix products of BLAS libraries cut the
+/// summed axis into parts of 256 to 384 as well.
 constexpr std::int64_t longest_chain = 512;
 
-/// Vectors less for a warp to go through that are worth it to wait for the others at the end. Estimated: a barrier and
-/// five more shuffles take as long as loading and adding up so many vectors.
+/// Vectors that a warp must be spared before warps share a reduction and wait for each other at the end. Estimated: a
+/// barrier and five more shuffles take as long as loading and adding up so many vectors.
 constexpr std::int64_t worth_barrier = 8;
 
 bool mentions(const Read& r, AxisId axis) {
@@ -43,7 +43,7 @@ public:
         Atom atom;
         if (!step_.is_whole) choose_vector_axis(atom);
         const std::int64_t vectors = atom.vector_axis < 0 ? 1 : (tile(atom.vector_axis) + kernel_.lanes - 1) / kernel_.lanes;
-        // Where statements run panel by panel, a block is one.
+        // Where statements run panel by panel, a block is one panel.
         if (atom.vector_axis >= 0 && atom.vector_axis == kernel_.schedule.vector_axis && !atom.across &&
             (!kernel_.in_blocks() || compute_.reduce))
             atom.vectors = kernel_.schedule.panel_vectors;
@@ -74,7 +74,8 @@ private:
     [[nodiscard]] bool takes_blocks(AxisId axis, std::int64_t size) const {
         return kernel_.takes_blocks(axis, step_.scope, size);
     }
-    /// The least block of vectors along the axis: along the kernel's own they have a panel.
+    /// The smallest block of vectors along the axis: a panel along the kernel's vector axis unless that is reduced,
+    /// else one vector.
     [[nodiscard]] std::int64_t least_block(AxisId axis, bool reduces) const {
         return axis == kernel_.schedule.vector_axis && !reduces ? kernel_.panel() : kernel_.lanes;
     }
@@ -84,11 +85,10 @@ private:
         return inner >= 0 && targets_[at(inner)] == axis;
     }
 
-    /// Instructions for a value of the body when vectors lie along the axis: loads, less where lanes idle, more where
-    /// they gather.
+    /// Instructions for a value of the body when vectors lie along the axis. Idle lanes and gathers make them more.
     [[nodiscard]] double cost(AxisId axis, bool reduces) const {
-        // Instructions, estimated: a value for all lanes is loaded once for two vectors or more, and lanes are combined
-        // at the end by two for each halving.
+        // Estimated: a value for all lanes is loaded once for two vectors or more. Lanes are combined at the end by two
+        // instructions for each halving.
         constexpr double broadcast = 0.5, combining = 10;
         double instructions = 1;
         for (const Read* r : reads_) {
@@ -119,9 +119,9 @@ private:
         for (const AxisId a : compute_.reduce_axes) consider(a, true);
     }
 
-    /// A reduction across the lanes has a chain of its own for each vector: with one alone every addition waits for the
-    /// last. A warp of a GPU waits for what it loads: it asks for several vectors of a map before that, as long as all
-    /// warps have some.
+    /// The least vectors of a block. A reduction across the lanes has a chain of its own for each vector: with one
+    /// alone, every addition waits for the last. A warp of a GPU waits for what it loads. So it asks for several
+    /// vectors of a map before that, as long as all warps have some.
     [[nodiscard]] int least_chains(const Atom& atom, std::int64_t vectors) const {
         constexpr std::int64_t enough = 4;
         if (atom.across) return enough;
@@ -143,8 +143,8 @@ private:
         if (more.vectors > atom.vectors) atom = more;
     }
 
-    /// A number of rows, `most` or a little less, that cuts the tiles without a remainder; else `most`, evened out over
-    /// the blocks.
+    /// A number of rows that cuts the tiles without a remainder: `most`, or down to three quarters of it. If there is
+    /// none, it is `most`, evened out over the blocks.
     [[nodiscard]] std::int64_t fitting_rows(AxisId axis, std::int64_t most) const {
         const std::int64_t n = tile(axis);
         const bool ragged = scope_[axis].ragged;
@@ -166,7 +166,7 @@ private:
         return std::max<std::int64_t>(1, blocks / kernel_.schedule.warps.value);
     }
 
-    /// Rows let vectors that do not depend on them be loaded once for a block; without such vectors they only hide
+    /// Rows let vectors that do not depend on them be loaded once for a block. Without such vectors, rows only hide
     /// latency.
     void choose_rows(Atom& atom) const {
         if (!compute_.reduce) return;
@@ -185,7 +185,7 @@ private:
         if (atom.row_axis < 0) return;
         // The block's accumulators, one row of operands and a broadcast must fit.
         const std::int64_t fit = (kernel_.unit.registers - 1) / atom.vectors - 1;
-        // Integers stand one by one where real numbers fill vectors: their block has all of its accumulators in rows.
+        // Integers are scalar where real numbers fill vectors, so their block has all of its accumulators in rows.
         const std::int64_t wanted = kernel_.schedule.rows.value * (step_.is_whole ? kernel_.schedule.panel_vectors : 1);
         std::int64_t rows = std::min({wanted, fit, tile(atom.row_axis)});
         if (best_reuse == 0) rows = std::min<std::int64_t>(rows, 4);
@@ -197,7 +197,7 @@ private:
         if (atom.rows == 1) atom.row_axis = -1;
     }
 
-    /// Warps that would have no register block of the target take a part of each one's vectors instead, where that
+    /// Where some warps would have no register block of the target, all warps share the vectors of each block, if that
     /// spares them enough.
     void share_among_warps(Atom& atom) const {
         const Place& place = kernel_.place(compute_.variable);
@@ -215,7 +215,7 @@ private:
         while (!takes_blocks(atom.vector_axis, atom.vectors * kernel_.lanes)) --atom.vectors;
     }
 
-    /// The outermost loop within which a chain would get too long is cut into even parts.
+    /// Cuts the outermost loop within which a chain would get too long into even parts.
     void cut_long_sums(Atom& atom) const {
         if (step_.is_whole || !compute_.reduce || *compute_.reduce != ReduceOp::sum || atom.across) return;
         std::int64_t inner = 1;
@@ -275,7 +275,7 @@ void choose_atoms(ScheduledKernel& kernel) {
 }
 
 namespace {
-/// The kernel with its atoms, of which those on the matrix unit are chosen last.
+/// The kernel with its atoms. Those on the tensor cores are chosen last.
 ScheduledKernel with_atoms(ScheduledKernel unscheduled, KernelSchedule schedule) {
     ScheduledKernel out = with_sizes(std::move(unscheduled), std::move(schedule));
     choose_orders(out);

@@ -8,7 +8,7 @@
 namespace napkin {
 namespace {
 
-/// Points of each statement's loops over whole axes: a measure of its share of the work.
+/// Points of the statement's loops over whole axes, a measure of its share of the work.
 double points_of(const StatementWork& s, const Extents& extents) {
     std::set<AxisId> axes(s.target_axes.begin(), s.target_axes.end());
     axes.insert(s.reduce_axes.begin(), s.reduce_axes.end());
@@ -56,7 +56,7 @@ std::vector<VectorAxis> vector_axes(const Simulator& model) {
         if (!s.target_axes.empty()) ends.insert(s.target_axes.back());
     for (const CoreVariable& v : model.live().variables)
         if (v.loaded && !v.dims.empty() && v.dims.back().single_axis() >= 0) ends.insert(v.dims.back().single_axis());
-    // A whole vector of the axis, or failing that half a one.
+    // Axes with a whole vector, or failing that with half a vector.
     const std::size_t before = axes.size();
     for (std::int64_t least = lanes; axes.size() == before && least >= std::max<std::int64_t>(2, lanes / 2);
          least -= lanes / 2)

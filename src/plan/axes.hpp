@@ -1,5 +1,5 @@
 #pragma once
-// Along which axis a kernel's code may fill its vectors.
+// Chooses the axes along which a kernel's code may fill its vectors.
 #include <string>
 #include <vector>
 
@@ -8,13 +8,13 @@
 namespace napkin {
 
 struct VectorAxis {
-    AxisId axis = -1;  ///< -1: every statement goes its own way
+    AxisId axis = -1;  ///< -1: every statement uses an axis of its own
     std::string reason;
     bool vertical = false;  ///< no reduction of the heavy statements runs across the lanes of a vector
 };
 
-/// Candidates, never none: the grouped axes that every state and the targets of all heavy statements carry, so that
-/// reductions stay vertical; the last axes of what is computed or loaded; and none at all.
+/// Candidates, never none. First come the grouped axes that every state and the targets of all heavy statements carry,
+/// so that reductions stay vertical. Then come the last axes of what is computed or loaded, and no axis at all.
 std::vector<VectorAxis> vector_axes(const Simulator& model);
 
 }  // namespace napkin

@@ -30,19 +30,18 @@ constexpr std::int64_t most_warps = 32;
 
 struct BlockShape {
     int warps, blocks_a_core;
-    int producer_warps = 0;  ///< beside the others, of kernels that load operands of a matrix unit in a loop
+    int producer_warps = 0;  ///< beside the others, in kernels that load tensor core operands in a loop
     ProductOrder products = ProductOrder::in_turn;
     friend bool operator==(const BlockShape&, const BlockShape&) = default;
 };
-/// Few large tiles in many registers; small ones, so that blocks that load and blocks that compute stand beside each
-/// other.
+/// A few large tiles in many registers; or small ones, so that blocks that load run beside blocks that compute.
 constexpr BlockShape ordinary_shapes[] = {{8, 1}, {8, 2}, {8, 4}, {4, 8}};
-/// For kernels that no matrix unit runs: long rows of which three fit an SM, short ones, and few, each of which has an
-/// SM for itself.
+/// For kernels without tensor cores: long rows of which three fit an SM, short ones, and few, each of which has an SM
+/// for itself.
 constexpr BlockShape more_shapes[] = {{8, 3}, {4, 12}, {32, 1}};
-/// Beside a warpgroup that asks for copies: two that compute in many registers, or three of which two hide what one
-/// waits for. And one by itself, where tiles are so few that memory is what all wait for: it has an SM's memory for
-/// what is on its way.
+/// Beside a producer warpgroup: two consumer warpgroups in many registers, or three of which two hide what one waits
+/// for. The last one is a warpgroup by itself, for so few tiles that all wait for memory. It has an SM's shared memory
+/// for what is on its way.
 constexpr BlockShape shapes_with_copies[] = {{8, 1, 4},
                                              {12, 1, 4},
                                              {8, 1, 4, ProductOrder::ahead},
@@ -50,7 +49,7 @@ constexpr BlockShape shapes_with_copies[] = {{8, 1, 4},
                                              {16, 1, 4, ProductOrder::ahead},
                                              {4, 1}};
 
-/// What a quick plan in blocks of a shape says of it: fewer kernels that are refused are better, then fewer seconds.
+/// What the estimate of a plan in blocks of a shape says of it. Fewer refused kernels are better, then fewer seconds.
 struct EstimatedStrategy {
     BlockShape shape;
     std::size_t refused;
@@ -60,22 +59,22 @@ struct EstimatedStrategy {
         return std::tie(a.refused, a.seconds) < std::tie(b.refused, b.seconds);
     }
 };
-/// By so much more than the best one's time a shape's rating may be for its plan to be the best. Estimated: a plan
-/// takes up to 5% more than its rating.
+/// A shape whose estimate is the best one's times this may still have the best plan. Estimated: a plan takes up to 5%
+/// more than its estimate.
 constexpr double near_the_best = 1.05;
 
-/// What is said of all blocks by hand.
+/// Overrides for all blocks.
 struct BlocksByUser {
     std::optional<std::int64_t> warps, threads;
     std::optional<ScheduleItem> blocks;  ///< of an SM
     std::int64_t copying = 0;
     SourceRange producer_range = {};
-    /// clusters, groups that are cut or come from a queue, and turns are of blocks with a role that copies
+    /// clusters, stream-K, a tile queue and ping-pong are of blocks with producer warps
     bool needs_copies = false;
 };
 
-/// Those to try, each once. With as many warps as by hand, an SM that holds `most` of them has room for fewer blocks;
-/// as many threads as by hand have even shares of the SMs, where it is not said how many blocks an SM has.
+/// Shapes to try, each once. With an override of the warps, an SM that holds `most` of them has room for fewer blocks.
+/// Overridden threads have even shares of the SMs, unless an override says how many blocks an SM has.
 std::vector<BlockShape> shapes_to_try(std::span<const BlockShape> shapes, const BlocksByUser& by_user,
                                       std::int64_t cores, std::int64_t most) {
     std::vector<BlockShape> out;
@@ -98,7 +97,7 @@ bool is_any_on_tensor_cores(const Plan& plan) {
     return any_of(plan.kernels, [](const KernelPlan& kernel) { return kernel.scheduled.on_tensor_cores(); });
 }
 
-/// One thread asks for copies of them, which warps of their own could do.
+/// Whether one thread asks for copies of operands in a loop, which producer warps could do.
 bool loads_operands_in_a_loop(const KernelPlan& plan) {
     const ScheduledKernel& k = plan.scheduled;
     return k.has_bulk_copies() &&
@@ -109,8 +108,8 @@ std::string reason_of(std::size_t num_shapes) {
     return num_shapes == 1 ? "" : fmt::format("fastest of {} shapes of blocks", num_shapes);
 }
 
-/// The last that says so decides on warps: the file, the choices beside the text, the text. What is said of the
-/// kernel's parts, or of their merge, is said of all of it.
+/// Precedence for warps: schedule file, then the choices beside the text, then the text. What is said of the kernel's
+/// parts, or of their merge, is said of all of it.
 Result<BlocksByUser> blocks_by_user(const Derived& derived, const Extents& extents, std::size_t kernel,
                                     const std::vector<ScheduleItem>& by_user, const PlanOptions& options) {
     auto said = all_overrides(derived, by_user, options.file);
@@ -141,7 +140,7 @@ Result<BlocksByUser> blocks_by_user(const Derived& derived, const Extents& exten
     return out;
 }
 
-/// What by hand no block or no SM has, which runs `most` warps at a time.
+/// The error where overrides ask for more warps than a block has, or than an SM has, which runs `most` warps at a time.
 std::optional<Diagnostic> too_many(const BlocksByUser& wanted, std::int64_t most) {
     const std::int64_t computing = wanted.warps.value_or(ordinary_shapes[3].warps), warps = wanted.copying + computing;
     if (warps > most_warps)
@@ -192,7 +191,7 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
         how.producer_warps = shape.producer_warps, how.products = shape.products;
         return choose_plan(derived, extents, machine_of(shape), by_user, how);
     };
-    // Shapes have nothing in common that one of them finds out: they are planned side by side.
+    // The searches of different shapes share nothing, so they run side by side.
     const auto each_planned = [&](const std::vector<BlockShape>& of, const PlanOptions& how, const std::string& reason) {
         std::vector<Result<Plan>> plans(of.size(), Diagnostic{});
         share_out(of.size(), [&](std::size_t i) { plans[i] = planned(of[i], how, reason); });
@@ -217,7 +216,7 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
         std::vector<Result<Plan>> plans = each_planned(next, as_a_whole, "");
         for (const Result<Plan>& plan : plans)
             if (plan && refused_kernels(*plan, options) == 0) least = std::min(least, plan->seconds());
-        // Parts are of use where they come near the fastest shape without them.
+        // Parts are of use only where they come near the fastest shape without them.
         PlanOptions in_parts = for_estimate;
         in_parts.enough = near_the_best * least;
         share_out(may_be_cut ? next.size() : 0, [&](std::size_t i) {
@@ -230,8 +229,8 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
         });
         for (std::size_t i = 0; i < next.size(); ++i) {
             const Result<Plan>& plan = plans[i];
-            // Sizes by hand may fit where fewer blocks share an SM, and what needs a role that copies be said to fail
-            // for another reason with one.
+            // Overridden sizes may fit where fewer blocks share an SM. Where overrides need producer warps, the error
+            // of a shape with them replaces one of the same code.
             if (!plan && (!refused || (wanted->needs_copies && next[i].producer_warps > 0 &&
                                        plan.errors().front().code == refused->errors().front().code)))
                 refused = plan;
@@ -245,15 +244,15 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
     if (!rated.empty() && !std::min_element(rated.begin(), rated.end())->uses_tensor_cores) try_all(more_shapes);
     if (rated.empty()) return *refused;
 
-    // Estimates leave out what a whole plan has: orders of groups, the rest of a tile. Those that are near the best one
-    // are compared by plans.
+    // Estimates leave out what a full plan has: orders of tiles, the rest of a tile. Shapes near the best one are
+    // compared by plans.
     std::stable_sort(rated.begin(), rated.end());
     std::vector<BlockShape> near;
     for (const EstimatedStrategy& r : rated) {
         if (!near.empty() &&
             (options.quick || r.refused > rated.front().refused || r.seconds > near_the_best * rated.front().seconds))
             break;
-        // Where an order of products changes nothing, there are none to choose an order of.
+        // A shape that differs only in its order of products, and takes as long, has no products to order.
         const auto same = [&](const EstimatedStrategy& other) {
             return &other < &r && other.seconds == r.seconds && other.shape.warps == r.shape.warps &&
                    other.shape.blocks_a_core == r.shape.blocks_a_core &&
@@ -271,7 +270,7 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
 
 namespace {
 
-/// Every kernel of the form by itself.
+/// Plans every kernel of the form by itself.
 Result<Plan> choose_each(const Derived& derived, const Extents& extents, const Machine& gpu,
                          const std::vector<ScheduleItem>& by_user, const PlanOptions& options) {
     Plan plan;
@@ -279,7 +278,7 @@ Result<Plan> choose_each(const Derived& derived, const Extents& extents, const M
     for (std::size_t k = 0; k < derived.kernels.size(); ++k) {
         auto of_kernel = choose_blocks_of(k, derived, extents, gpu, by_user, options);
         if (!of_kernel) {
-            // What is wrong with all of them is said once.
+            // An error that kernels have in common is reported once.
             for (const Diagnostic& error : of_kernel.errors())
                 if (none_of(errors, [&](const Diagnostic& e) {
                         return e.message == error.message && e.range.begin == error.range.begin;
@@ -310,13 +309,14 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
             .hint = fmt::format("'napkin cost --machine {}' says what it costs there", gpu.name),
             .exit_code = ExitCode::machine_lacks};
     }
-    // The search of the shape that is taken finds what it found before.
+    // The full search of a shape finds what its estimate found before.
     PlanOptions of_kernels = options;
     if (!of_kernels.ratings) of_kernels.ratings = std::make_shared<Estimates>();
     auto plan = choose_each(derived, extents, gpu, by_user, of_kernels);
     const bool is_cut = plan && any_of(plan->change.parts, [](std::int64_t n) { return n > 1; });
     if (!is_cut || derived.kernels.size() == 1) return plan;
-    // Each is of a form in which its own stream is cut: in the form where all of them are, they are planned once more.
+    // Each kernel is planned in a form in which only its own stream is cut. They are planned once more in the form
+    // where all of these streams are cut.
     of_kernels.tiles = nullptr;
     of_kernels.parts.assign(derived.kernels.size(), Choice{1, "", false});
     for (const KernelPlan& kernel : plan->kernels)

@@ -16,9 +16,9 @@
 namespace napkin {
 namespace {
 
-/// Sizes that tiles have before any are chosen, where the axes are that long.
+/// Size of tiles along an axis before any sizes are chosen, where the axis is that long.
 constexpr std::int64_t ordinary_group = 64;
-/// Where tiles of a matrix unit are so wide that those along a stream of 128 do not fit beside them.
+/// K blocks to try where tensor core tiles are so wide that operand tiles of a K block of 128 do not fit beside them.
 constexpr std::int64_t shorter_k_blocks[] = {64, 32};
 
 VectorUnit unit_of(const Simulator& model) {
@@ -65,15 +65,15 @@ std::int64_t CandidateSchedules::num_parts() const {
     return parts.any() ? extent(parts.part) : 1;
 }
 
-/// The longest chunk of a streamed axis of which every part has one.
+/// The longest K block of a streamed axis with which every part has one.
 std::int64_t CandidateSchedules::longest_k_block(AxisId axis) const {
     return model_.kernel().parts.cut(axis) ? std::max<std::int64_t>(1, extent(axis) / num_parts()) : extent(axis);
 }
 
-/// Rows that the block's warps have on the matrix unit.
+/// Rows of a tile that the block's warps have on the tensor cores.
 std::int64_t CandidateSchedules::rows_of_warps() const { return options_.warps.value * fragment_rows; }
 
-/// By a subloop, or as the parts of a stream: no group has a size along it.
+/// Whether the axis is cut by a subloop, or numbers the parts of a stream: no group has a size along it.
 bool CandidateSchedules::is_cut_whole(AxisId axis) const {
     const auto& loops = model_.live().loops;
     return axis == model_.kernel().parts.part ||
@@ -108,8 +108,8 @@ std::vector<TilingStrategy> CandidateSchedules::on_tensor_cores() const {
         const auto by_user = overrides_.group.find(axis);
         if (by_user != overrides_.group.end() && *by_user->second.value != std::min(rows_of_warps(), extent(axis)))
             continue;
-        // Tiles have rows and columns. A product of its own for every value of a stream, as of blocks that have a scale
-        // each, is one of a chunk.
+        // Tiles have rows and columns. A stream may have a product of its own for every value, as for blocks that have
+        // a scale each. A K block of it is then a single value.
         const TilingStrategy first = on_tensor_cores(axis);
         TilingStrategy shape = first;
         bool found = runs_there(shape);
@@ -124,7 +124,7 @@ std::vector<TilingStrategy> CandidateSchedules::on_tensor_cores() const {
     return shapes;
 }
 
-/// Some statement sums a product of two arrays.
+/// Whether some statement sums a product of two arrays.
 bool CandidateSchedules::may_have_products() const {
     bool found = false;
     for_each_statement(unscheduled_.kernel->body, [&](const TileStatement& s) {
@@ -135,9 +135,9 @@ bool CandidateSchedules::may_have_products() const {
     return found;
 }
 
-/// Where axes that some operand lacks, as the batch of a layer or the heads that share keys, would make tiles wide in
-/// more directions than two, one of those is the columns': the longest that the unit takes, or none where the columns
-/// are no group's. False where no choice is.
+/// Chooses the axis of the columns. Axes that some operand lacks, as the batch of a layer or the heads that share keys,
+/// would make tiles wide in more than two directions. The columns lie along the longest such axis that the tensor cores
+/// take. They lie along the tensor axis itself where no group has an axis of columns. Returns false without a choice.
 bool CandidateSchedules::find_columns(TilingStrategy& shape) const {
     for (const AxisId columns : model_.kernel().group_axes) {
         if (shape.columns >= 0 && columns != shape.tensor && extent(columns) <= extent(shape.columns)) continue;
@@ -153,7 +153,7 @@ bool CandidateSchedules::runs_there(const TilingStrategy& shape) const {
 
 std::optional<Diagnostic> CandidateSchedules::why_no_mma() const {
     if (!overrides_.tensor || overrides_.mma_m_axis < 0) return std::nullopt;
-    // Said of this kernel alone, or of a program that has no other.
+    // Reported where the override names this kernel, or the program has no other.
     if (overrides_.tensor->kernel.empty() && unscheduled_.program->kernels.size() != 1) return std::nullopt;
     std::string why = fmt::format("{} has none", model_.machine().name);
     if (options_.warps.value > 0 && !unit_.matrix.empty()) {
@@ -196,8 +196,8 @@ SearchedSize CandidateSchedules::stream_size(const TilingStrategy& shape, AxisId
         return {axis, true, {*found->second.value}, true};
     if (axis == shape.single) return {axis, true, {1}, false};
     std::vector<std::int64_t> sizes = candidate_sizes(longest_k_block(axis), 1);
-    // Chunks of fewer values than an instruction of the matrix unit takes leave it to others.
-    // Beside products of the turn to come, a turn is to compute for longer than its warps wait for each other.
+    // K blocks with fewer values than an mma takes leave the product to other units. With products ahead, an iteration
+    // is to compute for longer than its warps wait for each other.
     const std::int64_t fewest = options_.products == ProductOrder::ahead ? 2 * fragment_rows : fragment_rows;
     if (shape.tensor >= 0 && sizes.back() >= fewest)
         std::erase_if(sizes, [&](std::int64_t size) { return size < fewest; });
@@ -232,7 +232,8 @@ std::vector<SearchedSize> CandidateSchedules::repeating_sizes(const TilingStrate
 
 // ---- schedules
 
-/// What is said of the clusters of all kernels is of those on the matrix unit that group their axis.
+/// Whether blocks form clusters. A cluster override for all kernels applies to those on the tensor cores that group its
+/// axis.
 bool CandidateSchedules::joins_blocks(const TilingStrategy& shape) const {
     if (!overrides_.cluster) return false;
     return !overrides_.cluster->kernel.empty() || unscheduled_.program->kernels.size() == 1 ||
@@ -277,7 +278,7 @@ KernelSchedule CandidateSchedules::ordinary(const TilingStrategy& shape) const {
             const bool batch = shape.columns >= 0 ? axis != shape.columns && axis != shape.tensor
                                                   : model_.carried_by_all_memory(axis) && axis != shape.axis.axis &&
                                                         axis != shape.tensor;
-            // Whole panels: shapes are compared by what they do, and not by what they waste at the end of a tile.
+            // Whole panels: strategies are compared by what they do, and not by what they waste at the end of a tile.
             const std::int64_t wanted = axis == shape.tensor      ? rows_of_warps()
                                         : axis == shape.axis.axis ? round_up(ordinary_group, panel(shape))
                                         : batch                   ? 1

@@ -1,6 +1,6 @@
 #pragma once
-// The schedules among which the search of one kernel chooses: each is made of a shape and of sizes, and completed by
-// rule.
+// The schedules among which the search of one kernel chooses. Each is made of a tiling strategy and of sizes, and
+// completed by rules.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,23 +15,24 @@
 namespace napkin {
 
 /// How threads go over the points of a kernel's tiles, whatever the tiles' sizes: in panels of vectors along an axis,
-/// or as a matrix unit does.
+/// or on the tensor cores.
 struct TilingStrategy {
     VectorAxis axis;
     int vectors = 1;
-    AxisId tensor = -1;  ///< along which warps share the rows of the matrix unit's tiles; -1: it is not used
-    /// of a matrix unit's tiles, where a group has one value of every other axis, or the tensor axis itself: of all
-    /// others; -1: all sizes are open
+    /// the axis M, along which warps share the rows of tiles on the tensor cores; -1: they are not used
+    AxisId tensor = -1;
+    /// axis of the columns of tensor core tiles, where a group has one value of every other axis. If it is the tensor
+    /// axis, the group has one value of all others; -1: all sizes are open
     AxisId columns = -1;
-    /// of a stream, before any is chosen: as long as leaves a matrix unit's tiles the registers and the memory that
-    /// they need
+    /// K block of a stream before any is chosen, so long that it leaves tensor core tiles the registers and the memory
+    /// that they need
     std::int64_t chunk = 128;
-    /// of a stream whose chunks are single values, along which a matrix unit's tiles would be wide otherwise; -1:
-    /// chunks are open
+    /// a stream whose K blocks are single values, along which tensor core tiles would be wide otherwise; -1: K blocks
+    /// are open
     AxisId single = -1;
 };
 
-/// One size to be chosen: of a group or of a chunk.
+/// One size to be chosen: of a group or of a K block.
 struct SearchedSize {
     AxisId axis = -1;
     bool stream = false;
@@ -42,36 +43,36 @@ struct SearchedSize {
 /// An index into the candidates of each size.
 using Point = std::vector<std::size_t>;
 
-/// Makes the schedules of one kernel. What is by hand is in each of them.
+/// Makes the schedules of one kernel. Each of them keeps the overrides.
 class CandidateSchedules {
 public:
-    /// The references outlive it. Pre: `model` is of the kernel and of the machine that runs it; `given` is of the
-    /// statements, by a file.
+    /// The references outlive it. Pre: `model` is of the kernel and of the machine that runs it; `given` is what a file
+    /// says of the statements.
     CandidateSchedules(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Simulator& model,
                        const Overrides& hand, const PlanOptions& options, KernelSchedule given);
 
-    /// The ways to fill vectors, never none, with panels of `vectors`, or as many as by hand.
+    /// The ways to fill vectors, never none; in_panels has panels of `vectors`, or as many as an override says.
     [[nodiscard]] std::vector<VectorAxis> vectors() const;
     [[nodiscard]] TilingStrategy in_panels(const VectorAxis& axis, int vectors) const;
-    /// The ways to run on a matrix unit: one for every grouped axis of which its products may take their rows.
+    /// The ways to run on the tensor cores: one for every grouped axis that may be the axis M of its products.
     [[nodiscard]] std::vector<TilingStrategy> on_tensor_cores() const;
-    /// The error of an axis by hand for the matrix unit where on_tensor_cores has none, if it is said of this kernel.
+    /// The error of an override of the axis M for which on_tensor_cores has nothing, if it is said of this kernel.
     [[nodiscard]] std::optional<Diagnostic> why_no_mma() const;
 
-    /// The sizes of groups and chunks that the shape leaves open, each with its candidates, without those of axes whose
-    /// grouping repeats work.
+    /// The sizes of groups and K blocks that the strategy leaves open, each with its candidates. Those of axes whose
+    /// grouping repeats work are left out.
     [[nodiscard]] std::vector<SearchedSize> sizes(const TilingStrategy& shape) const;
-    /// Those of axes whose grouping repeats work.
+    /// The sizes of axes whose grouping repeats work.
     [[nodiscard]] std::vector<SearchedSize> repeating_sizes(const TilingStrategy& shape) const;
 
-    /// Sizes on which shapes are compared before the sizes are known; those by hand are what they are.
+    /// Sizes on which strategies are compared before the sizes are known. Overridden sizes are kept.
     [[nodiscard]] KernelSchedule ordinary(const TilingStrategy& shape) const;
     [[nodiscard]] KernelSchedule at_sizes(const TilingStrategy& shape, const std::vector<SearchedSize>& sizes,
                                           const Point& point) const;
     [[nodiscard]] ScheduledKernel completed(KernelSchedule schedule, Completion completion = Completion::for_estimate) const;
 
     [[nodiscard]] const VectorUnit& unit() const { return unit_; }
-    /// By hand, or all that the machine has.
+    /// The override, or all that the machine has.
     [[nodiscard]] std::int64_t threads() const { return threads_; }
 
 private:

@@ -8,7 +8,7 @@ namespace napkin {
 /// Powers of two and small multiples of the unit up to the extent, and the extent itself; ascending.
 std::vector<std::int64_t> candidate_sizes(std::int64_t extent, std::int64_t unit);
 
-/// Those that hold a whole panel or the whole axis, where there are any: a part of a panel costs a whole one.
+/// Sizes that hold a whole panel or the whole axis, where there are any: a part of a panel costs a whole one.
 std::vector<std::int64_t> without_parts_of_panels(const std::vector<std::int64_t>& sizes, std::int64_t panel,
                                                   std::int64_t extent);
 

@@ -31,8 +31,7 @@
 namespace napkin {
 namespace {
 
-/// The choices by hand of one kernel: those of all kernels, and what is said of this one alone, checked by the same
-/// rules.
+/// The overrides for one kernel: those for all kernels, and those for this one alone, checked by the same rules.
 Result<Overrides> with_own(const Overrides& hand, const Derived& derived, const Kernel& kernel, const Extents& extents,
                            const std::vector<ScheduleItem>& items) {
     Derived alone = derived;
@@ -43,7 +42,7 @@ Result<Overrides> with_own(const Overrides& hand, const Derived& derived, const 
     auto checked = checked_overrides(alone, extents, own);
     if (!checked) return checked.errors();
     Overrides out = hand;
-    // What is said of all kernels is of those that have the axis.
+    // An override for all kernels applies to those that have the axis.
     if (out.vector && out.vector_axis >= 0 && !contains(axes_of(derived.diagram, kernel), out.vector_axis))
         out.vector = std::nullopt, out.vector_axis = -1;
     for (const auto& [axis, item] : checked->group) out.group[axis] = item;
@@ -68,9 +67,10 @@ TileProgram with_named_subloops(TileProgram tiles, const std::vector<ScheduleIte
     return tiles;
 }
 
-/// What was said last of the field, or else of anything of its name, or else first of the kernel.
+/// Where an error about the field is reported: at the last item about it, else the last about anything of its name,
+/// else the first about the kernel.
 SourceRange range_of(const ScheduleField& field, const std::string& kernel, const std::vector<ScheduleItem>& items) {
-    // A block's vectors and rows follow from the kernel's.
+    // The vectors and rows of a register block follow from the kernel's.
     constexpr std::array of_blocks{ChoiceKind::vectors, ChoiceKind::rows, ChoiceKind::vector};
     SourceRange of_field, of_name, of_block, first;
     for (const ScheduleItem& item : items) {
@@ -86,7 +86,7 @@ SourceRange range_of(const ScheduleField& field, const std::string& kernel, cons
     return first;
 }
 
-/// The rule that the kernel's schedule breaks, at what was said of the field that breaks it.
+/// The error of a broken rule, at the item about the field that breaks it.
 Diagnostic broken(const BrokenRule& rule, const std::string& kernel, const std::vector<ScheduleItem>& items) {
     return Diagnostic{.code = "broken-schedule",
                       .range = range_of(rule.field, kernel, items),
@@ -96,8 +96,8 @@ Diagnostic broken(const BrokenRule& rule, const std::string& kernel, const std::
                       .exit_code = ExitCode::bad_input};
 }
 
-/// The vector axis by hand is the schedule's: one of which tiles have a single value fills no vector, and the schedule
-/// has none then.
+/// The error where the schedule lacks the overridden vector axis. An axis of which tiles have a single value fills no
+/// vector.
 std::optional<Diagnostic> no_vectors(const Derived& derived, const Overrides& hand, const KernelPlan& plan) {
     const ScheduledKernel& k = plan.scheduled;
     if (!hand.vector || hand.vector_axis < 0 || k.schedule.vector_axis == hand.vector_axis) return std::nullopt;
@@ -115,7 +115,7 @@ std::optional<Diagnostic> no_vectors(const Derived& derived, const Overrides& ha
         ExitCode::bad_input};
 }
 
-/// Every part has a chunk.
+/// The error where some part would have no K block.
 std::optional<Diagnostic> too_many_parts(const Derived& derived, const Kernel& kernel, const Extents& extents,
                                          const Overrides& hand) {
     const auto item = hand.stream.find(kernel.parts.axis);
@@ -134,12 +134,12 @@ std::optional<Diagnostic> too_many_parts(const Derived& derived, const Kernel& k
                       ExitCode::bad_input};
 }
 
-/// What is set by hand, beside atoms, places, slots and what is fetched ahead, of how statements run.
+/// Overrides of how statements run, beside atoms, places, slots and prefetches.
 constexpr ChoiceKind kinds_of_statements[] = {ChoiceKind::role,   ChoiceKind::matrix, ChoiceKind::maximum,
                                               ChoiceKind::groups, ChoiceKind::grid,   ChoiceKind::cluster,
                                               ChoiceKind::vectors};
 
-/// Every kernel of the form by itself.
+/// Plans every kernel of the form by itself.
 Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const Machine& machine, const Overrides& hand,
                           const std::vector<ScheduleItem>& items, const PlanOptions& options) {
     Plan plan;
@@ -156,7 +156,7 @@ Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const 
     };
     const auto given = schedule_overrides(items, *program);
     if (!given) return given.errors();
-    // Sizes alone break no rule: the search takes none that do.
+    // Sizes alone break no rule, as the search takes none that do.
     const bool sets_statements = options.file || any_of(items, [](const ScheduleItem& item) {
                                      return !item.clauses.empty() || contains(kinds_of_statements, item.kind);
                                  });
@@ -201,8 +201,8 @@ Result<Plan> plan_whole_or_in_parts(const Derived& derived, const Extents& exten
                          });
 }
 
-/// The most vectors below those by hand of which there is a plan: with fewer of them the search may take another axis,
-/// where a further rule holds. 0: of none, or nothing is said of them alone.
+/// The most vectors below the override for which there is a plan. With fewer of them the search may take another axis,
+/// where a further rule holds. 0: there is none, or there is not exactly one override of vectors.
 std::int64_t nearest_vectors(const Derived& derived, const Extents& extents, const Machine& machine,
                              std::vector<ScheduleItem> items, const std::vector<std::optional<Choice>>& parts,
                              PlanOptions options) {
@@ -210,7 +210,7 @@ std::int64_t nearest_vectors(const Derived& derived, const Extents& extents, con
     const auto vectors = find_if(items, [](const ScheduleItem& item) { return item.kind == ChoiceKind::vectors; });
     if (vectors == items.end() || count_if(items, [](const ScheduleItem& i) { return i.kind == ChoiceKind::vectors; }) > 1)
         return 0;
-    // What is known of candidates is of those with other choices by hand.
+    // Known estimates are of candidates with other overrides.
     options.ratings = nullptr;
     PlanOptions quick = options;
     quick.quick = true;
@@ -316,7 +316,7 @@ Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const M
     if (!parts) return parts.errors();
     for (std::size_t k = 0; k < options.parts.size(); ++k)
         if (!(*parts)[k]) (*parts)[k] = options.parts[k];
-    // They are settled; a merge may have the name of the kernel that was cut.
+    // Splits are settled here. They are dropped because a merge may have the name of the kernel that was cut.
     const std::vector<std::string> names = names_of(derived.kernels);
     std::erase_if(items, [&](const ScheduleItem& item) {
         return item.kind == ChoiceKind::split && (item.kernel.empty() || contains(names, item.kernel));
@@ -330,7 +330,7 @@ Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const M
 }
 
 namespace {
-/// On a GPU, by what the closed form says of each kernel.
+/// On a GPU, the time comes from the closed form of each kernel.
 double estimated_seconds_by_cost(const Derived& derived, const Extents& extents, const Machine& machine,
                                  KernelTimes& known, double enough) {
     const SizedProgram tiles = with_whole_axes(tiles_of(derived, extents, {}), extents);
@@ -362,7 +362,7 @@ double estimated_seconds(const Derived& derived, const Extents& extents, const M
     const SizedProgram tiles = with_whole_axes(tiles_of(derived, extents, items), extents);
     std::vector<std::string> texts;
     for (std::size_t k = 0; k < derived.kernels.size(); ++k) texts.push_back(text_of(tiles, k, derived.kernels[k]));
-    // What is known of the form may be enough against it, with what nothing can beat of the kernels that are not known.
+    // Known times may already reach `enough`, together with lower bounds for the kernels that are not known.
     double so_far = 0, to_come = 0;
     std::vector<double> least(texts.size());
     std::vector<std::optional<double>> times(texts.size());
@@ -381,7 +381,7 @@ double estimated_seconds(const Derived& derived, const Extents& extents, const M
         const auto plan = plan_whole_or_in_parts(alone, extents, machine, *hand, items, {(*parts)[k]}, quick);
         return plan ? seconds_with_starts(*plan, machine) : std::numeric_limits<double>::infinity();
     };
-    // What another thread is finding out comes last, so that less of it is waited for.
+    // Kernels that another thread is simulating come last, so that less of that work is waited for.
     for (const bool waits : {false, true})
         for (std::size_t k = 0; k < texts.size() && so_far + to_come < enough; ++k) {
             if (times[k] || (!waits && known.is_under_way(texts[k]))) continue;
@@ -389,7 +389,7 @@ double estimated_seconds(const Derived& derived, const Extents& extents, const M
             so_far += *times[k], to_come -= least[k];
         }
     if (so_far + to_come >= enough) return so_far + to_come;
-    // In one order, whatever was known.
+    // Times are added in one order, whatever was known, so that the sum is the same.
     double seconds = 0;
     for (const std::optional<double>& time : times) seconds += *time;
     return seconds;

@@ -1,6 +1,6 @@
 #pragma once
-// The plan from the model: for every kernel the group and stream sizes with the least predicted time whose tiles fit
-// the core's memory. A search over the closed form; nothing is run.
+// The plan from the model. For every kernel it has the group and stream sizes with the least predicted time whose tiles
+// fit the core's memory. The search is over the closed form; nothing is run.
 #include <functional>
 #include <limits>
 #include <map>
@@ -20,7 +20,7 @@
 
 namespace napkin {
 
-/// What tells the candidates of one kernel apart; all else of a schedule follows from it, or is by hand.
+/// What tells the candidates of one kernel apart. All else of a schedule follows from it, or is an override.
 struct KernelCandidate {
     std::string kernel;
     VectorUnit unit;  ///< with the share of an SM that a block has
@@ -28,7 +28,7 @@ struct KernelCandidate {
     AxisId vector_axis = -1, mma_m_axis = -1;
     int panel_vectors = 1;
     std::map<AxisId, std::int64_t> group, stream;
-    bool runs_ahead = false;  ///< some of its statements, of the loop that they are in
+    bool runs_ahead = false;  ///< some of its statements run ahead in their loop
     AxisId cluster_axis = -1;
     std::int64_t cluster = 1;
     bool uses_stream_k = false;
@@ -42,13 +42,13 @@ class Estimates;
 /// The kernels of a form as they are planned.
 struct TilesToPlan {
     TileProgram program;
-    std::vector<std::string> texts = {};  ///< text_of each kernel; of what asks no ratings, none
+    std::vector<std::string> texts = {};  ///< text_of each kernel; empty where no estimates are kept
 };
 
-/// Those of a form and of what cuts of it make, for all who plan it: any number of threads may ask.
+/// Tile programs of a form and of its cuts, for all who plan it. Any number of threads may ask.
 class KnownTiles {
 public:
-    /// The cut is told from all others by its numbers.
+    /// The program of a cut, which its numbers tell from all others.
     std::shared_ptr<const TileProgram> program(const std::vector<std::int64_t>& cut,
                                                const std::function<TileProgram()>& make);
     /// text_of a kernel.
@@ -62,60 +62,58 @@ private:
 
 struct PlanOptions {
     Choice warps = {};            ///< of a block of threads, where the machine is block_machine's
-    bool blocks_by_user = false;  ///< of a core: its number is that machine's
-    int producer_warps = 0;       ///< beside them, which ask for the copies of operands
+    bool blocks_by_user = false;  ///< the number of a core's blocks, which the machine has, is an override
+    int producer_warps = 0;       ///< beside them, for the copies of operands
     ProductOrder products = ProductOrder::in_turn;
     std::vector<std::size_t> only = {};  ///< the kernels of the form that are planned, in order; none: all
-    /// of every kernel's stream, where they are settled and not by hand
+    /// of every kernel's stream, where they are settled without an override
     std::vector<std::optional<Choice>> parts = {};
-    /// schedules as to_string prints them, or parts of them: what they say is by hand
+    /// schedules as to_string prints them, or parts of them; what they say is an override
     std::shared_ptr<const Source> file = {};
     bool quick = false;  ///< the time alone, for comparing forms: a quarter of the schedules, and no reasons
     Completion completion = Completion::whole;
-    /// Those of the form, where the caller has them.
+    /// The tile programs of the form, where the caller has them.
     std::shared_ptr<const TilesToPlan> tiles = {};
-    /// Else where they are kept for all plans of one form with the same choices by hand, and the cut of it that is
+    /// Where they are kept else, for all plans of one form with the same overrides, and the cut of the form that is
     /// planned.
     std::shared_ptr<KnownTiles> known_tiles = {};
     std::vector<std::int64_t> cut = {};
-    /// What is found out of candidates, kept between calls that have the machine and all that is by hand in common;
-    /// kernels of several forms are told apart by text_of.
+    /// What is found out of candidates, kept between calls with the same machine and overrides. Kernels of several
+    /// forms are told apart by text_of.
     std::shared_ptr<Estimates> ratings = {};
-    /// Not taken where a kernel has any other candidate: who compiles it refuses it.
+    /// Candidates that a compiler refuses. They are taken only where a kernel has no other.
     std::vector<KernelCandidate> refused = {};
-    /// Seconds that a kernel takes without its stream in parts, or about as long: parts that take as long are not
+    /// Seconds that a kernel takes without its stream in parts, or about as long. Parts that take as long are not
     /// planned to their end.
     double enough = std::numeric_limits<double>::infinity();
-    /// tiles that do not fit the core's memory at any size are an error; else the smallest are taken, and the reason
-    /// says so
+    /// an error where no tiles fit the core's memory; else the smallest are taken, and the reason says so
     bool strict = false;
 };
 
-/// Chooses every degree of freedom; what the diagram's schedule and `by_user` fix is kept (the latter first) where it
+/// Chooses every degree of freedom. What `by_user` and the diagram's schedule fix, the former first, is kept where it
 /// breaks no rule. Pre: `extents` binds derived.diagram. Errors: those of parse_schedule_file, checked_overrides and
-/// schedule_overrides, broken-schedule (the rule that a field by hand breaks), and memory-exceeded (M, the core's
+/// schedule_overrides; broken-schedule (the rule that an overridden field breaks); memory-exceeded (M, the core's
 /// memory, the nearest size that fits).
 Result<Plan> choose_plan(const Derived& derived, const Extents& extents, const Machine& machine,
                          const std::vector<ScheduleItem>& by_user = {}, const PlanOptions& options = {});
 
-/// The tile programs of the form's kernels, cut by the subloops that its schedule or the file names, before sizes stand
-/// in indices. Errors: those of parse_schedule_file.
+/// The tile programs of the form's kernels, cut by the subloops that its schedule or the file names. Sizes are still
+/// letters in indices. Errors: those of parse_schedule_file.
 Result<std::vector<TileKernel>> tiles_in_letters(const Derived& derived, const std::shared_ptr<const Source>& file);
-/// The tile program that is planned, with the subloops that the items name: statements have their names when these are
-/// there.
+/// The tile program that is planned, with the subloops that the items name. Items name statements of this program.
 TileProgram tiles_of(const Derived& derived, const Extents& extents, const std::vector<ScheduleItem>& items);
 
-/// With no axis cut, for text_of.
+/// The program with no axis cut, for text_of.
 SizedProgram with_whole_axes(TileProgram program, const Extents& extents);
-/// All that a kernel's plan follows from beside the machine and what is by hand: its tile program as text, the extents,
-/// and which of its axes repeat work where they are grouped. Pre: no axis is cut.
+/// All that a kernel's plan depends on besides the machine and the overrides. These are its tile program as text, the
+/// extents, and which of its axes repeat work where they are grouped. Pre: no axis is cut.
 std::string text_of(const SizedProgram& program, std::size_t k, const Kernel& kernel);
 
-/// The time alone, for comparing forms, from a quarter of the schedules; infinite where a choice by hand breaks a rule.
-/// Not less than `enough` once the kernels' times, with what nothing can beat of those that are not simulated
-/// (cost/compulsory.hpp), come to that. Alternatives share many kernels, of which `known` remembers the times; any
-/// number of threads may ask with one `known`. Of what is by hand, which is to be legal for the form, the lines of
-/// single kernels are not looked at.
+/// The time alone, for comparing forms, from a quarter of the schedules. Infinite where an override breaks a rule. The
+/// result is only known not to be less than `enough` once the kernels' times reach that. Kernels that are not simulated
+/// count with a lower bound (cost/compulsory.hpp). Alternatives share many kernels, and `known` remembers their times;
+/// any number of threads may use one `known`. Pre: overrides are legal for the form. Lines of single kernels are
+/// ignored.
 double estimated_seconds(const Derived& derived, const Extents& extents, const Machine& machine, KernelTimes& known,
                          double enough, const std::vector<ScheduleItem>& by_user = {});
 

@@ -22,31 +22,31 @@ namespace napkin {
 
 namespace {
 
-/// Threads that compare forms: with each of them more forms are costed before it is known what is enough against them.
+/// Threads that compare forms. With more of them, more forms are costed before it is known which time rejects them.
 constexpr std::size_t forms_at_a_time = 2;
-/// What another form must save of the time to be taken in place of an earlier one.
+/// Share of the time that another form must save to replace an earlier one.
 constexpr double least_gain_of_form = 0.02;
 
-/// By how much the whole fold's time of a quick search may exceed that of the form that is the fastest by such
-/// searches, and be the lesser one of whole searches: the one of one new token against a cache (examples/decode.nk)
-/// finds 8.3 ms where the whole search finds 6.3 (two cores of an Intel server, 2026-11-27).
+/// The whole fold is planned too where a quick search finds it slower than the fastest form by at most this factor. It
+/// may be the faster one by full searches. With one new token against a cache (examples/decode.nk), the quick search
+/// finds 8.3 ms where the full search finds 6.3 (two cores of an Intel server, 2026-11-27).
 constexpr double near_the_least = 1.25;
 
-/// What a form may take by the model of forms, as a multiple of the least, for a plan to decide: products that are
-/// computed on the way to others run on no matrix unit, which that model does not see.
+/// A form is planned if the model of forms finds at most this multiple of the least time. That model does not see that
+/// products computed on the way to others run on no tensor core.
 constexpr double worth_planning = 2;
-/// A plan's time is so many times what that model says of its form, or more.
+/// A plan's time is at least so many times what that model says of its form.
 constexpr double plan_over_model = 1.25;
-/// Forms that are planned beside the one that the model finds and the calculus' own first choice.
+/// Most forms that are planned beside the one that the model finds and the calculus' own first choice.
 constexpr std::size_t most_near_forms = 2;
 
-/// The lines by hand, read for the kernels of one form.
+/// The overrides, read for the kernels of one form.
 class LinesOfForm {
 public:
     LinesOfForm(const Derived& form, const Extents& extents, const std::vector<ScheduleItem>& by_user)
         : form_(form), extents_(extents) {
-        // Where a stream is cut by hand, the lines are those of its parts and of their merge, which may have the name
-        // of the whole kernel.
+        // Where an override splits a stream, the lines are those of its parts and of their merge, which may have the
+        // name of the whole kernel.
         const auto parts = parts_by_user(form, extents, by_user);
         const std::vector<std::int64_t> numbers = parts ? mapped<std::int64_t>(
                                                               *parts,
@@ -66,19 +66,19 @@ public:
         }
     }
 
-    /// Kernels that the form has not weigh more than lines that cannot be read of those that it has. Kernels and lines
-    /// of other forms' regions count in each of the alternatives alike.
+    /// Kernels that the form lacks weigh more than lines that cannot be read for kernels that it has. Kernels and lines
+    /// of other forms' regions count alike in each of the alternatives.
     [[nodiscard]] double mismatch() const {
         constexpr double weight_of_kernel = 1e6;
         return weight_of_kernel * static_cast<double>(missing_.size()) + unread_;
     }
-    /// What is said of all kernels, and can be of these.
+    /// The lines for all kernels that can be read for these.
     [[nodiscard]] const std::vector<ScheduleItem>& of_all_kernels() const { return of_all_; }
 
 private:
     [[nodiscard]] bool is_readable(const ScheduleItem& item, const std::vector<ScheduleItem>& by_user,
                                    const TileProgram& tiles, bool is_cut_as_said) const {
-        // A merge no longer streams what the kernel that was cut did.
+        // A merge does not stream what the kernel that was split did.
         if (item.kind == ChoiceKind::split)
             return is_cut_as_said && (!item.kernel.empty() || checked_overrides(form_, extents_, {item}).ok());
         std::vector<ScheduleItem> lines{item};
@@ -102,7 +102,8 @@ private:
     std::vector<ScheduleItem> of_all_;
 };
 
-/// A product of computed values with loaded ones of fewer bytes.
+/// Whether some product multiplies arrays of different widths, as computed values with loaded ones of fewer bytes. Then
+/// a kernel on the tensor cores rounds a factor.
 bool rounds_a_factor(const TileKernel& kernel, const std::vector<TileStatement>& statements) {
     return any_of(statements, [&](const TileStatement& s) {
         if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s))
@@ -121,10 +122,10 @@ bool rounds_a_factor(const TileProgram& program) {
 
 struct FormToPlan {
     Derived form;
-    double seconds = 0;  ///< by the model of forms; 0: it is planned whatever that says
+    double seconds = 0;  ///< by the model of forms; 0: it is planned whatever the model says
 };
 
-/// The fastest form, by a plan of each; the earlier one where they are alike.
+/// The fastest form, by a plan of each. The earlier one where they are alike.
 Derived fastest_planned(std::vector<FormToPlan> forms, const Extents& extents, const Machine& machine,
                         const std::vector<ScheduleItem>& by_user, const PlanOptions& options) {
     std::size_t best = 0;
@@ -136,9 +137,9 @@ Derived fastest_planned(std::vector<FormToPlan> forms, const Extents& extents, c
     return std::move(forms[best].form);
 }
 
-/// The form of which a GPU's plan is the fastest; the earlier one where they are alike. Plans are made kernel by
-/// kernel, always of the form that nothing shows to take longer than another one yet, and the first that is whole is
-/// the fastest: those of other forms need not be.
+/// Finds the form whose plan on a GPU is the fastest, the earlier one where they are alike. Plans are made kernel by
+/// kernel, always for the form with the least lower bound. The first form that is planned to its end is the fastest, so
+/// that the others need not be.
 class FormsByKernels {
 public:
     FormsByKernels(std::vector<FormToPlan> forms, const Extents& extents, const Machine& gpu,
@@ -164,13 +165,13 @@ private:
     struct Planned {
         Derived form;
         double by_model = 0;      ///< seconds that its plan takes at least
-        std::size_t kernels = 0;  ///< that are planned, the first ones
-        double seconds = 0;       ///< of those
-        bool is_cut = false;      ///< a stream of theirs is
+        std::size_t kernels = 0;  ///< that are planned: the first ones
+        double seconds = 0;       ///< of the kernels that are planned
+        bool is_cut = false;      ///< whether a stream of theirs is split
         [[nodiscard]] bool is_whole() const { return kernels == form.kernels.size(); }
     };
 
-    /// Seconds that the form's plan takes at least: every kernel is started.
+    /// Seconds that the form's plan takes at least. Every kernel is started.
     [[nodiscard]] double bound(const Planned& p) const {
         if (p.is_whole()) return p.seconds;
         return std::max(p.by_model,
@@ -178,7 +179,7 @@ private:
     }
 
     void plan_kernel(Planned& p) {
-        // Rows that are copied make another form, of other kernels.
+        // Copied rows make another form, with other kernels.
         const bool may_copy_rows = with_copied_rows(p.form, extents_, gpu_).has_value();
         if (!may_copy_rows) {
             const auto plan = choose_blocks_of(p.kernels, p.form, extents_, gpu_, by_user_, options_);
@@ -186,7 +187,7 @@ private:
             p.is_cut |= plan && any_of(plan->change.parts, [](std::int64_t n) { return n > 1; });
             if (++p.kernels < p.form.kernels.size() || !p.is_cut) return;
         }
-        // What is cut is planned once more, with all that are cut beside it.
+        // Split kernels are planned once more, in the form with all splits.
         const auto plan = choose_plan(p.form, extents_, gpu_, by_user_, options_);
         p.seconds = plan ? plan->seconds() : std::numeric_limits<double>::infinity();
         p.kernels = p.form.kernels.size();
@@ -205,7 +206,7 @@ bool are_alike(const Derived& a, const Derived& b) {
                       [](const Kernel& x, const Kernel& y) { return x.equations == y.equations; });
 }
 
-/// The forms with another alternative in one region that take little longer by the model of forms, the fastest first.
+/// The forms with another alternative in one region that the model of forms finds little slower, the fastest first.
 std::vector<FormToPlan> near_forms(const Derived& least, const std::function<double(const Derived&, double)>& seconds) {
     const double enough = worth_planning * seconds(least, std::numeric_limits<double>::infinity());
     std::vector<FormToPlan> found;
@@ -226,7 +227,7 @@ std::vector<FormToPlan> near_forms(const Derived& least, const std::function<dou
     return found;
 }
 
-/// choose_form, with what is known of kernels' times.
+/// choose_form, with known times of kernels.
 Derived least_form(const Derived& derived, const Extents& extents, const Machine& machine,
                    const std::vector<ScheduleItem>& by_user, KernelTimes& known) {
     const auto quick = [&](const Derived& form, double enough) {
@@ -259,7 +260,7 @@ Derived choose_form_by_plans(const Derived& derived, const Extents& extents, con
     KernelTimes known(by_user.empty() ? ratings : nullptr);
     Derived least = least_form(derived, extents, machine, by_user, known);
     if (machine.kind != MachineKind::gpu || !has_cuda_blocks(machine)) return least;
-    // The model of forms takes each product in the widest type of what it reads, where a kernel on a matrix unit rounds
+    // The model of forms takes each product in the widest type of what it reads. A kernel on the tensor cores rounds
     // what it computes.
     if (!rounds_a_factor(expand(derived))) return least;
     std::vector<FormToPlan> forms{{least}};

@@ -1,7 +1,7 @@
 #pragma once
-// What searches find out of the candidate schedules of one question, kept for those that ask it again: with a larger
-// budget, of parts of the stream, or with candidates refused. A rating follows from the schedule alone and not from the
-// search, so that what is kept changes no result.
+// What searches find out of the candidate schedules of one question. It is kept for searches that ask it again: with a
+// larger budget, for parts of the stream, or with candidates refused. An estimate follows from the schedule alone and
+// not from the search, so that what is kept changes no result.
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -18,14 +18,14 @@
 
 namespace napkin {
 
-/// What of a candidate's schedule is searched; all else of it follows, or is by hand.
+/// The searched fields of a candidate's schedule. All else of it follows, or is an override.
 struct SearchedFields {
     AxisId vector_axis = -1, mma_m_axis = -1;
     int panel_vectors = 1;
-    /// Each with its size, and whether that is by hand: only such tiles may exceed the registers.
+    /// Each axis with its size, and whether that is an override: only overridden tiles may exceed the registers.
     std::vector<std::tuple<AxisId, std::int64_t, bool>> group, stream;
-    /// Written out, since vectors have no three-way comparison in the library that the core is compiled to WebAssembly
-    /// with.
+    /// Written out, since vectors have no three-way comparison in the library with which the core is compiled to
+    /// WebAssembly.
     friend bool operator<(const SearchedFields& a, const SearchedFields& b) {
         return std::tie(a.vector_axis, a.mma_m_axis, a.panel_vectors, a.group, a.stream) <
                std::tie(b.vector_axis, b.mma_m_axis, b.panel_vectors, b.group, b.stream);
@@ -37,41 +37,41 @@ SearchedFields searched_fields(const KernelSchedule& schedule);
 struct EstimatedTimes {
     double seconds = 0, core_seconds = 0;
     double waves = 1;
-    double load_seconds = 0;  ///< of those in which the core loads
-    /// with groups that are cut, where that is faster; else the same
+    double load_seconds = 0;  ///< in which the core loads
+    /// with stream-K, where that is faster; else the same
     double stream_k_seconds = 0, stream_k_core_seconds = 0;
 };
 
-/// One candidate. `times` are there once some search has asked for them.
+/// One candidate. Its `times` are there once some search has asked for them.
 struct Estimate {
     KernelCandidate candidate;
     double bytes = 0;               ///< of the core's memory
-    double bytes_of_one_stage = 0;  ///< without those stages of operands that only take what is left of it
+    double bytes_of_one_stage = 0;  ///< with one stage of everything: further stages only take what is left
     bool spills = false;            ///< its tiles exceed a thread's registers
-    bool may_spill = false;         ///< and what is by hand leaves it no others
+    bool may_spill = false;         ///< and overrides leave it no other tiles
     std::optional<EstimatedTimes> times = {};
 };
 
 /// The candidates of one kernel in blocks of one shape.
 struct KernelEstimates {
-    /// held by the one search that reads and extends them: of candidates for which no order of products matters, for
-    /// one rating at a time
+    /// held by the one search that reads and extends them; where no order of products matters, for one estimate at a
+    /// time
     std::mutex asking;
     std::map<SearchedFields, Estimate> candidates;
-    /// Those made for their time alone (PlanOptions::quick), and whether their groups may be cut.
+    /// Plans made for their time alone (PlanOptions::quick), and whether they may use stream-K.
     std::map<std::pair<SearchedFields, bool>, KernelPlan> estimated_plans;
     std::optional<std::vector<TilingStrategy>> on_tensor_cores;  ///< CandidateSchedules::on_tensor_cores
 };
 
-/// Those of all kernels of the forms of one diagram on one machine with one set of choices by hand.
+/// Estimates for all kernels of the forms of one diagram on one machine with one set of overrides.
 class Estimates {
 public:
-    /// The ratings of the kernel that `question` tells from all others, and of its blocks. Whoever reads them holds
-    /// their mutex.
+    /// The estimates of the kernel and the blocks that `question` tells from all others. Whoever reads them holds their
+    /// mutex.
     KernelEstimates& of(const std::string& question);
     /// Counts of the kernel with that text (text_of), in blocks of all shapes.
     KnownCounts& counts_of(const std::string& text);
-    /// How many candidates have their times. Pre: no search is under way.
+    /// Number of candidates that have their times. Pre: no search is under way.
     [[nodiscard]] std::size_t num_simulated() const;
 
 private:

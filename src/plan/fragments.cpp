@@ -1,5 +1,5 @@
-// Puts a kernel on the machine's matrix unit: which statements are products of its instruction, which run on fragments
-// beside them, where every variable lies then.
+// Puts a kernel on the machine's tensor cores: which statements are mma products, which run on fragments beside them,
+// and where every variable lies then.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,28 +16,28 @@
 namespace napkin {
 namespace {
 
-/// Stages of an operand, at most: where a turn does more than multiply, more hide no latency that four do not. A loop
-/// that does nothing else takes tiles as fast as they come: of 512×4096×4096 in bf16, in tiles of 128×128 whose stages
-/// have 32 KiB, four take 32.0 µs, five 30.0, six and seven 28.8 on one H200 on 2026-11-24.
+/// Most stages of an operand. Where an iteration does more than multiply, more than four hide no more latency. A loop
+/// that does nothing else takes tiles as fast as they come. Measured on one H200 on 2026-11-24 on 512×4096×4096 in
+/// bf16, in tiles of 128×128 whose stages have 32 KiB: four take 32.0 µs, five 30.0, six and seven 28.8.
 constexpr std::int64_t most_stages = 4, most_stages_of_products = 6;
 
 /// Bytes of a loop's operands that are copied while a stage is read: more hides no more of a copy's latency. Measured
-/// on one H200 on 2026-11-23: causal attention of 192 rows at d = 128 in chunks of 64, whose stages have 32 KiB, takes
-/// up to 8% longer with 2 stages than with 3; with 3 and a second tile of Q it takes 0 to 7% less than with 4 and
-/// without, on blocks in turn.
+/// on one H200 on 2026-11-23 on causal attention of 192 rows at d = 128, with persistent blocks. In K blocks of 64,
+/// whose stages have 32 KiB, it takes up to 8% longer with 2 stages than with 3. With 3 and a second tile of Q it takes
+/// 0 to 7% less than with 4 and no second tile.
 constexpr std::int64_t bytes_under_way = 64 * 1024;
 
-/// Groups of a queue, at most: its counter has 32 bits.
+/// Most tiles of a queue: its counter has 32 bits.
 constexpr std::int64_t most_queued = std::int64_t{1} << 31;
 
-/// Parts of a product's columns, at most, and columns of one, at least: the matrix unit is as fast from 64 columns on
-/// as with more (measured 2026-11-20 on one H200: 4095 FLOP a clock of 4096).
+/// Most parts of a product's columns, and least columns of a part. The tensor cores are as fast from 64 columns on as
+/// with more (measured 2026-11-20 on one H200: 4095 FLOP a clock of 4096).
 constexpr std::int64_t most_parts = 8, least_columns_of_part = 64;
 
-/// Boxes of a warp, at most: one is written while the one before it is read.
+/// Most staging tiles of a warp: one is written while the one before it is read.
 constexpr std::int64_t most_staging = 2;
 
-/// Only the loops of an atom are named: which values are whose is the instruction's.
+/// An atom that only names its loops: the instruction says which values are whose.
 Atom scalar_loops(const ScheduledKernel& kernel, const Step& step, AtomKind kind) {
     const auto& compute = std::get<Compute>(*step.statement);
     Atom atom;
@@ -47,17 +47,17 @@ Atom scalar_loops(const ScheduledKernel& kernel, const Step& step, AtomKind kind
     return atom;
 }
 
-/// Shared memory that tiles leave to what alignment and barriers take of it.
+/// Shared memory that tiles leave to alignment and barriers.
 constexpr std::int64_t margin_bytes = operand_alignment;
 
-/// Bytes of one stage of an operand's tile; none where it lies as no copy brings it, which the rules refuse.
+/// Bytes of one stage of an operand's tile. 0 where it lies as no copy brings it, which the rules refuse.
 std::int64_t operand_bytes(const ScheduledKernel& kernel, VariableId id) {
     const auto tile = operand_tile(kernel, id);
     return tile ? tile->bytes : 0;
 }
 
-/// Bytes of shared memory: of a stage of all operands that are loaded in loops, and how many of them the places have;
-/// of boxes; of all else. Pre: places are chosen.
+/// Bytes of shared memory: of one stage of all operands that are loaded in loops, with their number of stages; of
+/// staging tiles; and of all else. Pre: places are chosen.
 struct SharedBytes {
     std::int64_t share = 0, staged = 0, stages = 1, boxes = 0, others = 0;
     [[nodiscard]] std::int64_t left_for_stages() const { return share - others - margin_bytes; }
@@ -121,7 +121,7 @@ void choose_tile_scheduler(ScheduledKernel& kernel) {
                                          [&](const ScheduledLoop& loop) { return have_own_k_blocks(kernel, loop); });
     const std::int64_t groups = kernel.num_groups(), blocks = kernel.schedule.threads.value,
                        grid = kernel.schedule.grid.value;
-    // Blocks of a cluster keep step, and so none takes the next group as it is done.
+    // Blocks of a cluster keep step, so none takes the next tile as it is done.
     const char* why = by_data                      ? "data say how many chunks a group runs"
                       : kernel.has_uneven_groups() ? "masks say how many chunks a group runs"
                       : kernel.in_cluster()        ? nullptr
@@ -130,7 +130,7 @@ void choose_tile_scheduler(ScheduledKernel& kernel) {
                                                    : nullptr;
     if (!kernel.producer_role() || !why || blocks <= 1 || groups <= blocks || groups > most_queued || grid >= groups)
         return;
-    // A role that cannot go on to the next group's tiles has nothing to ask for meanwhile.
+    // A producer that cannot go on to the next tile's operands has nothing to fetch meanwhile.
     for (const Step* load : kernel.operand_loads(0))
         if (kernel.place(kernel.operand_loaded(*load)).stages < 2) return;
     dealing = {static_cast<std::int64_t>(TileScheduler::queue),
@@ -142,8 +142,8 @@ void choose_ping_pong(ScheduledKernel& kernel) {
     if (!turns.by_user) turns = {ping_pong(kernel).has_value(), "", false};
 }
 
-// Weights that grew large are multiplied where they are finite, a part of what computing the chunk again takes, without
-// its product and its exponentials; where none did, both ways issue the same.
+// Weights that grew large are multiplied where they are finite. That takes a part of the time of computing the K block
+// again, with its product and its exponentials. Where none grew, both modes issue the same.
 void choose_rescale(ScheduledKernel& kernel) {
     Choice& lazy = kernel.schedule.lazy;
     if (!lazy.by_user) {
@@ -164,7 +164,7 @@ void choose_column_parts(ScheduledKernel& kernel) {
     if (!kernel.on_tensor_cores() || std::holds_alternative<std::string>(columns_in_parts(kernel, 2)) ||
         std::any_of(kernel.schedule.atoms.begin(), kernel.schedule.atoms.end(), is_by_user))
         return;
-    // Registers follow from what lives together, which the places say.
+    // Registers follow from what lives at the same time, which the places say.
     ScheduledKernel placed = kernel;
     apply_storage(placed);
     for (std::int64_t parts = 2; spilled_registers(placed) > 0 && parts <= most_parts; parts *= 2) {
@@ -201,7 +201,7 @@ void choose_staging(ScheduledKernel& kernel) {
         Place& place = kernel.schedule.places[v];
         const auto boxes = staging_tiles_of(kernel, v);
         if (place.by_user || !boxes) continue;
-        // A row of boxes comes round to the same box in every tile.
+        // The ring of staging tiles is back at the same one in every output tile.
         std::int64_t n = std::min(boxes->count, most_staging);
         const auto bytes_of = [&](std::int64_t count) { return count * kernel.schedule.warps.value * box_bytes; };
         while (n > 0 && (boxes->count % n != 0 || bytes_of(n) > left)) --n;
@@ -212,7 +212,8 @@ void choose_staging(ScheduledKernel& kernel) {
 
 void choose_group_stages(ScheduledKernel& kernel) {
     if (!kernel.producer_role() || kernel.num_groups() < 2) return;
-    std::vector<Place*> once, repeated, stored;  // what is loaded once a group, in loops, and stored by boxes
+    // operands loaded once per tile, operands loaded in loops, and variables with staging tiles
+    std::vector<Place*> once, repeated, stored;
     std::int64_t needed = 0;
     for (const VariableId id : kernel.layouts.ids()) {
         Place& place = kernel.schedule.places[id];
@@ -224,7 +225,7 @@ void choose_group_stages(ScheduledKernel& kernel) {
     if (once.empty() || !std::all_of(once.begin(), once.end(), is_open)) return;
     const std::vector<Place> before = kernel.schedule.places;
     const auto has_room = [&] { return shared_bytes(kernel).left() >= needed; };
-    // A second box, and stages past those that the copies need, are worth less than tiles of the next group.
+    // A second staging tile, and stages past those that the copies need, are worth less than the next tile's operands.
     for (Place* place : stored)
         if (!has_room() && is_open(place)) place->boxes = 1;
     const std::int64_t staged = shared_bytes(kernel).staged;

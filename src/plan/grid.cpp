@@ -13,14 +13,14 @@
 namespace napkin {
 namespace {
 
-/// Blocks that take groups in turn must be so much faster, as cores keep different paces, and none takes over what is
-/// left to another. Measured on one H200 on 2026-11-23 on causal attention of 192 rows: turns that the model finds 16%,
-/// 5% and 1.2% faster and 0.3% slower are 11% and 6% faster, and 0.6% and 1.7% slower.
+/// Persistent blocks must be so much faster: SMs keep different paces, and none takes over what is left to another.
+/// Measured on one H200 on 2026-11-23 on causal attention of 192 rows. Where the model finds them 16% and 5% faster,
+/// they are 11% and 6% faster. Where it finds them 1.2% faster and 0.3% slower, they are 0.6% and 1.7% slower.
 constexpr double worth_ping_pong = 0.98;
 
-/// Groups that are cut must make a kernel so much faster: they are more code, and states go through memory. Measured on
-/// one H200 on 2026-11-25 on 16 shapes of dense attention: of the 11 that the model finds 1.5% faster and more, 10 are
-/// 0.8 to 8.7% faster and one 1.4% slower; the others are 1.2% faster to 3.2% slower.
+/// Stream-K must make a kernel so much faster: it is more code, and states go through memory. Measured on one H200 on
+/// 2026-11-25 on 16 shapes of dense attention. The model finds 11 of them 1.5% faster and more. Among these, 10 are 0.8
+/// to 8.7% faster and one is 1.4% slower. The others are 1.2% faster to 3.2% slower.
 constexpr double worth_cutting = 0.985;
 
 }  // namespace
@@ -55,8 +55,9 @@ Simulation choose_grid(ScheduledKernel& kernel, const Simulator& model, std::int
 Simulation choose_stream_k(ScheduledKernel& kernel, const Simulator& model, std::int64_t threads, Simulation whole,
                            std::int64_t walk_limit) {
     Choice& dealing = kernel.schedule.dealing;
-    // A block that is late cuts no groups of others. Measured on one H200 on 2026-11-25: block-scaled products of
-    // 8192³, which the model finds 1.6% faster with groups cut than whole, are 4% slower than from a queue.
+    // With stream-K, a block that is late hands nothing to others. Measured on one H200 on 2026-11-25 on block-scaled
+    // products of 8192³. The model finds stream-K 1.6% faster than whole tiles, but it is 4% slower than the dynamic
+    // scheduler.
     if (!model.machine().meeting_s.known() || dealing.by_user || threads_read_ahead(kernel) || threads <= 1)
         return whole;
     const auto found = stream_k(kernel);

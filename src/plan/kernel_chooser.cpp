@@ -24,41 +24,41 @@
 namespace napkin {
 namespace {
 
-/// Times that differ by less are alike.
+/// Times that differ by less count as equal.
 constexpr double tolerance = 0.005;
-/// Tiles that are walked to count the chunks of one candidate.
+/// Tiles that are walked to count the K blocks of one candidate.
 constexpr std::int64_t walk_limit = 64;
-/// Schedules of one kernel that are simulated for one axis of its vectors.
+/// Schedules of one kernel that are simulated for one vector axis.
 constexpr int most_simulated = 64;
-/// Kernels of a form of which each may have that many. Those of a longer form share what as many kernels have, so that
-/// no form takes long to plan.
+/// Most kernels of a form of which each may have that many. Kernels of a longer form share the total of so many, so
+/// that no form takes long to plan.
 constexpr std::size_t most_kernels_in_full = 16;
 /// The fewest that each of them has.
 constexpr int least_simulated = 16;
-/// Axes of vectors that are searched where small tiles do not tell them apart: those that are the fastest there.
+/// Vector axes that are searched where small tiles do not tell them apart: the fastest ones there.
 constexpr std::size_t most_axes = 6;
-/// Reductions across the lanes must be worth it.
+/// Reductions across the lanes must be faster by this factor.
 constexpr double hysteresis_across_lanes = 0.9;
-/// Tiles of ordinary size on a matrix unit differ so much by which axis has the rows, and those that are chosen less:
-/// of 8192³ the axis that is 12% slower there is predicted 9% faster in the end.
+/// On the tensor cores, tiles of ordinary size may rank two axes M wrongly that differ by up to this factor. For 8192³,
+/// the axis that is 12% slower on them is predicted 9% faster in the end.
 constexpr double little_in_rows = 0.8;
-/// Shapes whose ordinary tiles take so many times those of the fastest are left out once anything fits.
+/// Strategies whose ordinary tiles take so many times those of the fastest are left out once anything fits.
 constexpr double far_slower = 1.5;
-/// By how many times the best one's time tiles of ordinary size of the second-best axis may differ and still be the
-/// faster ones at other sizes.
+/// The second-best axis may be the faster one at other sizes if its ordinary tiles take less than so many times the
+/// best one's.
 constexpr double worth_searching = 2;
 
-/// How often the search goes on from half or twice a size that is faster by more than the model is off in the median
-/// (bench/results, predictions): of two that the model finds within 7%, the one that fills less of the cache was
-/// measured as the faster one (attention_fp8 and attention_bf16 on two cores of a Xeon of which other work took a
-/// quarter, 2026-11-28).
+/// How often the search restarts from half or twice a size. That must be faster by more than the model is off in the
+/// median (bench/results, predictions). If the model finds two sizes within 7%, the one that fills less of the cache
+/// was measured as the faster one. Those were attention_fp8 and attention_bf16 on two cores of a Xeon of which other
+/// work took a quarter, 2026-11-28.
 constexpr int most_restarts = 4;
 constexpr double hysteresis_of_restarts = 0.1;
 
-/// Tiles that are fetched ahead into the first cache must be so much faster than the larger ones that the search finds.
+/// Tiles that are fetched ahead into the first cache must be faster than the larger ones of the search by this share.
 constexpr double worth_smaller_tiles = 0.01;
 
-/// Schedules of a kernel that are simulated where the form has so many.
+/// Schedules that are simulated for each kernel where the form has so many.
 int simulated_of_each(std::size_t kernels) {
     if (kernels <= most_kernels_in_full) return most_simulated;
     return std::max(least_simulated, static_cast<int>(most_simulated * most_kernels_in_full / kernels));
@@ -88,10 +88,10 @@ public:
         const std::vector<TilingStrategy>& tensors = *known_.on_tensor_cores;
         if (tensors.empty())
             if (auto error = schedules_.why_no_mma()) return *error;
-        // Whether an axis is far slower shows on tiles of ordinary size.
+        // Tiles of ordinary size show whether an axis is far slower.
         std::vector<EstimatedStrategy> shapes;
         for (const TilingStrategy& shape : tensors) shapes.push_back(rated_on_ordinary_tiles(shape));
-        // Beside a matrix unit most are, and their multiply-adds say so.
+        // Beside the tensor cores most are, and the time of their multiply-adds alone shows it.
         double least = std::numeric_limits<double>::infinity();
         for (const EstimatedStrategy& shape : shapes) least = std::min(least, shape.seconds);
         if (!overrides_.tensor || tensors.empty())
@@ -109,21 +109,21 @@ public:
                    b.seconds * (b.shape.axis.vertical ? hysteresis_across_lanes : 1);
         };
         std::stable_sort(shapes.begin(), shapes.end(), is_before);
-        // Small tiles may turn the order of the best two, as where a row is read in runs that are too short for the
-        // memory: a plan that is more than an estimate searches both.
+        // Small tiles may rank the best two wrongly, as where a row is read in segments that are too short for the
+        // memory. So a full plan searches both.
         const auto is_runner_up = [&](std::size_t s) {
             return s == 1 && s < shapes.size() && !options_.quick && tensors.empty() &&
                    shapes[s].seconds < worth_searching * shapes.front().seconds;
         };
         std::optional<Found> best;
         std::optional<Diagnostic> refused;
-        // Tiles of ordinary size say little of a GPU, where a block takes whole rows if it can: every axis is searched.
+        // Tiles of ordinary size say little on a GPU, where a block takes whole rows if it can: every axis is searched.
         const bool searches_all = options_.warps.value > 0 && tensors.empty();
         for (std::size_t s = 0; s < shapes.size(); ++s) {
-            // What fits no core's memory gives place to anything that does.
+            // What fits no core's memory gives way to anything that does.
             const bool fits = best && best->fits && !std::isinf(best->rated.at(best->point).seconds);
             if (!fits && shapes[s].is_bound) {
-                // Those that are left are looked at after all. They were counted.
+                // Strategies with only a bound are simulated after all. They have been counted.
                 const int counted = simulated_;
                 for (std::size_t left = s; left < shapes.size(); ++left)
                     if (shapes[left].is_bound) shapes[left] = rated_in_panels(shapes[left].shape.axis, 3);
@@ -131,7 +131,7 @@ public:
                 std::stable_sort(shapes.begin() + static_cast<std::ptrdiff_t>(s), shapes.end(), is_before);
             }
             const auto& [shape, seconds, loads, is_bound] = shapes[s];
-            // Which of a product's axes has the rows makes little difference there, and more where tiles are large.
+            // Tiles of ordinary size say little about which axis of a product is the axis M.
             const bool is_even = fits && shape.tensor >= 0 && best->shape.tensor >= 0 &&
                                  little_in_rows * seconds < shapes.front().seconds;
             if (searches_all && best && s >= most_axes) break;
@@ -143,7 +143,7 @@ public:
             else if (is_runner_up(1))
                 most_ = s == 0 ? budget_ - budget_ / 4 : budget_;
             Found found;
-            // Sizes by hand that do not fit beside one vector axis may fit beside another.
+            // Overridden sizes that do not fit beside one vector axis may fit beside another.
             if (auto error = search_shape(shape.tensor < 0 ? best_panel(shape.axis) : shape, found)) {
                 if (!refused) refused = std::move(error);
                 continue;
@@ -154,7 +154,7 @@ public:
         }
         if (!best) return *refused;
         if (!options_.refused.empty() && std::isinf(best->rated.at(best->point).seconds)) {
-            // Everything that may be chosen is refused: the fastest of it.
+            // Everything that may be chosen is refused, so the fastest of it is taken.
             PlanOptions open = options_;
             open.refused.clear();
             return KernelChooser(schedules_, model_, overrides_, open, known_, in_vectors_).run();
@@ -175,14 +175,14 @@ private:
     struct EstimatedStrategy {
         TilingStrategy shape;
         double seconds = std::numeric_limits<double>::infinity();  ///< on ordinary tiles
-        double loads = std::numeric_limits<double>::infinity();    ///< seconds of those in which the core loads
-        bool is_bound = false;                                     ///< its seconds are those that it takes at least
+        double loads = std::numeric_limits<double>::infinity();    ///< in which the core loads
+        bool is_bound = false;                                     ///< whether `seconds` is only a lower bound
     };
     struct Rated {
         double seconds = std::numeric_limits<double>::infinity(), core_seconds = 0;
         double bytes = 0;  ///< Estimate::bytes_of_one_stage
     };
-    /// The best sizes for one way to fill vectors, with what they were found among.
+    /// The best sizes of one tiling strategy, and what they were found among.
     struct Found {
         TilingStrategy shape;
         std::vector<SearchedSize> dimensions;
@@ -202,10 +202,10 @@ private:
         return schedules_.at_sizes(shape_, dimensions_, point);
     }
 
-    /// The rating of the schedule, which is completed where nobody has asked for it yet; with its times where these are
+    /// The estimate of the schedule, which is completed where nobody has asked for it yet. It has times where these are
     /// asked for.
     const Estimate& estimate_of(KernelSchedule schedule, bool with_times) {
-        // Without a role that copies no product has an order.
+        // Neither tensor cores nor producer warps: no product has an order.
         const bool has_order = schedule.mma_m_axis >= 0 || !schedule.roles.empty();
         std::unique_lock<std::mutex> asking;
         if (!has_order) asking = std::unique_lock(in_vectors_.asking);
@@ -243,7 +243,7 @@ private:
     EstimatedStrategy rated_on_ordinary_tiles(const TilingStrategy& shape) {
         EstimatedStrategy rated{shape};
         const EstimatedTimes& times = *estimate_of(schedules_.ordinary(shape), true).times;
-        // How many groups each core gets is a matter of the sizes, which are chosen later.
+        // How many groups each core gets depends on the sizes, which are chosen later.
         rated.seconds = times.seconds / times.waves;
         rated.loads = times.load_seconds / times.waves;
         ++simulated_;
@@ -257,8 +257,8 @@ private:
         return in_panels_[{axis.axis, shape.vectors}] = rated_on_ordinary_tiles(shape);
     }
 
-    /// Seconds of rated_in_panels at least, of blocks that wait for nothing: those in which all cores do the
-    /// multiply-adds. 0 where what is by hand, or masks, leave them open.
+    /// Lower bound of rated_in_panels, for blocks that wait for nothing: the seconds in which all cores do the
+    /// multiply-adds. 0 where overrides, or masks, leave them open.
     double least_seconds_in_panels(const VectorAxis& axis) const {
         const Machine& machine = model_.machine();
         const KernelSchedule schedule = schedules_.ordinary(schedules_.in_panels(axis, 3));
@@ -277,15 +277,15 @@ private:
             groups *= static_cast<double>(ceil_div(extent(a), std::min(size.value, extent(a))));
         const StreamParts& parts = model_.kernel().parts;
         if (parts.any()) groups *= static_cast<double>(extent(parts.part));
-        // At most: what rounds of groups leave idle, the rating leaves out.
+        // Most waves. The estimate leaves out what rounds of groups leave idle.
         const auto threads = static_cast<double>(std::max(schedules_.threads(), machine.num_cores()));
         const double waves = (groups + threads) / groups;
         return clocks / (machine.clock_hz.value * machine.cores.value) / waves;
     }
 
     /// The fewest vectors within 1% of the fastest: wide panels make wide tiles, which need memory and waste lanes at
-    /// ragged ends. What is as fast and loads a tenth less is better, too: it leaves room beside the arithmetic for
-    /// what no model sees.
+    /// ragged ends. A panel that is as fast and loads a tenth less is better, too. It leaves room beside the arithmetic
+    /// for what no model sees.
     TilingStrategy best_panel(const VectorAxis& axis) {
         EstimatedStrategy best = rated_in_panels(axis, 1);
         const std::int64_t lanes = model_.lanes(), by_registers = (schedules_.unit().registers - 1) / 2;
@@ -295,7 +295,7 @@ private:
             const bool is_lighter = rated.seconds < best.seconds * (1 + tolerance) && rated.loads < best.loads * 0.9;
             if (rated.seconds < best.seconds * 0.99 || is_lighter) best = rated;
         }
-        // Panels of whole lines, where they are as fast: what is fetched ahead is asked for once a line.
+        // Panels of whole lines, where they are as fast: a prefetch is issued once a line.
         const int line = schedules_.unit().line_bytes / schedules_.unit().bytes;
         if (!overrides_.vectors && best.shape.vectors < line && line <= std::min(wanted, by_registers))
             if (EstimatedStrategy rated = rated_in_panels(axis, line); rated.seconds < best.seconds * (1 + tolerance))
@@ -307,7 +307,7 @@ private:
 
     std::optional<Diagnostic> search_shape(const TilingStrategy& shape, Found& found) {
         take({shape, schedules_.sizes(shape), true, {}, {}});
-        // Only where nothing fits the axes whose grouping repeats work are cut.
+        // Axes whose grouping repeats work are cut only where nothing else fits.
         if (!fits(smallest()))
             for (SearchedSize& size : schedules_.repeating_sizes(shape))
                 dimensions_.push_back(std::move(size)), at_points_.clear();
@@ -321,8 +321,8 @@ private:
         } else {
             // From ordinary tiles and from the smallest: a cache that holds what all cores work on makes two valleys.
             std::vector<Point> starts{start(), best};
-            // A block that has a whole stream at a time loads once what chunks would load again in every pass over it.
-            // Without a matrix unit that is where the search begins: it may not get to the others.
+            // A block that has a whole stream at a time loads once what K blocks would load again in every pass over
+            // it. Without tensor cores the search begins there, as it may not get to the other starts.
             if (const Point whole = with_whole_streams(); options_.warps.value > 0 && fits(whole))
                 starts.insert(shape.tensor < 0 ? starts.begin() : starts.end(), whole);
             std::optional<Point> least;
@@ -373,13 +373,13 @@ private:
         return contains(options_.refused, candidate);
     }
 
-    /// Who compiles it has not refused it with groups that are cut.
+    /// Whether the compiler has not refused the candidate with stream-K.
     [[nodiscard]] bool may_use_stream_k(KernelCandidate candidate) const {
         candidate.uses_stream_k = true;
         return !is_refused(candidate);
     }
 
-    /// Simulated time; infinite where the tiles do not fit or are refused, and once enough were simulated.
+    /// Simulated time. Infinite where the tiles do not fit or are refused, and once the budget is spent.
     const Rated& rate(const Point& point) {
         const auto [found, added] = rated_.try_emplace(point);
         if (!added || simulated_ >= most_) return found->second;
@@ -394,7 +394,7 @@ private:
         return found->second;
     }
 
-    /// Descent: each size one step up or down, then two at a time in opposite directions, since at the memory's limit
+    /// Descent. Each size goes one step up or down, then two at a time in opposite directions: at the memory's limit
     /// one can grow only where the other shrinks.
     Point search(Point best) {
         for (bool improved = true; improved && simulated_ < most_;) {
@@ -423,8 +423,8 @@ private:
         return best;
     }
 
-    /// The candidate nearest to the wanted size of a dimension, on its side of the size at hand; none where that is the
-    /// last one.
+    /// The candidate nearest to the wanted size of a dimension, on that side of the current size. None where the
+    /// current size is the last one there.
     [[nodiscard]] std::optional<Point> beside(const Point& point, std::size_t i, std::int64_t wanted) const {
         const std::vector<std::int64_t>& sizes = dimensions_[i].sizes;
         const std::int64_t size = sizes[point[i]];
@@ -440,8 +440,8 @@ private:
     }
 
     /// The descent goes by single steps, and a size that leaves a ragged last tile or few groups for a core may lie
-    /// between two better ones. Half and twice each size are simulated for the reasons in any case: where one of them
-    /// is faster, the search goes on from there.
+    /// between two better ones. Half and twice each size are simulated for the reasons in any case. Where one of them
+    /// is faster, the search restarts there.
     Point from_neighbour(Point best) {
         for (int turn = 0; turn < most_restarts; ++turn) {
             Point least = best;
@@ -467,9 +467,9 @@ private:
         return best;
     }
 
-    /// The least memory within the tolerance of the best time: what saves no time is not taken from the cache, and
-    /// where operands have stages there are more of them, so that more copies are under way and less is waited for at
-    /// once. Where the cores wait for memory anyway their own time may grow a little, but not at will.
+    /// The least memory within the tolerance of the best time. What saves no time is not taken from the cache. Operands
+    /// have more stages in its place, so that more copies are under way and less is waited for at once. Where the cores
+    /// wait for memory anyway, their own time may grow a little, but not at will.
     Point shrink(Point best) {
         const double limit = rate(best).seconds * (1 + tolerance),
                      core_limit = rate(best).core_seconds * (1 + 10 * tolerance);
@@ -487,10 +487,11 @@ private:
         return best;
     }
 
-    /// What to say when the smallest tiles do not fit: an error where the user fixed a size or wants none of it.
+    /// What to say when the smallest tiles do not fit: an error where the user fixed a size, or where `strict` asks for
+    /// it.
     std::optional<Diagnostic> memory_error(const Point& point) {
         const double need = bytes_of(point);
-        // The size by hand whose shrinking alone makes the tiles fit, or the largest of them.
+        // The overridden size whose shrinking alone makes the tiles fit, or the first overridden size.
         std::optional<Diagnostic> first;
         for (std::size_t i = 0; i < dimensions_.size(); ++i) {
             if (!dimensions_[i].by_user) continue;
@@ -513,7 +514,7 @@ private:
         return kernel_exceeds_memory(need, model_);
     }
 
-    /// Would the tiles fit with every size at 1?
+    /// Whether the tiles would fit with every size at 1.
     [[nodiscard]] bool smallest_free_fits() const {
         KernelSchedule schedule = schedule_at(smallest());
         for (auto* sizes : {&schedule.group, &schedule.stream})
@@ -566,8 +567,8 @@ private:
         if (is_new) found->second = plan_anew(best);
         return found->second;
     }
-    /// The search sees nothing fetched ahead. With that, tiles that the first cache holds beside the next ones may be
-    /// faster than larger ones.
+    /// The search sees no prefetches. With them, tiles that the first cache holds beside the next ones may be faster
+    /// than larger ones.
     KernelPlan plan_with_tiles_ahead(const Point& best) {
         KernelPlan plan = plan_anew(best);
         const Machine& machine = model_.machine();
@@ -609,7 +610,7 @@ private:
             plan.time = choose_stream_k(plan.scheduled, model_, schedules_.threads(), std::move(plan.time));
         Choice threads = thread_choice(plan);
         if (with_nothing_ahead && threads.value == 1 && schedules_.threads() > 1 && !plan.scheduled.in_blocks()) {
-            // One thread has other groups to come, and more time for each.
+            // A single thread has other groups to come, and more time for each.
             choose_ahead(*with_nothing_ahead, 1);
             plan.scheduled = std::move(*with_nothing_ahead);
             plan.time = model_.run(plan.scheduled, 1);
@@ -647,12 +648,12 @@ private:
     const PlanOptions& options_;
     KernelEstimates &known_, &in_vectors_;
     int simulated_ = 0, budget_ = most_simulated;
-    int most_ = most_simulated;  ///< schedules that may have been simulated by the end of the search at hand
+    int most_ = most_simulated;  ///< schedules that may have been simulated by the end of the current search
     TilingStrategy shape_;
     std::vector<SearchedSize> dimensions_;
     bool fits_ = true;
     std::map<Point, Rated> rated_;
-    /// of the sizes at hand, and whether it is known to have its times
+    /// of the current sizes, and whether it is known to have its times
     std::map<Point, std::pair<const Estimate*, bool>> at_points_;
     ScheduledKernel completed_;                                      ///< the last candidate that was completed
     const Estimate* completed_of_ = nullptr;                         ///< and its rating

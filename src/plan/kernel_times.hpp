@@ -1,5 +1,5 @@
 #pragma once
-// What alternative forms have in common, so that it is found out once: the times of kernels, and the ratings of their
+// What alternative forms have in common, so that it is found out once: the times of kernels, and the estimates of their
 // candidates.
 #include <chrono>
 #include <cstddef>
@@ -23,12 +23,13 @@ public:
     explicit KernelTimes(std::shared_ptr<Estimates> ratings = {}) : ratings_(std::move(ratings)) {}
 
     [[nodiscard]] const std::shared_ptr<Estimates>& ratings() const { return ratings_; }
-    /// Seconds of the kernel with that text (text_of), from which its time follows; none where nobody has asked for it,
+    /// Seconds of the kernel with that text (text_of), which determines its time. None where nobody has asked for it,
     /// or where the answer is under way.
     [[nodiscard]] std::optional<double> known(const std::string& text) const;
-    /// Somebody has asked for it and is finding it out.
+    /// Whether somebody has asked for it and is finding it out.
     [[nodiscard]] bool is_under_way(const std::string& text) const;
-    /// Seconds of a kernel, by `find` for the first who asks: others wait for what that finds, or throws.
+    /// Seconds of a kernel. The first who asks computes them by `find`. Others wait for its result, or for what it
+    /// throws.
     double seconds(const std::string& text, const std::function<double()>& find);
     /// Kernels that somebody has asked for.
     [[nodiscard]] std::size_t size() const;

@@ -84,7 +84,7 @@ private:
         return std::nullopt;
     }
 
-    /// Why the axis is not among those that the kind of choice is about.
+    /// Why the axis is not among those that this kind of choice can name.
     std::string obstacle(const ScheduleItem& item, AxisId axis) const {
         for (const Kernel& kernel : kernels_) {
             for (const Stage& stage : kernel.stages) {
@@ -117,12 +117,11 @@ private:
                                      obstacle(item, *axis)),
                          fmt::format("one of {}", list(legal)), hint);
         }
-        // `stream x` alone asks the derivation for a loop, and leaves its chunk to the model.
+        // The line `stream x` alone asks the derivation for a loop, and leaves its K block to the model.
         if (item.value || item.kind != ChoiceKind::stream) take_size(item, *axis, into);
     }
 
-    /// At least one reduction must be cut: what `subloop` names in vain is said, with why the first reduction along the
-    /// axis is not.
+    /// At least one reduction must be cut. If none is, the error says why the first reduction along the axis is not.
     void check_subloop(const ScheduleItem& item) {
         const auto axis = find_axis(item, item.axis);
         if (!axis) return;

@@ -14,9 +14,9 @@
 namespace napkin {
 namespace {
 
-/// Parts must save that much of the whole's time: they are more code and more kernels to start.
+/// Parts must take less than this share of the whole's time: they are more code and more kernels to start.
 constexpr double worth_parting = 0.95;
-/// By so much longer a kernel takes as cores have unequally many groups before parts are looked at.
+/// Parts are considered where unequal numbers of groups on the cores make a kernel take longer by this factor.
 constexpr double idle_cores = 1.1;
 
 /// The fewest parts with which no core idles in the last round of groups, and the fewest that give every core one.
@@ -40,8 +40,8 @@ Diagnostic refused(std::string code, SourceRange range, std::string message, std
             ExitCode::bad_input};
 }
 
-/// What a split names that stands beside no kernel's name: the axis, else the kernel, or one of those that its parts
-/// make.
+/// Whether the split is meant for the kernel. It names the kernel, or one of those that the kernel's parts make. Beside
+/// no kernel's name, it names the streamed axis.
 bool is_meant(const Derived& derived, std::size_t k, const ScheduleItem& split) {
     const Kernel& kernel = derived.kernels[k];
     if (split.kernel.empty()) {
@@ -52,7 +52,7 @@ bool is_meant(const Derived& derived, std::size_t k, const ScheduleItem& split) 
     return split.value.value_or(1) > 1 && is_of_parts(derived, k, split.kernel);
 }
 
-/// The last split that is meant for the kernel; one beside the kernel's name goes before one of all kernels.
+/// The last split that is meant for the kernel. One beside the kernel's name goes before one for all kernels.
 Result<std::optional<ScheduleItem>> split_of(const Derived& derived, const Extents& extents, std::size_t k,
                                              const std::vector<ScheduleItem>& items) {
     std::optional<ScheduleItem> out;
@@ -75,13 +75,14 @@ Result<std::optional<ScheduleItem>> split_of(const Derived& derived, const Exten
     return out;
 }
 
-/// A CPU's kernel of one thread wakes no others; one of a GPU is launched whatever it has.
+/// Seconds of the kernel's start that its own time lacks. A CPU's kernel of one thread wakes no others; one of a GPU is
+/// always launched.
 double start_beside(const KernelPlan& kernel, const Machine& machine) {
     return kernel.schedule().threads.value == 1 && machine.kind == MachineKind::cpu ? machine.launch_s.value : 0;
 }
 
-/// Seconds of all kernels of the form, with their starts; infinite where one has no plan, and as soon as those that are
-/// planned take `enough` with the starts of the others.
+/// Seconds of all kernels of the form, with their starts. Infinite where one has no plan, or as soon as the planned
+/// ones take `enough` with the starts of the others.
 double seconds_kernel_by_kernel(const Derived& form, const Extents& extents, const Machine& machine,
                                 PlanOptions options, const Planner& planner, double enough) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -147,7 +148,7 @@ Result<std::vector<std::optional<Choice>>> parts_by_user(const Derived& derived,
             const auto split = split_of(derived, extents, k, said);
             if (!split) return split.errors();
             if (split->has_value()) out[k] = Choice{*(*split)->value, "", true}, range = (*split)->range;
-            // Who names a kernel, and no parts, names it as it is.
+            // Items that name the kernel without a split mean it as it is.
             else if (names_kernel(said, derived.kernels[k].name))
                 out[k] = Choice{1, "", true};
         }
@@ -208,7 +209,7 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
             if (!cut.form) break;
             const double even_share = (whole - launch) / static_cast<double>(cores);
             if (even_share + static_cast<double>(cut.num_kernels) * launch >= least) continue;
-            // A form of this kernel alone: numbers of parts of all kernels are never below 1.
+            // A form of this kernel alone. Numbers of parts of all kernels are never below 1.
             quick.cut = {-1, static_cast<std::int64_t>(k), n};
             const double seconds = seconds_kernel_by_kernel(*cut.form, with_part_extents(*cut.form, extents), machine,
                                                             quick, planner, least);

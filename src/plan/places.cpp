@@ -1,5 +1,5 @@
-// Chooses how every variable is held: where it lies in memory, as a tile, as one panel of a tile, as panels one after
-// the other.
+// Chooses how every variable is held: where it lies in memory, as a tile, as one panel of a tile, or as packed panels
+// one after the other.
 #include <numeric>
 
 #include "plan/complete.hpp"
@@ -9,8 +9,8 @@
 namespace napkin {
 namespace {
 
-/// How often code reads a value of the tile: over the points of the statements that it does not depend on, at most
-/// `enough`.
+/// How often code reads a value of the tile, at most `enough`: over the points of the statements that it does not
+/// depend on.
 std::int64_t reads_of_value(const ScheduledKernel& kernel, VariableId v, std::int64_t enough) {
     std::int64_t times = 0;
     for (const Step& step : kernel.steps) {
@@ -38,8 +38,7 @@ std::int64_t span_along(const ScheduledKernel& kernel, VariableId id, std::size_
     return span;
 }
 
-/// Whether the tile's rows lie on more pages than a core translates addresses of without a miss, each on one of its
-/// own.
+/// Whether the tile's rows, each on a page of its own, lie on more pages than a core translates without a TLB miss.
 bool lies_on_many_pages(const ScheduledKernel& kernel, VariableId id) {
     // Entries of the first-level data TLB: 64 on Intel's cores from Nehalem to Skylake and on AMD's Zen 2 and 3, up to
     // 96 on later ones.
@@ -54,11 +53,11 @@ bool lies_on_many_pages(const ScheduledKernel& kernel, VariableId id) {
     return rows > translations;
 }
 
-/// Whether the lines of a column of the tile fall into so few sets of the first cache that they do not stay there, and
-/// into more of them in a buffer without gaps.
+/// Whether the lines of a column of the tile fall into so few sets of the first cache that they do not stay there. In a
+/// buffer without gaps they must fall into more sets.
 bool crowds_sets(const ScheduledKernel& kernel, VariableId id) {
-    // A set is chosen by an address within a page, so that it is known before the page is translated; Intel's cores up
-    // to Skylake and AMD's Zen to Zen 5 have at least 8 lines in each.
+    // The address within a page gives the set, so that it is known before the page is translated. Intel's cores up to
+    // Skylake and AMD's Zen to Zen 5 have at least 8 lines in each.
     constexpr std::int64_t lines_of_set = 8;
     const Variable& variable = kernel.variable(id);
     if (variable.dims.size() < 2) return false;
@@ -72,14 +71,15 @@ bool crowds_sets(const ScheduledKernel& kernel, VariableId id) {
     return span_along(kernel, id, last - 1) > in_memory && stay(span_along(kernel, id, last) * of_value) > in_memory;
 }
 
-/// Along the vector axis a tile is a narrow strip of memory; what is read often is better copied to a buffer without
-/// gaps. So is a tile whose rows lie on many pages or crowd a few sets of the cache, and one whose last part lies past
-/// the array's end, where the buffer that stands in for it, with the memory's strides, would be much larger.
+/// Whether the tile is better read in place than copied to a buffer without gaps. Along the vector axis a tile is a
+/// narrow strip of memory, and it is better copied if it is read often. So is a tile whose rows lie on many pages or
+/// crowd a few sets of the cache. The same holds for a tile whose last part lies past the array's end: a buffer that
+/// stands in for that part, with the memory's strides, would be much larger.
 bool is_better_in_place(ScheduledKernel& kernel, VariableId id) {
     for (const Step& step : kernel.steps)
         if (kernel.partials(step) > 0 && std::get<Compute>(*step.statement).variable == id) return false;
-    // What a warp of a block reads another may read as well: then it is copied once for all of them, neighbours by
-    // neighbours.
+    // What a warp of a block reads, another may read as well. It is then copied once for all of them, with neighbouring
+    // threads on neighbouring values.
     const std::int64_t often = kernel.in_blocks() ? 2 : 4;
     const AxisId axis = kernel.schedule.vector_axis;
     const bool is_strip = axis >= 0 && carries(kernel.variable(id), axis);

@@ -39,8 +39,8 @@ int Plan::threads() const {
 
 namespace {
 
-/// What is busy the longest takes no less, however well the rest hides behind it; and what would bind if there were
-/// less of that.
+/// What is busy the longest, which bounds the time however well the rest hides behind it. Then what would bind if there
+/// were less of that.
 std::string to_be_faster(const Simulation& time) {
     const Busy &first = time.busy.front(), &second = time.busy[std::min<std::size_t>(1, time.busy.size() - 1)];
     const auto share = [&](double seconds) { return 100 * std::max(0.0, seconds) / time.seconds; };

@@ -13,13 +13,13 @@ namespace napkin {
 
 struct KernelPlan {
     ScheduledKernel scheduled;
-    std::size_t whole = 0;     ///< the kernel of the derived diagram that it is, or of whose parts and merge it is one
+    std::size_t whole = 0;     ///< the kernel of the derived diagram that it is, or that it is a part or the merge of
     Simulation time = {};      ///< with H
     double memory_values = 0;  ///< M, values a core
     [[nodiscard]] const KernelSchedule& schedule() const { return scheduled.schedule; }
 };
 
-/// How the form whose kernels are planned was made of the derived one.
+/// How the planned form was made from the derived one.
 struct FormChange {
     std::vector<TiledReduction> tiled;  ///< plan/tiled.hpp
     bool has_aligned_rows = false;      ///< then: plan/aligned.hpp

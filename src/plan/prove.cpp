@@ -67,7 +67,7 @@ private:
     [[nodiscard]] ProvenOrder proven(const ModuloChoice& choice) const {
         return {choice.order, choice.pace, model_.interval(kernel_, clocks_, choice.pace), choice.registers};
     }
-    /// What threads compute on no special unit.
+    /// What threads issue besides special functions.
     [[nodiscard]] IterationClocks rest_of_own() const {
         IterationClocks out = clocks_;
         for (StatementClocks& c : out.of_step) c.own -= c.special;

@@ -1,7 +1,7 @@
 #pragma once
-// Why the statements of a kernel's loops run in the order in which they do: the interval of that order, what no order
-// can be faster than, and what the search over all orders found (schedule/modulo.hpp). The interval is the simulator's,
-// of a full tile's turn.
+// Why the statements of a kernel's loops run in their order. A proof has the interval of that order, a lower bound for
+// all orders, and what the search over all orders found (schedule/modulo.hpp). The interval is the simulator's, for an
+// iteration of a full tile.
 #include <string>
 #include <vector>
 
@@ -12,7 +12,7 @@
 
 namespace napkin {
 
-/// Work that all warpgroups of a core have for a unit in a turn, whatever the order.
+/// Work that all warpgroups of an SM have for a unit in an iteration, whatever the order.
 struct UnitBound {
     std::string unit;
     double clocks = 0;
@@ -21,8 +21,8 @@ struct UnitBound {
 
 struct ProvenOrder {
     ModuloOrder order;
-    double pace = 0;             ///< of a warpgroup, clocks a turn
-    double interval = 0;         ///< of all warpgroups of a core, clocks from turn to turn
+    double pace = 0;             ///< issue interval of a warpgroup, clocks an iteration
+    double interval = 0;         ///< initiation interval of all warpgroups of an SM, clocks
     std::int64_t registers = 0;  ///< of the loop's values
 };
 
@@ -40,7 +40,7 @@ struct LoopProof {
     std::vector<UnitBound> units;       ///< most clocks first
     double least_interval = 0;          ///< of a warpgroup whose pace is that of the bounds
     ModuloSearch search;
-    /// The scheduled order is as good as any: no slot by hand made it another one.
+    /// Whether the scheduled order is as good as any. An override of slots may have made it another one.
     [[nodiscard]] bool is_scheduled_best() const;
 };
 
@@ -50,11 +50,11 @@ Result<std::vector<LoopProof>> prove_orders(const Derived& derived, const Extent
                                             const Plan& plan);
 
 std::string to_string(const std::vector<LoopProof>& proofs);
-/// "S ahead, O_acc, P_M ahead, …"
+/// The order with stage offsets: "S+1, O_acc, P_M+1, …"
 std::string order_text(const LoopBody& loop, const ModuloOrder& order);
-/// "the bound around …", or that all others were looked at.
+/// Which bound the best order meets, or that all other orders were excluded.
 std::string proof_text(const LoopProof& proof);
-/// Around the cycle of dependences: "S → P_M: it reads S".
+/// The dependences around the longest cycle, each as "P_M after S (why)".
 std::vector<std::string> cycle_text(const LoopProof& proof);
 
 }  // namespace napkin

@@ -1,5 +1,5 @@
 #pragma once
-// Why a plan is what it is, and what is wrong with one that is asked for, in words: figures come in, texts go out.
+// Texts that say why a plan is what it is, and what is wrong with one that is asked for, from figures.
 #include <cstdint>
 #include <string>
 
@@ -23,12 +23,12 @@ struct ChosenSize {
     std::int64_t lanes = 1;
 };
 std::string size_text(const ChosenSize& chosen);
-/// How evenly the groups are dealt out to the threads.
+/// How evenly the groups are spread over the threads.
 std::string groups_text(std::int64_t groups, std::int64_t threads);
 std::string uneven_groups_text(std::int64_t groups, double waves);
 
-/// memory-exceeded: the size by hand is too large at any other sizes. `nearest`: the largest of its axis that fits, or
-/// 0.
+/// memory-exceeded: the overridden size is too large at any other sizes. `nearest`: the largest of its axis that fits,
+/// or 0.
 Diagnostic size_exceeds_memory(const ScheduleItem& item, double need, std::int64_t nearest, const Simulator& model);
 /// memory-exceeded: no sizes fit.
 Diagnostic kernel_exceeds_memory(double need, const Simulator& model);

@@ -31,7 +31,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Traffic, path, loaded_bytes, stored_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Simulation, seconds, core_seconds, waves, transfers, groups, launch_seconds, busy, traffic)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TiledReduction, producer, consumer, axis, tile)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FormChange, tiled, has_aligned_rows, parts)
-// Without what the machine says of instructions.
+// The machine's instructions are left out.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(VectorUnit, bytes, registers, line_bytes, chains, warp_threads, block_bytes,
                                    share_bytes, block_registers, blocks_a_core, reread_bytes)
 
@@ -39,7 +39,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Each atom and each place is said, and no size is past `most`: what is made of a plan multiplies them.
+/// Whether each atom and each place is set, and no size is past `most`: code that uses a plan multiplies them.
 bool is_whole(const KernelSchedule& s, const TileKernel& kernel, bool on_gpu, std::int64_t most) {
     const auto are_within = [&](const std::map<AxisId, Choice>& sizes) {
         return all_of(sizes, [&](const auto& size) { return size.second.value <= most; });
@@ -58,13 +58,13 @@ bool is_sound(const VectorUnit& unit, bool on_gpu) {
            (on_gpu ? unit.warp_threads > 0 : unit.warp_threads == 0);
 }
 
-/// No number in it is past `most` or below -most: what is made of a plan multiplies them.
+/// Whether no number in it is past `most` or below -most: code that uses a plan multiplies them.
 bool are_within(const json& unit, std::int64_t most) {
     const auto limit = static_cast<double>(most);
     return all_of(unit, [&](const json& n) { return std::abs(n.get<double>()) <= limit; });
 }
 
-/// No tile is longer than its axis, and of anything else there are fewer than this.
+/// Limit of all numbers in a plan. No tile is longer than its axis, and there is less than this of anything else.
 std::int64_t most_of_anything(const Extents& extents) {
     constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
     return extents.empty() ? most : std::max(most, *max_element(extents));
@@ -151,7 +151,7 @@ std::optional<Chosen> recall(const std::string& text, const Derived& derived, co
 } catch (const json::exception&) {
     return std::nullopt;
 } catch (const InternalError&) {
-    // What is made of a schedule looks at itself; here that says no more than that it is not one of this program.
+    // Code that uses a schedule checks it. A failed check here only says that the text is not of this program.
     return std::nullopt;
 }
 

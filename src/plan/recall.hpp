@@ -1,6 +1,6 @@
 #pragma once
-// A plan as text and back, without a search: what was chosen, with its reasons and the simulated times. What follows
-// from it is made anew.
+// A plan as text and back, without a search: what was chosen, with its reasons and the simulated times. All else is
+// computed again.
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -28,9 +28,9 @@ std::string to_text(const Chosen& chosen);
 std::optional<Cut> changed_form(const Derived& derived, const Extents& extents, const Machine& machine,
                                 const FormChange& change);
 
-/// What to_text wrote, of the derivation of the same diagram for the same extents, machine and choices by hand (of the
-/// diagram and the file). Nothing where the text is no such thing, or a rule speaks against what it says: ids and
-/// numbers are looked at before anything is made of them.
+/// Reads what to_text wrote for a derivation of the same diagram, with the same extents, machine and overrides (of the
+/// diagram and the file). Nothing where the text is no such thing, or a rule speaks against it. Ids and numbers are
+/// checked before they are used.
 std::optional<Chosen> recall(const std::string& text, const Derived& derived, const Extents& extents,
                              const Machine& machine, const std::shared_ptr<const Source>& file);
 

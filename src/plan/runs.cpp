@@ -1,6 +1,7 @@
-// Finds neighbouring compute statements that carry the kernel's vector axis and may run together: one panel of the axis
+// Fuses neighbouring compute statements that carry the kernel's vector axis and may run together. One panel of the axis
 // goes through all of them before the next one starts, so that what they hand to each other stays in the nearest cache.
-// And reductions that can ride in the loops of the statement before them: over the rows that it computes, of the values
+//
+// Also fuses reductions into the loops of the statement before them: over the rows that it computes, of the values that
 // it has just computed. The tile is then not read again, and rows that are reduced one by one hide each other's
 // latency.
 #include <set>
@@ -34,11 +35,11 @@ public:
 private:
     Atom& atom(StepId step) { return kernel_.schedule.atoms[kernel_.step(step).atom]; }
 
-    /// The run that the statement is in by hand; -1: none is said.
+    /// The fusion that an override puts the statement into; -1: none.
     int by_user(StepId step) { return atom(step).by_user ? atom(step).run : -1; }
 
     void close() {
-        // One statement that goes along the rows of its operands hands nothing to another.
+        // A single statement that goes along the rows of its operands hands nothing to another.
         const bool alone = members_.size() == 1 && atom(members_[0]).vector_inner && open_by_user_ < 0;
         while (by_user_.contains(next_run_)) ++next_run_;
         const int run = alone ? -1 : open_by_user_ >= 0 ? open_by_user_ : next_run_;
@@ -54,7 +55,8 @@ private:
         const Step& step = kernel_.step(index);
         const bool open = !members_.empty();
         if (const auto* load = std::get_if<Load>(step.statement)) {
-            // The run has not touched the variable, and what it loads is not written here: it may come first.
+            // The open fusion does not touch the variable, and nothing here writes what it loads: the load may come
+            // first.
             if (open && stored_and_loaded_.contains(kernel_.variable(load->variable).array)) close();
         } else if (const auto* store = std::get_if<Store>(step.statement)) {
             if (open && !stored_and_loaded_.contains(kernel_.variable(store->variable).array))
@@ -63,7 +65,7 @@ private:
                 close();
         } else if (const auto* compute = std::get_if<Compute>(step.statement)) {
             const Atom& a = atom(index);
-            // What is by hand and in no run stays by itself.
+            // A statement that an override leaves in no fusion stays by itself.
             const int said = by_user(index);
             if (kernel_.schedule.vector_axis >= 0 && a.vector_axis == kernel_.schedule.vector_axis && !a.across &&
                 !(a.by_user && said < 0)) {
@@ -83,8 +85,8 @@ private:
     ScheduledKernel& kernel_;
     std::set<ArrayId> stored_and_loaded_;
     std::vector<StepId> members_;
-    std::set<VariableId> stored_;  ///< by the open run, after it
-    std::set<int> by_user_;        ///< runs that a schedule by hand names
+    std::set<VariableId> stored_;  ///< variables that are stored after the open fusion
+    std::set<int> by_user_;        ///< fusions that an override names
     int open_by_user_ = -1;        ///< the one of them that is open
     int next_run_ = 0;
 };
@@ -98,13 +100,13 @@ void form_fusions(ScheduledKernel& kernel) {
 }
 
 void fuse_reductions(ScheduledKernel& kernel) {
-    // In one run the steps follow in the order in which they stand.
+    // In one fusion the steps follow in the order in which they stand.
     const Step* leader = nullptr;
     for (const Step& step : kernel.steps) {
         if (step.atom < 0 || kernel.atom(step).run < 0) continue;
         Atom& atom = kernel.schedule.atoms[step.atom];
         if (leader && !atom.by_user && may_fuse_reduction(kernel, *leader, step)) {
-            // The reduced axis becomes the innermost loop over points, if it is not by hand which one is.
+            // The reduced axis becomes the innermost loop over points, unless an override sets that loop.
             Atom& leading = kernel.schedule.atoms[leader->atom];
             auto& points = leading.points;
             const auto at = find(points, std::get<Compute>(*step.statement).reduce_axes.front());

@@ -10,11 +10,11 @@
 namespace napkin {
 namespace {
 
-/// So much of the time must be saved: there is a kernel more in the one that is merged.
+/// The tiled form must take less than this share of the time: its second kernel still merges the partial results.
 constexpr double worth_tiling = 0.98;
 
-/// Columns of the axis that a group of the kernel's product has; 0 where it runs on no matrix unit, or as more than one
-/// kernel.
+/// Columns of the axis that a CTA tile of the kernel's product has. 0 where it runs on no tensor core, or as more than
+/// one kernel.
 std::int64_t columns_of_group(const Plan& plan, std::size_t kernel, AxisId axis) {
     std::int64_t columns = 0;
     for (const KernelPlan& k : plan.kernels) {

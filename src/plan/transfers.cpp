@@ -1,5 +1,4 @@
-// Chooses how tiles that are read or written in place travel: which results go past the caches, and what is fetched
-// ahead.
+// Chooses how tiles that are read or written in place travel: which results go past the caches, and what is prefetched.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -17,16 +16,16 @@
 namespace napkin {
 namespace {
 
-/// Fetching ahead must save at least this share of the time.
+/// Prefetching must save at least this share of the time.
 constexpr double worth_fetching = 0.01;
 
-/// A time that is longer by no more than this share, which rounding makes, is as short.
+/// A time that is longer by no more than this share, which rounding makes, counts as equal.
 constexpr double as_fast = 1e-9;
 
-/// Whether the statement writes its result as memory has it, vector by vector: whole rows, or parts of rows in whole
-/// lines, none of which then is written in two pieces. Parts of two lines and more are stored past the caches as fast
-/// as whole rows: 4096 rows of 16384 f32 took a Xeon with vectors of 512 bits, beside other work, 22 to 29 ms through
-/// the caches and 11 to 13 past them, and 16 in parts of one line (2026-11-28).
+/// Whether the statement writes its result in the order of memory, vector by vector. It writes whole rows, or parts of
+/// rows in whole lines, so that no line is written in two pieces. Parts of two lines and more are stored past the
+/// caches as fast as whole rows. A Xeon with vectors of 512 bits took for 4096 rows of 16384 f32, beside other work, 22
+/// to 29 ms through the caches. It took 11 to 13 ms past them, and 16 ms in parts of one line (2026-11-28).
 bool goes_along_memory(const ScheduledKernel& kernel, const Step& step) {
     const Atom& atom = kernel.atom(step);
     const Span& inner = kernel.span(atom.vector_axis, step.scope);
@@ -45,8 +44,8 @@ double bytes_moved(const ScheduledKernel& kernel) {
     return bytes_of_all;
 }
 
-/// The bytes of an array that another kernel of the program touches, which finds it in caches that can hold it; of any
-/// other no bound.
+/// The bytes of an array that another kernel of the program uses, which may find it in caches that can hold it.
+/// Infinite for any other array.
 double bytes_between_kernels(const ScheduledKernel& kernel, ArrayId array) {
     const std::vector<TileKernel>& all = kernel.program->kernels;
     const bool is_accessed = any_of(all, [&](const TileKernel& other) {
@@ -66,8 +65,8 @@ bool is_written_over(const ScheduledKernel& kernel) {
     return written >= 0 && any_of(use.over, [&](ArrayId read) { return slot[at(read)] == written; });
 }
 
-/// What groups ahead hold of the variable beside the core's own tiles. Rows ahead are a small part of a tile, mostly of
-/// the core's own.
+/// Bytes that groups ahead hold of the variable beside the core's own tiles. Rows ahead count as none: they are a small
+/// part of a tile, mostly of the core's own.
 double bytes_ahead(const ScheduledKernel& kernel, const Prefetch& p) {
     if (p.fetched == Fetched::blocks) return 0;
     return static_cast<double>(p.ahead.value * kernel.layout(p.variable).tile * kernel.value_bytes());
@@ -137,7 +136,7 @@ int choose_prefetches(ScheduledKernel& kernel, const Simulator& model, std::int6
         for (const Step& step : kernel.steps) {
             if (!why_not_prefetched(kernel, id, step).empty()) continue;
             if (best == 0) best = fastest = seconds();
-            // As many groups ahead as memory takes to answer.
+            // As many groups ahead as run during memory's latency.
             const double of_a_group = best * static_cast<double>(threads) / groups;
             const double ahead = std::ceil(latency / of_a_group);
             Prefetch p{id, step.atom, {static_cast<std::int64_t>(ahead), "", false}};
@@ -173,7 +172,7 @@ void choose_caches(ScheduledKernel& kernel, const Machine& machine) {
         (is_fetched ? own : others) += static_cast<double>(kernel.layout(id).tile) * bytes(kernel.variable(id).memory_type);
     }
     for (const Prefetch& p : kernel.schedule.prefetches) ahead += bytes_ahead(kernel, p);
-    // Alone, a tile to come takes the place of what has been read of the one at hand.
+    // Alone, a tile to come takes the place of what has been read of the current one.
     if (others < ahead || own + ahead + others <= bytes_a_core(machine, machine.levels.size() - 1)) return;
     for (Prefetch& p : kernel.schedule.prefetches)
         if (p.fetched == Fetched::groups && !p.ahead.by_user) p.cache = 2;
@@ -198,7 +197,7 @@ int choose_tile_pipelining(ScheduledKernel& kernel, const Simulator& model, std:
         for (StepId in = 0; in < s; ++in) {
             if (kernel.steps[in].atom < 0 || kernel.steps[in].deferred >= 0) continue;
             ScheduledKernel with = kernel;
-            // What was fetched ahead in the loops of the one is fetched in those of the other.
+            // Prefetches in the loops of the one statement move to those of the other.
             for (Prefetch& p : with.schedule.prefetches)
                 if (p.atom == step.atom && !p.ahead.by_user) p.atom = kernel.steps[in].atom;
             if (!why_not_tile_pipelined(with, with.steps[s], with.steps[in]).empty()) continue;
