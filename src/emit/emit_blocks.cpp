@@ -11,7 +11,7 @@
 namespace napkin::writers {
 namespace {
 
-/// What the function's text mentions, as parameters and as arguments: each has the same name in the kernel.
+/// What the function's text mentions, as parameters and as arguments. Each has the same name in the kernel.
 class Parameters {
 public:
     Parameters(const Frame& frame, std::string text) : frame_(frame), text_(std::move(text)) {}

@@ -11,8 +11,8 @@ struct BlocksFunction {
     std::string call;
 };
 
-/// The function of a statement's blocks, which gets what its text mentions. `before`: a statement that runs in the same
-/// loops, for the group before. The function of a deferred statement alone is for the group before, too.
+/// The function of a statement's blocks, whose parameters are what its text mentions. `before`: a statement of the
+/// previous group that runs in the same loops. A deferred statement's own function is for the previous group, too.
 BlocksFunction function_of_blocks(Frame& frame, const Step& step, const Step* before = nullptr);
 
 }  // namespace napkin::writers

@@ -89,7 +89,7 @@ int BodyWriter::level_of(AxisId axis) const {
 }
 
 std::string BodyWriter::position(VariableId variable, const Address& address, bool vectors, Part part) const {
-    // Panels of a packed tile lie one after the other: from panel to panel the vector axis has a stride of its own.
+    // Panels of a packed tile lie one after the other, so the vector axis has a stride of its own from panel to panel.
     const std::int64_t panel_step = frame_.is_packed(variable) ? frame_.layout(variable).panel_stride / frame_.panel() : 1;
     std::vector<std::pair<AxisId, std::int64_t>> terms(address.local.begin(), address.local.end());
     stable_sort(terms, [](const auto& a, const auto& b) { return std::abs(a.second) > std::abs(b.second); });
@@ -164,7 +164,7 @@ void BodyWriter::declare_array(Lines& out, ValueId id) const {
     const Value& v = at(id);
     out(fmt::format("{} {}{}{};", declaration(id), v.name, v.array_rows ? fmt::format("[{}]", atom_.rows) : "",
                     v.array_vectors ? fmt::format("[{}]", atom_.vectors) : ""));
-    // A block of rows uses what is loaded here several times; the compiler would rather load it each time. A mask is no
+    // A block of rows uses what is loaded here several times, but the compiler would load it each time. A mask is no
     // longer what is loaded, and a comparison's own type is not every compiler's type of masks.
     std::string value = definition(id);
     if (v.in_statement && !v.is_mask && value.starts_with("load")) value = fmt::format("keep({})", value);

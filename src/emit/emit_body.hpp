@@ -1,7 +1,7 @@
 #pragma once
-// The elementwise expressions of one statement's loops as text. Every subexpression is computed in the outermost loop
-// on which it depends, once: what does not depend on the innermost loops, on the block's rows or on its vectors is
-// hoisted out of them by that rule alone.
+// The elementwise expressions of one statement's loops as text. Every subexpression is computed once, in the outermost
+// loop on which it depends. This rule alone hoists what does not depend on the innermost loops, on the block's rows or
+// on its vectors.
 #include <functional>
 #include <map>
 #include <optional>

@@ -1,6 +1,6 @@
-// The part of BodyWriter that knows what a fragment's columns are to a thread: numbers that the compiler knows, once
-// the loop over them is unrolled, beside one number a row. Else every column's coordinate would be a number in a
-// register, and converted from an integer.
+// The part of BodyWriter for the columns of a fragment. Once the loop over them is unrolled, the compiler knows a
+// thread's columns as constants beside one number a row. Otherwise every column's coordinate would need a register, and
+// a conversion from an integer.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace napkin::writers {
 
-/// The affine form of small integers that an expression is, in numbers alone; none: it is no such one.
+/// The expression as an affine form of small integers, in numbers alone; none where it is no such form.
 std::optional<Affine> BodyWriter::small_form(const Expr& e) {
     if (!integer_values_.is_small(e)) return std::nullopt;
     return affine_form(transform(e, [&](const Expr& node) -> Expr {
@@ -19,13 +19,13 @@ std::optional<Affine> BodyWriter::small_form(const Expr& e) {
         return size ? constant(static_cast<double>(frame_.extent(size->axis))) : node;
     }));
 }
-/// The statement is on fragments, and a thread's column stands in the form once.
+/// Whether the statement is on fragments, and a thread's column stands in the form once.
 bool BodyWriter::has_own_column(const Affine& form) const {
     if (step_.atom < 0 || frame_.atom(step_).kind == AtomKind::block || loops_.size() < 2) return false;
     return frame_.span(loops_.back(), scope_).tile > 1 && std::abs(form.coefficient(loops_.back())) == 1;
 }
 
-/// What a row says of factor · form, the thread's own column left out, and that column.
+/// The part of factor · form that is the same for a row: all of it but the thread's own column (own_column).
 ValueId BodyWriter::form_of_row(const Affine& form, std::int64_t factor, const char* hint) {
     const AxisId column = loops_.back();
     std::string rest;
@@ -55,7 +55,7 @@ ValueId BodyWriter::own_column() {
     return intern(std::move(own));
 }
 
-/// A sum in which the column stands once; -1: the expression is no such one.
+/// A sum in which the column stands once; -1 where the expression is none.
 ValueId BodyWriter::sum_with_column(const Expr& e) {
     const auto* b = as<Binary>(e);
     const bool is_sum = b && (b->op == BinaryOp::add || b->op == BinaryOp::sub);
@@ -66,7 +66,7 @@ ValueId BodyWriter::sum_with_column(const Expr& e) {
     return arithmetic(adds ? BinaryOp::add : BinaryOp::sub, form_of_row(*form, 1, "of_row"), own_column());
 }
 
-/// A comparison of affine forms in which the column stands once; -1: it is no such one.
+/// A comparison of affine forms in which the column stands once; -1 where it is none.
 ValueId BodyWriter::compare_column(const Binary& b) {
     if (b.op != BinaryOp::le && b.op != BinaryOp::lt && b.op != BinaryOp::ge && b.op != BinaryOp::gt) return -1;
     const auto x = small_form(b.a), y = small_form(b.b);

@@ -1,5 +1,5 @@
-// The part of BodyWriter that lowers expressions to values: each operation once, with what it takes in brackets and how
-// often it is made.
+// The part of BodyWriter that lowers expressions to values, each operation once. A value has the precedence of its
+// text, and the loops on which it depends.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -72,23 +72,23 @@ ValueId BodyWriter::arithmetic(BinaryOp o, ValueId a, ValueId b) {
     return op(std::string(text.pattern), {a, b}, text.precedence, {text.operands[0], text.operands[1]}, text.precedence < 1);
 }
 
-/// A GPU's division branches where its operands are extreme, and instructions do not move past that: a call of the
-/// prelude does without. By a power of two it is a multiplication.
+/// A GPU's division branches where its operands are extreme, and instructions do not move past that. A call of the
+/// prelude does not branch. A division by a power of two is a multiplication.
 ValueId BodyWriter::divided(ValueId a, ValueId b, const char* function) {
     int exponent = 0;
     const bool is_exact = at(b).is_constant && std::abs(std::frexp(at(b).constant, &exponent)) == 0.5;
     return frame_.in_blocks() && !is_exact ? call(function, {a, b}) : arithmetic(BinaryOp::div, a, b);
 }
 
-/// By a divisor that loops have in common: what depends on it alone is hoisted out of them.
+/// The quotient by a divisor that loops have in common. What depends on the divisor alone is hoisted out of them.
 ValueId BodyWriter::times_reciprocal(ValueId a, ValueId b) {
     const ValueId scale = call("scale_of_divisor", {b}), reciprocal = call("scaled_reciprocal", {b});
     at(scale).hint = "scale", at(reciprocal).hint = "reciprocal";
     return arithmetic(BinaryOp::mul, arithmetic(BinaryOp::mul, a, scale), reciprocal);
 }
 
-/// What the statement computes is stored in a narrow type, which hides the last digits of f32, and nobody else takes
-/// it. A quotient under a floor has to have them.
+/// Whether the statement's result is stored in a narrow type, which hides the last digits of f32, and nothing else uses
+/// it. A quotient under a floor needs these digits.
 bool BodyWriter::is_rounded_at_once() const {
     const DType type = frame_.variable(variable_of(step_)).memory_type;
     return is_result_alone(frame_, step_) && is_float(type) && bytes(type) <= 2;
@@ -134,9 +134,9 @@ ValueId BodyWriter::power(ValueId base, ValueId exponent) {
 }
 
 /// factor · e^x as 2^(x·log2 e + log2 factor), for which a GPU has an instruction. Where x is a·c - b, c is scaled
-/// beforehand, so that one fused operation is left of a value that differs from point to point. This overflows only
-/// where e^x would: with |c·log2 e| <= 1 the scaled product is no larger than a is, and what nearly cancels it is no
-/// larger either. check/bounded.cpp counts on the argument's being scaled.
+/// beforehand. One fused operation is then left for a value that differs from point to point. This overflows only where
+/// e^x would. With |c·log2 e| <= 1 the scaled product is no larger than a is, and what nearly cancels it is no larger
+/// either. The bounds of check/bounded.cpp rely on the scaled argument.
 ValueId BodyWriter::exponential(const Expr& argument, double factor) {
     const double by = std::numbers::log2e, more = std::log2(factor);
     const auto plus = [&](ValueId x, double constant) {
@@ -172,8 +172,8 @@ ValueId BodyWriter::axis_index(AxisId axis, bool whole) {
     return intern(std::move(v));
 }
 
-/// A pointer to what the loops over points fix of the address: the rows of a block are then at constant distances. -1:
-/// nothing is fixed.
+/// A pointer to the part of the address that the loops over points fix. The rows of a block are then at constant
+/// distances. -1: nothing is fixed.
 ValueId BodyWriter::row_pointer(VariableId variable, const Address& address) {
     const std::string offset = position(variable, address, true, Part::fixed);
     if (offset.empty()) return -1;
@@ -187,7 +187,7 @@ ValueId BodyWriter::row_pointer(VariableId variable, const Address& address) {
     return intern(std::move(v));
 }
 
-/// The axis' own coordinate at the atom's point; `lane` is that of a vector along the axis.
+/// The axis' own coordinate at the atom's point; `lane` is the text of the lane in a vector along the axis.
 std::string BodyWriter::coordinate_sum(AxisId axis, const std::string& lane) const {
     const Span& span = frame_.span(axis, scope_);
     const bool is_vector = axis == atom_.vector_axis, is_row = axis == atom_.row_axis;
@@ -209,7 +209,7 @@ std::string BodyWriter::coordinate(AxisId axis, const std::string& lane) const {
     return sum.find(' ') == std::string::npos ? sum : "(" + sum + ")";
 }
 
-/// An element whose place is no affine form: every lane finds its own.
+/// An element whose position is no affine form: every lane computes its own.
 ValueId BodyWriter::read_by_lane(const Read& r, const Address& address) {
     Value v;
     std::set<AxisId> axes;
@@ -312,7 +312,7 @@ ValueId BodyWriter::nonpositive_exponential(const Binary& difference) {
     return call("exp_nonpositive", {arithmetic(BinaryOp::sub, value, as_number(lower(difference.b)))});
 }
 
-/// A GPU computes powers of two of single numbers, and makes all exponentials of them.
+/// Whether exponentials become powers of two, for which a GPU has an instruction in single precision.
 bool BodyWriter::has_powers_of_two() const { return frame_.in_blocks() && !frame_.is_double; }
 
 ValueId BodyWriter::lower_binary(const Binary& b) {
@@ -351,8 +351,8 @@ ValueId BodyWriter::lower(const Expr& e) {
     if (const auto it = lowered_.find(e.get()); it != lowered_.end()) return it->second;
     const Kind kind = step_.is_whole ? integer_values_.kind(e) : Kind::real;
     const bool is_number = as<Read>(e) || (as<Constant>(e) && kind == Kind::whole);
-    // Small integers are computed as real numbers, but a choice between them: converting its outcome is more than
-    // choosing. A quotient by zero is 0 of integers alone, and a narrower type wraps.
+    // Small integers are computed as real numbers, except a choice between them: converting its outcome takes more than
+    // choosing. Only for integers is a quotient by zero 0, and a narrower type wraps.
     const auto* quotient = as<Binary>(e);
     const bool divides = quotient && (quotient->op == BinaryOp::floor_div || quotient->op == BinaryOp::mod);
     const auto* narrowed = as<Cast>(e);

@@ -9,7 +9,7 @@
 
 namespace napkin::writers {
 
-/// A real number that stands for an integer is one.
+/// The value as an integer. A real number here stands for one.
 ValueId BodyWriter::as_whole(ValueId id) {
     if (at(id).is_whole) return id;
     if (at(id).is_constant) return whole(integer_literal(static_cast<std::int64_t>(at(id).constant)), {}, 4, {});

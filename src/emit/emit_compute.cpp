@@ -42,7 +42,7 @@ std::string combined_integer(ReduceOp op, const std::string& a, const std::strin
     return {};
 }
 
-/// A reduction that rides in the loops of the statement before it (Step::follower).
+/// A reduction that is fused into the loops of the statement before it (Step::follower).
 struct FusedReduction {
     const Compute& compute;
     int level;  ///< of the loop over the points around the reduced axis
@@ -80,7 +80,7 @@ public:
             first_unrolled_ = static_cast<int>(first_unrolled(frame, step, {loops_.begin() + target_level_, loops_.end()}));
     }
 
-    /// `before`: a statement of the group before, which runs at every point before this one does.
+    /// `before`: a statement of the previous group, which runs at every point before this one does.
     void run(const Step* before) {
         if (frame_.partials(step_) > 0) return run_shared();
         BodyWriter body(frame_, step_, loops_, target_level_, names_);
@@ -133,8 +133,8 @@ private:
                    : text;
     }
 
-    /// Each warp takes vectors of every row in turn and leaves what it found in a copy of the target that is its own;
-    /// then the warps take the rows in turn and combine these.
+    /// Warps share the vectors of every row, and each leaves its result in a copy of the target of its own. Then the
+    /// warps share the rows and combine these results.
     void run_shared() {
         const int last = static_cast<int>(loops_.size());
         BodyWriter shares(frame_, step_, loops_, target_level_, names_);
@@ -197,7 +197,7 @@ private:
         for (int level = target_level_; level < cut_level_; ++level) out_.close();
     }
 
-    /// The warps of a block take the register blocks of the target in turn, whichever loops over points these stand in.
+    /// The warps of a block share the register blocks of the target, whichever loops over points these stand in.
     void share_points() {
         std::string count;
         // of each loop: its counter, and how many blocks it has
@@ -232,8 +232,8 @@ private:
         for (auto line = lines.rbegin(); line != lines.rend(); ++line) out_(*line);
     }
 
-    /// The lines of the block's points in the tile of a group to come, or those of the rows of a block to come: one as
-    /// each is begun.
+    /// Prefetches the lines of the block's points in the tile of a group to come, or of the rows of a block to come.
+    /// One is issued as each line is begun.
     void prefetches() {
         for (const Prefetch* prefetch : frame_.prefetches_in(step_)) {
             const Prefetch& p = *prefetch;
@@ -258,7 +258,7 @@ private:
         }
     }
 
-    /// One block that covers the axis needs no loop.
+    /// A block that covers the axis needs no loop.
     void add_loop(AxisId axis) {
         if (frame_.span(axis, scope_).tile > frame_.block_size(atom_, axis)) loops_.push_back(axis);
     }
@@ -339,8 +339,7 @@ private:
         if (atom_.vectors > 1) left += fmt::format(" - {} * j", frame_.lanes);
         return fmt::format("{}{}_first({}, &{}, {});", guard, how, left, target(true), value);
     }
-    /// Blocks reach past the tile's end. In a buffer there is room for that; in memory the next tile's results lie
-    /// there.
+    /// Blocks may reach past the tile's end. A buffer has room for that; in memory the next tile's results lie there.
     [[nodiscard]] bool leaves_tile(AxisId axis) const {
         const Span& span = frame_.span(axis, scope_);
         return frame_.is_view(compute_.variable) && (span.ragged || span.tile % frame_.block_size(atom_, axis) != 0);
@@ -395,7 +394,7 @@ private:
         return accumulated(op, "acc" + index(), value);
     }
 
-    /// The vectors of a row and their lanes as one number.
+    /// The vectors of a row and their lanes, combined to one number.
     [[nodiscard]] std::string over_lanes() const {
         const std::string row = atom_.rows > 1 ? "acc[i]" : "acc";
         std::string total = atom_.vectors > 1 ? row + "[0]" : row;
@@ -404,7 +403,7 @@ private:
         return fmt::format("{}({})", horizontal(*compute_.reduce), total);
     }
 
-    /// The carry joins at the end: what accumulates over many chunks is then added to once a chunk, which keeps
+    /// The carry joins at the end. What accumulates over many K blocks is then added to once a K block, which keeps
     /// rounding errors small.
     void write_back(ValueId carry) { write_back(carry, atom_.across ? over_lanes() : result() + index()); }
     void write_back(ValueId carry, const std::string& total) {
@@ -423,7 +422,7 @@ private:
         });
     }
 
-    // ---- what is of the group before
+    // ---- the previous group
     // ------------------------------------------------------------
 
     void plan_before(const Step& step) {
@@ -438,7 +437,7 @@ private:
         body_->statement(out_, root_, [&](const std::string& text) { return store(text, body_->is_vector(root_)); });
     }
 
-    // ---- what follows
+    // ---- the fused reduction
     // ------------------------------------------------------------
 
     void plan_fused_reduction() {
@@ -502,16 +501,16 @@ private:
     std::vector<AxisId> loops_;
     int target_level_ = 0;
     int cut_level_ = 0;       ///< whose loop is cut into parts; 0: none
-    int first_unrolled_ = 0;  ///< of the reduction's loops: those around it keep their turns
+    int first_unrolled_ = 0;  ///< of the reduction's loops: those around it stay loops
     BodyWriter* body_ = nullptr;
-    std::unique_ptr<BodyWriter> own_body_;  ///< of what is of the group before
+    std::unique_ptr<BodyWriter> own_body_;  ///< of the previous group's statement
     ValueId root_ = -1;                     ///< and its value
     std::unique_ptr<Frame> frame_before_;
     std::unique_ptr<ComputeWriter> before_;
     std::unique_ptr<FusedReduction> fused_reduction_;
 };
 
-/// Where the extremum of coordinates lies, all of them being reduced.
+/// Text of the extremum of coordinates that are all reduced, which lies at an end.
 std::optional<std::string> extremum_of_place(const Frame& frame, const Compute& compute, ScopeId scope) {
     if (!compute.reduce || !lies_at_an_end(*compute.reduce, compute.body)) return std::nullopt;
     if (compute.carry || !frame.variable(compute.variable).dims.empty()) return std::nullopt;

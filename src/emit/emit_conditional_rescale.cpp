@@ -1,5 +1,5 @@
-// A lazy maximum (schedule/conditional_rescale.hpp): weights as it stands where their sums say that it may stay, else
-// after it has moved.
+// Conditional rescaling (schedule/conditional_rescale.hpp). Weights are computed with the maximum as it stands where
+// their sums say that it may stay, else after it has moved.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,26 +16,26 @@
 namespace napkin::writers {
 namespace {
 
-/// As a factor, how far beyond its largest a weight may be that is multiplied: what corrects it is a normal number
-/// then, and its exponent was a number of few digits before the point, whose rounding the sums' own exceeds.
+/// Factor by which a weight may exceed its largest value and still be rescaled. What corrects it is then a normal
+/// number. Its exponent had few digits before the point, and the rounding of the sums exceeds the rounding of that.
 constexpr double largest_rescaled_weight = 0x1p64;
 
-/// The maximum moved little in the turn before: it is worth trying without.
+/// The maximum moved little in the previous iteration, so it is worth trying without.
 std::string stays_name(const Frame& frame) { return frame.name(frame.lazy->maximum) + "_stays_"; }
 
 class RescaleWriter {
 public:
     RescaleWriter(const Frame& frame, Lines& out) : frame_(frame), rescale_(*frame.lazy), out_(out) {}
 
-    /// As it stands, and after it has moved where that was too little.
+    /// Weights with the maximum as it stands, and again after it has moved where that was too little.
     void try_as_it_stands() {
         const std::string maximum = frame_.name(rescale_.maximum), moves = moves_name(frame_);
         out_(fmt::format("// {} may stay where it is while no weight grows large: nothing depends on it in the end",
                          maximum));
         out_(fmt::format("EACH(r_, 2) {}[r_] = 1.0f;", frame_.name(rescale_.correction)));
         declare_guard();
-        // Functions, not a loop: of a loop's two rounds the assembler keeps flags and addresses in registers (CUDA
-        // 13.0: 60 and 72 bytes of a thread spill for 32 and 24 of attention at d = 64 in chunks of 128).
+        // Functions, not a loop: the assembler keeps flags and addresses of a loop's two rounds in registers. With CUDA
+        // 13.0, 60 and 72 bytes of a thread spill in place of 32 and 24, in attention at d = 64 in K blocks of 128.
         const std::string move_name = maximum + "_move_", weigh_name = maximum + "_weigh_";
         out_.open(fmt::format("const auto {} = [&]", move_name));
         move();
@@ -56,7 +56,7 @@ public:
         out_.close();
         add_up();
     }
-    /// In a group's first turn it moves.
+    /// In the first iteration of a tile the maximum moves.
     void as_it_moves() {
         move();
         declare_guard();
@@ -70,7 +70,7 @@ private:
         say_whether_it_stays();
     }
     void say_whether_it_stays() {
-        // Where it moves far it may do so again, and where a row has none yet it will. What was infinite has no
+        // A maximum that moved far may do so again, and that of a row that has none yet will. What was infinite has no
         // correction.
         const std::string delta = frame_.name(rescale_.correction), maximum = frame_.name(rescale_.maximum);
         std::string moves_again;
@@ -80,7 +80,7 @@ private:
                                        literal(-std::numeric_limits<double>::infinity(), false));
         out_(fmt::format("{} = !any_of_warp({});", stays_name(frame_), moves_again));
     }
-    /// Where all weights of the warp's rows are in range: the reference moves by the powers of two of each row's
+    /// Where all weights of the warp's rows are in range, the reference moves by whole powers of two, by each row's
     /// largest.
     void rescale() {
         const std::string maximum = frame_.name(rescale_.maximum), &weights = name_of(rescale_.weights),
@@ -109,7 +109,7 @@ private:
         out_(fmt::format("EACH(r_, 2) {}[r_] *= {}[r_];", sums(), delta));
         out_.close();
     }
-    /// The sums of weights say how large these are, and are needed anyway.
+    /// The sums of weights say how large the weights are, and are needed anyway.
     void declare_guard() { out_(fmt::format("float {}[2];", sums())); }
     void weigh() {
         write(rescale_.weights, [&] { write_sum_of_thread(frame_, out_, frame_.step(rescale_.sum), sums()); });
@@ -126,7 +126,7 @@ private:
     [[nodiscard]] std::string sums() const { return frame_.name(rescale_.maximum) + "_sums_"; }
     /// The threads whose weights are too large, or no numbers.
     [[nodiscard]] std::string large() const { return frame_.name(rescale_.maximum) + "_large_"; }
-    /// Not where something is no number.
+    /// False where something is no number.
     [[nodiscard]] std::string is_small() const {
         return fmt::format("{0}[0] <= {1} && {0}[1] <= {1}", sums(), literal(rescale_.limit, false));
     }
@@ -138,7 +138,8 @@ private:
         out_(fmt::format("// {}", equation(frame_, std::get<Compute>(*s.statement))));
         write_fragment(frame_, out_, s, then);
     }
-    /// Each warp decides for itself and none waits for another, so what four warps compute together one computes again.
+    /// Each warp decides for itself and none waits for another. So one warp computes again what four warps compute
+    /// together.
     void run_again(StepId step) {
         const Step& s = frame_.step(step);
         if (frame_.atom(s).kind != AtomKind::matrix) return write(step);
@@ -162,8 +163,8 @@ private:
 std::string moves_name(const Frame& frame) { return frame.name(frame.lazy->maximum) + "_moves_"; }
 
 void declare_rescale(const Frame& frame, Lines& out) {
-    // As numbers: they live through the loop in registers, and of a kernel that is short of them the assembler (CUDA
-    // 13.0) spills a few bytes more for truth values.
+    // Integers, not truth values: they live through the loop in registers. In a kernel that is short of registers, the
+    // assembler (CUDA 13.0) spills a few bytes more for truth values.
     if (frame.lazy) out(fmt::format("int {} = true, {} = false;", moves_name(frame), stays_name(frame)));
 }
 

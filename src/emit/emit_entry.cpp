@@ -17,9 +17,9 @@ void begin_on_cpu(Lines& out, const std::string& entry) {
     out("[[maybe_unused]] const FlushToZero flush_to_zero;");
 }
 
-/// Blocks of warps take the groups in turn, or one each. The assembler leaves each of the blocks that share an SM its
-/// part of the registers; roles share that out among them, and so it has to know the part even where a block has the SM
-/// for itself.
+/// Blocks of warps take the groups one after the other, or one each. The assembler leaves each of the blocks that share
+/// an SM its part of the registers. Roles share that part among them. So the assembler must know it even where a block
+/// has the SM for itself.
 void begin_on_gpu(const Frame& frame, Lines& out, const std::string& entry) {
     const int blocks = frame.on_tensor_cores() && !frame.producer_role() ? 0 : frame.unit.blocks_a_core;
     out.open(fmt::format("extern \"C\" __global__ void {}__launch_bounds__({}{}) {}({})",
@@ -42,7 +42,7 @@ void begin_on_gpu(const Frame& frame, Lines& out, const std::string& entry) {
 }  // namespace
 
 std::string parameters_on_gpu(const Frame& frame) {
-    // Arrays of no element are none in C++.
+    // C++ has no arrays without elements.
     const auto count = [](std::size_t n) { return std::max<std::size_t>(n, 1); };
     std::size_t strides = 0;
     for (const auto* arrays : {&frame.inputs, &frame.outputs})

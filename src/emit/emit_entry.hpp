@@ -6,8 +6,8 @@
 
 namespace napkin::writers {
 
-/// The parameters of a GPU's kernel: its arrays, where it may lay down what does not fit at the core, and the maps of
-/// bulk copies.
+/// The parameters of a GPU's kernel: its arrays, memory for what does not fit in shared memory, and the maps of bulk
+/// copies.
 std::string parameters_on_gpu(const Frame& frame);
 /// The head of the function named `entry`, opened, and where its arena lies.
 void write_entry(const Frame& frame, Lines& out, const std::string& entry);

@@ -21,11 +21,11 @@
 namespace napkin::writers {
 namespace {
 
-/// A thread's number of the element at rows r_ and columns (j_, c_) of the loops below.
+/// A thread's value of the element at row r_ and column (j_, c_) of the loops below.
 std::string element(const Frame& frame, VariableId id) {
     return fmt::format("{}[{}]", frame.name(id), number_in_thread(frame, id));
 }
-/// The same in a step, which may run for each part of the columns.
+/// The same in a step that may run for each part of the columns.
 std::string element(const Frame& frame, const Step& step, VariableId id) {
     if (!frame.runs_in_parts(step) || column_axis(frame, id) < 0 || frame.column_parts->is_passing(id))
         return element(frame, id);
@@ -60,8 +60,8 @@ public:
         out_.open(fmt::format("EACH(j_, {}) EACH(c_, 2)", (columns_of_part_ > 0 ? columns_of_part_ : n) / fragment_columns));
         declare(columns_, columns_of_part_ > 0 ? fmt::format("{} * part_ + {}", columns_of_part_, column) : column, n);
     }
-    /// The same in runs of columns. What `ask` writes stands before several of them, and what `take` writes begins
-    /// each.
+    /// The same in contiguous segments of columns. What `ask` writes stands before several of them, and what `take`
+    /// writes begins each.
     void open_columns_in_runs(std::int64_t together, const std::function<void()>& ask, const std::function<void()>& take) {
         const std::int64_t n = columns_of(frame_, columns_, scope_);
         out_.open(fmt::format("EACH(runs_, {})", n / run_columns / together));
@@ -97,7 +97,7 @@ public:
     }
 
 private:
-    /// What is read elsewhere than in registers is read inside of the tile: the last value stands for those past its
+    /// What is read elsewhere than in registers is read inside of the tile. The last value stands for those past its
     /// end.
     void declare(AxisId axis, std::string text, std::int64_t n) {
         if (frame_.span(axis, scope_).tile == 1) return;
@@ -111,7 +111,7 @@ private:
     ScopeId scope_;
     AxisId columns_;
     bool may_leave_;
-    std::int64_t columns_of_part_;  ///< that the loop over columns goes through; 0: it goes through all
+    std::int64_t columns_of_part_;  ///< that the loop over columns covers; 0: all of them
     bool in_runs_ = false;
 };
 
@@ -122,7 +122,7 @@ std::vector<AxisId> loops_of(const Frame& frame, AxisId columns) {
     return loops;
 }
 
-/// An element of an array where it lies, at the thread's own coordinates.
+/// An element of an array, read in place at the thread's own coordinates.
 BodyWriter::Element element_in_memory(const Frame& frame, const Read& r, ScopeId scope) {
     const ArrayId array = frame.variable(r.variable()).array;
     std::string at;
@@ -135,7 +135,7 @@ BodyWriter::Element element_in_memory(const Frame& frame, const Read& r, ScopeId
             inner_axes(frame, r.indices, scope), is_whole};
 }
 
-/// What threads read in runs of a row, each once, in its own registers.
+/// Arrays that threads read in contiguous segments of a row, each once, into registers of its own.
 std::vector<const Read*> runs_of_row(const Frame& frame, const Step& step) {
     std::vector<const Read*> out;
     for (const Read* r : step.reads)
@@ -168,8 +168,8 @@ void take_runs(const Frame& frame, Lines& out, const std::vector<const Read*>& r
     }
 }
 
-/// Where values of operands and fragments are found by a thread; an operand's dimensions that are not wide have one
-/// value.
+/// Tells the body where a thread finds values of operands and fragments. Dimensions of an operand that are not wide
+/// have one value.
 void give_values(const Frame& frame, const Step& step, BodyWriter& body, const std::vector<const Read*>& runs = {}) {
     for (const Read* r : step.reads) {
         if (frame.is_in_registers(r->variable())) body.give(r->variable(), element(frame, step, r->variable()));
@@ -199,7 +199,7 @@ bool reads_elsewhere(const Frame& frame, const Step& step) {
     return any_of(step.reads, [&](const Read* r) { return !frame.is_in_registers(r->variable()); });
 }
 
-/// Every thread gives each of its values of the statement's target the expression's.
+/// Every thread computes the expression for each of its values of the statement's target.
 void each_value(const Frame& frame, Lines& out, const Step& step, AxisId columns, const Expr& value) {
     const auto& compute = std::get<Compute>(*step.statement);
     const int level = columns >= 0 ? 2 : 1;
@@ -232,8 +232,8 @@ void each_value(const Frame& frame, Lines& out, const Step& step, AxisId columns
     out.close();
 }
 
-/// An extremum of c·e, c > 0, is c times that of e, to the last bit: multiplying and rounding keep the order. e and c;
-/// none: the body is no such product.
+/// An extremum of c·e with c > 0 is c times that of e, to the last bit: multiplying and rounding keep the order.
+/// Returns e and c; none where the body is no such product.
 std::optional<std::pair<Expr, Expr>> scaled_extremum(const Frame& frame, ReduceOp op, const Expr& body) {
     const auto* product = as<Binary>(body);
     if ((op != ReduceOp::max && op != ReduceOp::min) || !product || product->op != BinaryOp::mul) return std::nullopt;
@@ -244,8 +244,8 @@ std::optional<std::pair<Expr, Expr>> scaled_extremum(const Frame& frame, ReduceO
     return std::nullopt;
 }
 
-/// Every thread reduces its columns of a row into the target, and, where the result is of the whole row, the four
-/// threads of the row what they found.
+/// Every thread reduces its columns of a row into the target. Where the result is of the whole row, the four threads of
+/// the row then combine what they found.
 struct Reduced {
     Expr term, carried;
     std::string target;
@@ -296,7 +296,7 @@ const ScheduledLoop& loop_of(const Frame& frame, const Step& step) {
 }
 std::string ahead_name(const Frame& frame, VariableId id) { return frame.name(id) + "_ahead_"; }
 
-/// The rows' values of a variable, as the axes stand, into registers of this name.
+/// Reads the rows' values of a variable, where the axes stand, into registers of this name.
 void write_rows_into(const Frame& frame, Lines& out, const Step& step, const std::string& name) {
     const VariableId id = std::get<Load>(*step.statement).variable;
     const bool has_parts = row_values(frame, id) > 2;
@@ -308,8 +308,8 @@ void write_rows_into(const Frame& frame, Lines& out, const Step& step, const std
     loops.close_rows();
     if (has_parts) out.close();
 }
-/// The same for the turn that begins there, `ahead` turns before it is used, or for the last one where that is past the
-/// end: nobody uses it then.
+/// The same for the iteration that starts at `begin`, `ahead` iterations before it is used. Past the end, the last
+/// values are read, and nobody uses them.
 void write_rows_at(const Frame& frame, Lines& out, const Step& step, const std::string& begin, int ahead) {
     const AxisId axis = loop_of(frame, step).loop->axis;
     out.open("");
@@ -382,7 +382,7 @@ void write_fragment(const Frame& frame, Lines& out, const Step& step, const std:
         if (then) then();
         return;
     }
-    // Masks cost more than what they let through: most tiles lie on one side of them, whole.
+    // A second copy without masks costs less than they do: most tiles lie wholly on one side of them.
     std::string everywhere;
     const OwnRows own{fmt::format("{} * {}", fragment_rows, frame.has_bulk_copies() ? warp_name : "warp_of_thread()"),
                       fragment_rows};
@@ -506,7 +506,7 @@ void write_store_of_fragments(const Frame& frame, Lines& out, VariableId variabl
         out(fmt::format("if (lane_of_thread() % 4 == 0) *({}) = convert<{}>({});", place(true), type,
                         element(frame, variable)));
     } else if (whole_rows) {
-        // Threads of rows that are not there take part in the exchange.
+        // Threads of rows past the end take part in the exchange.
         const std::string count = frame.count(columns, scope);
         out(fmt::format("store_row<{}, {}>({}, {}, {} + 2 * r_);", type,
                         columns_of(frame, columns, scope) / fragment_columns, place(false),

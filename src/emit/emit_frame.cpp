@@ -13,7 +13,7 @@ void add_names(Frame& frame) {
     const Diagram& diagram = frame.diagram();
     frame.axes.resize(diagram.axes.size());
     frame.variables.resize(frame.kernel->variables.size());
-    // Only what the kernel touches gets a name, so that a name does not depend on the other kernels of the program.
+    // Only what the kernel uses gets a name, so that a name does not depend on the other kernels of the program.
     std::set<AxisId> used;
     const auto use_expr = [&](const Expr& e) {
         if (e)

@@ -10,8 +10,8 @@
 
 namespace napkin::writers {
 
-/// Position of an element in a buffer: Σ local·(index in the tile) + Σ begin·(start of the tile) + constant, and of the
-/// dimensions whose indices are not affine Σ stride·(index - first).
+/// Position of an element in a buffer: Σ local·(index in the tile) + Σ begin·(start of the tile) + constant. Dimensions
+/// whose indices are not affine add Σ stride·(index - first).
 struct Address {
     struct Other {
         std::int64_t stride;
@@ -33,19 +33,19 @@ struct Frame : ScheduledKernel {
     Names names;
     ByAxis<AxisNames> axes;
     ByVariable<std::string> variables;  ///< buffers' names
-    ByVariable<std::string> copies;     ///< of views: where tiles are copied to that may not be read in place
-    /// of views that are fetched ahead: where the tile of a group to come lies
+    ByVariable<std::string> copies;     ///< of views: copies of the tiles that may not be read in place
+    /// of views that are prefetched: the tile of a group to come
     std::map<VariableId, std::string> ahead;
-    /// of views that a deferred statement reads or writes: where the tile of the group before lies
+    /// of views that a deferred statement reads or writes: the previous group's tile
     std::map<VariableId, std::string> before;
     std::string partials_name;                       ///< of what warps that share a reduction leave behind
     std::map<ArrayId, std::string> memory, strides;  ///< pointers to arrays and to their strides
 
-    /// The same for a deferred statement, which runs for the group before.
+    /// The same for a deferred statement, which runs for the previous group.
     [[nodiscard]] Frame of_group_before() const;
     [[nodiscard]] const AxisNames& axis(AxisId id) const { return axes[id]; }
     [[nodiscard]] const std::string& name(VariableId id) const { return variables[id]; }
-    /// Its array is one that the kernel writes.
+    /// Whether its array is one that the kernel writes.
     [[nodiscard]] bool is_output(VariableId id) const;
     [[nodiscard]] const Diagram& diagram() const { return program->diagram; }
     /// C++ type of the numbers in the variable's buffer.

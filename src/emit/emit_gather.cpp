@@ -1,6 +1,6 @@
-// Loads of tiles of which data decide what they hold. Coordinates that elements are read by have loops, in which rows
-// are looked up and compared with the array's size, once each. What the array holds beside each other of such a row is
-// copied as one run or block.
+// Loads of tiles for which data decide what they hold. Coordinates by which elements are read have loops. In these,
+// rows are gathered and compared with the array's size, once each. What lies side by side in the array for such a row
+// is copied as one segment or block.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -101,13 +101,13 @@ private:
         out_(fmt::format("const {} {} = {};", type_of(value), name, value.text));
         return {name, value.range};
     }
-    /// A coordinate of the box: loops leave out those that lie outside of its array.
+    /// A coordinate of the box. Loops leave out those that lie outside of its array.
     [[nodiscard]] IntegerText in_box(AxisId p) const {
         const auto dimension = static_cast<std::size_t>(p);
         return {place(dimension), {0, frame_.extent(v_.limits[dimension]) - 1}};
     }
 
-    /// On a GPU warps take the runs in turn, and of single values threads take neighbours in the innermost dimension.
+    /// On a GPU, warps share the segments. For single values, threads take neighbours in the innermost dimension.
     void open_loop(std::size_t k) {
         const Coordinates& c = coordinates_[how_.loops[k]];
         const auto longer = [&](std::size_t p) { return layout_.sizes[p] > 1; };
@@ -127,12 +127,12 @@ private:
                               c.first == "0" ? c.count : fmt::format("{} + {}", c.first, c.count),
                               *step == 0 ? "++" + at : fmt::format("{} += {}", at, step)));
     }
-    /// All threads take one run.
+    /// Whether there is a single segment, which all threads copy.
     [[nodiscard]] bool has_one_run() const {
         return none_of(how_.loops, [&](std::size_t p) { return layout_.sizes[p] > 1; });
     }
 
-    /// The indices that are known once so many loops are open, and no earlier.
+    /// Writes the indices that are known once so many loops are open, and no earlier.
     void look_up(std::size_t opened) {
         for (std::size_t d = 0; d < how_.source.size(); ++d)
             if (how_.plain(d) < 0 && how_.depth(d) == opened) {
@@ -142,16 +142,16 @@ private:
             }
     }
 
-    /// Elements of arrays in memory are read there, where they are exact; those that were gathered themselves lie in
-    /// their tiles.
+    /// Elements of arrays in memory are read there, where they are exact. Elements that were gathered themselves are
+    /// read from their tiles.
     [[nodiscard]] IntegerText element(const Read& r) const {
         const Variable& inner = frame_.variable(r.variable());
         const Layout& tile = frame_.layout(r.variable());
         std::string position, there;
         for (std::size_t d = 0; d < r.indices.size(); ++d) {
             const std::string coordinate = index_text(r.indices[d], [&](AxisId p) { return in_box(p); }).text;
-            // The box's own coordinates are inside; what is reckoned from them may not be, where a condition keeps it
-            // from being taken.
+            // The box's own coordinates lie inside. What is computed from them may not, where a condition keeps it from
+            // being used.
             if (r.indices[d].single_axis() < 0)
                 there += fmt::format("{0}{1} >= 0 && {1} < {2}", there.empty() ? "" : " && ", coordinate,
                                      frame_.extent(inner.limits[d]));
@@ -174,7 +174,7 @@ private:
         return bytes(type) > 4 ? Interval{Wide::min(), Wide::max()} : Interval{Narrow::min(), Narrow::max()};
     }
 
-    /// Where the tile lies inside of the array, it is read there; else it is copied.
+    /// Where the tile lies inside of the array, it is read in place; else it is copied.
     void choose_view(std::size_t opened) {
         std::int64_t total = 1;
         for (const AxisId a : frame_.diagram().array(v_.array).axes) total *= frame_.extent(a);
@@ -186,7 +186,7 @@ private:
         out_.open("else");
     }
 
-    /// Whether what is looked up lies in the array.
+    /// Whether the gathered row lies in the array.
     [[nodiscard]] std::string inside() const {
         std::string all;
         for (std::size_t d = 0; d < how_.source.size(); ++d)
@@ -195,7 +195,7 @@ private:
                                    frame_.extent(frame_.diagram().array(v_.array).axes[d]));
         return all;
     }
-    /// The position in memory with so many loops open, of the first of what is not in them.
+    /// The position in memory, with so many loops open, of the first element that is in none of them.
     [[nodiscard]] std::string from(std::size_t opened) const {
         std::string sum;
         for (std::size_t d = 0; d < how_.source.size(); ++d)

@@ -13,7 +13,8 @@ std::string joined(const std::vector<AxisId>& axes, const Diagram& diagram) {
     return join(names_of(diagram.axes, axes), ", ");
 }
 
-/// The equations that the kernel computes: those of its variables, and what they are made of short of what it loads.
+/// The equations that the kernel computes: those of its variables, and those that they are made of, up to what it
+/// loads.
 std::set<ArrayId> computed(const Frame& frame) {
     std::set<ArrayId> loaded(frame.inputs.begin(), frame.inputs.end()), out;
     auto open = mapped<ArrayId>(frame.kernel->variables, &Variable::array);

@@ -19,7 +19,7 @@ std::int64_t whole(const Expr& e) {
     return static_cast<std::int64_t>(c->value);
 }
 
-/// Text of a part of an index in place of what is written otherwise; none: that.
+/// Text that stands in place of a part of an index; none: the part is written as usual.
 using PartText = std::function<std::optional<IntegerText>(const Expr&)>;
 
 IntegerText text_of(const Expr& e, const CoordinateText& coordinate, const ElementText& element, const PartText& part = {}) {
@@ -92,7 +92,7 @@ std::string index_in_tile(const Frame& frame, const Index& index, ScopeId scope)
         const auto found = [&](const std::string& text) {
             return IntegerText{text, apply_interval(b->op, coordinates, {whole(b->b), whole(b->b)})};
         };
-        // A part of columns has one, and its own begin.
+        // A part of the columns has one quotient, and its own begin.
         if (const auto& parts = frame.column_parts; parts && parts->axis == axis && parts->scope == scope) {
             if (b->op != BinaryOp::floor_div || !is_one_quotient(frame, axis, whole(b->b), scope)) return std::nullopt;
             const std::string at = sum(begin(axis), fmt::format("{} * part_", parts->columns));
@@ -121,7 +121,7 @@ BoundsText bounds_text(const Frame& frame, const Index& index, ScopeId scope, bo
 InsideText inside_text(const BoundsText& bounds, std::int64_t extent) {
     const auto& [low, high] = bounds;
     InsideText out{fmt::format("max_index({}, 0)", low.text), fmt::format("min_index({} + 1, {})", high.text, extent)};
-    // What an Index does not hold may lie on the other side of the array.
+    // A value that an Index does not hold may lie past the other end of the array.
     if (!fits_index(low.range)) out.first = fmt::format("min_index({}, {})", out.first, extent);
     if (!fits_index({high.range.low, high.range.high + 1}))
         out.end = fmt::format("max_index(min_index({}, {}) + 1, 0)", high.text, extent - 1);

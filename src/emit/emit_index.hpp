@@ -14,12 +14,12 @@ using ElementText = std::function<IntegerText(const Read&)>;
 /// The value of an index: an operand, in brackets where it needs them. Pre: sizes are numbers.
 IntegerText index_text(const Index& index, const CoordinateText& coordinate, const ElementText& element = {});
 
-/// The index over tiles that begin at multiples of their own length: what of a quotient or a rest is the same for the
-/// whole tile stands alone, and what is not is that of the place in the tile (inner_axes).
+/// The index over tiles that begin at multiples of their own length. The part of a quotient or a remainder that is the
+/// same for the whole tile stands alone. The rest follows from the position in the tile (inner_axes).
 std::string index_in_tile(const Frame& frame, const Index& index, ScopeId scope);
 
-/// Text of bounds of an index over a scope's tile, padding included or not; a buffer's dimension begins at `low`. A
-/// rest is taken to run over all of its values.
+/// Text of bounds of an index over a scope's tile, with or without padding. A buffer's dimension begins at `low`. A
+/// remainder is taken to run over all of its values.
 struct BoundsText {
     IntegerText low, high;
 };
@@ -32,10 +32,10 @@ struct InsideText {
 };
 InsideText inside_text(const BoundsText& bounds, std::int64_t extent);
 
-/// The variable's buffer becomes zeros; with a barrier behind them where others write over them.
+/// Sets the variable's buffer to zeros, with a barrier behind them where others write over them.
 void write_zeros(const Frame& frame, Lines& out, VariableId variable, bool synchronizes);
 
-/// Loads a tile from where the elements of other arrays say.
+/// Loads a gathered tile, from where the elements of other arrays say.
 void write_gather(const Frame& frame, Lines& out, VariableId variable, ScopeId scope, bool synchronizes);
 
 }  // namespace napkin::writers

@@ -31,7 +31,7 @@ std::string text_of(const Frame& frame, const MaskForm& form) {
     return text;
 }
 
-/// Where the range of the group's first rows lies among all.
+/// The number of the range of the group's first rows among all ranges.
 std::string first_range(const Frame& frame, const KBlockRanges& ranges) {
     std::string at;
     const auto add = [&](AxisId axis, std::int64_t tiles, std::int64_t tile) {
@@ -46,7 +46,7 @@ std::string first_range(const Frame& frame, const KBlockRanges& ranges) {
     return at;
 }
 
-/// The pass: a block for each range, whose warps take the chunks in turn.
+/// The pass that finds the ranges: a block for each range, whose warps share the K blocks.
 class Pass {
 public:
     Pass(const Frame& frame, const ScheduledLoop& node, const KBlockRanges& ranges)
@@ -125,8 +125,8 @@ private:
         }
     }
 
-    /// The extrema of what the read takes over the rows, the chunk and the tiles of other axes, those along which it
-    /// does not run left out.
+    /// The extrema of the read's values over the rows, the K block and the tiles of other axes. Axes along which it
+    /// does not run are left out.
     void extrema(Lines& out, const Read& r, const std::string& name) {
         std::vector<AxisId> axes;
         for (const Index& index : r.indices)

@@ -1,25 +1,26 @@
 #pragma once
-// Chunks that data leave out (schedule/k_block_ranges.hpp): the pass that finds them, and what the kernel reads of it.
+// K blocks that data leave out (schedule/k_block_ranges.hpp): the pass that finds them, and what the kernel reads of
+// it.
 #include <string>
 
 #include "emit/emit_write.hpp"
 
 namespace napkin::writers {
 
-/// Draws the chunks' ends in to the range of the block's rows, or of its own warps' alone. Nothing where the loop has
-/// no ranges.
+/// Narrows the bounds of the K blocks to the range of the block's rows, or of its own warps' alone. Writes nothing
+/// where the loop has no ranges.
 void write_k_block_range(const Frame& frame, Lines& out, const ScheduledLoop& node, const std::string& begin,
                          const std::string& end, bool is_own);
-/// Between which chunks data mask nothing, of the range that was written last. Pre: the loop has ranges.
+/// Declares between which K blocks of the range that was written last data mask nothing. Pre: the loop has ranges.
 void write_unmasked_k_blocks(const Frame& frame, Lines& out, const ScheduledLoop& node, bool is_own);
-/// Whether data mask nothing of the chunk. Pre: its loop has ranges.
+/// Whether data mask nothing of the K block. Pre: its loop has ranges.
 std::string is_unmasked_k_block(const Frame& frame, ScopeId scope);
-/// The kernel that finds the ranges, a block for each, with the parameters of the one that reads them; "": there are
-/// none.
+/// The kernel that finds the ranges, a block for each, with the parameters of the kernel that reads them. Empty where
+/// there are none.
 std::string ranges_pass(const Frame& frame, const std::string& entry, const std::string& parameters);
 /// The name of that kernel.
 std::string ranges_entry(const std::string& entry);
-/// As many as a block has at most: what its warps wait for is memory, a chunk after the other.
+/// As many as a block has at most: its warps wait for memory, one K block after the other.
 inline constexpr int ranges_threads = 1024;
 
 }  // namespace napkin::writers

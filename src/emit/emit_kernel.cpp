@@ -112,8 +112,8 @@ private:
         return std::exchange(out_, Lines()).text();
     }
 
-    /// Where groups are cut: what is computed and stored behind the stream runs in the warp that has both parts'
-    /// states, once no product adds to them. What is given up there is given up by all.
+    /// With stream-K: what is computed and stored behind the stream runs in the warp that has both parts' states, once
+    /// no product adds to them. Releases there are done by all warps.
     void nodes_of_part() {
         const auto is_wait_group = [](const Node& n) { return std::holds_alternative<WaitGroup>(n); };
         const auto loop = find_if(frame_.body, [](const Node& n) { return std::holds_alternative<LoopId>(n); });
@@ -138,13 +138,14 @@ private:
         }
     }
 
-    /// The next group of the queue. It is asked for as the last copies of this one are, so that the answer is there
-    /// when they are asked for: not earlier, since who has asked early has less to do than others in the end.
+    /// The next tile of the queue. It is asked for together with the last copies of this one, so that the answer is
+    /// there when the next copies are due. It is not asked for earlier, since a block that has asked early has less to
+    /// do than others in the end.
     void ask_for_group(const std::string& condition) {
         out_(fmt::format("if ({}) next_group_ = next_of_queue(scratch + {}, {}), has_asked_ = true;", condition,
                          k_block_ranges_bytes(frame_), frame_.num_groups()));
     }
-    /// The loop is the last one whose operands the role copies.
+    /// Whether the loop is the last one whose operands the producer copies.
     [[nodiscard]] bool is_last_of_copies(const ScheduledLoop& node) const {
         const ScheduledLoop* last = nullptr;
         for (const Node& n : frame_.body)
@@ -153,8 +154,8 @@ private:
         return last == &node;
     }
 
-    /// The last warps of the block: one thread asks for copies, in the order in which the others wait for them, as far
-    /// ahead as stages are free. What it leaves of its registers the others take.
+    /// The producer: the last warps of the block. One thread issues copies, in the order in which the others wait for
+    /// them, as far ahead as stages are free. The others take the registers that it gives up.
     void producer_role(const std::string& loop) {
         const std::int64_t warps = frame_.schedule.warps.value;
         const RoleRegisters registers = role_registers(frame_.unit.block_registers, warps, frame_.producer_role()->workers);
@@ -224,8 +225,8 @@ private:
         }
     }
 
-    /// The statements that run for each part of columns, and between them waits for products. Loads among them come
-    /// first; operands are free with the last part. Returns the number of the last of these nodes.
+    /// The statements that run for each part of columns, and the waits for products between them. Loads among them come
+    /// first; operands are released with the last part. Returns the number of the last of these nodes.
     std::size_t in_parts(const std::vector<Node>& list, std::size_t first) {
         const ColumnParts& parts = *frame_.column_parts;
         std::size_t last = first;
@@ -317,8 +318,8 @@ private:
         out_.close();
     }
 
-    /// The call of the statement's blocks, whose function stands above the kernel. `before`: a statement of the group
-    /// before, in the same loops.
+    /// The call of the statement's blocks, whose function stands above the kernel. `before`: a statement of the
+    /// previous group, in the same loops.
     void call_of_blocks(const Step& s, const Step* before = nullptr) {
         const BlocksFunction function = function_of_blocks(frame_, s, before);
         functions_ += function.text;
@@ -362,7 +363,7 @@ private:
                 if (span.ragged) end = fmt::format("min_index({}, {})", end, extent);
             }
             if (in_part) {
-                // The part's share of the chunks, the last of which may be ragged.
+                // The part's share of the K blocks, the last of which may be ragged.
                 const std::int64_t chunks = (extent + span.tile - 1) / span.tile, n = frame_.extent(parts.part);
                 const std::string part = frame_.axis(parts.part).begin;
                 const auto first = [&](const std::string& p) {
@@ -408,8 +409,8 @@ private:
         if (is_bounded || fills) out_.close();
     }
 
-    /// A warpgroup runs the chunks that contribute to its own rows, from `begin` to `end` then, and of the block's
-    /// others it says that it is done with their tiles.
+    /// A warpgroup runs the K blocks that contribute to its own rows: `begin` and `end` become their bounds. It only
+    /// releases the tiles of the block's other K blocks.
     void own_k_blocks(const ScheduledLoop& node, std::string& begin, std::string& end) {
         const std::string axis = frame_.axis(node.loop->axis).begin, first = axis + "_own_first_",
                           last = axis + "_own_last_", at = axis + "_at_";
@@ -446,7 +447,7 @@ private:
     }
     void pass_turn() { out_(fmt::format("pass_turn(({} + 1) % {});", warpgroup_text(), turns_->groups)); }
 
-    /// Operands of the loop that are freed a turn later.
+    /// Operands of the loop that are released an iteration later.
     [[nodiscard]] std::vector<VariableId> deferred_releases(const ScheduledLoop& node) const {
         std::vector<VariableId> out;
         const auto add = [&](const std::vector<Node>& list) {
@@ -466,8 +467,8 @@ private:
             out_(fmt::format("{} = {};", deferred_release_name(frame_, v), is_release_deferred));
     }
 
-    /// A loop of which some statements run for the turn to come: those of the first turn before it, and the others of
-    /// the last one after it.
+    /// A loop of which some statements run for the next iteration. Those of the first iteration stand before it, and
+    /// the others of the last one behind it.
     void iterations_ahead(const ScheduledLoop& node, const std::string& begin, const std::string& end) {
         const std::string axis = frame_.axis(node.loop->axis).begin, turn = axis + "_turn_";
         const std::int64_t tile = frame_.span(node.loop->axis, node.scope).tile;
@@ -487,20 +488,20 @@ private:
         next_iteration(frame_, out_, node.scope);
         out_.close();
     }
-    /// A warpgroup takes a turn for each chunk: for the products before the loop, and for those of each pass through
-    /// it.
+    /// Whether ping-pong warpgroups alternate at the product. They do so once for each K block: at the products before
+    /// the loop, and at those of each pass through it.
     [[nodiscard]] bool is_ping_pong_product(StepId step, const std::vector<Node>& list) const {
         return turns_ && &list != &frame_.loops[turns_->loop].epilogue && runs_beside(frame_, frame_.step(step));
     }
-    /// Something that is computed so many turns ahead is rounded as its turn ends.
+    /// Whether something that is computed so many iterations ahead is rounded as its iteration ends.
     [[nodiscard]] bool rounds(ScopeId scope, int ahead) const {
         return any_of(frame_.steps, [&](const Step& s) {
             return s.atom >= 0 && s.scope == scope && s.ahead == ahead && is_rounded_ahead(frame_, variable_of(s));
         });
     }
-    /// Statements beside each other that run for the same turn stand in one block, in which the axis begins where that
-    /// turn does. The loop's counters are `shift` turns before those of the list: the prologue is of the turn before
-    /// the first one.
+    /// Neighbouring statements that run for the same iteration stand in one block, in which the axis begins where that
+    /// iteration does. The loop's counters are `shift` iterations before those of the list: the prologue belongs to the
+    /// iteration before the first one.
     void nodes_of_iteration(const ScheduledLoop& node, const std::vector<Node>& list, const std::string& turn, int shift) {
         const AxisNames& names = frame_.axis(node.loop->axis);
         const Span& span = frame_.span(node.loop->axis, node.scope);
@@ -519,8 +520,8 @@ private:
             for (const VariableId v : operands_of(frame_, node.scope)) declare_stage(frame_, out_, v, ahead + shift);
             open = ahead;
         };
-        std::set<int> computed;  // of how many turns to come
-        StepId first, last;      // of its products that run in turn
+        std::set<int> computed;  // numbers of iterations ahead
+        StepId first, last;      // of its ping-pong products
         for (const Node& n : list)
             if (const StepId* s = std::get_if<StepId>(&n); s && is_ping_pong_product(*s, list))
                 first = first < 0 ? *s : first, last = *s;
@@ -542,9 +543,9 @@ private:
     [[nodiscard]] std::string next_of(const ScheduledLoop& node) const {
         return frame_.axis(node.loop->axis).begin + "_next_";
     }
-    /// Without a role that asks for copies: before a loop the first turns' operands are asked for, one turn fewer than
-    /// there are stages; without a loop those of the only turn. The name of what asks for a turn's operands; "":
-    /// another role does, or there are none.
+    /// Without a producer, the operands of the first iterations are copied before a loop, one iteration fewer than
+    /// there are stages. Without a loop, those of the only iteration are copied. Returns the name of the function that
+    /// copies an iteration's operands. Empty: a producer does, or there are none.
     std::string copy_ahead(const ScheduledLoop& node, const std::string& begin, const std::string& end, bool is_loop) {
         const std::vector<VariableId> operands = operands_of(frame_, node.scope);
         if (operands.empty() || frame_.producer_role()) return "";
@@ -568,7 +569,7 @@ private:
             return fill;
         }
         out_(fmt::format("Index {} = {};", next_of(node), begin));
-        // Threads count their own copies, and ask for none past the end.
+        // Without bulk copies, threads count a copy past the end as well, but copy nothing.
         const std::string more = by_one ? fmt::format(" && {} < {}", next_of(node), end) : "";
         if (stages > 1)
             out_(fmt::format(
@@ -577,7 +578,7 @@ private:
                 stages - 1, next_of(node), more, tile, fill, stage, stages));
         return fill;
     }
-    /// As a turn begins all are done with the one before it, whose stage is filled anew.
+    /// As an iteration begins, all are done with the one before it, whose stage is filled anew.
     void copy_next(const ScheduledLoop& node, const std::string& fill, const std::string& end) {
         if (node.synchronizes) out_("sync();");
         if (fill.empty()) return;
@@ -591,13 +592,13 @@ private:
 
     Frame& frame_;
     std::string entry_, functions_;
-    std::string all_end_;  ///< of a loop of which warpgroups run their own chunks
+    std::string all_end_;  ///< of a loop whose warpgroups run their own K blocks
     std::optional<StreamK> cut_ = chosen_stream_k(frame_);
     std::optional<PingPong> turns_ = frame_.schedule.turns.value > 0 ? ping_pong(frame_) : std::nullopt;
-    std::set<std::string> instructions_;  ///< functions of the matrix unit that statements call
+    std::set<std::string> instructions_;  ///< functions of tensor core instructions that statements call
     bool stages_are_declared_ = false;    ///< of the loop's operands, around the text
-    int shift_ = 0;                       ///< turns that the text stands before the counters of its loop
-    bool in_producer_ = false;            ///< the text is of the role that asks for copies
+    int shift_ = 0;                       ///< iterations that the text stands before the counters of its loop
+    bool in_producer_ = false;            ///< the text is the producer's
     Lines out_;
 };
 

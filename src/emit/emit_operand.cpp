@@ -26,7 +26,7 @@ std::int64_t first_barrier(const Frame& frame, VariableId id) {
     return n;
 }
 
-/// Counts those of all operands: as many barriers say that a stage is full.
+/// Counts the stages of all operands: as many barriers say that a stage is full.
 std::int64_t num_stages(const Frame& frame) {
     return sum<std::int64_t>(operands_of(frame), [&](VariableId v) { return frame.place(v).stages; });
 }
@@ -50,7 +50,7 @@ std::vector<std::int64_t> dense_strides(const Frame& frame, const Variable& v) {
     return strides;
 }
 
-/// Every thread's parts of the tile.
+/// Copies every thread's own parts of the tile.
 void write_own_copies(const Frame& frame, Lines& out, VariableId variable, ScopeId scope, const std::string& stage,
                       const std::string& condition) {
     const Variable& v = frame.variable(variable);
@@ -193,7 +193,8 @@ void write_wait_group(const Frame& frame, Lines& out, const WaitGroup& settle, i
         const std::string barrier = fmt::format("barriers + 8 * ({} + {})", num_stages(frame) + first_barrier(frame, v),
                                                 turn.stage),
                           deferred_releases = freed.ahead < 0 ? deferred_release_name(frame, v) + " && " : "";
-        // One thread says so to its own block's role, or as many as there are blocks in the cluster each to one.
+        // One thread tells its own block's producer; in a cluster, one thread for each of its blocks tells that
+        // block's.
         if (cluster_part(frame, v))
             out(
                 fmt::format("if ({}{}lane_of_thread() < {}) arrive_at({}, lane_of_thread());  // {} is free, for all "
@@ -216,7 +217,7 @@ void write_barriers(const Frame& frame, Lines& out) {
                         frame.arena_bytes() - barrier_bytes(frame) + 8 * count, queue_stages));
     out.open("if (thread_of_block() == 0)");
     out(fmt::format("for (int i = 0; i < {}; ++i) init_barrier(barriers + 8 * i, 1);", stages));
-    // Stages are freed by the warps that compute: of the block, or of all blocks of a cluster.
+    // Stages are released by the consumer warps of the block, or of all blocks of a cluster.
     std::int64_t first = stages;
     const std::vector<VariableId> operands = operands_of(frame);
     for (std::size_t v = 0; v < operands.size() && count > stages; ++v) {

@@ -110,7 +110,7 @@ void write_k_block_bounds(const Frame& frame, Lines& out, const ScheduledLoop& n
         const std::string most = highest(frame, rest, node.scope, own);
         ExprNames names = expression_names(frame);
         out(fmt::format("// {} >= 0", to_string(form, names)));
-        // What an Index does not hold may lie on the other side of the axis.
+        // A value that an Index does not hold may lie past the other end of the axis.
         const bool is_near = fits_index(frame, rest, node.scope);
         if (c == 0) {
             out(fmt::format("if ({} < 0) {} = 0;", most, end));
@@ -118,7 +118,7 @@ void write_k_block_bounds(const Frame& frame, Lines& out, const ScheduledLoop& n
             const std::string last = fmt::format("floor_div({}, {}) + 1", most, -c);
             out(fmt::format("{0} = min_index({0}, {1});", end, is_near ? last : fmt::format("max_index({}, 0)", last)));
         } else {
-            // The last value of a chunk is the first that must reach ceil(-most / c).
+            // The first K block that counts is the first whose last value reaches ceil(-most / c).
             const std::string first = fmt::format("-floor_div({}, {}) / {} * {}", most, c, span.tile, span.tile);
             const std::int64_t past = round_up(frame.extent(l.axis), span.tile);
             out(fmt::format("{0} = max_index({0}, {1});", begin,

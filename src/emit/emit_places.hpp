@@ -1,6 +1,6 @@
 #pragma once
-// Where things are as a kernel's code runs: arrays in memory, tiles in the arena, a group's tiles along its axes, the
-// chunks of a loop.
+// Where things are as a kernel's code runs: arrays in memory, tiles in the arena, a group's tiles along its axes, the K
+// blocks of a loop.
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,12 +13,12 @@ namespace napkin::writers {
 void write_memory_pointers(const Frame& frame, Lines& out, const std::string& user);
 /// Pointers to the variables in the arena.
 void write_variable_pointers(const Frame& frame, Lines& out);
-/// Where the tiles of a group begin along the grouped axes, innermost first: from its number's digits.
+/// Where the tiles of a group begin along the grouped axes, innermost first, from the digits of its number.
 std::vector<std::pair<AxisId, std::string>> group_position(const Frame& frame, const std::string& group);
-/// Pointers to the tiles of groups to come that are fetched ahead; those of the last group where there is none.
+/// Pointers to the prefetched tiles of groups to come. Past the last group they point to that one's.
 void write_tiles_ahead(const Frame& frame, Lines& out);
-/// The chunks that contribute: of those from `from` to `to`, those in which every support form reaches 0 somewhere, of
-/// the block's rows or of its own warps' alone.
+/// The K blocks from `from` to `to` that contribute. In these every support form reaches 0 somewhere, for the block's
+/// rows or for its own warps' alone.
 void write_k_block_bounds(const Frame& frame, Lines& out, const ScheduledLoop& node, const std::string& begin,
                           const std::string& from, const std::string& end, const std::string& to,
                           const OwnRows* own = nullptr);

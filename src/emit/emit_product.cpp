@@ -1,5 +1,5 @@
-// Products on the machine's matrix unit, by the instruction that several warps run together with operands in shared
-// memory, or by the one that every warp runs by itself with operands that it loads into registers.
+// Products on the tensor cores. Either several warps run an instruction together, with operands in shared memory
+// (wgmma). Or every warp runs one by itself, with operands that it loads into registers (mma).
 #include <fmt/format.h>
 
 #include "emit/emit_fragment.hpp"
@@ -11,7 +11,7 @@
 namespace napkin::writers {
 namespace {
 
-/// It is under way as a turn ends: its operands are free a turn later.
+/// Whether the product is under way as an iteration ends, so that its operands are released an iteration later.
 bool outlasts_an_iteration(const Frame& frame, const MmaProduct& product) {
     return any_of(frame.loops, [&](const ScheduledLoop& l) {
         return any_of(l.body, [&](const Node& node) {
@@ -38,11 +38,11 @@ struct Product : MmaProduct {
           b_along_k(running_axis(frame, b->indices.back(), step.scope) == k) {}
 
     std::string target;
-    bool continues;        ///< an earlier turn's may still be adding to the target
+    bool continues;        ///< an earlier iteration's product may still be adding to the target
     std::int64_t columns;  ///< along n, of a part where it runs for each
     bool is_in_parts;
     std::int64_t deep, steps;   ///< along k, of one instruction; instructions along k
-    bool a_along_k, b_along_k;  ///< what is contiguous in memory
+    bool a_along_k, b_along_k;  ///< whether the operands are contiguous along k
 };
 
 /// The instruction as a function: acc += A·B, or acc = A·B where `adds` is 0.
@@ -94,12 +94,12 @@ std::string descriptor(const Frame& frame, const Product& p, const Read& r, bool
     return fmt::format("matrix_descriptor({}_at_, {}, {})", frame.name(r.variable()), offset, operand_alignment);
 }
 
-/// What the descriptors of an operand have in common.
+/// The word that an operand's descriptors have in common.
 void declare_word(const Frame& frame, Lines& out, const Product& p, const Read& r, bool is_a) {
     const OperandTile tile = *operand_tile(frame, r.variable());
     const bool along_k = is_a ? p.a_along_k : p.b_along_k;
     std::string own;
-    // Each group of warps that runs the instruction has its own rows of A.
+    // Each warpgroup that runs the instruction has its own rows of A.
     if (const std::int64_t warps = p.instruction->threads / frame.unit.warp_threads;
         is_a && frame.schedule.warps.value > warps)
         own = fmt::format(" + {} / {} * {}", warp_name, warps,
@@ -111,7 +111,7 @@ void declare_word(const Frame& frame, Lines& out, const Product& p, const Read& 
                     frame.name(r.variable()), stage_name(frame, r.variable()), own, along_k ? 16 : tile.panel_bytes()));
 }
 
-/// The fragments of A in registers, rounded, two neighbours in each: those of step k_ at i_.
+/// The fragments of A in registers, rounded, two neighbours in each register: those of step k_ at i_.
 std::string packed(const Frame& frame, const Product& p, ScopeId scope) {
     const std::string from = frame.name(p.a->variable());
     // Past the tile's end the other operand has zeros, which infinities must not meet.
@@ -156,8 +156,8 @@ void write_together(const Frame& frame, Lines& out, const Product& p, ScopeId sc
     out("wgmma_commit();");
 }
 
-/// The call that loads four matrices, from a row and a part of 16 bytes along k and those across it. A's two matrices
-/// below each other stand in neighbouring registers, B's two beside each other, as both lie when k is contiguous.
+/// The call that loads four matrices, from a row and a part of 16 bytes, along k and across it. Two matrices of A below
+/// each other go to neighbouring registers, and two of B beside each other. Both lie so where k is contiguous.
 std::string matrices(const Frame& frame, const Product& p, const Read& r, bool is_a, const std::string& across,
                      const std::string& lane) {
     const OperandTile tile = *operand_tile(frame, r.variable());
@@ -168,7 +168,7 @@ std::string matrices(const Frame& frame, const Product& p, const Read& r, bool i
                        along_k ? "2 * k_" : "2 * " + across, lane);
 }
 
-/// Every warp goes through k, and for each step through its columns, 16 of which it loads at once.
+/// Every warp goes through k, and in each step through its columns, of which it loads 16 at once.
 void write_by_warp(const Frame& frame, Lines& out, const Product& p, ScopeId scope, const std::string& lane = "") {
     if (!p.a_in_registers) {
         declare_address(frame, out, *p.a);
@@ -214,7 +214,7 @@ void write_product_again(const Frame& frame, Lines& out, const Step& step, const
     write_by_warp(frame, out, p, step.scope, ", lane_");
 }
 
-/// The product of which the variable is the first factor.
+/// The product whose first factor is the variable.
 const Step& product_of(const Frame& frame, VariableId id) {
     return *find_if(frame.steps, [&](const Step& s) {
         if (s.atom < 0 || frame.atom(s).kind != AtomKind::matrix) return false;

@@ -1,5 +1,5 @@
-// Stores by boxes: a warp's rows of a result go to shared memory, 128 bytes of columns at a time, and bulk copies bring
-// them to memory.
+// Stores by staging tiles: a warp's rows of a result go to shared memory, 128 bytes of columns at a time, and bulk
+// copies bring them to memory.
 #include <fmt/format.h>
 
 #include "emit/emit_fragment.hpp"

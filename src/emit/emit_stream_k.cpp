@@ -1,5 +1,4 @@
-// Groups that are cut: what the warps of two blocks, which have the parts of a group, leave for each other and make of
-// it.
+// Stream-K: what the warps of two blocks, each with a part of a tile, leave for each other, and how they combine it.
 #include <fmt/format.h>
 
 #include "algebra/expr_walk.hpp"
@@ -14,8 +13,8 @@ namespace {
 
 constexpr const char* left_name = "left_";
 
-/// The frame with variables of their own for what this warp's part and the other one have of each variable, behind all
-/// others.
+/// The frame with more variables behind all others. They are for what this warp's part has of each variable, and for
+/// what the other part has of it.
 class FrameOfParts {
 public:
     explicit FrameOfParts(const Frame& frame)
@@ -96,7 +95,7 @@ void write_parts_of_group(const Frame& frame, Lines& out, const StreamK& cut) {
                           left = fmt::format("state_left({})", place(first, number));
         out(fmt::format("// {} of both parts", frame.name(merge.state)));
         if (!has_columns) {
-            // Others are merged by what each part has of it.
+            // Other states are merged by what each part has of this one.
             const std::string &own = parts.name(merge.state, 0), &other = parts.name(merge.state, 1);
             out(fmt::format("float {}[2], {}[2];", own, other));
             out(fmt::format("EACH(r_, 2) {}[r_] = {}[r_], {}[r_] = {};", own, frame.name(merge.state), other, left));

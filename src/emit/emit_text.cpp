@@ -26,8 +26,8 @@ std strides sum total value whole_add block scratch queue arguments blockIdx thr
 sum_over_quad prod_over_quad max_of_over_quad min_of_over_quad
 )";
 
-/// What a prelude declares: what it calls or gives arguments in angle brackets, and types. Shorter names are
-/// parameters' there.
+/// Longest name of a parameter in a prelude. Longer names are taken where the prelude calls them, gives them arguments
+/// in angle brackets, or declares them as types.
 constexpr std::size_t longest_parameter = 2;
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }

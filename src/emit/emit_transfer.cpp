@@ -82,7 +82,7 @@ private:
         return position;
     }
 
-    /// What lies inside of the array, into its place in a buffer of zeros.
+    /// Loads what lies inside of the array into its place in a buffer of zeros.
     void load_cut() {
         const std::string& name = frame_.name(variable_);
         out_.open("");
@@ -208,11 +208,11 @@ private:
     int rows_ = -1, columns_ = -1;
 };
 
-/// Around the form and all sums of some of its terms, as they stand in the texts of its bounds.
+/// Interval of the form and of all sums of some of its terms, as they stand in the texts of its bounds.
 Interval sums_of(const Frame& frame, const Affine& form, ScopeId scope) {
     Interval out{std::min<std::int64_t>(form.constant, 0), std::max<std::int64_t>(form.constant, 0)};
     for (const auto& [axis, c] : form.terms) {
-        // Where the tile begins, where a warp's rows do in it, and how many there are stand apart.
+        // The begin of the tile, the begin of a warp's rows in it, and their number stand apart.
         const std::int64_t padded = frame.span(axis, scope).padded;
         const Interval parts{-padded, coordinates_of(frame, axis, scope).high + padded};
         out = apply_interval(BinaryOp::add, out, apply_interval(BinaryOp::mul, {c, c}, parts));

@@ -12,10 +12,10 @@ namespace napkin::writers {
 namespace {
 
 constexpr std::string_view unused_mark = "[[maybe_unused]] ";
-/// Characters, without indentation: up to those a loop and its one statement share a line.
+/// Most characters, without indentation, with which a loop and its one statement share a line.
 constexpr std::size_t longest_line = 140;
 
-/// A line, and where it opens a block what stands in that and the line that closes it.
+/// A line. Where it opens a block, also what stands in that block, and the line that closes it.
 struct Part {
     std::string line = {};
     /// spaces before it besides those of its block, of a line that goes on with the one before it
@@ -53,7 +53,7 @@ private:
         return Part{std::string(line.substr(begin)), begin};
     }
 
-    /// Up to the line that closes the block, which is left in closing_.
+    /// Reads up to the line that closes the block, which is left in closing_.
     std::vector<Part> parts() {
         std::vector<Part> out;
         std::optional<std::size_t> indentation;
@@ -80,14 +80,15 @@ private:
     std::optional<std::string> closing_;
 };
 
-/// Whether code in the part has the name; what comments say is no use of it.
+/// Whether code in the part mentions the name. Comments do not count.
 bool mentions(const Part& part, std::string_view name) {
     if (mentions_name(std::string_view(part.line).substr(0, part.line.find("//")), name)) return true;
     return any_of(part.inside, [&](const Part& p) { return mentions(p, name); });
 }
 
-/// The one name that a line declares and gives a value, where it may go if nothing mentions it: "[[maybe_unused]] const
-/// Index x = fragment_column(j_, c_);", or a constant that an argument of the function is under another name.
+/// The one name that a line declares and initialises, if the line may go where nothing mentions the name. One case is
+/// `[[maybe_unused]] const Index x = fragment_column(j_, c_);`, the other a constant that renames an argument of the
+/// function.
 std::optional<std::string> declared(const Part& part) {
     const std::size_t end = part.line.find(" = ");
     if (part.is_block || end == std::string::npos || part.line.find(" = ", end + 1) != std::string::npos)
@@ -125,7 +126,7 @@ const Part* only_part(const std::vector<Part>& parts) {
     return out;
 }
 
-/// A loop over one line, which is no comment.
+/// Whether the part is a loop over one line, which is no comment.
 bool fits_one_line(const Part& part) {
     if (!part.is_block || !is_loop(part) || part.inside.size() != 1) return false;
     const Part& only = part.inside.front();

@@ -13,7 +13,7 @@ namespace {
 
 bool is_literal(const IntegerText& a) { return a.range.low == a.range.high && a.text == std::to_string(a.range.low); }
 
-/// The text as a number of the type: what stands in brackets keeps its own.
+/// The text as a number of the type. Text that stands in brackets keeps its own.
 std::string converted(const char* type, const std::string& text) {
     int depth = 0;
     std::size_t end = 0;  // of the bracket that opens first
@@ -22,7 +22,7 @@ std::string converted(const char* type, const std::string& text) {
     return text.front() == '(' && end + 1 == text.size() ? type + text : fmt::format("{}({})", type, text);
 }
 
-/// By a power of two both are single instructions, of which compilers see what is the same for neighbours.
+/// By a power of two both are single instructions, and compilers see which of their results neighbours share.
 std::string quotient_or_rest(BinaryOp op, const std::string& a, const IntegerText& b) {
     if (is_literal(b) && b.range.low >= 1 && std::has_single_bit(static_cast<std::uint64_t>(b.range.low))) {
         if (op == BinaryOp::mod) return fmt::format("({} & {})", a, b.range.low - 1);
@@ -41,7 +41,7 @@ std::string operation(BinaryOp op, const std::string& a, const IntegerText& righ
     }
 }
 
-/// Past what 64 bits hold: only sums and products lead there.
+/// Results may exceed 64 bits. Only sums and products do.
 std::string saturating(BinaryOp op, const IntegerText& a, const IntegerText& b) {
     return fmt::format("{}_index({}, {})",
                        op == BinaryOp::add   ? "add"

@@ -1,7 +1,7 @@
 #pragma once
 // Texts of whole numbers whose C++ type holds their values. Literals and counters of unrolled loops have 32 bits
-// everywhere, and on a GPU an Index has them too where the arrays allow it; sums and products may be larger, and then
-// are computed in 64 bits, as interval arithmetic says of every operator.
+// everywhere. On a GPU an Index has 32 bits too where the arrays allow it. Sums and products may be larger. They are
+// computed in 64 bits where interval arithmetic says so of an operator.
 #include <string>
 
 #include "algebra/interval.hpp"
@@ -24,7 +24,7 @@ IntegerText whole_number(std::int64_t value);
 IntegerText integer_binary(BinaryOp op, const IntegerText& a, const IntegerText& b);
 IntegerText integer_negated(const IntegerText& a);
 
-/// The text, of 64 bits where results of the interval are made of it that an Index does not hold.
+/// The text, with 64 bits where results of that interval are computed from it and an Index does not hold them.
 std::string widened(const std::string& text, const Interval& results);
 /// "Index", or a type that holds the text's values.
 const char* type_of(const IntegerText& text);

@@ -3,9 +3,9 @@
 // nothing; extents are constants of the source.
 //
 // How emitted code runs: every variable is a buffer of the compute type in the arena of its thread, or a view of
-// memory. A compute statement is a function with its atom's register block; the statements of a run follow each other
-// panel by panel. Counts are padded to whole blocks: what a padding element holds is arbitrary, and it reaches neither
-// a store nor a reduction.
+// memory. A compute statement is a function with its atom's register block. Fused statements follow each other panel by
+// panel. Counts are padded to whole blocks. What a padding element holds is arbitrary, and it reaches neither a store
+// nor a reduction.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -17,9 +17,9 @@ namespace napkin::cpu {
 /// One emitted kernel and what its caller provides.
 ///   extern "C" void name(const void* const* inputs, void* const* outputs, const int64_t* strides,
 ///                        int64_t first_group, int64_t last_group, void* arena)
-/// runs groups [first_group, last_group). `strides` holds the strides of all dimensions of all inputs, then of all
-/// outputs, in values. `arena` is aligned to 64 bytes, belongs to one thread and is initialised with any finite
-/// numbers.
+/// It runs groups [first_group, last_group). The table `strides` holds the strides of all dimensions of all inputs,
+/// then of all outputs, in values. The `arena` is aligned to 64 bytes, belongs to one thread and is initialised with
+/// any finite numbers.
 struct KernelEntry {
     std::string name;
     std::vector<ArrayId> inputs, outputs;  ///< arrays of TileProgram::diagram, in the order of the entry's tables

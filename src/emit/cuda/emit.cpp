@@ -17,7 +17,7 @@
 namespace napkin::cuda {
 namespace {
 
-/// Values of the tiles that a pass before the kernel looks at for one range of chunks, at most.
+/// The most values of tiles that a pass before the kernel reads for one range of K blocks.
 std::int64_t most_gathered(const ScheduledKernel& kernel) {
     std::int64_t most = 0;
     for (const ScheduledLoop& loop : kernel.loops)
@@ -32,8 +32,8 @@ std::int64_t most_gathered(const ScheduledKernel& kernel) {
     return most;
 }
 
-/// Some array, the groups, or the coordinates of an axis are too many for 32 bits. Loops count up to a tile past the
-/// end.
+/// Whether some array, the groups, or the coordinates of an axis are too many for 32 bits. Loops count up to a tile
+/// past the end.
 bool needs_wide_index(const ScheduledKernel& kernel) {
     constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;
     const auto is_long = [&](ArrayId id) {

@@ -1,7 +1,7 @@
 #pragma once
 // The CUDA emitter: a scheduled program in blocks of warps becomes CUDA C++, a function for each kernel. Statements are
-// written as for a CPU, a vector being a value of every thread of a warp; what differs is the prelude, who runs a
-// group, and the barriers, which the scheduled program has.
+// written as for a CPU; a vector is a value of every thread of a warp. What differs is the prelude, the threads that
+// run a group, and the barriers, which the scheduled program has.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,34 +11,35 @@
 
 namespace napkin::cuda {
 
-/// The tensor map of an operand that bulk copies bring to shared memory, or of what they bring from there: boxes of an
-/// array, with the 128-byte swizzle; what lies outside of the array is zeros, and is not written.
+/// The tensor map of an operand that bulk copies bring to shared memory, or of a result that they store from there. It
+/// has boxes of an array, with the 128-byte swizzle. Values outside of the array are loaded as zeros, and not stored.
 struct TensorMap {
     ArrayId array = -1;
     std::vector<std::int64_t> box;  ///< values by dimension of the array, the last one contiguous
 };
 
 /// One emitted kernel and what its caller provides.
-///   extern "C" __global__ void name(const Arguments<inputs, outputs, strides> arguments, char* scratch[, const TensorMaps<maps> maps])
-/// in namespace-free linkage; Arguments holds the pointers of inputs, then of outputs (at least one of each), then the
-/// strides of all dimensions of all inputs and outputs (at least one), in values, eight bytes each. Any grid runs all
-/// groups, where the schedule cuts none, of kernels in clusters any that is a multiple of theirs.
+///   extern "C" __global__ void name(const Arguments<inputs, outputs, strides> arguments, char* scratch
+///                                   [, const TensorMaps<maps> maps])
+/// It has namespace-free linkage. Arguments holds the pointers of inputs, then of outputs (at least one of each).
+/// Behind them are the strides of all dimensions of all inputs and outputs (at least one), in values, eight bytes each.
+/// Any grid runs all groups, except with stream-K. A grid of clusters is a multiple of their size.
 struct KernelEntry {
     std::string name;
     std::vector<ArrayId> inputs, outputs;  ///< arrays of TileProgram::diagram
     std::vector<bool> packed;              ///< inputs that must come with row-major strides; the others come with any
     std::int64_t groups = 1;
-    std::int64_t blocks = 1;         ///< of the grid that the schedule asks for, as ScheduledKernel::num_blocks says
-    int threads = 32, rows = 1;      ///< of a block: so many rows of as many threads
-    std::int64_t cluster = 1;        ///< blocks of a cluster, as the kernel itself says: grids are multiples of it
-    std::int64_t shared_bytes = 0;   ///< dynamic shared memory of a block
-    std::vector<TensorMap> maps;     ///< none: the kernel has no such parameter
-    std::int64_t scratch_bytes = 0;  ///< of memory: the arenas of all blocks, what `before` leaves, a queue's counter,
-                                     ///< what parts of groups leave
-    /// What a launch leaves in its scratch memory the next one finds there, and the first one zeros: no other kernel
-    /// has the same.
+    std::int64_t blocks = 1;        ///< of the grid that the schedule asks for, as ScheduledKernel::num_blocks says
+    int threads = 32, rows = 1;     ///< of a block: so many rows of as many threads
+    std::int64_t cluster = 1;       ///< blocks of a cluster, as the kernel itself says: grids are multiples of it
+    std::int64_t shared_bytes = 0;  ///< dynamic shared memory of a block
+    std::vector<TensorMap> maps;    ///< none: the kernel has no such parameter
+    /// of memory: the arenas of all blocks, what `before` leaves, a queue's counter, and states of split tiles
+    std::int64_t scratch_bytes = 0;
+    /// Whether a launch finds in its scratch memory what the one before it left, and the first one zeros. No other
+    /// kernel may have the same memory then.
     bool keeps_scratch = false;
-    /// A kernel of the same parameters that runs before it, in blocks of one row.
+    /// A kernel with the same parameters that runs before it, in blocks of one row.
     struct Before {
         std::string name;
         std::int64_t blocks = 1;
