@@ -24,7 +24,7 @@ if(NOT NAPKIN_SANITIZE)
     set(napkin_optimized $<$<CONFIG:Release>:-O1>)
 endif()
 # With the inlining of GCC's -O2, its -O1 makes plans in the same time and compiles the planner's files a quarter
-# faster. GCC collects its garbage from a heap of 400 MB on, in place of 128: half of the tool then compiles in 33 s and
+# faster. GCC collects its garbage from a heap of 400 MB on, in place of 128. Half of the tool then compiles in 33 s and
 # not in 42 (GCC 12, 2026-11-26). Files that took 0.7 GB take 0.9.
 set(napkin_gcc_options)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -40,9 +40,9 @@ function(napkin_glob variable pattern)
 endfunction()
 
 # napkin_unity(variable sources): what to compile in place of the sources where CMAKE_UNITY_BUILD is set, as in a
-# release. These files include up to 40 sources of one folder each. Headers and templates are then compiled once for
-# all of them, in a third of the time. Names in a folder's anonymous namespaces therefore differ. (CMake's own would hold absolute paths,
-# and no two clones share what they compiled.)
+# release. These files include up to 40 sources of one folder each. Headers and templates are then compiled once for all
+# of them, in a third of the time. Names in a folder's anonymous namespaces therefore differ. (CMake's own would hold
+# absolute paths, and no two clones share what they compiled.)
 function(napkin_unity variable)
     if(NOT CMAKE_UNITY_BUILD)
         set(${variable} "${ARGN}" PARENT_SCOPE)

@@ -95,7 +95,7 @@ def comments(text, slashes):
 
 
 def sentences(words):
-    words = re.sub(r"`[^`]*`", "`code`", words)
+    words = re.sub(r"`[^`]*`", "`Code`", words)
     words = re.sub(r"\b(e\.g|i\.e|cf|vs|Fig|Eq|Sec|et al|approx|p|pp)\.", r"\1", words)
     return re.split(r"(?<=[.!?:;])[)\"”’]?\s+(?=[\"“(`]?[A-Z])|(?<=[.!?])\s*$", words)
 
