@@ -2,7 +2,7 @@
 """Attention forward on the GPU at hand, beside its peers in one process: 36 shapes of 16384 tokens, heads of 64, 128 and 256, dense and causal.
 
     python3 bench/attention_gpu.py [--rounds 7] [--seconds 0.1] [--lengths 512 1024 …] [--heads 64 128 256] [--type f16]
-                                   [--schedule 'groups fixed' …] [--deviation 8] [--output bench/results/NAME.json]
+                                   [--schedule 'scheduler static' …] [--deviation 8] [--output bench/results/NAME.json]
 
 In each round the kernels are measured in turns of a few launches, with the GPU's caches flushed before each launch; a kernel's ratio is the
 median of the rounds' ratios to cuDNN. FlashAttention-3 is not raced: its figures are those measured on an H200 on 2026-11-20, times what cuDNN reaches

@@ -12,8 +12,8 @@ import tempfile
 import gpu
 import records
 
-AHEAD = "".join(f"slot {name} position 2, ahead 1\n" for name in ("P_M_old", "P_M", "guarded", "delta", "weight", "P_Z_acc"))
-AHEAD = "slot S position 0, ahead 1\n" + AHEAD + "slot O_acc position 1\n"
+AHEAD = "".join(f"slot {name} order 2, stage_offset 1\n" for name in ("P_M_old", "P_M", "guarded", "delta", "weight", "P_Z_acc"))
+AHEAD = "slot S order 0, stage_offset 1\n" + AHEAD + "slot O_acc order 1\n"
 # Warps, chunk, ahead; those of d = 128 with more take more registers than there are.
 SCHEDULES = {128: [(12, 128, 0), (8, 128, 0), (8, 128, 1), (12, 64, 1), (8, 64, 1)],
              64: [(8, 64, 0), (8, 64, 1), (12, 64, 0), (12, 64, 1), (16, 64, 0), (8, 128, 0), (8, 128, 1), (12, 128, 0)]}

@@ -32,17 +32,17 @@ def lines_of_products():
     for warps, columns, chunk, parts, cluster in itertools.product((4, 8, 12, 16), (64, 96, 128, 160, 192, 224, 256), (64, 128), (1, 2),
                                                                    ("", "cluster m 2", "cluster n 2")):
         yield ([f"split k {parts}", "kernel C_part"] if parts > 1 else []) + [
-            "tensor axis m", f"warps {warps}", "role copies 4", f"group n {columns}", f"stream k {chunk}", *([cluster] if cluster else [])]
+            "mma_m axis m", f"warps {warps}", "role copies 4", f"group n {columns}", f"stream k {chunk}", *([cluster] if cluster else [])]
 
 
 def lines_of_attention():
     """Schedules of one streamed loop of two products: warps, chunks, the running maximum, turns at the matrix unit, and of those with both also groups
     that are cut."""
     for warps, chunk, maximum, turns in itertools.product((8, 12, 16), (32, 64, 80, 96, 112, 128, 176), ("rescaled", "exact"), ("turns", "free")):
-        lines = ["tensor axis q", f"warps {warps}", "role copies 4", f"stream x {chunk}", f"maximum {maximum}", f"matrix {turns}"]
+        lines = ["mma_m axis q", f"warps {warps}", "role copies 4", f"stream x {chunk}", f"rescaling {rescaling}", f"ping_pong {ping_pong}"]
         yield lines
         if (maximum, turns) == ("rescaled", "turns"):
-            yield [*lines, "groups cut"]
+            yield [*lines, "scheduler stream_k"]
 
 
 def cases(only):

@@ -20,31 +20,11 @@
 
 namespace napkin {
 
-/// What each is stands in one table (scalar_function.hpp), in this order.
+/// The functions of one number: the rows of the table (scalar_function.hpp), in its order.
 enum class UnaryOp : std::uint8_t {
-    neg,
-    exp,
-    log,
-    tanh,
-    erf,
-    sqrt,
-    rsqrt,
-    abs,
-    logical_not,
-    sin,
-    cos,
-    floor,
-    ceil,
-    round,
-    trunc,
-    exp2,
-    log2,
-    expm1,
-    log1p,
-    sinh,
-    cosh,
-    atan,
-    erfc,
+#define NAPKIN_SCALAR(op, ...) op,
+#include "algebra/scalar_functions.inc"
+#undef NAPKIN_SCALAR
 };
 enum class BinaryOp : std::uint8_t {
     add,

@@ -1,8 +1,8 @@
 #pragma once
 // The functions of one number, as data. A row says all that is known of a function: its name in the language and in
 // emitted code, its values for real numbers and integers, and their signs. It also says how the function orders its
-// arguments, how errors pass through it, and what it costs. A new function is an operator (expr.hpp), a row of the
-// table, and a function of each prelude (emit/cpu/prelude_math.inc, emit/cuda/prelude_cuda.inc).
+// arguments, how errors pass through it, and what it costs. A new function is a row of scalar_functions.inc and a
+// function of vectors in emit/cpu/prelude_math.inc.
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -69,6 +69,7 @@ struct FunctionTraits {
 struct ScalarFunction {
     UnaryOp op;
     std::string_view name;
+    std::string_view in_cuda;  ///< CUDA's function of double; of float with an f behind it; "": the prelude's own
     double (*value)(double);
     void (*of_doubles)(double* out, const double* x, std::int64_t n);
     void (*of_floats)(float* out, const float* x, std::int64_t n);

@@ -115,7 +115,7 @@ public:
             for (const AxisId axis : cost_.streamed) search.stream[axis] = stream_size(axis, core, 1);
             if (const SearchResult usual = search_sizes(sized_, search); usual.fits) without = usual;
             if (!without.fits || options_.group.empty()) return d;
-            d.message = fmt::format("kernel {} does not fit {} with the groups by hand: {} take {}", kernel_.name,
+            d.message = fmt::format("kernel {} does not fit {} with the groups that are set: {} take {}", kernel_.name,
                                     machine_.name, sizes_text(best.sizes), largest_column(best.sizes).text);
             d.hint = sizes_text(nearest_that_fit(search, without.sizes)) + " fits";
             return d;

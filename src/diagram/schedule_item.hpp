@@ -18,8 +18,8 @@ namespace napkin {
 // clang-format off
 /// What a line is about.
 enum class ChoiceKind : std::uint8_t {
-    group, stream, split, subloop, threads, grid, groups, warps, blocks, role, vector, vectors, rows, form, atom, place, slot,
-    prefetch, defer, tensor, maximum, matrix, warpgroup, precision, piece, overhead, issue, turns, units, cluster,
+    group, stream, split, subloop, threads, grid, scheduler, warps, blocks, role, vector, vectors, rows, form, atom,
+    storage, slot, prefetch, pipelined, mma_m, rescaling, ping_pong, warpgroup, precision, piece, overhead, issue, turns, units, cluster,
     machine,  ///< the one that the schedule is for
     kernel,   ///< `kernel NAME` below which nothing stands: it names the kernel and fixes nothing
 };
@@ -30,9 +30,9 @@ enum class ChoiceOperand : std::uint8_t { size, optional_size, named_number, nam
 
 /// The words for the tile scheduler (TileScheduler), for the mode of conditional rescaling (RescaleMode), and for
 /// whether warpgroups ping-pong at the tensor cores. A word's index is its value.
-inline constexpr std::string_view tile_scheduler_words[] = {"fixed", "queue", "cut"};
-inline constexpr std::string_view rescale_words[] = {"exact", "rescaled"};
-inline constexpr std::string_view ping_pong_words[] = {"free", "turns"};
+inline constexpr std::string_view tile_scheduler_words[] = {"static", "dynamic", "stream_k"};
+inline constexpr std::string_view rescale_words[] = {"always", "rescale"};
+inline constexpr std::string_view ping_pong_words[] = {"off", "on"};
 
 struct ChoiceField {
     std::string_view name;
@@ -51,7 +51,7 @@ inline constexpr ChoiceField choice_fields[] = {
     {"subloop", ChoiceOperand::size},
     {"threads", ChoiceOperand::number, 4096},
     {"grid", ChoiceOperand::number, (std::int64_t{1} << 31) - 1},
-    {"groups", ChoiceOperand::word, 0, tile_scheduler_words},
+    {"scheduler", ChoiceOperand::word, 0, tile_scheduler_words},
     {"warps", ChoiceOperand::number, 32},
     {"blocks", ChoiceOperand::number, 32},
     {"role", ChoiceOperand::named_number, 4096},
@@ -60,13 +60,13 @@ inline constexpr ChoiceField choice_fields[] = {
     {"rows", ChoiceOperand::number, 1024},
     {"form", ChoiceOperand::word},
     {"atom", ChoiceOperand::clauses},
-    {"place", ChoiceOperand::clauses},
+    {"storage", ChoiceOperand::clauses},
     {"slot", ChoiceOperand::clauses},
     {"prefetch", ChoiceOperand::clauses},
-    {"defer", ChoiceOperand::clauses},
-    {"tensor", ChoiceOperand::word},
-    {"maximum", ChoiceOperand::word, 0, rescale_words},
-    {"matrix", ChoiceOperand::word, 0, ping_pong_words},
+    {"pipelined", ChoiceOperand::clauses},
+    {"mma_m", ChoiceOperand::word},
+    {"rescaling", ChoiceOperand::word, 0, rescale_words},
+    {"ping_pong", ChoiceOperand::word, 0, ping_pong_words},
     {"warpgroup", ChoiceOperand::size},
     {"precision", ChoiceOperand::named_word},
     {"piece", ChoiceOperand::clauses},
@@ -95,38 +95,81 @@ struct ClauseField {
 inline constexpr ClauseField clause_fields[] = {
     {.of = ChoiceKind::atom, .word = "scalar", .alone = true},
     {.of = ChoiceKind::atom, .word = "fragment", .alone = true},
-    {.of = ChoiceKind::atom, .word = "matrix", .alone = true},
+    {.of = ChoiceKind::atom, .word = "mma", .alone = true},
     {ChoiceKind::atom, "vectors", ClauseOperand::axis_number, 1, 1 << 15, true},
     {ChoiceKind::atom, "rows", ClauseOperand::axis_number, 1, 1 << 15},
     {ChoiceKind::atom, "points", ClauseOperand::axes},
     {ChoiceKind::atom, "over", ClauseOperand::axes},
     {ChoiceKind::atom, "cut", ClauseOperand::axis_number, 1, limits::max_size_product},
-    {ChoiceKind::atom, "parts", ClauseOperand::number},
-    {ChoiceKind::atom, "run", ClauseOperand::number, 0},
-    {ChoiceKind::atom, "follows"},
-    {.of = ChoiceKind::place, .word = "buffer", .alone = true},
-    {.of = ChoiceKind::place, .word = "panel", .alone = true},
-    {.of = ChoiceKind::place, .word = "packed", .alone = true},
-    {.of = ChoiceKind::place, .word = "view", .alone = true},
-    {.of = ChoiceKind::place, .word = "registers", .alone = true},
-    {.of = ChoiceKind::place, .word = "operand", .alone = true},
-    {ChoiceKind::place, "inner", ClauseOperand::index},
-    {ChoiceKind::place, "dimension", ClauseOperand::number},
-    {ChoiceKind::place, "stages", ClauseOperand::number, 1, 64},
-    {ChoiceKind::place, "boxes", ClauseOperand::number},
-    {ChoiceKind::place, "nontemporal"},
-    {ChoiceKind::slot, "position", ClauseOperand::number, 0},
+    {ChoiceKind::atom, "column_parts", ClauseOperand::number},
+    {ChoiceKind::atom, "fusion", ClauseOperand::number, 0},
+    {ChoiceKind::atom, "fused"},
+    {.of = ChoiceKind::storage, .word = "buffer", .alone = true},
+    {.of = ChoiceKind::storage, .word = "register_panel", .alone = true},
+    {.of = ChoiceKind::storage, .word = "packed_panel", .alone = true},
+    {.of = ChoiceKind::storage, .word = "global", .alone = true},
+    {.of = ChoiceKind::storage, .word = "registers", .alone = true},
+    {.of = ChoiceKind::storage, .word = "operand", .alone = true},
+    {ChoiceKind::storage, "inner", ClauseOperand::index},
+    {ChoiceKind::storage, "dimension", ClauseOperand::number},
+    {ChoiceKind::storage, "stages", ClauseOperand::number, 1, 64},
+    {ChoiceKind::storage, "staging", ClauseOperand::number},
+    {ChoiceKind::storage, "nontemporal"},
+    {ChoiceKind::slot, "order", ClauseOperand::number, 0},
     {ChoiceKind::slot, "role", ClauseOperand::name},
-    {ChoiceKind::slot, "ahead", ClauseOperand::number, 0},
-    {ChoiceKind::prefetch, "groups", ClauseOperand::number, 0, 4096, true},
+    {ChoiceKind::slot, "stage_offset", ClauseOperand::number, 0},
+    {ChoiceKind::prefetch, "tiles", ClauseOperand::number, 0, 4096, true},
     {ChoiceKind::prefetch, "blocks", ClauseOperand::number, 0, 4096, true},
     {ChoiceKind::prefetch, "cache", ClauseOperand::number},
     {ChoiceKind::prefetch, "in", ClauseOperand::name},
-    {ChoiceKind::defer, "groups", ClauseOperand::number, 0},
-    {ChoiceKind::defer, "in", ClauseOperand::name},
+    {ChoiceKind::pipelined, "tiles", ClauseOperand::number, 0},
+    {ChoiceKind::pipelined, "in", ClauseOperand::name},
 };
 
-/// A part of what is said of an atom or a place: `vectors q 3 inner`, `over k`, `view`.
+/// Another word for a kind of line, or for a word on lines of a kind. It is read and never printed, but for the two
+/// that a GPU's schedule has in place of a CPU's.
+struct ScheduleAlias {
+    std::string_view of;  ///< the kind; empty: the alias is of a kind
+    std::string_view alias, word;
+};
+inline constexpr std::string_view gpu_threads = "ctas", gpu_rows = "register_budget";
+inline constexpr ScheduleAlias schedule_aliases[] = {
+    {"", gpu_threads, "threads"},
+    {"", gpu_rows, "rows"},
+    {"", "groups", "scheduler"},
+    {"scheduler", "fixed", "static"},
+    {"scheduler", "queue", "dynamic"},
+    {"scheduler", "cut", "stream_k"},
+    {"", "matrix", "ping_pong"},
+    {"ping_pong", "free", "off"},
+    {"ping_pong", "turns", "on"},
+    {"", "maximum", "rescaling"},
+    {"rescaling", "exact", "always"},
+    {"rescaling", "rescaled", "rescale"},
+    {"", "tensor", "mma_m"},
+    {"atom", "matrix", "mma"},
+    {"atom", "parts", "column_parts"},
+    {"atom", "run", "fusion"},
+    {"atom", "follows", "fused"},
+    {"", "place", "storage"},
+    {"storage", "panel", "register_panel"},
+    {"storage", "packed", "packed_panel"},
+    {"storage", "view", "global"},
+    {"storage", "boxes", "staging"},
+    {"slot", "position", "order"},
+    {"slot", "ahead", "stage_offset"},
+    {"prefetch", "groups", "tiles"},
+    {"", "defer", "pipelined"},
+    {"pipelined", "groups", "tiles"},
+};
+/// The word itself, or that for which it is an alias.
+constexpr std::string_view without_alias(std::string_view of, std::string_view word) {
+    for (const ScheduleAlias& a : schedule_aliases)
+        if (a.of == of && a.alias == word) return a.word;
+    return word;
+}
+
+/// A part of what is said of an atom or a storage: `vectors q 3 inner`, `over k`, `global`.
 struct ScheduleClause {
     struct Name {
         std::string text;
@@ -146,7 +189,7 @@ struct ScheduleClause {
 /// vectors q 3, over k`.
 struct ScheduleItem {
     ChoiceKind kind;
-    std::string axis;                   ///< or the name of what is meant: of an atom's statement, of a place's variable
+    std::string axis;  ///< or the name of what is meant: of an atom's statement, of a storage's variable
     std::optional<std::int64_t> value;  ///< of a word of its kind: which one
     std::string word = {};              ///< e.g. form=auxiliary
     SourceRange range = {};

@@ -32,7 +32,7 @@ void add_choices(std::vector<std::vector<Element>>& rows, const Diagram& diagram
     for (const auto& [axis, choice] : choices)
         rows.push_back({element("span", {html::text(kind + " "),
                                          element("span", diagram.axis(axis).name).data("axis", diagram.axis(axis).name)}),
-                        cell(std::to_string(choice.value)), cell(choice.by_user ? "by hand" : "chosen"),
+                        cell(std::to_string(choice.value)), cell(choice.by_user ? "override" : "chosen"),
                         cell(choice.reason)});
 }
 
@@ -60,7 +60,7 @@ std::vector<Element> plan_content(const Plan& plan, const Machine& machine, cons
         add_choices(rows, diagram, "stream", s.schedule.stream);
         add_choices(rows, diagram, "subloop", s.schedule.subloop);
         rows.push_back({cell("threads"), cell(std::to_string(s.schedule.threads.value)),
-                        cell(s.schedule.threads.by_user ? "by hand" : "chosen"), cell(s.schedule.threads.reason)});
+                        cell(s.schedule.threads.by_user ? "override" : "chosen"), cell(s.schedule.threads.reason)});
         out.push_back(html::table("Choices and their reasons", {"choice", "value", "by", "reason"}, rows, {1}));
         out.push_back(element("p", fmt::format("Predicted {}, bound by {}; H = {} values, M = {} values a core.",
                                                seconds_text(kernel.time.seconds), kernel.time.busy.front().what,

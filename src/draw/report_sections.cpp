@@ -162,7 +162,7 @@ Element text_section(const ReportInput& input) {
     Element out = section("text", "The text");
     out.add(html::code_block(input.request.text, known_names(input.derived.source), "text-line", "The diagram as text"));
     if (!input.request.schedule.empty()) {
-        out.add(element("h3", "Choices by hand"));
+        out.add(element("h3", "Overrides"));
         out.add(html::code_block(input.request.schedule, known_names(input.derived.diagram), "schedule-line",
                                  "The schedule as text"));
     }

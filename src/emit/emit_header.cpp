@@ -74,7 +74,7 @@ void write_header(const Frame& frame, Lines& out) {
     if (s.grid.value > 0) line("grid", s.grid);
     if (s.cluster_axis >= 0) line("cluster " + frame.diagram().axis(s.cluster_axis).name, s.cluster);
     if (frame.uses_stream_k())
-        out(fmt::format("//     {:<14} {:>6}  {}", "groups", name(TileScheduler::cut), s.dealing.reason));
+        out(fmt::format("//     {:<14} {:>6}  {}", "scheduler", name(TileScheduler::cut), s.dealing.reason));
     if (frame.in_blocks())
         line("warps", {s.warps.value, fmt::format("{} block{} an SM{}{}", s.blocks.value, s.blocks.value == 1 ? "" : "s",
                                                   s.warps.reason.empty() ? "" : "; ", s.warps.reason)});

@@ -127,8 +127,8 @@ Result<BlocksByUser> blocks_by_user(const Derived& derived, const Extents& exten
         else if (item.kind == ChoiceKind::role && item.value.value_or(0) > out.copying)
             out.copying = *item.value, out.producer_range = item.range;
         else if ((item.kind == ChoiceKind::cluster && item.value.value_or(1) > 1) ||
-                 (item.kind == ChoiceKind::groups && *item.value > 0) ||
-                 (item.kind == ChoiceKind::matrix && *item.value > 0))
+                 (item.kind == ChoiceKind::scheduler && *item.value > 0) ||
+                 (item.kind == ChoiceKind::ping_pong && *item.value > 0))
             out.needs_copies = true;
     std::erase_if(items, [](const ScheduleItem& item) {
         return item.kind != ChoiceKind::warps && item.kind != ChoiceKind::blocks;

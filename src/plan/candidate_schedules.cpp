@@ -83,7 +83,7 @@ bool CandidateSchedules::is_cut_whole(AxisId axis) const {
 // ---- shapes
 
 std::vector<VectorAxis> CandidateSchedules::vectors() const {
-    if (overrides_.vector) return {{overrides_.vector_axis, "by hand", true}};
+    if (overrides_.vector) return {{overrides_.vector_axis, "override", true}};
     return vector_axes(model_);
 }
 

@@ -64,10 +64,10 @@ private:
             case ChoiceKind::rows: choices_.rows = item; break;
             case ChoiceKind::vectors: choices_.vectors = item; break;
             case ChoiceKind::vector: check_vector(item); break;
-            case ChoiceKind::tensor: check_mma_m(item); break;
-            case ChoiceKind::maximum: choices_.maximum = item; break;
-            case ChoiceKind::matrix: choices_.turns = item; break;
-            case ChoiceKind::groups: choices_.dealing = item; break;
+            case ChoiceKind::mma_m: check_mma_m(item); break;
+            case ChoiceKind::rescaling: choices_.maximum = item; break;
+            case ChoiceKind::ping_pong: choices_.turns = item; break;
+            case ChoiceKind::scheduler: choices_.dealing = item; break;
             case ChoiceKind::cluster: check_cluster(item); break;
             default:
                 if (is_of_steps(item))

@@ -24,34 +24,35 @@ public:
         for (const auto& [axis, choice] : s_.stream) row("stream " + name(axis), choice);
         for (const auto& [axis, choice] : s_.subloop) row("subloop " + name(axis), choice);
         if (kernel_.parts.any()) row("split " + name(kernel_.parts.axis), s_.split);
-        row("threads", s_.threads);
+        const bool is_on_gpu = s_.warps.value > 0;
+        row(std::string(is_on_gpu ? gpu_threads : napkin::name(ChoiceKind::threads)), s_.threads);
         if (s_.grid.value > 0) row("grid", s_.grid);
         if (s_.dealing.value > 0 || s_.dealing.by_user)
-            row("groups", std::string(napkin::name(static_cast<TileScheduler>(s_.dealing.value))), s_.dealing);
+            row("scheduler", std::string(napkin::name(static_cast<TileScheduler>(s_.dealing.value))), s_.dealing);
         if (s_.cluster_axis >= 0) row("cluster " + name(s_.cluster_axis), s_.cluster);
         if (s_.warps.value > 0) row("warps", s_.warps);
         if (s_.blocks.value > 0) row("blocks", s_.blocks);
         for (const Role& role : s_.roles) row("role " + role.name, {role.workers, role.reason, role.by_user});
         rows_.push_back({"vector axis", s_.vector_axis < 0 ? "-" : name(s_.vector_axis), s_.vector_axis_reason});
-        if (s_.mma_m_axis >= 0) rows_.push_back({"tensor axis", name(s_.mma_m_axis), s_.mma_m_axis_reason});
+        if (s_.mma_m_axis >= 0) rows_.push_back({"mma_m axis", name(s_.mma_m_axis), s_.mma_m_axis_reason});
         if (s_.lazy.value > 0 || s_.lazy.by_user || !s_.lazy.reason.empty())
-            row("maximum", std::string(rescale_words[s_.lazy.value]), s_.lazy);
+            row("rescaling", std::string(rescale_words[s_.lazy.value]), s_.lazy);
         if (s_.turns.value > 0 || s_.turns.by_user)
-            row("matrix", std::string(ping_pong_words[s_.turns.value]), s_.turns);
+            row("ping_pong", std::string(ping_pong_words[s_.turns.value]), s_.turns);
         row("panel vectors", {s_.panel_vectors, "", s_.panel_by_user});
-        row("rows", s_.rows);
+        row(std::string(is_on_gpu ? gpu_rows : napkin::name(ChoiceKind::rows)), s_.rows);
         const std::vector<std::string> atoms = atom_names(kernel_);
         for (const AtomId i : s_.atoms.ids()) rows_.push_back({"atom " + atoms[i], "", text(s_.atoms[i])});
         for (const VariableId v : s_.places.ids())
-            rows_.push_back({"place " + kernel_.variables[v].name, "", text(s_.places[v], kernel_.variables[v])});
+            rows_.push_back({"storage " + kernel_.variables[v].name, "", text(s_.places[v], kernel_.variables[v])});
         for (const Prefetch& p : s_.prefetches)
             if (p.ahead.value > 0 || p.ahead.by_user)
                 rows_.push_back({"prefetch " + kernel_.variables[p.variable].name, "",
-                                 in_loops_of(p.fetched == Fetched::blocks ? "blocks" : "groups", p.ahead,
+                                 in_loops_of(p.fetched == Fetched::blocks ? "blocks" : "tiles", p.ahead,
                                              atoms[at(p.atom)], p.cache == 1 ? "" : fmt::format(", cache {}", p.cache))});
         for (const TilePipelining& d : s_.tile_pipelining)
             if (d.groups.value > 0 || d.groups.by_user)
-                rows_.push_back({"defer " + atoms[at(d.atom)], "", in_loops_of("groups", d.groups, atoms[at(d.in)])});
+                rows_.push_back({"pipelined " + atoms[at(d.atom)], "", in_loops_of("tiles", d.groups, atoms[at(d.in)])});
         const std::vector<std::string> statements = statement_names(kernel_);
         for (const auto& [statement, slot] : s_.slots)
             rows_.push_back({"slot " + statements.at(static_cast<std::size_t>(statement)), "", text(slot)});
@@ -99,9 +100,9 @@ private:
         list("points", a.points);
         list("over", a.reduced);
         if (a.cut_axis >= 0) out += fmt::format(", cut {} {}", name(a.cut_axis), a.cut);
-        if (a.parts > 1) out += fmt::format(", parts {}", a.parts);
-        if (a.run >= 0) out += fmt::format(", run {}", a.run);
-        if (a.follows) out += ", follows";
+        if (a.parts > 1) out += fmt::format(", column_parts {}", a.parts);
+        if (a.run >= 0) out += fmt::format(", fusion {}", a.run);
+        if (a.follows) out += ", fused";
         return out + comment(a.reason, a.by_user);
     }
 
@@ -112,9 +113,9 @@ private:
     }
 
     [[nodiscard]] std::string text(const Slot& slot) const {
-        std::string out = fmt::format("position {}", slot.position);
+        std::string out = fmt::format("order {}", slot.position);
         if (slot.role >= 0) out += fmt::format(", role {}", s_.roles.at(at(slot.role)).name);
-        if (slot.ahead != 0) out += fmt::format(", ahead {}", slot.ahead);
+        if (slot.ahead != 0) out += fmt::format(", stage_offset {}", slot.ahead);
         return out;
     }
 
@@ -129,7 +130,7 @@ private:
         }
         if (p.stages != 1) out += fmt::format(", stages {}", p.stages);
         if (p.non_temporal) out += ", nontemporal";
-        if (p.boxes > 0) out += fmt::format(", boxes {}", p.boxes);
+        if (p.boxes > 0) out += fmt::format(", staging {}", p.boxes);
         return out + comment("", p.by_user);
     }
 

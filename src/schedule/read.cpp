@@ -50,7 +50,7 @@ private:
                 ++found;
                 continue;
             }
-            const std::vector<std::string> own = item.kind == ChoiceKind::atom || item.kind == ChoiceKind::defer
+            const std::vector<std::string> own = item.kind == ChoiceKind::atom || item.kind == ChoiceKind::pipelined
                                                      ? atom_names(kernel)
                                                  : item.kind == ChoiceKind::slot ? statement_names(kernel)
                                                                                  : names_of(kernel.variables);
@@ -60,12 +60,12 @@ private:
             const auto index = static_cast<std::size_t>(place - own.begin());
             if (item.kind == ChoiceKind::atom) read_atom(item, AtomId::of(index), own.size(), out_[k]);
             if (item.kind == ChoiceKind::slot) read_slot(item, StepId::of(index), out_[k]);
-            if (item.kind == ChoiceKind::place) read_place(item, VariableId::of(index), kernel, out_[k]);
+            if (item.kind == ChoiceKind::storage) read_place(item, VariableId::of(index), kernel, out_[k]);
             if (item.kind == ChoiceKind::prefetch) read_prefetch(item, VariableId::of(index), kernel, out_[k]);
-            if (item.kind == ChoiceKind::defer) read_tile_pipelining(item, AtomId::of(index), kernel, out_[k]);
+            if (item.kind == ChoiceKind::pipelined) read_tile_pipelining(item, AtomId::of(index), kernel, out_[k]);
             ++found;
         }
-        const bool variable = item.kind == ChoiceKind::place || item.kind == ChoiceKind::prefetch;
+        const bool variable = item.kind == ChoiceKind::storage || item.kind == ChoiceKind::prefetch;
         // Kernels may have statements of one name.
         std::vector<std::string> once;
         for (std::string& name : meant)
@@ -90,8 +90,9 @@ private:
     [[nodiscard]] Choice choice(const ScheduleItem& item, std::int64_t value) const {
         if (!as_printed_) return {value, "", true};
         std::string why = reason_behind(item);
-        const bool by_user = why.starts_with(override_mark);
-        if (by_user) why.erase(0, why.find_first_not_of(' ', override_mark.size()));
+        const auto mark = find_if(override_marks, [&](std::string_view m) { return why.starts_with(m); });
+        const bool by_user = mark != std::end(override_marks);
+        if (by_user) why.erase(0, why.find_first_not_of(' ', mark->size()));
         return {value, std::move(why), by_user};
     }
 
@@ -111,7 +112,7 @@ private:
             const std::string& name = item.axis.empty() ? item.word : item.axis;
             return name == "none" ? AxisId() : axis(name, item.range);
         };
-        const std::string why = as_printed_ ? said.reason : "by hand";
+        const std::string why = as_printed_ ? said.reason : "override";
         switch (item.kind) {
             case ChoiceKind::group: sized(s.group); break;
             case ChoiceKind::stream: sized(s.stream); break;
@@ -119,7 +120,7 @@ private:
             case ChoiceKind::split: read_split(item, kernel, s); break;
             case ChoiceKind::threads: s.threads = said; break;
             case ChoiceKind::grid: s.grid = said; break;
-            case ChoiceKind::groups: s.dealing = said; break;
+            case ChoiceKind::scheduler: s.dealing = said; break;
             case ChoiceKind::cluster: s.cluster_axis = axis(item.axis, item.range), s.cluster = said; break;
             case ChoiceKind::warps: s.warps = said; break;
             case ChoiceKind::blocks: s.blocks = said; break;
@@ -130,9 +131,9 @@ private:
             case ChoiceKind::vectors:
                 s.panel_vectors = static_cast<int>(said.value), s.panel_by_user = said.by_user;
                 break;
-            case ChoiceKind::maximum: s.lazy = said; break;
-            case ChoiceKind::matrix: s.turns = said; break;
-            case ChoiceKind::tensor: s.mma_m_axis = named(), s.mma_m_axis_reason = why; break;
+            case ChoiceKind::rescaling: s.lazy = said; break;
+            case ChoiceKind::ping_pong: s.turns = said; break;
+            case ChoiceKind::mma_m: s.mma_m_axis = named(), s.mma_m_axis_reason = why; break;
             case ChoiceKind::vector: s.vector_axis = named(), s.vector_axis_reason = why; break;
             default: break;
         }
@@ -178,9 +179,9 @@ private:
             if (c.word == "points") a.points = axes_of(c);
             if (c.word == "over") a.reduced = axes_of(c);
             if (c.word == "cut") a.cut_axis = axis_of(c), a.cut = *c.number;
-            if (c.word == "parts") a.parts = number;
-            if (c.word == "run") a.run = number;
-            if (c.word == "follows") a.follows = true;
+            if (c.word == "column_parts") a.parts = number;
+            if (c.word == "fusion") a.run = number;
+            if (c.word == "fused") a.follows = true;
         }
         s.atoms[index] = std::move(a);
     }
@@ -188,8 +189,8 @@ private:
     void read_slot(const ScheduleItem& item, StepId index, KernelSchedule& s) {
         Slot slot;
         for (const ScheduleClause& c : item.clauses) {
-            if (c.word == "position") slot.position = static_cast<int>(*c.number);
-            if (c.word == "ahead") slot.ahead = static_cast<int>(*c.number);
+            if (c.word == "order") slot.position = static_cast<int>(*c.number);
+            if (c.word == "stage_offset") slot.ahead = static_cast<int>(*c.number);
             if (c.word != "role") continue;
             const std::vector<std::string> roles = names_of(s.roles);
             const std::string& name = c.names[0].text;
@@ -210,7 +211,7 @@ private:
                                              std::begin(memory_space_names));
         for (const ScheduleClause& c : item.clauses) {
             if (c.word == "stages") p.stages = static_cast<int>(*c.number);
-            if (c.word == "boxes") p.boxes = static_cast<int>(*c.number);
+            if (c.word == "staging") p.boxes = static_cast<int>(*c.number);
             if (c.word == "inner") p.innermost = dimension(c, kernel, kernel.variables[index]);
             if (c.word == "dimension") p.innermost = dimension_like(c, p.innermost, kernel.variables[index]);
             if (c.word == "nontemporal") p.non_temporal = true;
@@ -218,7 +219,7 @@ private:
         s.places[index] = p;
     }
 
-    /// "groups 1, in E" fetches the tile for the next output tile, and "blocks 1, in X" the rows of the next register
+    /// "tiles 1, in E" fetches the tile for the next output tile, and "blocks 1, in X" the rows of the next register
     /// block. A 0 is no prefetch. "cache 2" names the second cache.
     void read_prefetch(const ScheduleItem& item, VariableId variable, const TileKernel& kernel, KernelSchedule& s) {
         std::erase_if(s.prefetches, [&](const Prefetch& other) { return other.variable == variable; });
@@ -226,13 +227,13 @@ private:
         for (const ScheduleClause& c : item.clauses) {
             if (c.word == "in") p.atom = statement_of(c, kernel);
             if (c.word == "cache") p.cache = static_cast<int>(*c.number);
-            if (c.word == "groups" || c.word == "blocks") p.ahead = choice(item, *c.number);
+            if (c.word == "tiles" || c.word == "blocks") p.ahead = choice(item, *c.number);
             if (c.word == "blocks") p.fetched = Fetched::blocks;
         }
         s.prefetches.push_back(std::move(p));
     }
 
-    /// "groups 1, in E": the statement of the previous output tile runs in the loops of E. "groups 0, in E": it runs
+    /// "tiles 1, in E": the statement of the previous output tile runs in the loops of E. "tiles 0, in E": it runs
     /// with its own tile.
     void read_tile_pipelining(const ScheduleItem& item, AtomId atom, const TileKernel& kernel, KernelSchedule& s) {
         std::erase_if(s.tile_pipelining, [&](const TilePipelining& other) { return other.atom == atom; });

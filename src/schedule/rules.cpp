@@ -60,9 +60,9 @@ private:
     }
     // Names of the fields that rules are about.
     [[nodiscard]] ScheduleField atom_of(const Step& step) const { return {"atom", atoms_.at(at(step.atom))}; }
-    [[nodiscard]] ScheduleField place_of(VariableId id) const { return {"place", k_.variable(id).name}; }
+    [[nodiscard]] ScheduleField place_of(VariableId id) const { return {"storage", k_.variable(id).name}; }
     [[nodiscard]] ScheduleField slot_of(std::size_t step) const { return {"slot", statements_.at(step)}; }
-    [[nodiscard]] ScheduleField tensor() const { return {"tensor", ""}; }
+    [[nodiscard]] ScheduleField tensor() const { return {"mma_m", ""}; }
     [[nodiscard]] const char* on_either(const char* cpu, const char* gpu) const { return k_.in_blocks() ? gpu : cpu; }
     [[nodiscard]] const std::string& axis_name(AxisId axis) const { return k_.program->diagram.axis(axis).name; }
 
@@ -326,14 +326,14 @@ private:
 
     void check_ping_pong() {
         if (k_.schedule.turns.value > 0 && !ping_pong(k_))
-            report({"matrix", ""},
+            report({"ping_pong", ""},
                    "there are no turns to take: two groups of four warps, beside a role, that begin a loop's turn with "
                    "several products");
     }
 
     void check_rescale() {
         if (k_.schedule.lazy.value == 0 || k_.lazy) return;
-        report({"maximum", ""}, "its running maximum cannot lag: {}",
+        report({"rescaling", ""}, "its running maximum cannot lag: {}",
                k_.on_tensor_cores() ? std::get<std::string>(conditional_rescale(k_)) : "only one on a matrix unit may");
     }
 
@@ -359,7 +359,7 @@ private:
         for (const auto& [statement, slot] : k_.schedule.slots)
             if ((slot.position != 0 || slot.ahead != 0) && !k_.producer_role())
                 report(slot_of(at(statement)),
-                       "{} has position {}, {} ahead: {} runs statements one after the other, as they stand",
+                       "{} has order {}, {} ahead: {} runs statements one after the other, as they stand",
                        statements_.at(at(statement)), slot.position, slot.ahead,
                        on_either("a CPU's core", "a GPU's block"));
     }
@@ -436,7 +436,7 @@ private:
                 return find_if(k_.steps, [&](const Step& s) { return s.atom == atom; });
             };
             const std::string &name = atoms_[at(d.atom)], &where = atoms_[at(d.in)];
-            const ScheduleField field{"defer", name};
+            const ScheduleField field{"pipelined", name};
             if (const std::string why = why_not_tile_pipelined(k_, *step_of(d.atom), *step_of(d.in)); !why.empty())
                 report(field, "{} cannot run for the group before in the loops of {}: {}", name, where, why);
             else if (d.groups.value > 1 || k_.num_groups() < 2)
@@ -451,13 +451,13 @@ private:
     void check_grid() {
         const std::int64_t grid = k_.schedule.grid.value, at_once = k_.schedule.threads.value, groups = k_.num_groups();
         if (k_.is_dynamic() && !(k_.producer_role() && k_.has_bulk_copies()))
-            report({"groups", ""}, "a queue of groups needs a role that copies, which asks for the next one");
+            report({"scheduler", ""}, "a queue of groups needs a role that copies, which asks for the next one");
         else if (k_.is_dynamic() && grid >= groups)
-            report({"groups", ""}, "a grid of {} blocks has one for each of {} groups: none is left in a queue", grid,
-                   groups);
+            report({"scheduler", ""}, "a grid of {} blocks has one for each of {} groups: none is left in a queue",
+                   grid, groups);
         if (k_.uses_stream_k())
             if (const auto cut = stream_k(k_); const auto* why = std::get_if<std::string>(&cut))
-                report({"groups", ""}, "no groups are cut: {}", *why);
+                report({"scheduler", ""}, "no groups are cut: {}", *why);
         if (grid == 0) return;
         if (!k_.in_blocks())
             report({"grid", ""}, "it has a grid of {} blocks: a CPU's threads each run whole groups", grid);

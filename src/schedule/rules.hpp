@@ -8,7 +8,7 @@
 
 namespace napkin {
 
-/// A field of a schedule as a file names it: "place" and "S", "role" and "copies"; "tensor" has no name.
+/// A field of a schedule as a file names it: "storage" and "S", "role" and "copies"; "mma_m" has no name.
 struct ScheduleField {
     std::string kind, name;
 };

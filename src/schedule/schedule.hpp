@@ -32,7 +32,7 @@ enum class AtomKind : std::uint8_t {
     matrix,  ///< the mma of the tensor cores
 };
 
-inline constexpr std::string_view atom_kind_names[] = {"block", "fragment", "matrix"};
+inline constexpr std::string_view atom_kind_names[] = {"block", "fragment", "mma"};
 constexpr std::string_view name(AtomKind kind) { return atom_kind_names[at(kind)]; }
 
 /// How a statement is executed. A block atom is a register block of vectors with the loops around it. It holds rows ×
@@ -80,7 +80,8 @@ enum class MemorySpace : std::uint8_t {
     operand,
 };
 
-inline constexpr std::string_view memory_space_names[] = {"buffer", "panel", "packed", "view", "registers", "operand"};
+inline constexpr std::string_view memory_space_names[] = {"buffer", "register_panel", "packed_panel",
+                                                          "global", "registers",      "operand"};
 constexpr std::string_view name(MemorySpace holding) { return memory_space_names[at(holding)]; }
 
 struct Place {
@@ -215,7 +216,8 @@ std::vector<std::string> atom_names(const TileKernel& kernel);
 std::vector<std::string> statement_names(const TileKernel& kernel);
 
 /// Stands before the reason of a field that the user overrides.
-inline constexpr std::string_view override_mark = "[by hand]";
+inline constexpr std::string_view override_mark = "[override]";
+inline constexpr std::string_view override_marks[] = {override_mark, "[by hand]"};  ///< that are read
 /// One line for each field, with its reason. syntax/parse_schedule.cpp reads it.
 std::string to_string(const TileProgram& program, const TileKernel& kernel, const KernelSchedule& schedule);
 

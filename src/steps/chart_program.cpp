@@ -286,7 +286,7 @@ private:
                                        on.name, d.need.why),
                 .expected = place.empty() ? fmt::format("{} behind {}", waits.name, on.name)
                                           : fmt::format("{} behind {}, or another place of {}", waits.name, on.name, place),
-                .hint = place.empty() ? "" : fmt::format("place {} operand, stages {}", place, stages_of(place) + 1)};
+                .hint = place.empty() ? "" : fmt::format("storage {} operand, stages {}", place, stages_of(place) + 1)};
     }
     [[nodiscard]] int stages_of(const std::string& name) const {
         for (const VariableId v : assigned_.variables.ids())

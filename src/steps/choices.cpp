@@ -62,7 +62,7 @@ private:
                 for (const ScheduleClause& c : item.clauses)
                     if (const auto id = axis(c.word, c.range)) out_.pieces[item.axis][*id] = {*c.number, c.range};
                 break;
-            case ChoiceKind::place:
+            case ChoiceKind::storage:
                 for (const ScheduleClause& c : item.clauses)
                     if (c.word == "stages") out_.stages[item.axis] = {*c.number, c.range};
                 break;
@@ -129,7 +129,7 @@ Status check_names(const StepChoices& choices, const std::vector<ScheduleItem>& 
                           .hint = std::move(hint)});
     };
     for (const ScheduleItem& item : items) {
-        if (item.kind != ChoiceKind::precision && item.kind != ChoiceKind::piece && item.kind != ChoiceKind::place)
+        if (item.kind != ChoiceKind::precision && item.kind != ChoiceKind::piece && item.kind != ChoiceKind::storage)
             continue;
         const auto known = find(names, item.axis);
         if (known == names.end()) {

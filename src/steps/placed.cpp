@@ -199,7 +199,7 @@ private:
             const std::string& name = s_.variable(id).name;
             levels.changes.push_back({fmt::format("{}: {}", name, napkin::name(s_.place(id).holding)),
                                       s_.is_view(id)         ? "where it lies"
-                                      : s_.place(id).by_user ? "by hand"
+                                      : s_.place(id).by_user ? "override"
                                                              : "the plan's choice"});
             types.changes.push_back({fmt::format("{}: {}", name, napkin::name(assigned_.variables[id].type)),
                                      assigned_.variables[id].type_reason});
@@ -255,8 +255,8 @@ Result<StepReport> placed_steps(const Plan& plan, const Machine& machine, const 
 
 bool is_of_a_kernel(const std::vector<ScheduleItem>& items) {
     using enum ChoiceKind;
-    constexpr std::array of_kernels{tensor, warps,    role,  atom,    slot,  vector, vectors,
-                                    rows,   prefetch, defer, threads, split, blocks};
+    constexpr std::array of_kernels{mma_m, warps,    role,  atom,    slot,  vector, vectors,
+                                    rows,   prefetch, pipelined, threads, split, blocks};
     return any_of(items, [&](const ScheduleItem& item) { return contains(of_kernels, item.kind); });
 }
 

@@ -122,7 +122,7 @@ Status assign_precision(const StepContext& context, const StepChoices& choices, 
                               variable.name, name(demanded.at(id))),
                   std::string(name(demanded.at(id))), fmt::format("the nearest legal type is {}", name(demanded.at(id))));
         } else {
-            v.type = wanted, v.type_reason = "by hand";
+            v.type = wanted, v.type_reason = "override";
         }
     }
     if (!errors.empty()) return errors;

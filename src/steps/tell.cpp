@@ -63,10 +63,10 @@ public:
                 {fmt::format("{}: {}", assigned_.kernel.variables[life.variable].name, name(v.type)), v.type_reason});
         }
         steps.push_back(std::move(precision));
-        PaperStep divisors{"divisors", {}, "", "every size by hand is a multiple of its divisor, or the whole axis", ""};
+        PaperStep divisors{"divisors", {}, "", "every size that is set is a multiple of its divisor, or the whole axis", ""};
         for (const auto& [size, multiple] : out_.divisors.merged())
             if (is_broken(context_, size, multiple))
-                divisors.validation = "no size by hand breaks a divisor that another one which fits would keep";
+                divisors.validation = "no size that is set breaks a divisor that another one which fits would keep";
         for (const auto& [size, multiple] : out_.divisors.merged())
             divisors.changes.push_back(
                 {fmt::format("{} = {} is {} multiple of {}", to_string(size, names_of(context_.diagram.axes)),
@@ -222,7 +222,7 @@ std::string schedule_of(const StepContext& context, const StepChoices& choices, 
             out += fmt::format("precision {} {}\n", name, napkin::name(assigned.variables[v].type));
         const auto stages = choices.stages.find(name);
         if (assigned.variables[v].stages > 1 || stages != choices.stages.end())
-            out += fmt::format("{}place {} operand, stages {}\n",
+            out += fmt::format("{}storage {} operand, stages {}\n",
                                stages != choices.stages.end() && !stages->second.range.source ? model_mark : "", name,
                                assigned.variables[v].stages);
     }

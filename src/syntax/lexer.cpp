@@ -26,7 +26,7 @@ constexpr Lookalike lookalikes[] = {
 
 /// What a line of a schedule begins with that names statements of a tile program, some by their number: S#2. Elsewhere
 /// # begins a comment.
-constexpr std::array<std::string_view, 4> kinds_of_statements{"atom", "slot", "prefetch", "defer"};
+constexpr std::array<std::string_view, 5> kinds_of_statements{"atom", "slot", "prefetch", "pipelined", "defer"};
 
 /// Length of the UTF-8 sequence at `at`, 0 where there is none.
 std::size_t utf8_length(std::string_view text, std::size_t at) {

@@ -2,10 +2,10 @@
 // grammar for all:
 //   KIND [NAME] [=] [NUMBER | WORD]       group q = 192, stream x, threads 4, vector = none, form = auxiliary
 //   atom STATEMENT CLAUSE, CLAUSE, …      atom S vectors q 3 inner, rows x 4, over k
-//   place VARIABLE CLAUSE, CLAUSE, …      place K view, inner k
-//   slot STATEMENT CLAUSE, CLAUSE, …      slot load K position 0, role producer, ahead 1
-//   prefetch VARIABLE CLAUSE, CLAUSE      prefetch X groups 1, in Y_E
-//   defer STATEMENT CLAUSE, CLAUSE        defer Y groups 1, in Y_E
+//   storage VARIABLE CLAUSE, CLAUSE, …    storage K global, inner k
+//   slot STATEMENT CLAUSE, CLAUSE, …      slot load K order 0, role producer, stage_offset 1
+//   prefetch VARIABLE CLAUSE, CLAUSE      prefetch X tiles 1, in Y_E
+//   pipelined STATEMENT CLAUSE, CLAUSE    pipelined Y tiles 1, in Y_E
 //   piece VARIABLE AXIS SIZE, …           piece O_acc_delta_thread d 8
 //   precision VARIABLE TYPE               precision weight f16
 //   issue VARIABLE [NUMBER], …            issue S 1, O_acc; likewise turns VARIABLE, … and units UNIT, …
@@ -60,14 +60,14 @@ void number(LineParser& parser, ScheduleItem& item, bool optional, Diagnostics& 
 
 /// `begin`: of the line.
 void word(LineParser& parser, ScheduleItem& item, std::uint32_t begin) {
-    const bool is_axis = item.kind == ChoiceKind::vector || item.kind == ChoiceKind::tensor;
+    const bool is_axis = item.kind == ChoiceKind::vector || item.kind == ChoiceKind::mma_m;
     if (is_axis && parser.is_word("axis") && (parser.is("-", 1) || parser.peek(1).kind == TokenKind::name))
         parser.next();
     parser.accept("=");
     if (is_axis && parser.accept("-"))
         item.word = "none";
     else
-        item.word = parser.name("a word").text;
+        item.word = without_alias(name(item.kind), parser.name("a word").text);
     const auto words = choice_fields[at(item.kind)].words;
     if (words.empty() || parser.failed()) return;
     item.value = find(words, item.word) - words.begin();
@@ -79,7 +79,7 @@ void word(LineParser& parser, ScheduleItem& item, std::uint32_t begin) {
                 did_you_mean(item.word, {words.begin(), words.end()}));
 }
 
-/// Joined as a sentence has them: "position, role or ahead".
+/// Joined as a sentence has them: "order, role or stage_offset".
 std::string any_of_words(std::vector<std::string> words) {
     const std::string last = std::move(words.back());
     words.pop_back();
@@ -130,7 +130,7 @@ void check(LineParser& parser, const ScheduleItem& item, const ScheduleClause& c
         parser.fail(Code::bad_schedule, where, std::move(message), std::move(expected));
     };
     const ClauseField* field = field_of(item.kind, c.word);
-    if (item.kind == ChoiceKind::place && item.clauses.empty() && !(field && field->alone))
+    if (item.kind == ChoiceKind::storage && item.clauses.empty() && !(field && field->alone))
         return wrong(c.range, fmt::format("'{}' is no way to hold a variable", c.word),
                      "one of " + join(words_of(item.kind, true), ", "));
     if (!field)
@@ -182,7 +182,7 @@ void clauses(LineParser& parser, ScheduleItem& item) {
     do {
         ScheduleClause clause;
         const std::uint32_t begin = parser.peek().begin;
-        clause.word = parser.name("a clause such as vectors or inner").text;
+        clause.word = without_alias(name(item.kind), parser.name("a clause such as vectors or inner").text);
         const std::uint32_t operand = parser.peek().begin;
         const ClauseField* field = field_of(item.kind, clause.word);
         field && field->operand == ClauseOperand::index ? skip_index(parser) : names_and_number(parser, clause);
@@ -196,12 +196,12 @@ void clauses(LineParser& parser, ScheduleItem& item) {
     const auto says = [&](std::string_view word) {
         return any_of(item.clauses, [&](const ScheduleClause& c) { return c.word == word; });
     };
-    const bool in_loops = item.kind == ChoiceKind::prefetch || item.kind == ChoiceKind::defer;
-    if (in_loops && !(says("in") && (says("groups") || says("blocks"))))
+    const bool in_loops = item.kind == ChoiceKind::prefetch || item.kind == ChoiceKind::pipelined;
+    if (in_loops && !(says("in") && (says("tiles") || says("blocks"))))
         parser.fail(Code::bad_schedule, item.range,
                     fmt::format("a line '{}' says by how many {}, and in which statement's loops", name(item.kind),
-                                item.kind == ChoiceKind::prefetch ? "groups or blocks" : "groups"),
-                    fmt::format("{} {} groups 1, in S", name(item.kind), item.axis));
+                                item.kind == ChoiceKind::prefetch ? "tiles or blocks" : "tiles"),
+                    fmt::format("{} {} tiles 1, in S", name(item.kind), item.axis));
 }
 
 /// What is meant: an axis, a variable, or a statement, which may be called `load K`.
@@ -220,7 +220,8 @@ ScheduleItem schedule_item(LineParser& parser, const std::string& kernel, Diagno
     skip_printed_word(parser);
     const AstWord kind = parser.name("a kind of choice such as group or stream");
     if (parser.failed()) return item;
-    const auto found = find_if(choice_fields, [&](const ChoiceField& field) { return field.name == kind.text; });
+    const std::string_view said = without_alias("", kind.text);
+    const auto found = find_if(choice_fields, [&](const ChoiceField& field) { return field.name == said; });
     if (found == std::end(choice_fields)) {
         const auto names = mapped<std::string>(choice_fields,
                                                [](const ChoiceField& field) { return std::string(field.name); });

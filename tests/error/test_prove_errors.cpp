@@ -28,7 +28,7 @@ TEST(ProveErrors, AProcessorHasNoMatrixUnit) {
 
 TEST(ProveErrors, AKernelWithoutSuchALoopSaysWhatItLacks) {
     EXPECT_THAT(said(rows, "h200"), HasSubstr("kernel Y has no product on the matrix unit"));
-    EXPECT_THAT(said(proven::attention(64), "h200", "tensor q\nwarps 8\nstream x = 64\n"),
+    EXPECT_THAT(said(proven::attention(64), "h200", "mma_m q\nwarps 8\nstream x = 64\n"),
                 HasSubstr("the loop over x of kernel O: no role copies for those that compute"));
 }
 

@@ -1,4 +1,4 @@
-// Kernels with tensor maps, barriers in shared memory and wgmma, as planned for a GPU that has them. They run on the
+// Kernels with mma_m maps, barriers in shared memory and wgmma, as planned for a GPU that has them. They run on the
 // CPU against their definition. Whatever is asynchronous to their threads completes early or late.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -231,9 +231,9 @@ std::string normed_rows(const std::string& sizes) {
 
 /// The softmax of the next chunk is computed while the weights of this one are multiplied.
 constexpr const char* ahead =
-    "slot S position 0, ahead 1\nslot P_M_old position 2, ahead 1\nslot P_M position 2, ahead 1\n"
-    "slot guarded position 2, ahead 1\nslot delta position 2, ahead 1\nslot weight position 2, ahead 1\n"
-    "slot P_Z_acc position 2, ahead 1\nslot O_acc position 1\n";
+    "slot S order 0, stage_offset 1\nslot P_M_old order 2, stage_offset 1\nslot P_M order 2, stage_offset 1\n"
+    "slot guarded order 2, stage_offset 1\nslot delta order 2, stage_offset 1\nslot weight order 2, stage_offset 1\n"
+    "slot P_Z_acc order 2, stage_offset 1\nslot O_acc order 1\n";
 
 // Nine chunks and four stages: each stage is filled once more after it was freed twice.
 TEST(BulkKernels, ReadOperandsAlongEitherDimension) {
@@ -244,7 +244,7 @@ TEST(BulkKernels, ReadOperandsAlongEitherDimension) {
             subjects.push_back(
                 {fmt::format("{} {}", a, b),
                  product_of(a, b, is_f16 ? "f16" : "bf16", is_f16 ? "f32" : "bf16", "m = 72, n = 80, k = 144"),
-                 fmt::format("tensor m\nwarps 4\ngroup n = 40\nstream k = 16\nthreads 2\n{}",
+                 fmt::format("mma_m m\nwarps 4\ngroup n = 40\nstream k = 16\nthreads 2\n{}",
                              std::string(a) == "m, k" ? "role copies 4\n" : "")});
         }
     expect_all_right(subjects, {"f16_s(", "f16_st(", "f16_s_t(", "f16_st_t(", "fence_barriers", "sync();"});
@@ -260,8 +260,8 @@ TEST(BulkKernels, ReadRowsBesideFragments) {
             "{}\nsizes {}\n",
             read, type, expression, sizes);
     };
-    const std::string of_128 = "tensor m\nwarps 8\nrole copies 4\ngroup n = 128\nstream k = 16\nthreads 1\n",
-                      of_64 = "tensor m\nwarps 4\nrole copies 4\ngroup n = 64\nstream k = 16\nthreads 2\n";
+    const std::string of_128 = "mma_m m\nwarps 8\nrole copies 4\ngroup n = 128\nstream k = 16\nthreads 1\n",
+                      of_64 = "mma_m m\nwarps 4\nrole copies 4\ngroup n = 64\nstream k = 16\nthreads 2\n";
     expect_all_right(
         {
             {"bf16", beside("bf16", "m, n", "R[m, n]", "m = 136, n = 256, k = 48"), of_128},
@@ -275,7 +275,7 @@ TEST(BulkKernels, ReadRowsBesideFragments) {
              "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    M[q, x] = S[q, x] + B[q, x]\n"
              "    P[q, x] = softmax(x) M[q, x]\n    O[q, d] = sum(x) P[q, x] * V[x, d]\nsizes q = 72, x = 150, k = 32, "
              "d = 24\n",
-             "tensor q\nwarps 4\nrole copies 4\nstream x = 32\nthreads 1\n"},
+             "mma_m q\nwarps 4\nrole copies 4\nstream x = 32\nthreads 1\n"},
         },
         {"ask_for_run(R_in", "take_run(R_run_", "take_run(R_2_run_", "fetch_rows(R_in", "take_run(B_run_"});
 }
@@ -286,19 +286,19 @@ TEST(BulkKernels, TakeAnyTilesAndTypes) {
             {"batches",
              "f(A[b, h, m, k]: bf16, B[b, h, k, n]: bf16) -> C[b, h, m, n]: bf16\n"
              "    C[b, h, m, n] = sum(k) A[b, h, m, k] * B[b, h, k, n]\nsizes b = 2, h = 2, m = 40, n = 72, k = 80\n",
-             "tensor m\nwarps 4\nrole copies 4\nstream k = 16\nthreads 3\n"},
+             "mma_m m\nwarps 4\nrole copies 4\nstream k = 16\nthreads 3\n"},
             {"two groups of four warps", product_of("k, m", "n, k", "f16", "f16", "m = 136, n = 24, k = 72"),
-             "tensor m\nwarps 8\nrole copies 4\nstream k = 16\nthreads 1\n"},
+             "mma_m m\nwarps 8\nrole copies 4\nstream k = 16\nthreads 1\n"},
             {"e4m3", product_of("m, k", "n, k", "e4m3", "f32", "m = 72, n = 40, k = 304"),
-             "tensor m\nwarps 4\nrole copies 4\nstream k = 32\nthreads 1\n"},
+             "mma_m m\nwarps 4\nrole copies 4\nstream k = 32\nthreads 1\n"},
             {"e5m2", product_of("m, k", "n, k", "e5m2", "bf16", "m = 64, n = 80, k = 160"),
-             "tensor m\nwarps 4\nstream k = 32\n"},
-            {"normed rows", normed_rows("m = 72, n = 24, k = 272"), "tensor m\nwarps 4\nstream k = 32\nthreads 1\n"},
+             "mma_m m\nwarps 4\nstream k = 32\n"},
+            {"normed rows", normed_rows("m = 72, n = 24, k = 272"), "mma_m m\nwarps 4\nstream k = 32\nthreads 1\n"},
             {"epilogue",
              "f(A[m, k]: bf16, B[n, k]: bf16, b[n], R[m, n]: bf16) -> C[m, n]: bf16\n"
              "    H[m, n] = sum(k) A[m, k] * B[n, k]\n    C[m, n] = max(H[m, n] * 0.5 + b[n], 0) + R[m, n]\n"
              "sizes m = 72, n = 56, k = 80\n",
-             "tensor m\nwarps 4\nrole copies 4\nstream k = 16\ngroup n = 32\nthreads 2\n"},
+             "mma_m m\nwarps 4\nrole copies 4\nstream k = 16\ngroup n = 32\nthreads 2\n"},
         },
         {"e4m3_s(", "e5m2_s(", "operand_value", "send_box", "store_row", "warp_ / 4"});
 }
@@ -307,48 +307,48 @@ TEST(BulkKernels, GoIntoEachOther) {
     expect_all_right(
         {
             {"in turn", attention("f16", "f16", "h = 2, q = 72, x = 88, k = 64, d = 48"),
-             "tensor q\nwarps 4\nstream x = 16\nthreads 1\n"},
+             "mma_m q\nwarps 4\nstream x = 16\nthreads 1\n"},
             {"with a role", attention("bf16", "f32", "h = 2, q = 72, x = 144, k = 48, d = 40"),
-             "tensor q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 2\n"},
+             "mma_m q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 2\n"},
             {"ahead", attention("bf16", "bf16", "h = 2, q = 136, x = 136, k = 32, d = 64"),
-             std::string("tensor q\nwarps 8\nrole copies 4\nstream x = 16\nthreads 1\n") + ahead},
+             std::string("mma_m q\nwarps 8\nrole copies 4\nstream x = 16\nthreads 1\n") + ahead},
             {"causal",
              "f(Q[q, k]: bf16, K[x, k]: bf16, V[x, d]: bf16) -> O[q, d]: bf16\n"
              "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    M[q, x] = where(x <= q, S[q, x] * k^-0.5, -inf)\n"
              "    P[q, x] = softmax(x) M[q, x]\n    O[q, d] = sum(x) P[q, x] * V[x, d]\nsizes q = x = 144, k = 32, d = "
              "24\n",
-             std::string("tensor q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\n") + ahead},
+             std::string("mma_m q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\n") + ahead},
             {"causal heads in turn",
              "f(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: bf16\n"
              "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    M[h, q, x] = where(x <= q, S[h, q, x] * k^-0.5, "
              "-inf)\n"
              "    P[h, q, x] = softmax(x) M[h, q, x]\n    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n"
              "sizes h = 3, q = x = 144, k = 32, d = 24\n",
-             "tensor q\nwarps 4\nrole copies 4\nstream x = 16\ngrid 2\n"},
+             "mma_m q\nwarps 4\nrole copies 4\nstream x = 16\ngrid 2\n"},
             {"causal heads, a block for each group",
              "f(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: bf16\n"
              "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    M[h, q, x] = where(x <= q, S[h, q, x] * k^-0.5, "
              "-inf)\n"
              "    P[h, q, x] = softmax(x) M[h, q, x]\n    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n"
              "sizes h = 3, q = x = 144, k = 32, d = 24\n",
-             "tensor q\nwarps 4\nrole copies 4\nstream x = 16\ngrid 9\n"},
+             "mma_m q\nwarps 4\nrole copies 4\nstream x = 16\ngrid 9\n"},
             {"causal in two groups of warps", masked("x <= q", "q = x = 200, k = 32, d = 24"),
-             std::string("tensor q\nwarps 8\nrole copies 4\nstream x = 16\nthreads 1\n") + ahead},
+             std::string("mma_m q\nwarps 8\nrole copies 4\nstream x = 16\nthreads 1\n") + ahead},
             {"causal in three, without turns", masked("x <= q", "q = x = 208, k = 16, d = 16"),
-             std::string("tensor q\nwarps 12\nrole copies 4\nstream x = 16\nthreads 1\nmatrix free\n") + ahead},
+             std::string("mma_m q\nwarps 12\nrole copies 4\nstream x = 16\nthreads 1\nmatrix free\n") + ahead},
             {"window in turn", masked("x <= q and q < x + 40", "q = x = 264, k = 16, d = 16"),
-             "tensor q\nwarps 8\nrole copies 4\nstream x = 16\nthreads 2\n"},
+             "mma_m q\nwarps 8\nrole copies 4\nstream x = 16\nthreads 2\n"},
             {"window ahead", masked("x <= q and q < x + 24", "q = x = 264, k = 16, d = 16"),
-             std::string("tensor q\nwarps 12\nrole copies 4\nstream x = 16\nthreads 1\n") + ahead},
+             std::string("mma_m q\nwarps 12\nrole copies 4\nstream x = 16\nthreads 1\n") + ahead},
             {"later rows", masked("q <= x + 8", "q = 200, x = 136, k = 16, d = 16"),
-             std::string("tensor q\nwarps 8\nrole copies 4\nstream x = 16\nthreads 1\n") + ahead},
+             std::string("mma_m q\nwarps 8\nrole copies 4\nstream x = 16\nthreads 1\n") + ahead},
             {"grouped queries",
              "f(Q[b, h, q, k]: bf16, K[b, x, k]: bf16, V[b, d, x]: bf16) -> O[b, h, q, d]: bf16\n"
              "    S[b, h, q, x] = sum(k) Q[b, h, q, k] * K[b, x, k]\n    P[b, h, q, x] = softmax(x) S[b, h, q, x] * "
              "k^-0.5\n"
              "    O[b, h, q, d] = sum(x) P[b, h, q, x] * V[b, d, x]\nsizes b = 2, h = 2, q = 24, x = 80, k = 32, d = "
              "24\n",
-             "tensor q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\n"},
+             "mma_m q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\n"},
         },
         {"f16_r_t(", "bf16_r(", "send_box", "publish_box", "wgmma_wait<1>", "_phase_ ^ 1", "group_after(group, 9, 9)"});
 }
@@ -380,10 +380,10 @@ std::vector<Without> each_without(const Subject& subject, std::size_t num_before
 TEST(BulkKernels, ShowThatAWaitIsMissing) {
     const Subject subjects[] = {
         {"product", product_of("m, k", "n, k", "bf16", "bf16", "m = 64, n = 80, k = 144"),
-         "tensor m\nwarps 4\ngroup n = 40\nstream k = 16\nthreads 1\nrole copies 4\n"},
+         "mma_m m\nwarps 4\ngroup n = 40\nstream k = 16\nthreads 1\nrole copies 4\n"},
         {"attention", attention("bf16", "bf16", "h = 2, q = 72, x = 144, k = 32, d = 64"),
-         std::string("tensor q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\nmaximum exact\n") + ahead},
-        {"normed rows", normed_rows("m = 72, n = 24, k = 272"), "tensor m\nwarps 4\nstream k = 32\nthreads 1\n"},
+         std::string("mma_m q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\nmaximum exact\n") + ahead},
+        {"normed rows", normed_rows("m = 72, n = 24, k = 272"), "mma_m m\nwarps 4\nstream k = 32\nthreads 1\n"},
     };
     std::vector<Without> all;
     std::vector<Planned> kernels;

@@ -34,17 +34,17 @@ std::string product(const std::string& b, const std::string& sizes) {
            "]\nsizes " + sizes + "\n";
 }
 const std::string
-    four = "tensor m\nwarps 4\nrole copies 4\n",
-    eight = "tensor m\nwarps 8\nrole copies 4\n",
+    four = "mma_m m\nwarps 4\nrole copies 4\n",
+    eight = "mma_m m\nwarps 8\nrole copies 4\n",
     attention =
         "    S[b, h, q, x] = sum(k) Q[b, h, q, k] * K[b, x, k]\n    P[b, h, q, x] = softmax(x) S[b, h, q, x] * "
         "k^-0.5\n    O[b, h, q, d] = sum(x) P[b, h, q, x] * V[b, x, d]\n",
     heads = "f(Q[b, h, q, k]: bf16, K[b, x, k]: bf16, V[b, x, d]: bf16) -> O[b, h, q, d]: bf16\n" + attention;
 
 const std::string ahead =
-    "slot S position 0, ahead 1\nslot P_M_old position 2, ahead 1\nslot P_M position 2, ahead 1\n"
-    "slot guarded position 2, ahead 1\nslot delta position 2, ahead 1\nslot weight position 2, ahead 1\n"
-    "slot P_Z_acc position 2, ahead 1\nslot O_acc position 1\n";
+    "slot S order 0, stage_offset 1\nslot P_M_old order 2, stage_offset 1\nslot P_M order 2, stage_offset 1\n"
+    "slot guarded order 2, stage_offset 1\nslot delta order 2, stage_offset 1\nslot weight order 2, stage_offset 1\n"
+    "slot P_Z_acc order 2, stage_offset 1\nslot O_acc order 1\n";
 
 // Rows and columns that end inside of tiles, more groups than blocks and one block for each, shares of rows and of
 // panels.
@@ -89,15 +89,15 @@ std::vector<Case> cases() {
          "    P[m, n, block] = sum(k) A[m, block, k] * B[n, block, k]\n"
          "    C[m, n] = sum(block) P[m, n, block] * sb[n // 32, block] * sa[m, block]\n"
          "sizes m = 200, n = 208, w = 7, block = 3, k = 64\n",
-         eight + "group n = 64\nthreads 2\ncluster m 2\natom P matrix, points m n block, over k, parts 2\n",
+         eight + "group n = 64\nthreads 2\ncluster m 2\natom P matrix, points m n block, over k, column_parts 2\n",
          {"B"}},
         {"keys of neighbouring queries",
          heads + "sizes b = 1, h = 3, q = 100, x = 100, k = 32, d = 32\n",
-         "tensor q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 2\ncluster q 2\n" + ahead,
+         "mma_m q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 2\ncluster q 2\n" + ahead,
          {"K", "V"}},
         {"keys of heads, queries of their own",
          heads + "sizes b = 2, h = 4, q = 60, x = 80, k = 32, d = 64\n",
-         "tensor q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 4\ngroup b = 1\ngroup h = 1\ncluster h 2\n",
+         "mma_m q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 4\ngroup b = 1\ngroup h = 1\ncluster h 2\n",
          {"K", "V"}},
     };
 }
@@ -189,7 +189,7 @@ TEST(Clusters, EachWaitIsNeeded) {
 // Tiles of full size, and every rank of a bulk copy to all.
 TEST(Clusters, CompileForHopperWithoutSpills) {
     if (!gpu::cuda_compiler()) GTEST_SKIP() << "NVRTC is not found";
-    const std::string large = "tensor m\nwarps 8\nrole copies 4\ngroup n = 256\nstream k = 64\n";
+    const std::string large = "mma_m m\nwarps 8\nrole copies 4\ngroup n = 256\nstream k = 64\n";
     std::vector<Planned> all{
         planned(product("n, k", "m = n = k = 4096"), large + "cluster m 2\n", "a"),
         planned(product("k, n", "m = n = k = 4096"), large + "cluster m 4\n", "b"),
@@ -198,9 +198,9 @@ TEST(Clusters, CompileForHopperWithoutSpills) {
                 "    P[m, n, block] = sum(k) A[m, block, k] * B[n, block, k]\n"
                 "    C[m, n] = sum(block) P[m, n, block] * sb[n // 128, block] * sa[m, block]\n"
                 "sizes m = n = 4096, w = 32, block = 32, k = 128\n",
-                "tensor m\nwarps 8\nrole copies 4\ngroup n = 256\ncluster m 2\n", "d"),
+                "mma_m m\nwarps 8\nrole copies 4\ngroup n = 256\ncluster m 2\n", "d"),
         planned(heads + "sizes b = 8, h = 4, q = x = 4096, k = d = 128\n",
-                "tensor q\nwarps 8\nrole copies 4\nstream x = 64\ncluster q 2\n" + ahead, "e")};
+                "mma_m q\nwarps 8\nrole copies 4\nstream x = 64\ncluster q 2\n" + ahead, "e")};
     const auto cubin = gpu::compile_cuda(cuda::complete(cpu_case::in_one_source(all)), "sm_90a");
     ASSERT_TRUE(cubin.ok()) << render(cubin.errors());
     EXPECT_EQ(cubin->kernels.size(), all.size());
@@ -226,7 +226,7 @@ TEST(Clusters, ThatCannotBeAreRefused) {
     EXPECT_THAT(refusal(text, four + sizes + "cluster m 3\n"), HasSubstr("the machine joins 2 or 4 or 8 blocks"));
     EXPECT_THAT(refusal(text, four + sizes + "threads 5\ncluster m 2\n"),
                 HasSubstr("5 blocks at a time are no multiple of 2; the nearest number is 4"));
-    EXPECT_THAT(refusal(text, "tensor m\nwarps 4\n" + sizes + "cluster m 2\n"),
+    EXPECT_THAT(refusal(text, "mma_m m\nwarps 4\n" + sizes + "cluster m 2\n"),
                 HasSubstr("no role asks for bulk copies"));
     EXPECT_THAT(refusal(text, four + sizes + "cluster k 2\n"), HasSubstr("k is no axis of groups"));
     EXPECT_THAT(refusal(text, four + sizes + "cluster j 2\n"), HasSubstr("there is no axis 'j'"));
@@ -242,10 +242,10 @@ TEST(Clusters, ThatCannotBeAreRefused) {
         "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    A[h, q, x] = where(x <= q, S[h, q, x] / k, -inf)\n"
         "    P[h, q, x] = softmax(x) A[h, q, x]\n    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n"
         "sizes h = 5, q = 256, x = 256, k = 32, d = 16\n";
-    EXPECT_THAT(refusal(causal, "tensor q\nwarps 4\nrole copies 4\nstream x = 16\ngroups fixed\ncluster q 2\n"),
+    EXPECT_THAT(refusal(causal, "mma_m q\nwarps 4\nrole copies 4\nstream x = 16\ngroups fixed\ncluster q 2\n"),
                 HasSubstr("its groups run different chunks"));
     EXPECT_THAT(
-        refusal(causal, "tensor q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 2\ngroups queue\ncluster q 2\n"),
+        refusal(causal, "mma_m q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 2\ngroups queue\ncluster q 2\n"),
         HasSubstr("its blocks take groups from a queue"));
 }
 

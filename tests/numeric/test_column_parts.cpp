@@ -15,7 +15,7 @@ using cpu_case::Planned;
 using cpu_case::Timing;
 using testing::HasSubstr;
 
-const std::string head = "tensor m\nwarps 8\nrole copies 4\n";
+const std::string head = "mma_m m\nwarps 8\nrole copies 4\n";
 
 /// Blocks of `of` columns share a scale.
 std::string scaled(int of, const std::string& sizes) {
@@ -133,9 +133,9 @@ TEST(ColumnParts, ThatCannotBeAreRefused) {
     const std::string sum =
         "f(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]\n    C[m, n] = sum(k) A[m, k] * B[n, k]\nsizes m = 128, n = 64, k "
         "= 64\n";
-    EXPECT_THAT(refusal(sum, "stream k = 32\ngroup n = 64\natom C matrix, points m n, over k, parts 2\n"),
+    EXPECT_THAT(refusal(sum, "stream k = 32\ngroup n = 64\natom C matrix, points m n, over k, column_parts 2\n"),
                 HasSubstr("C adds to what it holds"));
-    EXPECT_THAT(refusal(sum, "stream k = 32\ngroup n = 64\natom C matrix, points m n, over k, parts 0\n"),
+    EXPECT_THAT(refusal(sum, "stream k = 32\ngroup n = 64\natom C matrix, points m n, over k, column_parts 0\n"),
                 HasSubstr("parts"));
 }
 

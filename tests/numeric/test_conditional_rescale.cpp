@@ -15,13 +15,13 @@ using cpu_case::attention_of_logits;
 using cpu_case::Planned;
 using cpu_case::planned_on_hopper;
 
-constexpr const char* in_turn = "tensor q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\nmaximum rescaled\n";
-constexpr const char* open_order = "tensor q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\n";
+constexpr const char* in_turn = "mma_m q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\nmaximum rescaled\n";
+constexpr const char* open_order = "mma_m q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\n";
 const std::string ahead =
     std::string(in_turn) +
-    "slot S position 0, ahead 1\nslot P_M_old position 2, ahead 1\nslot P_M position 2, ahead 1\n"
-    "slot guarded position 2, ahead 1\nslot delta position 2, ahead 1\nslot weight position 2, ahead 1\n"
-    "slot P_Z_acc position 2, ahead 1\nslot O_acc position 1\n";
+    "slot S order 0, stage_offset 1\nslot P_M_old order 2, stage_offset 1\nslot P_M order 2, stage_offset 1\n"
+    "slot guarded order 2, stage_offset 1\nslot delta order 2, stage_offset 1\nslot weight order 2, stage_offset 1\n"
+    "slot P_Z_acc order 2, stage_offset 1\nslot O_acc order 1\n";
 
 class ConditionalRescale : public testing::TestWithParam<std::size_t> {};
 constexpr std::size_t shards = 2;
@@ -109,7 +109,7 @@ TEST(ConditionalRescale, IsWrongWithoutItsLimit) {
 // Two warpgroups run different chunks each. If threads bring a tile into shared memory, all warps wait for each other
 // in every chunk (R). If each reads its own values (B), they do not.
 TEST(OwnChunks, AreOfLoopsInWhichNotAllWarpsWaitForEachOther) {
-    const std::string eight = "tensor q\nwarps 8\nrole copies 4\nstream x = 16\nthreads 1\n";
+    const std::string eight = "mma_m q\nwarps 8\nrole copies 4\nstream x = 16\nthreads 1\n";
     const Planned tile_of_all = planned_on_hopper(
         attention_of_logits("where(x <= q, S[h, q, x] * k^-0.5 + R[q - x], -inf)", "f16",
                             "h = 1, q = 128, x = 128, d = 16", ", R[q]"),
@@ -127,7 +127,7 @@ TEST(OwnChunks, AreOfLoopsInWhichNotAllWarpsWaitForEachOther) {
 
 // The last tile of rows leaves one of two groups of four warps, or two of three, without any.
 TEST(OwnChunks, AreNoneWhereNoRowIsLeft) {
-    const std::string of_warps = "tensor q\nwarps {}\nrole copies 4\nstream x = 16\nthreads 2\ngrid 2\n";
+    const std::string of_warps = "mma_m q\nwarps {}\nrole copies 4\nstream x = 16\nthreads 2\ngrid 2\n";
     std::vector<Planned> all;
     for (const auto& [logits, sizes, warps] :
          {std::tuple{"S[h, q, x] / k", "h = 2, q = 190, x = 72, d = 24", 8},
@@ -154,7 +154,7 @@ TEST(Sink, RunsOnTheMatrixUnit) {
         "    S[h, q, x]: f32 = k^-0.5 * sum(k) Q[h, q, k] * K[h, x, k]\n    M[h, q] = max(max(x) S[h, q, x], A[h])\n"
         "    E[h, q, x] = exp(S[h, q, x] - M[h, q])\n    Z[h, q] = exp(A[h] - M[h, q]) + sum(x) E[h, q, x]\n"
         "    O[h, q, d] = sum(x) E[h, q, x] / Z[h, q] * V[h, x, d]\nsizes h = 2, q = 128, x = 80, k = 32, d = 16\n",
-        "kernel O\ntensor q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\n");
+        "kernel O\nmma_m q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\n");
     EXPECT_THAT(p.source.text, testing::HasSubstr("wgmma_m64n16k16_bf16_r"));
     const auto module = cpu_case::compiled_for_cpu(p.source);
     for (const Probe probe : all_probes) EXPECT_EQ(fault_of(p, cpu_case::reference_of(p, probe), *module, {}), "");
@@ -171,7 +171,7 @@ TEST(Names, OfArraysClashWithNothingThatKernelsDeclare) {
     for (const auto& [from, to] : names)
         for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += std::string(to).size())
             text.replace(at, std::string(from).size(), to);
-    const Planned p = planned_on_hopper(text, "tensor q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\n");
+    const Planned p = planned_on_hopper(text, "mma_m q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\n");
     const auto module = cpu_case::compiled_for_cpu(p.source);
     EXPECT_EQ(fault_of(p, cpu_case::reference_of(p), *module, {}), "");
 }

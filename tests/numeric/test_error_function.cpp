@@ -14,7 +14,7 @@ Planned planned(const std::string& results, const std::string& equations, const 
     return cpu_case::planned_on_hopper("f(A[m, k]: f16, B[n, k]: f16) -> " + results +
                                            "\n    S[m, n] = sum(k) A[m, k] * B[n, k]\n" + equations +
                                            "sizes m = 64, n = 64, k = 32\n",
-                                       "tensor m\nwarps 4\n", name);
+                                       "mma_m m\nwarps 4\n", name);
 }
 bool is_near(const Planned& p) { return p.source.text.find("near_erf") != std::string::npos; }
 bool calls(const Planned& p, const std::string& function) {

@@ -21,7 +21,7 @@ Planned causal(const std::string& schedule, const std::string& prefix = "k") {
         schedule, load_machine("h200").value(), prefix);
 }
 std::string with_threads(int threads) {
-    return "tensor q\nwarps 8\nrole copies 4\nstream x = 16\ngroups queue\nthreads " + std::to_string(threads) + "\n";
+    return "mma_m q\nwarps 8\nrole copies 4\nstream x = 16\ngroups queue\nthreads " + std::to_string(threads) + "\n";
 }
 
 // Each launch leaves the counter as the next one has to find it.

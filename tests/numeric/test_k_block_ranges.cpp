@@ -18,8 +18,8 @@ namespace {
 
 using cpu_case::Planned;
 
-constexpr const char* eight_warps = "tensor q\nwarps 8\nrole copies 4\nstream x = 16\nthreads 2\n";
-constexpr const char* four_warps = "tensor q\nwarps 4\nstream x = 16\nthreads 1\n";
+constexpr const char* eight_warps = "mma_m q\nwarps 8\nrole copies 4\nstream x = 16\nthreads 2\n";
+constexpr const char* four_warps = "mma_m q\nwarps 4\nstream x = 16\nthreads 1\n";
 
 /// Attention whose logits a mask leaves, or -inf.
 Planned masked_by(const std::string& mask, const std::string& inputs, const std::string& sizes,

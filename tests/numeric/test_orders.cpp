@@ -15,11 +15,11 @@ TEST(Orders, OfAnEntropyBesideAnAttentionComputeTheDefinition) {
         "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n    E[h, q] = sum(x) P[h, q, x] * S[h, q, x]\n"
         "sizes h = 2, q = 72, x = 96, k = 32, d = 16\n";
     const std::string
-        head = "tensor q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\n",
+        head = "mma_m q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\n",
         ahead =
-            "slot S_sum position 0, ahead 1\nslot P_M_old position 2, ahead 1\nslot P_M position 2, ahead 1\n"
-            "slot guarded position 2, ahead 1\nslot delta position 2, ahead 1\nslot E_acc position 2, ahead 1\n"
-            "slot weight position 3, ahead 1\nslot P_Z_acc position 3, ahead 1\nslot O_acc position 1\n";
+            "slot S_sum order 0, stage_offset 1\nslot P_M_old order 2, stage_offset 1\nslot P_M order 2, stage_offset 1\n"
+            "slot guarded order 2, stage_offset 1\nslot delta order 2, stage_offset 1\nslot E_acc order 2, stage_offset 1\n"
+            "slot weight order 3, stage_offset 1\nslot P_Z_acc order 3, stage_offset 1\nslot O_acc order 1\n";
     const cpu_case::Planned p = cpu_case::planned(text, head + ahead, load_machine("h200").value());
     const auto module = cpu_case::compiled_for_cpu(p.source);
     for (const Probe probe : all_probes) {

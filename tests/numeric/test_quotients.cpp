@@ -19,7 +19,7 @@ Planned mean(const std::string& type) {
                       result = "O[h, q, d]: ";
     std::string of_type = text;
     of_type.replace(text.find(result + "f16"), result.size() + 3, result + type);
-    return cpu_case::planned_on_hopper(of_type, "tensor q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\n", type);
+    return cpu_case::planned_on_hopper(of_type, "mma_m q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\n", type);
 }
 
 TEST(Quotients, AreNearWhereTheResultIsNarrow) {
@@ -39,7 +39,7 @@ TEST(Quotients, AreExactWhereTheyAreNotTheResultAlone) {
           "-> C[m, n]: f16, D[m, n]: f16\n    S[m, n] = sum(k) A[m, k] * B[n, k]\n"
           "    C[m, n] = S[m, n] / 3\n    D[m, n] = floor(C[m, n])\n"}) {
         const Planned p = cpu_case::planned_on_hopper(
-            "f(A[m, k]: f16, B[n, k]: f16) " + rest + "sizes m = 64, n = 64, k = 32\n", "tensor m\nwarps 4\n");
+            "f(A[m, k]: f16, B[n, k]: f16) " + rest + "sizes m = 64, n = 64, k = 32\n", "mma_m m\nwarps 4\n");
         EXPECT_NE(p.source.text.find("divide("), std::string::npos) << p.source.text;
         EXPECT_EQ(p.source.text.find("= near_quotient("), std::string::npos) << p.source.text;
         EXPECT_EQ(cpu_case::fault_on_probes({p}, 0, 1), "");

@@ -86,15 +86,15 @@ const std::vector<Probe> some_probes{Probe::normal, Probe::growing, Probe::one_k
 TEST(StreamK, OfAttentionAreRight) {
     expect_right(
         {
-            on_hopper(attention("f16", "h = 3, q = 150, x = 136, d = 24"), "tensor q\n" + cut(2), "a"),
-            on_hopper(attention("bf16", "h = 5, q = 113, x = 203, d = 16"), "tensor q\n" + cut(3), "b"),
+            on_hopper(attention("f16", "h = 3, q = 150, x = 136, d = 24"), "mma_m q\n" + cut(2), "a"),
+            on_hopper(attention("bf16", "h = 5, q = 113, x = 203, d = 16"), "mma_m q\n" + cut(3), "b"),
             // Fewer groups than two rounds: every group but the first may be cut.
-            on_hopper(attention("f16", "h = 5, q = 64, x = 80, d = 40"), "tensor q\n" + cut(4), "c"),
-            on_hopper(attention("bf16", "h = 7, q = 200, x = 100, d = 16"), "tensor q\n" + cut(3, 16, "x", 8), "d"),
-            on_hopper(attention("f16", "h = 3, q = 150, x = 136, d = 24"), "tensor q\nmaximum exact\n" + cut(2), "e"),
+            on_hopper(attention("f16", "h = 5, q = 64, x = 80, d = 40"), "mma_m q\n" + cut(4), "c"),
+            on_hopper(attention("bf16", "h = 7, q = 200, x = 100, d = 16"), "mma_m q\n" + cut(3, 16, "x", 8), "d"),
+            on_hopper(attention("f16", "h = 3, q = 150, x = 136, d = 24"), "mma_m q\nmaximum exact\n" + cut(2), "e"),
             // Logits that rise and fall by more than the exponentials' range, so that one part's states count for
             // nothing.
-            on_hopper(attention("f16", "h = 3, q = 64, x = 112, d = 16", "S[h, q, x] * 64"), "tensor q\n" + cut(2), "g"),
+            on_hopper(attention("f16", "h = 3, q = 64, x = 112, d = 16", "S[h, q, x] * 64"), "mma_m q\n" + cut(2), "g"),
         },
         some_probes);
 }
@@ -105,7 +105,7 @@ TEST(StreamK, OfSeveralOutputsAreRight) {
                    "    S[h, q, x] = k^-0.5 * sum(k) Q[h, q, k] * K[h, x, k]\n"
                    "    P[h, q, x] = softmax(x) S[h, q, x]\n    L[h, q] = logsumexp(x) S[h, q, x]\n"
                    "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\nsizes h = 3, q = 100, x = 90, k = 32, d = 16\n",
-                   "tensor q\n" + cut(4), "a")},
+                   "mma_m q\n" + cut(4), "a")},
         some_probes);
 }
 
@@ -114,15 +114,15 @@ TEST(StreamK, OfFoldsThatOnlyAddAreRight) {
         {
             on_hopper("f(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[n, k]\n"
                       "sizes m = 300, n = 96, k = 400\n",
-                      "tensor m\ngroup n = 48\n" + cut(4, 64, "k"), "a"),
+                      "mma_m m\ngroup n = 48\n" + cut(4, 64, "k"), "a"),
             on_hopper("f(A[m, k]: bf16, B[n, k]: bf16, b[n]: bf16) -> C[m, n]: bf16\n"
                       "    C[m, n] = gelu((sum(k) A[m, k] * B[n, k]) + b[n])\nsizes m = 200, n = 80, k = 248\n",
-                      "tensor m\ngroup n = 40\n" + cut(3, 64, "k"), "b"),
+                      "mma_m m\ngroup n = 40\n" + cut(3, 64, "k"), "b"),
             // Two running products.
             on_hopper("f(A[m, k]: bf16, B[n, k]: bf16, G[n, k]: bf16) -> C[m, n]: bf16\n"
                       "    C[m, n] = silu(sum(k) A[m, k] * B[n, k]) * (sum(k) A[m, k] * G[n, k])\nsizes m = 300, n = "
                       "64, k = 320\n",
-                      "tensor m\ngroup n = 32\n" + cut(4, 64, "k"), "c"),
+                      "mma_m m\ngroup n = 32\n" + cut(4, 64, "k"), "c"),
         },
         {Probe::normal});
 }
@@ -130,7 +130,7 @@ TEST(StreamK, OfFoldsThatOnlyAddAreRight) {
 // Nobody sees what a warp leaves behind no fence. A part that counts twice is seen. A flag that is not reset tells the
 // next launch that a part has arrived. States that refer to different maxima are not added up as they are.
 TEST(StreamK, FaultsAreSeen) {
-    const Planned p = on_hopper(attention("f16", "h = 3, q = 150, x = 136, d = 24"), "tensor q\n" + cut(2));
+    const Planned p = on_hopper(attention("f16", "h = 3, q = 150, x = 136, d = 24"), "mma_m q\n" + cut(2));
     const cpu_case::Reference reference = reference_of(p);
     const auto outcomes = [&](const std::string& a, const std::string& b) {
         Planned faulty = p;

@@ -130,7 +130,7 @@ TEST(WarpProducts, ReadOperandsAlongEitherDimension) {
             const std::string type = std::string(a) == "m, k" ? "f16" : "bf16";
             SCOPED_TRACE(fmt::format("{} {} {}", a, b, type));
             expect_right(product(a, b, type, "m = 64, n = 80, k = 96"),
-                         "tensor m\nwarps 2\ngroup n = 80\nstream k = 32\n", a100());
+                         "mma_m m\nwarps 2\ngroup n = 80\nstream k = 32\n", a100());
         }
 }
 
@@ -142,14 +142,14 @@ TEST(WarpProducts, TakeRaggedTilesOfAnyNumberOfWarps) {
         SCOPED_TRACE(fmt::format("{} {}", warps, these));
         const bool is_odd = warps % 2 == 1;
         expect_right(product(is_odd ? "m, k" : "k, m", is_odd ? "k, n" : "n, k", "bf16", these),
-                     fmt::format("tensor m\nwarps {}\n", warps), a100());
+                     fmt::format("mma_m m\nwarps {}\n", warps), a100());
     }
 }
 
 TEST(WarpProducts, TakeEightBits) {
     for (const char* type : {"e4m3", "e5m2"})
         expect_right(product("m, k", "n, k", type, "m = 96, n = 80, k = 160"),
-                     "tensor m\nwarps 2\ngroup n = 48\nstream k = 64\n", load_machine("rtx-4090").value());
+                     "mma_m m\nwarps 2\ngroup n = 48\nstream k = 64\n", load_machine("rtx-4090").value());
 }
 
 TEST(WarpProducts, GoIntoEachOther) {
@@ -160,14 +160,14 @@ attention(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: f
     O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]
 sizes h = 2, q = 72, x = 104, k = 64, d = 48
 )";
-    expect_right(attention, "tensor q\nwarps 2\nstream x = 16\n", a100());
-    expect_right(attention, "tensor q\nwarps 4\nstream x = 32\n", a100());
-    expect_right(attention, "tensor q\nwarps 4\n", a100());
+    expect_right(attention, "mma_m q\nwarps 2\nstream x = 16\n", a100());
+    expect_right(attention, "mma_m q\nwarps 4\nstream x = 32\n", a100());
+    expect_right(attention, "mma_m q\nwarps 4\n", a100());
 }
 
 // Rows that begin anywhere are copied into longer ones first, each array once.
 TEST(WarpProducts, HaveFactorsInRowsOfAnyLength) {
-    const std::string schedule = "tensor m\nwarps 2\n";
+    const std::string schedule = "mma_m m\nwarps 2\n";
     expect_right(product("m, k", "n, k", "bf16", "m = 95, n = 97, k = 103"), schedule, a100(), 2);
     expect_right(product("m, k", "k, n", "f16", "m = 64, n = 44, k = 96"), schedule, a100(), 1);
     expect_right(
@@ -184,7 +184,7 @@ TEST(WarpProducts, GoToMemoryInAnyType) {
         SCOPED_TRACE(type + " " + sizes);
         expect_right("product(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: " + type +
                          "\n    C[m, n] = sum(k) A[m, k] * B[n, k]\nsizes " + sizes + "\n",
-                     "tensor m\nwarps 2\n" + schedule, a100());
+                     "mma_m m\nwarps 2\n" + schedule, a100());
     };
     stored("bf16", "m = 40, n = 77, k = 48", "group n = 40\n");
     stored("f16", "m = 32, n = 104, k = 48", "group n = 72\n");
@@ -196,7 +196,7 @@ TEST(WarpProducts, GoToMemoryInAnyType) {
 TEST(WarpProducts, SkipWhatMasksLeaveOut) {
     for (const char* condition : {"x <= q", "x >= q", "x <= 2 * q and x >= q"})
         for (const char* schedule :
-             {"tensor q\nwarps 2\nstream x = 16\n", "tensor q\nwarps 1\nstream x = 32\nthreads 3\n"}) {
+             {"mma_m q\nwarps 2\nstream x = 16\n", "mma_m q\nwarps 1\nstream x = 32\nthreads 3\n"}) {
             SCOPED_TRACE(condition);
             const std::string text = fmt::format(
                 "masked(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: bf16\n"
@@ -224,7 +224,7 @@ std::string instruction_of(const Planned& p) {
 /// What is said of products on the matrix unit of a machine that cannot have them.
 std::string code_of(const std::string& text, const Machine& machine) {
     PlanOptions options;
-    options.file = std::make_shared<const Source>(Source{"by_hand.schedule", "tensor m\n"});
+    options.file = std::make_shared<const Source>(Source{"by_hand.schedule", "mma_m m\n"});
     const Derived derived = derived_from(text);
     const auto plan = choose_blocks(derived, bind_sizes(derived.diagram, {}).value(), machine, {}, options);
     return plan.ok() ? "" : plan.errors().front().code;
@@ -234,7 +234,7 @@ TEST(WarpProducts, AreForTilesThatSeveralWarpsDoNotTakeTogether) {
     const std::string text = product("m, k", "n, k", "bf16", "m = 512, n = 512, k = 512");
     const Machine h200 = load_machine("h200").value();
     const auto of = [&](const Machine& machine, const std::string& schedule) {
-        return instruction_of(planned(text, "tensor m\n" + schedule, machine));
+        return instruction_of(planned(text, "mma_m m\n" + schedule, machine));
     };
     EXPECT_EQ(of(h200, "warps 4\n"), "wgmma");
     EXPECT_EQ(of(h200, "warps 2\n"), "mma");
@@ -252,7 +252,7 @@ TEST(WarpProducts, AreForTilesThatSeveralWarpsDoNotTakeTogether) {
     EXPECT_EQ(of(without(h200, "cp.async"), "warps 4\n"), "wgmma");
     const std::string narrow = product("m, k", "n, k", "bf16", "m = 512, n = 512, k = 512", "bf16");
     const auto boxes_of = [&](const Machine& machine) {
-        const Planned p = planned(narrow, "tensor m\nwarps 4\ngroup n = 64\n", machine);
+        const Planned p = planned(narrow, "mma_m m\nwarps 4\ngroup n = 64\n", machine);
         int boxes = 0;
         for (const Place& place : only(p).schedule.places) boxes += place.boxes;
         return boxes;
@@ -271,7 +271,7 @@ TEST(WarpProducts, AreForTilesThatSeveralWarpsDoNotTakeTogether) {
 TEST(WarpProducts, AreFilledByBulkCopiesWhereThereAreSome) {
     const std::string text = product("m, k", "n, k", "bf16", "m = 512, n = 512, k = 512");
     const Machine h200 = load_machine("h200").value();
-    const Planned bulk = planned(text, "tensor m\nwarps 2\n", h200), own = planned(text, "tensor m\nwarps 2\n", a100());
+    const Planned bulk = planned(text, "mma_m m\nwarps 2\n", h200), own = planned(text, "mma_m m\nwarps 2\n", a100());
     EXPECT_EQ(bulk.source.entries[0].maps.size(), 3U) << "they bring A and B, and store C";
     EXPECT_THAT(bulk.source.text, HasSubstr("wait_phase"));
     EXPECT_GT(num_barriers(only(bulk)), 0);
@@ -292,7 +292,7 @@ TEST(WarpProducts, TilesBeginWhereThreadsMayCopyFrom) {
         const Derived derived = derived_from(text);
         PlanOptions options;
         options.file = std::make_shared<const Source>(
-            Source{"by_hand.schedule", "tensor m\nwarps 2\ngroup n = " + columns + "\n"});
+            Source{"by_hand.schedule", "mma_m m\nwarps 2\ngroup n = " + columns + "\n"});
         return choose_blocks(derived, bind_sizes(derived.diagram, {}).value(), machine, {}, options).ok();
     };
     EXPECT_TRUE(is_operand("40", a100()));
@@ -308,11 +308,11 @@ TEST(WarpProducts, StandBesideOtherLoads) {
         "f(Q[q, k]: bf16, K[k, x]: bf16, V[d, x]: bf16) -> O[q, d]\n    S[q, x] = sum(k) Q[q, k] * K[k, x]\n"
         "    P[q, x] = softmax(x) S[q, x] * k^-0.5\n    O[q, d] = sum(x) P[q, x] * V[d, x]\n"
         "sizes q = 128, k = 64, x = 496, d = 3\n",
-        "tensor q\nwarps 8\ngroup d = 1\nstream x = 80\nthreads 1\n", a100());
+        "mma_m q\nwarps 8\ngroup d = 1\nstream x = 80\nthreads 1\n", a100());
     expect_right(
         "f(X[m, k]: bf16, W[n, k]: bf16) -> Y[m, n]\n    R[m] = rsqrt(sum(k) X[m, k] * X[m, k] / size(k) + 1e-5)\n"
         "    Y[m, n] = sum(k) X[m, k] * R[m] * W[n, k]\nsizes m = 8, n = 24, k = 1040\n",
-        "tensor m\nwarps 8\ngroup n = 16\nstream k = 128\nthreads 1\n", a100());
+        "mma_m m\nwarps 8\ngroup n = 16\nstream k = 128\nthreads 1\n", a100());
 }
 
 // ---- waits
@@ -327,11 +327,11 @@ TEST(WarpProducts, WaitForTheCopiesOfTheirTurnAndForNoLaterOnes) {
     };
     using Waits = std::map<std::string, int>;
     const Planned p = planned(product("m, k", "n, k", "bf16", "m = 64, n = 64, k = 512"),
-                              "tensor m\nwarps 4\ngroup n = 64\nstream k = 64\n", a100());
+                              "mma_m m\nwarps 4\ngroup n = 64\nstream k = 64\n", a100());
     EXPECT_THAT(to_string(p.plan), HasSubstr("place A        operand, inner k, stages 4"));
     EXPECT_EQ(waits(p), (Waits{{"A", -1}, {"B", 2 * 3}})) << "B comes after A, and both have to be there";
     const Planned once = planned(product("m, k", "n, k", "bf16", "m = 64, n = 64, k = 64"),
-                                 "tensor m\nwarps 4\nstream k = 64\n", a100());
+                                 "mma_m m\nwarps 4\nstream k = 64\n", a100());
     EXPECT_EQ(waits(once), (Waits{{"A", -1}, {"B", 0}}));
 }
 

@@ -123,7 +123,7 @@ TEST(Recall, GivesWhatIsByHandOfEveryField) {
                "sizes m = n = k = 4096\n"),
         gpu,
         file(warps + "m\ngroup m 128\ngroup n 256\nstream k 64\ncluster m 2\nplace A operand, inner k, stages 4\n"
-                     "place B operand, inner n, stages 4\nblocks 1\ngroups fixed\n"));
+                     "storage B operand, inner n, stages 4\nblocks 1\ngroups fixed\n"));
     const KernelSchedule& s = product.plan.kernels.at(0).schedule();
     EXPECT_TRUE(s.cluster.by_user && s.dealing.by_user && s.roles.at(0).by_user);
     EXPECT_EQ(count_if(s.places, [](const Place& p) { return p.by_user && p.stages == 4; }), 2);

@@ -55,7 +55,7 @@ TEST_F(Cli, a_gpu_is_planned_and_emitted_for_without_one) {
     EXPECT_THAT(source.out, AllOf(HasSubstr("__global__"), HasSubstr("sync();")));
     // A CPU has no warps, and CUDA does not program every GPU.
     write("w.txt", "warps 2\n");
-    EXPECT_THAT(napkin("plan a.nk --schedule w.txt" + sizes).out, HasSubstr("[by hand] "));
+    EXPECT_THAT(napkin("plan a.nk --schedule w.txt" + sizes).out, HasSubstr("[override] "));
     // A tile that fits one block an SM is planned so.
     EXPECT_EQ(napkin("plan a.nk --set a=256,b=256,c=256 --group a=128 --group c=128 --machine h200").code, 0);
     const Outcome on_cpu = napkin("plan a.nk --schedule w.txt --set a=64,b=48,c=80 --machine generic-cpu");

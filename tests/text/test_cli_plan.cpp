@@ -74,7 +74,7 @@ TEST_F(Cli, plan_says_why_and_takes_choices_by_hand) {
     const Outcome outcome = napkin(
         "plan a.nk --machine generic-cpu --set q=512 --group q=16 --stream x=10 --threads 3");
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_THAT(outcome.out, AllOf(HasSubstr("generic-cpu"), HasSubstr("by hand")));
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr("generic-cpu"), HasSubstr("[override]")));
     const nlohmann::json document = parsed(
         napkin("plan a.nk --machine generic-cpu --set q=512 --group q=16 --stream x=10 --threads 3 --json"));
     EXPECT_EQ(document["schema"], "napkin.plan/1");
@@ -154,7 +154,7 @@ TEST_F(Cli, plan_reads_a_schedule_and_refuses_one_that_breaks_a_rule) {
     write("a.schedule", napkin(plan).out);
     const Outcome again = napkin(plan + " --schedule a.schedule");
     EXPECT_EQ(again.code, 0) << again.err;
-    EXPECT_THAT(again.out, HasSubstr("[by hand]"));
+    EXPECT_THAT(again.out, HasSubstr("[override]"));
     write("b.schedule", "kernel O\n  atom S vectors q 2, rows x 40, over k\n");
     const Outcome broken = napkin(plan + " --schedule b.schedule");
     EXPECT_EQ(broken.code, 1);

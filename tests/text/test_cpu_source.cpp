@@ -176,7 +176,7 @@ TEST(CudaSource, ProductOnAMatrixUnitWithoutBulkCopies) {
     expect_on_matrix_unit(
         "matmul(A[m, k]: bf16, B[k, n]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[k, n]\n"
         "sizes m = 200, n = 120, k = 512\n",
-        "a100-sxm-80gb", "tensor m\nwarps 4\ngroup n = 80\nstream k = 64\n", "cuda/warp_product.txt");
+        "a100-sxm-80gb", "mma_m m\nwarps 4\ngroup n = 80\nstream k = 64\n", "cuda/warp_product.txt");
 }
 
 // Operands by bulk copies, scores and weights in registers, which are an operand themselves.
@@ -185,7 +185,7 @@ TEST(CudaSource, AttentionOnAMatrixUnit) {
         "attention(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: bf16\n"
         "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    P[h, q, x] = softmax(x) S[h, q, x] * k^-0.5\n"
         "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\nsizes h = 4, q = 300, x = 1000, k = d = 64\n",
-        "h200", "tensor q\nwarps 8\nstream x = 96\n", "cuda/attention.txt");
+        "h200", "mma_m q\nwarps 8\nstream x = 96\n", "cuda/attention.txt");
 }
 
 // Twelve groups for five blocks: one each, and then stretches of the chunks of seven, whose parts meet in memory.
@@ -194,7 +194,7 @@ TEST(CudaSource, GroupsThatAreCutOnAMatrixUnit) {
         "attention(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: bf16\n"
         "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    P[h, q, x] = softmax(x) S[h, q, x] * k^-0.5\n"
         "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\nsizes h = 4, q = 300, x = 1000, k = d = 64\n",
-        "h200", "tensor q\nwarps 8\nrole copies 4\nstream x = 96\nthreads 5\ngroups cut\n", "cuda/stream_k.txt");
+        "h200", "mma_m q\nwarps 8\nrole copies 4\nstream x = 96\nthreads 5\ngroups cut\n", "cuda/stream_k.txt");
 }
 
 // A maximum that may lag, products of the turn to come beside it, turns at the matrix unit, and chunks of a warpgroup's
@@ -206,10 +206,10 @@ TEST(CudaSource, CausalAttentionOnAMatrixUnit) {
         "    P[h, q, x] = softmax(x) M[h, q, x]\n    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n"
         "sizes h = 256, q = x = 1024, k = d = 64\n",
         "h200",
-        "tensor q\nwarps 8\nrole copies 4\nstream x = 64\nslot S position 0, ahead 1\nslot P_M_old position 2, ahead "
+        "mma_m q\nwarps 8\nrole copies 4\nstream x = 64\nslot S order 0, stage_offset 1\nslot P_M_old order 2, ahead "
         "1\n"
-        "slot P_M position 2, ahead 1\nslot guarded position 2, ahead 1\nslot delta position 2, ahead 1\n"
-        "slot weight position 2, ahead 1\nslot P_Z_acc position 2, ahead 1\nslot O_acc position 1\n",
+        "slot P_M order 2, stage_offset 1\nslot guarded order 2, stage_offset 1\nslot delta order 2, stage_offset 1\n"
+        "slot weight order 2, stage_offset 1\nslot P_Z_acc order 2, stage_offset 1\nslot O_acc order 1\n",
         "cuda/causal_attention.txt");
 }
 
@@ -218,7 +218,7 @@ TEST(CudaSource, ProductInClusters) {
     expect_on_matrix_unit(
         "matmul(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[n, k]\n"
         "sizes m = 1000, n = 640, k = 512\n",
-        "h200", "tensor m\nwarps 8\nrole copies 4\ngroup n = 128\nstream k = 64\ncluster m 2\n",
+        "h200", "mma_m m\nwarps 8\nrole copies 4\ngroup n = 128\nstream k = 64\ncluster m 2\n",
         "cuda/cluster_product.txt");
 }
 
@@ -228,7 +228,7 @@ TEST(CudaSource, ProductOfNormedRowsOnAMatrixUnit) {
         "normed(X[m, k]: f16, W[n, k]: f16) -> Y[m, n]: f16\n    R[m] = rsqrt(sum(k) X[m, k] * X[m, k] / size(k) + "
         "1e-5)\n"
         "    Y[m, n] = sum(k) X[m, k] * R[m] * W[n, k]\nsizes m = 256, n = 192, k = 512\n",
-        "h200", "tensor m\nwarps 8\n", "cuda/normed_rows.txt");
+        "h200", "mma_m m\nwarps 8\n", "cuda/normed_rows.txt");
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ TEST(Api, options_override_the_text) {
     const auto program = napkin::compile(text, options);
     ASSERT_TRUE(program) << program.error_text();
     EXPECT_EQ(program->outputs()[0].sizes, (std::vector<std::int64_t>{5, 4}));
-    EXPECT_NE(program->plan().find("by hand"), std::string::npos);
+    EXPECT_NE(program->plan().find("[override]"), std::string::npos);
 }
 
 TEST(Api, mistakes_in_the_text_say_where) {

@@ -65,7 +65,7 @@ TEST(Blocks, OfAnSmMayBeSetByHand) {
               "no-blocks: generic-cpu has no blocks: each thread of a CPU runs whole groups; a GPU");
 }
 
-/// The tensor axis and the sizes of the groups' axes, as "t 128, b 1 t 128 n 256"; "none" of a kernel that no matrix
+/// The mma_m axis and the sizes of the groups' axes, as "t 128, b 1 t 128 n 256"; "none" of a kernel that no matrix
 /// unit runs.
 std::string tiles_of(const std::string& text) {
     const Derived derived = derived_from(text);

@@ -288,7 +288,7 @@ TEST(Chart, TransfersOfTable1) {
     const std::string alone = replaced(file("napkin-table-1.schedule"), "384", "128") + "units tensor, SMEM\n";
     const double two_places = chart(file("napkin.nk"), alone).chart.interval;
     EXPECT_DOUBLE_EQ(two_places, 128 * 6);
-    const std::string one = "place K operand, stages 1\nplace V operand, stages 1\n";
+    const std::string one = "storage K operand, stages 1\nplace V operand, stages 1\n";
     // V comes while Q is multiplied by K, which is shorter.
     EXPECT_NEAR(chart(file("napkin.nk"), alone + one).chart.interval, 128 * 6 + 64 * 256 / into_smem - 256, 1e-6);
     EXPECT_EQ(chart(file("napkin.nk"), file("napkin-table-1.schedule") + "overhead SMEM 900  a test\n").chart.bound_by,
@@ -301,7 +301,7 @@ TEST(Chart, TransfersOfTable1) {
 /// those that are tried.
 TEST(Chart, TheOrderOfIssueIsTheModelsWhereItIsOpen) {
     const std::string lines = replaced(replaced(replaced(file(intra), "issue S 1, O_acc_delta, weight 1, O_acc\n", ""),
-                                                "place delta operand, stages 2\n", ""),
+                                                "storage delta operand, stages 2\n", ""),
                                        "overhead exp 66  §6.1: SoftMax beside its exponentials\n", "");
     const auto open = steps(diagram("fp16"), lines);
     ASSERT_TRUE(open.ok()) << render(open.errors());
@@ -331,7 +331,7 @@ TEST(Chart, AnOrderThatCannotBeSaysWhoWaits) {
     const std::string s = file(intra);
     expect_error(replaced(s, "issue S 1", "issue S"), "issue-deadlock",
                  "S_smem would wait for ever for S, which is issued after it: it reads S", "S_smem behind S");
-    expect_error(replaced(s, "place delta operand, stages 2\n", ""), "issue-deadlock", "which is issued after it",
+    expect_error(replaced(s, "storage delta operand, stages 2\n", ""), "issue-deadlock", "which is issued after it",
                  "stages 2");
     expect_error(replaced(s, "weight 1", "wieght 1"), "unknown-variable", "the stream computes no 'wieght'", "weight");
     expect_error(replaced(s, "units tensor, exp", "units tensor, expo"), "unknown-unit", "no unit 'expo'", "exp");

@@ -19,7 +19,7 @@ Result<Plan> planned(const std::string& body, const std::string& lines = "",
                                          "sizes h = 64, q = x = 2048, k = d = 64\n");
     PlanOptions options;
     options.file = std::make_shared<const Source>(Source{
-        "by_hand.schedule", "tensor q\nwarps 8\nrole copies 4\ngroup h = 1\ngroup q = 128\nstream x = 64\n" + lines});
+        "by_hand.schedule", "mma_m q\nwarps 8\nrole copies 4\ngroup h = 1\ngroup q = 128\nstream x = 64\n" + lines});
     return choose_blocks(derived, bind_sizes(derived.diagram, {}).value(), load_machine("h200").value(), {}, options);
 }
 const std::string attention =
@@ -88,24 +88,24 @@ bool lags(const std::string& logits, const std::string& lines = "") {
 TEST(ConditionalRescale, IsNotChosenWhereLogitsGrowWithThePosition) {
     const std::string alibi = "where(x <= q, S[h, q, x] - 2^(-8 * (h + 1) / size(h)) * (q - x), -inf)";
     EXPECT_FALSE(lags(alibi));
-    EXPECT_TRUE(lags(alibi, "maximum rescaled\n"));
+    EXPECT_TRUE(lags(alibi, "rescaling rescale\n"));
     EXPECT_FALSE(lags("S[h, q, x] + x * size(x)^-1"));
     EXPECT_TRUE(lags("where(x <= q and q - x < 512, S[h, q, x], -inf)"));
     EXPECT_TRUE(lags("S[h, q, x] - 2^(-8 * (h + 1) / size(h)) * q"));
 }
 
 TEST(ConditionalRescale, IsPrintedAndReadBack) {
-    const auto rescaled = planned(attention), by_user = planned(attention, "maximum rescaled\n"),
-               exact = planned(attention, "maximum exact\n");
+    const auto rescaled = planned(attention), by_user = planned(attention, "rescaling rescale\n"),
+               exact = planned(attention, "rescaling always\n");
     ASSERT_TRUE(rescaled && by_user && exact);
     const auto text = [](const Plan& plan) {
         const ScheduledKernel& k = plan.kernels.at(0).scheduled;
         return to_string(*k.program, *k.kernel, k.schedule);
     };
-    EXPECT_THAT(text(*rescaled), testing::ContainsRegex("maximum +rescaled"));
-    EXPECT_THAT(text(*rescaled), testing::Not(testing::ContainsRegex("maximum +rescaled +.by hand.")));
-    EXPECT_THAT(text(*by_user), testing::ContainsRegex("maximum +rescaled +.by hand."));
-    EXPECT_THAT(text(*exact), testing::ContainsRegex("maximum +exact +.by hand."));
+    EXPECT_THAT(text(*rescaled), testing::ContainsRegex("rescaling +rescale"));
+    EXPECT_THAT(text(*rescaled), testing::Not(testing::ContainsRegex("rescaling +rescale +.override.")));
+    EXPECT_THAT(text(*by_user), testing::ContainsRegex("rescaling +rescale +.override."));
+    EXPECT_THAT(text(*exact), testing::ContainsRegex("rescaling +always +.override."));
     EXPECT_TRUE(rescaled->kernels.at(0).scheduled.lazy);
     EXPECT_TRUE(by_user->kernels.at(0).scheduled.lazy);
     EXPECT_FALSE(exact->kernels.at(0).scheduled.lazy);
@@ -113,12 +113,12 @@ TEST(ConditionalRescale, IsPrintedAndReadBack) {
 }
 
 TEST(ConditionalRescale, IsRefusedByTheRuleThatItBreaks) {
-    const auto plan = planned(weights + "    O[h, q, d] = sum(x) E[h, q, x] * V[h, x, d]\n", "maximum rescaled\n");
+    const auto plan = planned(weights + "    O[h, q, d] = sum(x) E[h, q, x] * V[h, x, d]\n", "rescaling rescale\n");
     ASSERT_FALSE(plan);
     EXPECT_THAT(render(plan.errors()), testing::AllOf(HasSubstr("cannot lag"), HasSubstr("no sum of its weights")));
     const auto word = planned(attention, "maximum lazy\n");
     ASSERT_FALSE(word);
-    EXPECT_THAT(render(word.errors()), testing::AllOf(HasSubstr("lazy"), HasSubstr("exact"), HasSubstr("rescaled")));
+    EXPECT_THAT(render(word.errors()), testing::AllOf(HasSubstr("lazy"), HasSubstr("always"), HasSubstr("rescale")));
 }
 
 }  // namespace

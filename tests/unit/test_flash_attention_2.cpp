@@ -158,7 +158,7 @@ TEST(FlashAttention2, OnlySizesByHandMaySpill) {
     ASSERT_EQ(verify(kernel).size(), 1);
     EXPECT_NE(verify(kernel)[0].find("its fragments take 398 registers of 228 of a thread"), std::string::npos);
     // Warps that the plan chooses have tiles that fit.
-    const auto chosen = planned(widest, "tensor axis q\ngroup q 64\nstream x 128\n");
+    const auto chosen = planned(widest, "mma_m axis q\ngroup q 64\nstream x 128\n");
     ASSERT_TRUE(chosen.ok()) << render(chosen.errors());
     for (const KernelPlan& plan : chosen->kernels) EXPECT_EQ(spilled_registers(plan.scheduled), 0);
 }
@@ -167,8 +167,8 @@ TEST(FlashAttention2, AFormThatLacksWhatItsLinesNameIsNotTaken) {
     const Tile widest{256, 128, 64, 0, 1, true};
     // At these sizes two kernels are faster, and one of both halves is what the line is about.
     EXPECT_EQ(compiled(widest, "kernel lower_O\n  warps 4\n")->plan.kernels.size(), 2);
-    EXPECT_EQ(compiled(widest, "kernel lower_O\n  place Q operand\n")->plan.kernels.size(), 1);
-    const auto unknown = compiled(widest, "kernel lower_O\n  place R operand\n");
+    EXPECT_EQ(compiled(widest, "kernel lower_O\n  storage Q operand\n")->plan.kernels.size(), 1);
+    const auto unknown = compiled(widest, "kernel lower_O\n  storage R operand\n");
     ASSERT_FALSE(unknown.ok());
     EXPECT_EQ(unknown.errors()[0].code, "unknown-variable");
 }

@@ -40,7 +40,7 @@ std::string masked(const std::string& mask) {
 
 /// The forms without which a mask takes something away, as they are printed; "none" where no statement has such masks.
 std::string forms_of(const std::string& mask) {
-    const Plan plan = planned(masked(mask), "tensor q\nwarps 4\ngroup q = 64\nstream x = 64\n").value();
+    const Plan plan = planned(masked(mask), "mma_m q\nwarps 4\ngroup q = 64\nstream x = 64\n").value();
     const ScheduledKernel& k = plan.kernels.at(0).scheduled;
     for (const Step& step : k.steps) {
         const auto* compute = std::get_if<Compute>(step.statement);
@@ -97,7 +97,7 @@ std::string product(const std::string& result, const std::string& type, const st
            "] = sum(k) A[m, k] * B[n, k]\nsizes " + sizes + "\n";
 }
 int boxes_of(const std::string& text, const std::string& more = "") {
-    const auto plan = planned(text, "tensor m\nwarps 4\ngroup m = 64\n" + more);
+    const auto plan = planned(text, "mma_m m\nwarps 4\ngroup m = 64\n" + more);
     if (!plan) throw std::runtime_error(render(plan.errors()));
     const ScheduledKernel& k = plan->kernels.at(0).scheduled;
     for (const VariableId v : k.layouts.ids())
@@ -124,7 +124,7 @@ TEST(StagingTiles, AreRefusedByHandWhereTheyAreNone) {
     const auto refusal = [&](const std::string& result, const std::string& boxes) {
         const auto plan = planned(
             product(result, "bf16", "m = 512, n = 512, k = 256"),
-            "tensor m\nwarps 4\ngroup m = 64\ngroup n = 192\nplace C registers, inner n" + boxes + "\n");
+            "mma_m m\nwarps 4\ngroup m = 64\ngroup n = 192\nplace C registers, inner n" + boxes + "\n");
         return plan ? "" : plan.errors().front().message;
     };
     EXPECT_EQ(refusal("m, n", ""), "");

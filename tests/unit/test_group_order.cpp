@@ -108,7 +108,7 @@ std::string masked(const std::string& condition) {
            "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n"
            "sizes h = 16, q = x = 2048, k = d = 64\n";
 }
-const std::string tiles_of_64 = "tensor q\nwarps 4\ngroup q = 64\ngroup h = 1\nstream x = 64\n";
+const std::string tiles_of_64 = "mma_m q\nwarps 4\ngroup q = 64\ngroup h = 1\nstream x = 64\n";
 
 std::string order_of(const ScheduledKernel& k) {
     std::string out;
@@ -207,7 +207,7 @@ TEST(GroupOrder, KeepsWhatReadsTheSameTilesInOneSection) {
         "    P[g, h, q, x] = softmax(x) M[g, h, q, x]\n"
         "    O[g, h, q, d] = sum(x) P[g, h, q, x] * V[g, x, d]\n"
         "sizes g = 8, h = 4, q = x = 32768, k = d = 64\n",
-        "tensor q\nwarps 4\ngroup q = 64\ngroup h = 1\ngroup g = 1\nstream x = 64\n");
+        "mma_m q\nwarps 4\ngroup q = 64\ngroup h = 1\ngroup g = 1\nstream x = 64\n");
     const ScheduledKernel& k = plan.kernels.at(0).scheduled;
     EXPECT_EQ(order_of(k), "g -q g h");
     EXPECT_EQ(k.num_sections(), 2);
@@ -248,7 +248,8 @@ Plan attention_of(std::int64_t length, std::int64_t d, const std::string& schedu
 }
 
 TEST(Grid, IsOfBlocksInTurnWhereGroupsAreShort) {
-    const Plan brief = attention_of(512, 64, "groups fixed\n"), lasting = attention_of(16384, 64, "groups fixed\n");
+    const Plan brief = attention_of(512, 64, "scheduler static\n"),
+               lasting = attention_of(16384, 64, "scheduler static\n");
     const ScheduledKernel &in_turn = brief.kernels.at(0).scheduled, &one_each = lasting.kernels.at(0).scheduled;
     EXPECT_EQ(in_turn.schedule.grid.value, 132);
     EXPECT_EQ(in_turn.num_blocks(), 132);
@@ -270,16 +271,16 @@ TEST(Queue, IsOfGroupsOfWhichMasksSayHowLongTheyRun) {
     EXPECT_EQ(barrier_bytes(k), 8 * num_barriers(k) + queue_stages * queue_stage_bytes);
     EXPECT_THAT(k.schedule.dealing.reason, HasSubstr("masks say how many chunks a group runs"));
     const std::string text = to_string(*k.program, *k.kernel, k.schedule);
-    EXPECT_THAT(text, ContainsRegex("groups +queue  masks say"));
+    EXPECT_THAT(text, ContainsRegex("scheduler +dynamic  masks say"));
     const ScheduledKernel again = attention_of(512, 64, text).kernels.at(0).scheduled;
     EXPECT_TRUE(again.is_dynamic());
     EXPECT_EQ(again.arena_bytes(), k.arena_bytes());
 
-    const Plan fixed = attention_of(512, 64, "groups fixed\n");
+    const Plan fixed = attention_of(512, 64, "scheduler static\n");
     EXPECT_FALSE(fixed.kernels.at(0).scheduled.is_dynamic());
     EXPECT_THAT(to_string(*fixed.kernels.at(0).scheduled.program, *fixed.kernels.at(0).scheduled.kernel,
                           fixed.kernels.at(0).scheduled.schedule),
-                ContainsRegex("groups +fixed"));
+                ContainsRegex("scheduler +static"));
 }
 
 // Three kernels are not dynamic. Groups of one length leave nothing to even out. With a block for each group, none is
@@ -320,7 +321,7 @@ TEST(Grid, MayBeSetByHandAndIsReadBack) {
 }
 
 TEST(Grid, IsOfBlocksThatAllRunAtOnceOrHaveAGroupEach) {
-    ScheduledKernel k = attention_of(512, 64, "groups fixed\n").kernels.at(0).scheduled;
+    ScheduledKernel k = attention_of(512, 64, "scheduler static\n").kernels.at(0).scheduled;
     const auto broken = [&](std::int64_t grid) {
         k.schedule.grid.value = grid;
         const std::vector<std::string> all = verify(k);
@@ -344,7 +345,7 @@ TEST(GroupOrder, GoesThroughBandsInWhichBlocksLoadTheFewestBytes) {
         const Plan plan = plan_of(
             "matmul(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[n, k]\nsizes " +
                 sizes + "\n",
-            "tensor m\nwarps 8\ngroup m = 128\ngroup n = 256\nthreads 132\n");
+            "mma_m m\nwarps 8\ngroup m = 128\ngroup n = 256\nthreads 132\n");
         return plan.kernels.at(0).scheduled;
     };
     const ScheduledKernel wide = order("m = 4096, n = 14336, k = 4096");

@@ -154,7 +154,7 @@ TEST(ModuloBody, OfPlannedKernelsWaitsAsTheirProductsAreSettledAndHasNoMoreRegis
         SCOPED_TRACE(text);
         auto p = planned(text);
         // Groups that are cut need registers for the states of two parts, which not every order leaves.
-        if (p.plan.kernels.at(0).scheduled.uses_stream_k()) p = planned(text, "groups fixed\n");
+        if (p.plan.kernels.at(0).scheduled.uses_stream_k()) p = planned(text, "scheduler static\n");
         const auto proofs = p.proofs();
         ASSERT_TRUE(proofs.ok()) << render(proofs.errors());
         const ScheduledKernel& kernel = p.plan.kernels.at(0).scheduled;
@@ -179,7 +179,7 @@ TEST(ModuloBody, OfPlannedKernelsWaitsAsTheirProductsAreSettledAndHasNoMoreRegis
 }
 
 TEST(ModuloBody, SlotsByHandStandAndAreComparedWithTheBestOrder) {
-    const auto p = planned(attention(128), "tensor q\nwarps 12\nrole copies 4\nstream x = 64\nslot S position 0\n");
+    const auto p = planned(attention(128), "mma_m q\nwarps 12\nrole copies 4\nstream x = 64\nslot S order 0\n");
     const auto proofs = p.proofs();
     ASSERT_TRUE(proofs.ok()) << render(proofs.errors());
     const LoopProof& proof = proofs->at(0);

@@ -153,7 +153,8 @@ TEST(OnMachine, SizesByHandThatAreTooLarge) {
     options.group = {{axis(c, "q"), 4096}};
     const auto cost = place(c, options);
     ASSERT_FALSE(cost.ok());
-    EXPECT_THAT(cost.errors()[0].message, HasSubstr("does not fit h100-sxm5 with the groups by hand: q = 4096 take"));
+    EXPECT_THAT(cost.errors()[0].message,
+                HasSubstr("does not fit h100-sxm5 with the groups that are set: q = 4096 take"));
     EXPECT_THAT(cost.errors()[0].hint, testing::MatchesRegex("q = [0-9]+ fits"));
 }
 

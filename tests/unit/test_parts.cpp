@@ -273,7 +273,7 @@ TEST(Parts, ScheduledKernelsKeepTheRules) {
     EXPECT_THAT(broken([](KernelSchedule& s) { s.roles.push_back({"producer", 4}); }),
                 HasSubstr("it has role producer: a CPU's threads each run whole groups, and have no roles"));
     EXPECT_THAT(broken([](KernelSchedule& s) { s.slots[2] = {-1, 1, 1}; }),
-                HasSubstr("has position 1, 1 ahead: a CPU's core runs statements one after the other, as they stand"));
+                HasSubstr("has order 1, 1 ahead: a CPU's core runs statements one after the other, as they stand"));
     EXPECT_EQ(broken([](KernelSchedule& s) { s.slots[2] = {}; }), "") << "the default, written out";
     EXPECT_THAT(broken([](KernelSchedule& s) { s.places[0].stages = 2; }),
                 HasSubstr("has 2 stages, and can have 1 alone: a CPU's loads are done when they return"));
@@ -361,8 +361,8 @@ TEST(Parts, RolesAndSlotsPrintAndParse) {
     };
     s.slots = {{of("load X"), {0, 0, 1}}, {of("L_M"), {1, 3, 0}}};
     const std::string text = to_string(*k.program, *k.kernel, s);
-    EXPECT_THAT(text, AllOf(HasSubstr("role consumer"), HasSubstr("position 0, role producer, ahead 1"),
-                            HasSubstr("position 3, role consumer")));
+    EXPECT_THAT(text, AllOf(HasSubstr("role consumer"), HasSubstr("order 0, role producer, stage_offset 1"),
+                            HasSubstr("order 3, role consumer")));
     const auto parsed = schedules_in(text, *k.program);
     ASSERT_TRUE(parsed.ok()) << render(parsed.errors());
     EXPECT_EQ(parsed->front().roles, s.roles);
@@ -371,14 +371,14 @@ TEST(Parts, RolesAndSlotsPrintAndParse) {
         const auto wrong = schedules_in("kernel L\n  role one 1\n  " + line + "\n", *k.program);
         return wrong.ok() ? "none" : wrong.errors().front().code;
     };
-    EXPECT_EQ(code("slot nobody position 1"), "unknown-statement");
+    EXPECT_EQ(code("slot nobody order 1"), "unknown-statement");
     EXPECT_EQ(code("slot load X role two"), "unknown-role");
     EXPECT_EQ(code("slot load X sideways 1"), "bad-schedule");
-    EXPECT_EQ(code("slot load X position 1 2"), "bad-schedule");
+    EXPECT_EQ(code("slot load X order 1 2"), "bad-schedule");
     EXPECT_EQ(code("slot load X position -1"), "bad-schedule");
-    EXPECT_EQ(code("slot load X position 1.5"), "bad-schedule");
-    EXPECT_EQ(code("slot load X position 4097"), "bad-schedule") << "too large";
-    EXPECT_EQ(code("slot load X position 1"), "none");
+    EXPECT_EQ(code("slot load X order 1.5"), "bad-schedule");
+    EXPECT_EQ(code("slot load X order 4097"), "bad-schedule") << "too large";
+    EXPECT_EQ(code("slot load X order 1"), "none");
     EXPECT_EQ(code("slot L_M role one 1"), "bad-schedule");
     EXPECT_EQ(code("role two none"), "bad-schedule");
     EXPECT_EQ(code("role 2"), "bad-schedule") << "no name";

@@ -271,7 +271,7 @@ TEST(Plan, HandMadeChoicesAreKept) {
     EXPECT_EQ(plan.schedule().threads, (Choice{1, plan.schedule().threads.reason, true}));
     EXPECT_EQ(most_rows(plan), 4);
     EXPECT_EQ(plan.schedule().panel_vectors, 2);
-    EXPECT_EQ(plan.schedule().vector_axis_reason, "by hand");
+    EXPECT_EQ(plan.schedule().vector_axis_reason, "override");
     expect_consistent(d, e, plan);
     // Cutting an axis whose grouping repeats work is allowed by hand only.
     EXPECT_EQ(of(d, plan_of(d, e, {item("group", "d", 32)}).schedule().group, "d").value, 32);
@@ -429,7 +429,7 @@ TEST(Plan, LargeResultsGoPastTheCachesAndRowsAreFetchedAhead) {
     EXPECT_GT(plan_of(d, e, {item("group", "r", 1)}, far).schedule().prefetches.at(0).ahead.value, 1);
     PlanOptions options;
     options.file = std::make_shared<const Source>(Source{
-        "a.schedule", "kernel " + d.kernels[0].name + "\n  prefetch X groups 0, in E\n  place Y buffer, inner c\n"});
+        "a.schedule", "kernel " + d.kernels[0].name + "\n  prefetch X tiles 0, in E\n  storage Y buffer, inner c\n"});
     const auto by_user = choose_plan(d, e, with_stores_past_caches(moved), {}, options);
     ASSERT_TRUE(by_user.ok()) << render(by_user.errors());
     EXPECT_EQ(by_user->kernels[0].schedule().prefetches.at(0).ahead, (Choice{0, "", true}));
@@ -466,7 +466,7 @@ TEST(Plan, RowsThatSharePagesAreFetchedAhead) {
         EXPECT_TRUE(plan.ok()) << render(plan.errors());
         return plan->kernels[0];
     };
-    const std::string view = "  place K view, inner k\n";
+    const std::string view = "  storage K global, inner k\n";
     const KernelPlan ahead = of(256, view), apart = of(1024, view),
                      without = of(256, view + "  prefetch K blocks 0, in S\n");
     ASSERT_EQ(ahead.schedule().prefetches.size(), 1U) << "rows of 1 KB";

@@ -39,7 +39,7 @@ KernelPlan planned(const std::string& text, const Machine& machine, const std::s
 }
 KernelPlan clustered(const std::string& sizes, const std::string& line) {
     return planned(product + "sizes " + sizes + "\n", h200(),
-                   "tensor m\nwarps 8\nrole copies 4\ngroup n = 256\n" + line + "\n");
+                   "mma_m m\nwarps 8\nrole copies 4\ngroup n = 256\n" + line + "\n");
 }
 
 /// Tiles of m and of n of a group.

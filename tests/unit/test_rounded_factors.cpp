@@ -43,7 +43,7 @@ struct PlannedForH200 {
     Plan plan;
 };
 
-const std::string on_the_unit = "tensor q\nwarps 4\ngroup q = 64\nstream x = 64\n";
+const std::string on_the_unit = "mma_m q\nwarps 4\ngroup q = 64\nstream x = 64\n";
 
 // ---- at most 1
 
@@ -207,7 +207,7 @@ TEST(FactorUnit, IsThatOfAProductOfTwoRowsOfOneArray) {
         "gram(Q[q, k]: bf16) -> G[q, x]: f32\n"
         "    G[q, x] = sum(k) exp(Q[q, k]) * Q[x, k]\n"
         "sizes q = x = 1024, k = 64\n";
-    const PlannedForH200 planned(gram, "tensor q\nwarps 4\ngroup q = 64\ngroup x = 64\n");
+    const PlannedForH200 planned(gram, "mma_m q\nwarps 4\ngroup q = 64\ngroup x = 64\n");
     EXPECT_GE(factor_unit(planned, "G"), std::ldexp(1.0, -8));
 }
 
@@ -227,7 +227,7 @@ TEST(FactorUnit, IsHalfTheSpacingOfTheTypeInWhichWeightsAreMultipliedAndWhatTheU
     EXPECT_EQ(of("f16", "P_Z", on_the_unit), 0);
     EXPECT_EQ(of("f16", "P_M", on_the_unit), 0);
     // Elsewhere all is computed in f32.
-    EXPECT_EQ(of("bf16", "O", "tensor none\n"), 0);
+    EXPECT_EQ(of("bf16", "O", "mma_m none\n"), 0);
 }
 
 }  // namespace

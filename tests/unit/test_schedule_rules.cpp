@@ -235,7 +235,7 @@ TEST_F(ScheduleRules, WhatLivesAtTheSameTimeLiesApart) {
 TEST_F(ScheduleRules, AFileThatBreaksOneIsRefused) {
     PlanOptions options;
     options.file = std::make_shared<const Source>(
-        Source{"a.schedule", "kernel " + attention_.kernels[0].name + "\n  place S view, inner x\n"});
+        Source{"a.schedule", "kernel " + attention_.kernels[0].name + "\n  storage S global, inner x\n"});
     const auto plan = choose_plan(attention_, k_.extents, load_machine("generic-cpu").value(), {}, options);
     ASSERT_FALSE(plan.ok());
     EXPECT_EQ(plan.errors().front().code, "broken-schedule");
@@ -244,7 +244,7 @@ TEST_F(ScheduleRules, AFileThatBreaksOneIsRefused) {
 
 // Beside the text, too, whatever it sets: else the rule is found broken after the plan, and called a fault of napkin.
 TEST(ScheduleRulesOfGpus, ALineOfTheTextThatBreaksOneIsRefused) {
-    for (const std::string line : {"matrix turns", "maximum rescaled", "groups queue"}) {
+    for (const std::string line : {"ping_pong on", "rescaling rescale", "scheduler dynamic"}) {
         const std::string text =
             "f(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[n, k]\n"
             "sizes m = n = k = 4096\nschedule\n    " +
@@ -253,7 +253,7 @@ TEST(ScheduleRulesOfGpus, ALineOfTheTextThatBreaksOneIsRefused) {
         const auto plan = choose_plan(derived, bind_sizes(derived.diagram, {}).value(), load_machine("h200").value(),
                                       {}, {});
         // Blocks with a role that copies are tried for it, though nothing says so.
-        if (line == "groups queue") {
+        if (line == "scheduler dynamic") {
             ASSERT_TRUE(plan.ok()) << render(plan.errors());
             EXPECT_TRUE(plan->kernels.at(0).scheduled.is_dynamic());
             continue;
@@ -296,22 +296,22 @@ TEST_F(ScheduleRules, AreShownAtTheLineThatBreaksThem) {
     };
     EXPECT_EQ(shown("rows", ""), "no error") << whole;
     for (const auto& [begin, line] :
-         std::vector<std::pair<std::string, std::string>>{{"place S", "place S view, inner q"},
-                                                          {"place K", "place K packed, inner k"},
-                                                          {"place Y", "place Y panel, inner q"},
-                                                          {"place K", "place K buffer, inner k, stages 2"},
+         std::vector<std::pair<std::string, std::string>>{{"storage S", "storage S global, inner q"},
+                                                          {"storage K", "storage K packed_panel, inner k"},
+                                                          {"storage Y", "storage Y register_panel, inner q"},
+                                                          {"storage K", "storage K buffer, inner k, stages 2"},
                                                           {"atom S", "atom S vectors q 1, rows x 40, points h, over k"},
                                                           {"atom delta", "atom delta scalar, points h"},
-                                                          {"slot P", "slot P position 1"},
-                                                          {"slot load V", "slot load V position 1"},
+                                                          {"slot P", "slot P order 1"},
+                                                          {"slot load V", "slot load V order 1"},
                                                           {"role copies", "role copies 4"},
-                                                          {"prefetch V", "prefetch V groups 1, in S"}})
+                                                          {"prefetch V", "prefetch V tiles 1, in S"}})
         EXPECT_EQ(shown(begin, line), line) << whole;
     // For a line that is not in the file the first line of the kernel stands, or another one of its name.
     PlanOptions options;
-    options.file = std::make_shared<const Source>(
-        Source{"a.schedule", "kernel " + attention_.kernels[0].name +
-                                 "\n  place Q buffer, inner k\n  place K buffer, inner k\n  place S view, inner x\n"});
+    options.file = std::make_shared<const Source>(Source{
+        "a.schedule", "kernel " + attention_.kernels[0].name +
+                          "\n  storage Q buffer, inner k\n  storage K buffer, inner k\n  storage S global, inner x\n"});
     const auto plan = choose_plan(attention_, k_.extents, load_machine("generic-cpu").value(), {}, options);
     ASSERT_FALSE(plan.ok());
     for (const Diagnostic& error : plan.errors())

@@ -69,10 +69,10 @@ TEST(Schedule, HasOneLimitForEveryNumber) {
         if (!has_axis && field.operand != ClauseOperand::number) continue;
         const std::string word(field.word);
         const std::string before = fmt::format(
-            "{} S {}{} {}", name(field.of), field.of == ChoiceKind::place ? "view, " : "", word, has_axis ? "q " : "");
-        const std::string behind = word == "cache"                        ? ", groups 1, in S"
-                                   : word == "groups" || word == "blocks" ? ", in S"
-                                                                          : "";
+            "{} S {}{} {}", name(field.of), field.of == ChoiceKind::storage ? "global, " : "", word, has_axis ? "q " : "");
+        const std::string behind = word == "cache"                       ? ", tiles 1, in S"
+                                   : word == "tiles" || word == "blocks" ? ", in S"
+                                                                         : "";
         if (field.most < limits::max_size_product) limited(before, field.most, behind);
         EXPECT_EQ(wrong_with(before + std::to_string(field.least) + behind), "none") << before;
         EXPECT_THAT(wrong_with(before + behind), HasSubstr("at least")) << before;
@@ -80,8 +80,47 @@ TEST(Schedule, HasOneLimitForEveryNumber) {
     }
     EXPECT_EQ(fields, 22);
     EXPECT_EQ(wrong_with("piece A d 8, d 4"), "bad-schedule; each name once");
-    EXPECT_EQ(wrong_with("place K inner k"), "bad-schedule; one of buffer, panel, packed, view, registers, operand");
-    EXPECT_EQ(wrong_with("slot S beside 3"), "bad-schedule; position, role or ahead");
+    EXPECT_EQ(wrong_with("storage K inner k"),
+              "bad-schedule; one of buffer, register_panel, packed_panel, global, registers, operand");
+    EXPECT_EQ(wrong_with("slot S beside 3"), "bad-schedule; order, role or stage_offset");
+}
+
+// An alias reads as its word, and every alias is among these lines.
+TEST(Schedule, ReadsAliases) {
+    const std::pair<std::string, std::string> lines[] = {
+        {"ctas 132", "threads 132"},
+        {"register_budget 168", "rows 168"},
+        {"groups fixed", "scheduler static"},
+        {"groups queue", "scheduler dynamic"},
+        {"groups cut", "scheduler stream_k"},
+        {"matrix free", "ping_pong off"},
+        {"matrix turns", "ping_pong on"},
+        {"maximum exact", "rescaling always"},
+        {"maximum rescaled", "rescaling rescale"},
+        {"tensor q", "mma_m q"},
+        {"tensor axis q", "mma_m axis q"},
+        {"atom S matrix, over k, parts 2, run 0, follows", "atom S mma, over k, column_parts 2, fusion 0, fused"},
+        {"place K panel", "storage K register_panel"},
+        {"place K packed, inner k", "storage K packed_panel, inner k"},
+        {"place K view", "storage K global"},
+        {"place K registers, boxes 2", "storage K registers, staging 2"},
+        {"slot load K position 1, role copies, ahead 2", "slot load K order 1, role copies, stage_offset 2"},
+        {"prefetch K groups 1, in S", "prefetch K tiles 1, in S"},
+        {"defer S groups 1, in S", "pipelined S tiles 1, in S"},
+    };
+    std::string all;
+    for (const auto& [older, word] : lines) {
+        const auto read = [](const std::string& line) {
+            const auto source = std::make_shared<const Source>(Source{"a.schedule", line + "\n"});
+            ScheduleItem item = parse_schedule_file(source).value().at(0);
+            item.range = {};
+            return item;
+        };
+        EXPECT_EQ(read(older), read(word)) << older;
+        all += " " + older + " ";
+    }
+    for (const ScheduleAlias& a : schedule_aliases)
+        EXPECT_THAT(all, testing::ContainsRegex(fmt::format("[ ,]{}[ ,]", a.alias)));
 }
 
 // An axis may have the name of a word that may stand behind it.
@@ -129,7 +168,7 @@ TEST(Schedule, AStatementIsCalledByItsNumber) {
                                 [](const Variable& v) { return v.name == "S"; });
     kernel.body.emplace_back(Compute{VariableId::of(s - kernel.variables.begin()), std::nullopt, {}, constant(0), nullptr});
     const auto read = schedules_in(
-        "  atom S#2 vectors q 3, run 0\n  atom S scalar # a comment\n  slot S#2 position 7, ahead 1\n", twice);
+        "  atom S#2 vectors q 3, fusion 0\n  atom S scalar # a comment\n  slot S#2 order 7, stage_offset 1\n", twice);
     ASSERT_TRUE(read.ok()) << render(read.errors());
     EXPECT_EQ(read->front().atoms.back().vectors, 3);
     const std::map<StepId, Slot> last{{StepId::of(statement_names(kernel).size() - 1), {-1, 7, 1}}};
@@ -142,7 +181,7 @@ TEST(Schedule, AStatementIsCalledByItsNumber) {
     const auto diagram = parse_diagram(
         std::make_shared<const Source>(Source{"a.nk",
                                               "f(X[i]) -> Y[i]\n    Y[i] = X[i]#2\nschedule\n    kernel Y\n    atom "
-                                              "Y#2 scalar\n    place X view, inner i\n"}));
+                                              "Y#2 scalar\n    storage X global, inner i\n"}));
     ASSERT_TRUE(diagram.ok()) << render(diagram.errors());
     ASSERT_EQ(diagram->schedule.size(), 2U);
     EXPECT_EQ(diagram->schedule[0].axis, "Y#2");
@@ -159,7 +198,7 @@ TEST(Schedule, SaysWhichOfTwoDimensionsWithOneIndexIsInner) {
     ASSERT_TRUE(plan.ok());
     const TileProgram& program = *plan->kernels[0].scheduled.program;
     const auto inner = [&](const std::string& clauses) {
-        const auto read = schedules_in("  place D buffer, " + clauses + "\n", program);
+        const auto read = schedules_in("  storage D buffer, " + clauses + "\n", program);
         return read.ok() ? read->front().places.front().innermost : -1;
     };
     ASSERT_EQ(program.kernels[0].variables.front().name, "D");
@@ -225,42 +264,41 @@ TEST(Schedule, WrongTexts) {
     EXPECT_EQ(code(kernel + "  colour red"), "unknown-choice");
     EXPECT_EQ(code(kernel + "  atom nothing scalar"), "unknown-statement");
     EXPECT_EQ(code(kernel + "  atom S vectors q 3, wide"), "bad-schedule");
-    EXPECT_EQ(code(kernel + "  place nothing view"), "unknown-variable");
-    EXPECT_EQ(code(kernel + "  place K sideways"), "bad-schedule");
-    EXPECT_EQ(code(kernel + "  atom S vectors q 3, run × 0"), "bad-character");
-    EXPECT_EQ(code(kernel + "  place K view, inner q"), "bad-schedule");
-    EXPECT_EQ(code(kernel + "  place K view, temporal"), "bad-schedule");
-    EXPECT_EQ(code(kernel + "  place K view, dimension 1"), "bad-schedule");
-    EXPECT_EQ(code(kernel + "  place K view, inner x, dimension 9"), "bad-schedule");
-    EXPECT_EQ(code(kernel + "  place K view, inner x, dimension 1"), "bad-schedule");
-    EXPECT_EQ(code(kernel + "  place K view, inner x, dimension q"), "bad-schedule");
-    EXPECT_EQ(code(kernel + "  prefetch K groups 1"), "bad-schedule");
-    EXPECT_EQ(code(kernel + "  prefetch K groups far, in S"), "bad-schedule");
-    EXPECT_EQ(code(kernel + "  prefetch nothing groups 1, in S"), "unknown-variable");
-    EXPECT_EQ(code(kernel + "  prefetch K groups 1, in nothing"), "unknown-statement");
+    EXPECT_EQ(code(kernel + "  storage nothing global"), "unknown-variable");
+    EXPECT_EQ(code(kernel + "  storage K sideways"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  atom S vectors q 3, fusion × 0"), "bad-character");
+    EXPECT_EQ(code(kernel + "  storage K global, inner q"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  storage K global, temporal"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  storage K global, dimension 1"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  storage K global, inner x, dimension 9"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  storage K global, inner x, dimension 1"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  storage K global, inner x, dimension q"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  prefetch K tiles 1"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  prefetch K tiles far, in S"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  prefetch nothing tiles 1, in S"), "unknown-variable");
+    EXPECT_EQ(code(kernel + "  prefetch K tiles 1, in nothing"), "unknown-statement");
     EXPECT_EQ(code(kernel + "  prefetch K in S"), "bad-schedule");
     EXPECT_EQ(code(kernel + "  prefetch K blocks 2, in S\n"), "none");
-    EXPECT_EQ(code(kernel + "  prefetch K groups 0, in S\n"), "none");
-    EXPECT_EQ(code(kernel + "  prefetch K groups 0, in S, cache 2\n"), "none");
-    EXPECT_EQ(code(kernel + "  prefetch K groups 0, in S, cache\n"), "bad-schedule");
-    EXPECT_EQ(code(kernel + "  prefetch K groups 0, in S, cache 2 near\n"), "bad-schedule");
-    EXPECT_EQ(code(kernel + "  defer P groups 1, in S"), "none");
-    EXPECT_EQ(code(kernel + "  defer P groups 1"), "bad-schedule");
-    EXPECT_EQ(code(kernel + "  defer P in S"), "bad-schedule");
-    EXPECT_EQ(code(kernel + "  defer P groups 1, beside S"), "bad-schedule");
-    EXPECT_EQ(code(kernel + "  defer P groups 1 S, in S"), "bad-schedule");
-    EXPECT_EQ(code(kernel + "  defer P groups 1, in S 2"), "bad-schedule");
-    EXPECT_EQ(code(kernel + "  defer nothing groups 1, in S"), "unknown-statement");
-    EXPECT_EQ(code(kernel + "  defer P groups 1, in nothing"), "unknown-statement");
+    EXPECT_EQ(code(kernel + "  prefetch K tiles 0, in S\n"), "none");
+    EXPECT_EQ(code(kernel + "  prefetch K tiles 0, in S, cache 2\n"), "none");
+    EXPECT_EQ(code(kernel + "  prefetch K tiles 0, in S, cache\n"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  prefetch K tiles 0, in S, cache 2 near\n"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  pipelined P tiles 1, in S"), "none");
+    EXPECT_EQ(code(kernel + "  pipelined P tiles 1"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  pipelined P in S"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  pipelined P tiles 1, beside S"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  pipelined P tiles 1 S, in S"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  pipelined P tiles 1, in S 2"), "bad-schedule");
+    EXPECT_EQ(code(kernel + "  pipelined nothing tiles 1, in S"), "unknown-statement");
+    EXPECT_EQ(code(kernel + "  pipelined P tiles 1, in nothing"), "unknown-statement");
     EXPECT_EQ(code(kernel + "  group q 48  2 panels of 3×8 lanes; half is slower\n"), "none");
     EXPECT_EQ(code("  group q = 48\n"), "none");
     // Neither of two clauses that say the same thing is dropped.
     for (const std::string twice :
-         {"atom S vectors q 3, rows x 4, rows x 2, over k", "atom S vectors q 3, over k, scalar",
-          "atom S scalar, matrix", "atom S vectors q 3, over k, cut k 7, cut k 3",
-          "atom S vectors q 3, over k, run 0, run 0", "place K view, inner k, stages 2, stages 1",
-          "prefetch K groups 1, in S, cache 2, cache 1", "prefetch K blocks 1, in S, in P",
-          "prefetch K blocks 1, groups 1, in S", "slot S position 0, position 1"})
+         {"atom S vectors q 3, rows x 4, rows x 2, over k", "atom S vectors q 3, over k, scalar", "atom S scalar, mma",
+          "atom S vectors q 3, over k, cut k 7, cut k 3", "atom S vectors q 3, over k, fusion 0, fusion 0",
+          "storage K global, inner k, stages 2, stages 1", "prefetch K tiles 1, in S, cache 2, cache 1",
+          "prefetch K blocks 1, in S, in P", "prefetch K blocks 1, tiles 1, in S", "slot S order 0, order 1"})
         EXPECT_EQ(code(kernel + "  " + twice), "bad-schedule") << twice;
     EXPECT_EQ(code(kernel + "  atom S scalar, rows x 4, over k"), "none");
     const auto both = schedules_in("atom S vectors q 3, rows x 4, rows x 2", *plan->kernels[0].scheduled.program);
@@ -296,8 +334,8 @@ TEST(Schedule, RefusalsNameWhatIsNearestAndTakeIt) {
     EXPECT_THAT(refusal(rows + "5000"),
                 AllOf(HasSubstr("5000 rows of a, which has 48 values"), HasSubstr("hint: 6 rows fit")));
     EXPECT_EQ(refusal(rows + "6"), "");
-    EXPECT_THAT(refusal("place A operand, inner b"), HasSubstr("can only be buffer or view"));
-    EXPECT_THAT(refusal("place B buffer, inner c, stages 2"), HasSubstr("can have 1 alone"));
+    EXPECT_THAT(refusal("storage A operand, inner b"), HasSubstr("can only be buffer or global"));
+    EXPECT_THAT(refusal("storage B buffer, inner c, stages 2"), HasSubstr("can have 1 alone"));
     const std::string ahead = in_lines + "atom C vectors c 2, rows a 4, over b\nprefetch A blocks ";
     EXPECT_THAT(refusal(ahead + "50, in C"),
                 HasSubstr("50 blocks of 4 rows ahead, and it has 48 rows: at most 11 can be"));

@@ -24,7 +24,7 @@ struct ProductOnH200 {
     ProductOnH200() {
         PlanOptions options;
         options.file = std::make_shared<const Source>(
-            Source{"by_hand.schedule", "tensor m\nwarps 8\ngroup m = 128\ngroup n = 64\nstream k = 64\nthreads 132\n"});
+            Source{"by_hand.schedule", "mma_m m\nwarps 8\ngroup m = 128\ngroup n = 64\nstream k = 64\nthreads 132\n"});
         plan = choose_blocks(derived, extents, machine, {}, options).value();
     }
     /// On a cache that holds so much of what is read again.

@@ -141,7 +141,7 @@ TEST(SharedReductions, AreOfABlockAndAcrossLanesAndInABuffer) {
     const auto target = VariableId::of(y - variables.begin());
     EXPECT_EQ(sums.schedule.places.at(target).holding, MemorySpace::buffer);
     EXPECT_THAT(broken(sums, [&](KernelSchedule& s) { s.places[target].holding = MemorySpace::view; }),
-                HasSubstr("is shared by warps, which meet in a buffer, and it is held as view"));
+                HasSubstr("is shared by warps, which meet in a buffer, and it is held as global"));
 }
 
 TEST(StayingTiles, ATileIsLoadedOnceWhereNoLoopCutsIt) {

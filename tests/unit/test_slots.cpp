@@ -23,7 +23,7 @@ protected:
     Result<Plan> planned(const std::string& lines = "") const {
         PlanOptions options;
         options.file = std::make_shared<const Source>(Source{
-            "by_hand.schedule", "tensor q\nwarps 8\nrole copies 4\ngroup h = 1\ngroup q = 128\nstream x = 64\n" + lines});
+            "by_hand.schedule", "mma_m q\nwarps 8\nrole copies 4\ngroup h = 1\ngroup q = 128\nstream x = 64\n" + lines});
         return choose_blocks(derived_, bind_sizes(derived_.diagram, {}).value(), load_machine("h200").value(), {}, options);
     }
     static StepId statement(const ScheduledKernel& k, const std::string& name) {
@@ -108,14 +108,14 @@ TEST_F(SlotFaults, OnlyStatementsOfALoopHavePositions) {
 }
 
 TEST_F(SlotFaults, AreShownAtTheLineThatIsWrong) {
-    const auto refused = planned("slot S position 0\nslot O_acc position 2\nslot weight position 1\n");
+    const auto refused = planned("slot S order 0\nslot O_acc order 2\nslot weight order 1\n");
     ASSERT_FALSE(refused.ok());
     const Diagnostic& error = refused.errors().front();
     EXPECT_EQ(error.code, "broken-schedule");
     EXPECT_THAT(error.message, HasSubstr("P_Z_acc runs before weight, which it comes after"));
     ASSERT_TRUE(error.range.source);
     EXPECT_EQ(error.range.source->text.substr(error.range.begin, error.range.end - error.range.begin),
-              "slot weight position 1");
+              "slot weight order 1");
 }
 
 }  // namespace

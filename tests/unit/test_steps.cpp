@@ -160,7 +160,7 @@ TEST(Steps, EveryFigureFollowsFromWhatItDependsOn) {
     EXPECT_EQ(kernel(paper(), narrow).budgets[0].block_bytes, 24 * 1024);
     EXPECT_NEAR(kernel(paper(), replaced(t, "q                   384", "q 128")).budgets[0].excess_block / 1024, 131, 1e-9);
     EXPECT_EQ(kernel(replaced(paper(), "k = d = 128", "k = d = 64"), t).budgets[0].block_bytes, 24 * 1024);
-    EXPECT_EQ(row(kernel(paper(), t + "place K operand, stages 3\n"), "K").block_bytes, 24576);
+    EXPECT_EQ(row(kernel(paper(), t + "storage K operand, stages 3\n"), "K").block_bytes, 24576);
     EXPECT_DOUBLE_EQ(unit(kernel(paper(), t + "overhead exp 66  the paper's §6.1\n"), "exp").with_overhead(), 4.0625 * 1.66);
     // B.0.1: what a chunk loads through a core's share of the pipe, beside the clocks of a row.
     const Machine pcie = load_machine("h100-pcie").value();
@@ -376,7 +376,7 @@ TEST(Steps, ImpossibleRequestsNameRuleFiguresAndTheNearestLegalChoice) {
                  "mfma.32x32 of mi300x adds products of f16 in f32, and not in f16", "f32", "mi300x");
     expect_error(f16, "precision S i32\n", "bad-precision", "wgmma of h100-sxm5 adds products of f16 in f16 or f32",
                  "f16 or f32");
-    expect_error(paper(), t + "place K operand, stages 0\n", "bad-schedule", "stages takes a number", "at least 1");
+    expect_error(paper(), t + "storage K operand, stages 0\n", "bad-schedule", "stages takes a number", "at least 1");
     expect_error(paper(), "kernel P\ngroup q 128\n", "unknown-kernel", "there is no kernel 'P'", "one of O");
     // Neither a smaller group nor a shorter chunk is enough by itself.
     expect_error(paper(), "group q 384\nstream x 64\n", "memory-exceeded", "3 warpgroups of q = 128 take",

@@ -61,17 +61,19 @@ Result<Plan> planned(const std::string& text, const std::string& schedule = "", 
     known.meeting_s = knows_meetings ? Figure{1.5e-6, "assumed for this test"} : Figure{};
     return choose_plan(derived, bind_sizes(derived.diagram, {}).value(), known, {}, options);
 }
-const std::string tile_of_192 = "tensor q\nwarps 12\nrole copies 4\ngroup q = 192\nstream x = 64\n";
+const std::string tile_of_192 = "mma_m q\nwarps 12\nrole copies 4\ngroup q = 192\nstream x = 64\n";
 
 TEST(StreamK, AreChosenByNoMachineThatDoesNotSayWhatBlocksThatMeetTake) {
     EXPECT_FALSE(planned(attention(16384, 128), tile_of_192, "h200", false).value().kernels.at(0).scheduled.uses_stream_k());
-    EXPECT_TRUE(
-        planned(attention(16384, 128), tile_of_192 + "groups cut\n", "h200", false).value().kernels.at(0).scheduled.uses_stream_k());
+    EXPECT_TRUE(planned(attention(16384, 128), tile_of_192 + "scheduler stream_k\n", "h200", false)
+                    .value()
+                    .kernels.at(0)
+                    .scheduled.uses_stream_k());
 }
 
 TEST(StreamK, AreChosenWhereTheLastRoundIsShort) {
     const Plan cut = planned(attention(16384, 128), tile_of_192).value(),
-               whole = planned(attention(16384, 128), tile_of_192 + "groups fixed\n").value();
+               whole = planned(attention(16384, 128), tile_of_192 + "scheduler static\n").value();
     const ScheduledKernel& k = cut.kernels.at(0).scheduled;
     ASSERT_TRUE(k.uses_stream_k());
     const StreamK found = chosen_stream_k(k).value();
@@ -92,7 +94,7 @@ TEST(StreamK, AreChosenWhereTheLastRoundIsShort) {
                      4.0 * static_cast<double>(stream_k_values(k, found)));
 
     const std::string text = to_string(*k.program, *k.kernel, k.schedule);
-    EXPECT_THAT(text, HasSubstr("cut  1376 groups of 256 chunks"));
+    EXPECT_THAT(text, HasSubstr("stream_k  1376 groups of 256 chunks"));
     EXPECT_THAT(text, HasSubstr("1376 groups, 10.4 a core"));
     const Plan again = planned(attention(16384, 128), text).value();
     EXPECT_TRUE(again.kernels.at(0).scheduled.uses_stream_k());
@@ -111,7 +113,7 @@ TEST(StreamK, AreLeftWholeWhereThatTakesNoLonger) {
     const auto even = planned(
                           "f(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[n, k]\n"
                           "sizes m = 8448, n = 2048, k = 4096\n",
-                          "tensor m\nwarps 8\nrole copies 4\ngroup m = 128\ngroup n = 256\nthreads 132\n")
+                          "mma_m m\nwarps 8\nrole copies 4\ngroup m = 128\ngroup n = 256\nthreads 132\n")
                           .value();
     EXPECT_FALSE(even.kernels.at(0).scheduled.uses_stream_k());
 }
@@ -120,7 +122,7 @@ TEST(StreamK, AddOneMergeToTheRoundingsOfASum) {
     const auto trees = [](const std::string& dealing) {
         return reduction_trees(planned(attention(16384, 128), tile_of_192 + dealing).value().kernels.at(0).scheduled);
     };
-    const std::vector<ReductionTree> cut = trees("groups cut\n"), whole = trees("groups fixed\n");
+    const std::vector<ReductionTree> cut = trees("scheduler stream_k\n"), whole = trees("scheduler static\n");
     ASSERT_EQ(cut.size(), whole.size());
     EXPECT_EQ(cut.back().splits, 1) << "what follows the stream has none";
     int merged = 0;
@@ -133,7 +135,7 @@ std::string why_not(Plan plan) {
     ScheduledKernel& k = plan.kernels.at(0).scheduled;
     k.schedule.dealing.value = static_cast<std::int64_t>(TileScheduler::cut);
     for (const BrokenRule& rule : broken_rules(k))
-        if (rule.field.kind == "groups") return rule.message;
+        if (rule.field.kind == "scheduler") return rule.message;
     return "";
 }
 
@@ -151,17 +153,18 @@ TEST(StreamK, AreRefusedWithTheReason) {
     // How many points have arrived, a loop over the whole stream knows from where it stands.
     const Derived moments = derived_from("f(X[r, c]) -> V[r]\n    V[r] = var(c) X[r, c]\nsizes r = 64, c = 2048\n");
     EXPECT_THAT(expand(moments).kernels.at(0).why_no_merge, HasSubstr("is known from where the stream stands"));
-    const auto refused = planned(attention(2048, 128, "where(x <= q, S[h, q, x], -inf)"), tile_of_192 + "groups cut\n");
+    const auto refused = planned(attention(2048, 128, "where(x <= q, S[h, q, x], -inf)"),
+                                 tile_of_192 + "scheduler stream_k\n");
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.errors().front().code, "broken-schedule");
     EXPECT_THAT(refused.errors().front().message, HasSubstr("no groups are cut: masks say"));
-    const auto in_step = planned(attention(16384, 128), tile_of_192 + "groups cut\ncluster q 2\n");
+    const auto in_step = planned(attention(16384, 128), tile_of_192 + "scheduler stream_k\ncluster q 2\n");
     ASSERT_FALSE(in_step);
     EXPECT_THAT(render(in_step.errors()),
                 HasSubstr("groups of its last rounds are cut, so that its blocks do not keep step"));
     const auto misspelt = planned(attention(2048, 128), "groups cuts\n");
     ASSERT_FALSE(misspelt.ok());
-    EXPECT_THAT(render(misspelt.errors()), HasSubstr("groups fixed or groups queue or groups cut"));
+    EXPECT_THAT(render(misspelt.errors()), HasSubstr("scheduler static or scheduler dynamic or scheduler stream_k"));
 }
 
 std::string scaled_product(std::int64_t m, std::int64_t n, std::int64_t k) {
@@ -183,8 +186,8 @@ double busy(const Plan& plan, const std::string& what) {
 // of 4096³ fit.
 TEST(StreamK, ReadFromMemoryWhatBlocksNoLongerShare) {
     const auto ratio = [](const std::string& text) {
-        return loaded_from_memory(planned(text, "groups cut\n").value()) /
-               loaded_from_memory(planned(text, "groups fixed\n").value());
+        return loaded_from_memory(planned(text, "scheduler stream_k\n").value()) /
+               loaded_from_memory(planned(text, "scheduler static\n").value());
     };
     EXPECT_GT(ratio(scaled_product(4096, 7168, 16384)), 2);
     EXPECT_EQ(ratio(scaled_product(4096, 4096, 4096)), 1);
@@ -196,7 +199,7 @@ TEST(Queue, IsWhereBlocksKeepDifferentPaces) {
     EXPECT_TRUE(plan.kernels.at(0).scheduled.is_dynamic());
     EXPECT_THAT(plan.kernels.at(0).schedule().dealing.reason, HasSubstr("blocks keep different paces"));
     // The model alone would have them.
-    EXPECT_LT(planned(text, "groups cut\n").value().seconds(), 0.985 * plan.seconds());
+    EXPECT_LT(planned(text, "scheduler stream_k\n").value().seconds(), 0.985 * plan.seconds());
     const ScheduledKernel in_cluster = planned(text, "cluster m 2\n").value().kernels.at(0).scheduled;
     EXPECT_TRUE(in_cluster.in_cluster());
     EXPECT_FALSE(in_cluster.is_dynamic()) << "its blocks keep step";

@@ -110,7 +110,7 @@ TEST(SumBlocks, BlocksThatAreNoWholeInstructionsAreLeftToThreads) {
 TEST(SumBlocks, AScaleIsReadOnceWhereATileHasOne) {
     for (const auto& [columns, is_one] : {std::pair{"128", true}, {"192", false}}) {
         const OnH200 p(scaled_product(two_scales),
-                       std::string("tensor axis m\nwarps 8\nrole copies 4\ngroup n ") + columns + "\n");
+                       std::string("mma_m axis m\nwarps 8\nrole copies 4\ngroup n ") + columns + "\n");
         ASSERT_TRUE(p.kernel().on_tensor_cores()) << columns;
         EXPECT_TRUE(is_read_by_rows(p.kernel(), p.variable("s"))) << columns;
         EXPECT_EQ(is_read_by_rows(p.kernel(), p.variable("t")), is_one) << columns;

@@ -96,9 +96,9 @@ TEST(TilesAhead, AreAsLargeAsTheFirstCacheHoldsBesideThoseAtHand) {
 TEST(TilesAhead, LetWhatComesAndGoesRunBesideAllThatIsComputed) {
     const Machine m = machine(64.0 * 1024);
     const double copy = 2 * 65536.0 * 1024 * 4 / m.nontemporal_copy_bytes_per_s.value / m.sustained_share.value;
-    const auto fits = plan_for(m, "group r 4"), exceeds = plan_for(m, "group r 32\n  prefetch X groups 1, in Y"),
-               none = plan_for(m, "group r 4\n  prefetch X groups 0, in Y"),
-               cached = plan_for(m, "group r 4\n  place Y view, inner c");
+    const auto fits = plan_for(m, "group r 4"), exceeds = plan_for(m, "group r 32\n  prefetch X tiles 1, in Y"),
+               none = plan_for(m, "group r 4\n  prefetch X tiles 0, in Y"),
+               cached = plan_for(m, "group r 4\n  storage Y global, inner c");
     ASSERT_TRUE(fits && exceeds && none && cached);
     EXPECT_GE(fits->time.seconds, copy);
     EXPECT_LT(fits->time.seconds, 1.1 * copy);
@@ -120,8 +120,8 @@ TEST(TilesAhead, ComeIntoTheSecondCacheWhereTheFirstDoesNotHoldThem) {
     // Rows of X at hand and ahead, E and G are of 8 KiB each.
     EXPECT_EQ(cache(36.0 * 1024, ""), 1);
     EXPECT_EQ(cache(30.0 * 1024, ""), 2);
-    EXPECT_EQ(cache(30.0 * 1024, "\n  prefetch X groups 1, in E"), 1) << "what is by hand stays";
-    EXPECT_EQ(cache(36.0 * 1024, "\n  prefetch X groups 1, in E, cache 2"), 2);
+    EXPECT_EQ(cache(30.0 * 1024, "\n  prefetch X tiles 1, in E"), 1) << "what is by hand stays";
+    EXPECT_EQ(cache(36.0 * 1024, "\n  prefetch X tiles 1, in E, cache 2"), 2);
     // Beside its rows a variance has a few numbers: a row to come takes the place of what has been read.
     const auto alone = plan_for(
         machine(6.0 * 1024), "group r 1",
@@ -133,7 +133,7 @@ TEST(TilesAhead, ComeIntoTheSecondCacheWhereTheFirstDoesNotHoldThem) {
     const auto plan = plan_for(machine(30.0 * 1024), "group r 1", softmax);
     ASSERT_TRUE(plan);
     EXPECT_THAT(to_string(*plan->scheduled.program, *plan->scheduled.kernel, plan->schedule()),
-                HasSubstr("prefetch X     groups 1, in E, cache 2  # "));
+                testing::ContainsRegex("prefetch X +tiles 1, in E, cache 2  # "));
     const auto whole = whole_plan(machine(30.0 * 1024), "group r 1", softmax);
     EXPECT_THAT(cpu::emit(whole.value().program()).text, HasSubstr("prefetch<64, 64, 2>(&X_ahead["));
 }
@@ -146,10 +146,10 @@ TEST(TilesAhead, OfBlocksComeIntoTheCacheOfTheSchedule) {
     const auto derived = derive(*diagram);
     const auto code = [&](const std::string& cache) {
         PlanOptions options;
-        options.file = std::make_shared<const Source>(Source{
-            "a.schedule",
-            "kernel C\n  atom C vectors c 3, rows a 4, over b\n  place A view, inner b\n  prefetch A blocks 1, in C" +
-                cache + "\n"});
+        options.file = std::make_shared<const Source>(Source{"a.schedule",
+                                                             "kernel C\n  atom C vectors c 3, rows a 4, over b\n  "
+                                                             "storage A global, inner b\n  prefetch A blocks 1, in C" +
+                                                                 cache + "\n"});
         const auto plan = choose_plan(*derived, bind_sizes(*diagram).value(), machine(36.0 * 1024), {}, options);
         return plan.ok() ? cpu::emit(plan->program()).text : render(plan.errors());
     };
@@ -196,7 +196,8 @@ TEST(Chains, AreAsManyAsHideTheLatencyOfEach) {
 // The exponentials take as long as reading and writing do; what is stored beside none of them takes time of its own.
 TEST(TilePipelining, LetsResultsGoOutBesideWhatTheNextGroupComputes) {
     const Machine m = machine(64.0 * 1024);
-    const auto plan = plan_for(m, "group r 1", softmax), none = plan_for(m, "group r 1\n  defer Y groups 0, in E", softmax);
+    const auto plan = plan_for(m, "group r 1", softmax),
+               none = plan_for(m, "group r 1\n  pipelined Y tiles 0, in E", softmax);
     ASSERT_TRUE(plan && none);
     const KernelSchedule& s = plan->schedule();
     const std::vector<std::string> names = atom_names(*plan->scheduled.kernel);
@@ -208,7 +209,7 @@ TEST(TilePipelining, LetsResultsGoOutBesideWhatTheNextGroupComputes) {
     ASSERT_EQ(none->schedule().tile_pipelining.size(), 1U) << "what is by hand stays";
     EXPECT_TRUE(none->schedule().tile_pipelining[0].groups.by_user);
     EXPECT_THAT(to_string(*plan->scheduled.program, *plan->scheduled.kernel, s),
-                HasSubstr("defer Y        groups 1, in E  # "));
+                testing::ContainsRegex("pipelined Y +tiles 1, in E  # "));
     for (const auto& p : {plan, none}) EXPECT_THAT(verify(p->scheduled), testing::IsEmpty());
     // What Y reads of a group stays until the next one has passed, and nothing else takes its place.
     const auto lives = [&](const char* name) {
@@ -233,7 +234,7 @@ TEST(TilePipelining, LetsResultsGoOutBesideWhatTheNextGroupComputes) {
     ASSERT_EQ(waiting->schedule().tile_pipelining.size(), 1U);
     EXPECT_THAT(waiting->schedule().tile_pipelining[0].groups.reason, HasSubstr("as fast without by the model"));
     // Stores through the caches wait for nothing that could be beside them.
-    const auto cached = plan_for(m, "group r 1\n  place Y view, inner c", softmax);
+    const auto cached = plan_for(m, "group r 1\n  storage Y global, inner c", softmax);
     ASSERT_TRUE(cached);
     EXPECT_THAT(cached->schedule().tile_pipelining, testing::IsEmpty());
 }
