@@ -353,6 +353,8 @@ bool may_be_packed(const ScheduledKernel& kernel, VariableId id) {
     if (axis < 0 || inner < 0 || !variable.gathers.empty() || kernel.facts(id).is_cut || kernel.is_whole(id))
         return false;
     if (!variable.dims[at(inner)].is_axis(axis) || variable.dims.size() < 2) return false;
+    // A diagonal such as D[q, q] goes from row to row as well as from panel to panel.
+    if (count_if(variable.dims, [&](const Index& dim) { return dim.depends_on(axis); }) != 1) return false;
     if (kernel.span(axis, kernel.layout(id).scope).tile <= kernel.panel()) return false;
     bool fits = false;
     for (const Step& step : kernel.steps) {

@@ -125,7 +125,7 @@ TEST(GroupPositions, AreEachTileOnceInAnyOrder) {
 /// The functions of the prelude by which blocks take groups in turn.
 std::string functions_of_groups() {
     const std::string prelude = cuda::complete(cuda::CudaSource{});
-    const std::size_t at = prelude.find("// ---- groups in turn"), end = prelude.find("// ---- ", at + 1);
+    const std::size_t at = prelude.find("// ---- rounds of groups"), end = prelude.find("// ---- ", at + 1);
     return at == std::string::npos ? "" : prelude.substr(at, end - at);
 }
 

@@ -17,8 +17,10 @@ TEST(Orders, OfAnEntropyBesideAnAttentionComputeTheDefinition) {
     const std::string
         head = "mma_m q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\n",
         ahead =
-            "slot S_sum order 0, stage_offset 1\nslot P_M_old order 2, stage_offset 1\nslot P_M order 2, stage_offset 1\n"
-            "slot guarded order 2, stage_offset 1\nslot delta order 2, stage_offset 1\nslot E_acc order 2, stage_offset 1\n"
+            "slot S_sum order 0, stage_offset 1\nslot P_M_old order 2, stage_offset 1\nslot P_M order 2, stage_offset "
+            "1\n"
+            "slot guarded order 2, stage_offset 1\nslot delta order 2, stage_offset 1\nslot E_acc order 2, "
+            "stage_offset 1\n"
             "slot weight order 3, stage_offset 1\nslot P_Z_acc order 3, stage_offset 1\nslot O_acc order 1\n";
     const cpu_case::Planned p = cpu_case::planned(text, head + ahead, load_machine("h200").value());
     const auto module = cpu_case::compiled_for_cpu(p.source);

@@ -328,7 +328,7 @@ TEST(WarpProducts, WaitForTheCopiesOfTheirTurnAndForNoLaterOnes) {
     using Waits = std::map<std::string, int>;
     const Planned p = planned(product("m, k", "n, k", "bf16", "m = 64, n = 64, k = 512"),
                               "mma_m m\nwarps 4\ngroup n = 64\nstream k = 64\n", a100());
-    EXPECT_THAT(to_string(p.plan), HasSubstr("place A        operand, inner k, stages 4"));
+    EXPECT_THAT(to_string(p.plan), testing::ContainsRegex("storage A +operand, inner k, stages 4"));
     EXPECT_EQ(waits(p), (Waits{{"A", -1}, {"B", 2 * 3}})) << "B comes after A, and both have to be there";
     const Planned once = planned(product("m, k", "n, k", "bf16", "m = 64, n = 64, k = 64"),
                                  "mma_m m\nwarps 4\nstream k = 64\n", a100());

@@ -209,6 +209,13 @@ TEST(Schedule, SaysWhichOfTwoDimensionsWithOneIndexIsInner) {
     KernelSchedule second = plan->kernels[0].schedule();
     second.places.front().innermost = 1;
     EXPECT_THAT(to_string(program, program.kernels[0], second), HasSubstr(", inner q, dimension 2\n"));
+    // Packed panels of a diagonal would need a step from row to row as well.
+    PlanOptions packed;
+    packed.file = std::make_shared<const Source>(
+        Source{"a.schedule", "storage D packed_panel, inner q, dimension 2\n"});
+    const auto refused = choose_plan(d, bind_sizes(d.diagram).value(), generic(), {}, packed);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_THAT(render(refused.errors()), HasSubstr("D cannot lie in panels one after the other"));
 }
 
 // 203 values are 26 vectors of 8, which panels of 3 cover with less to spare than those of 4.
