@@ -36,12 +36,14 @@ double rounding_at(DType type, double x) {
 /// Whether a number in the output's type lies within the bound's interval.
 bool is_within(const Bounded& reference, DType type, double x) {
     if (x == 0 && is_float(type) && may_be_flushed(type, reference.value, reference.error)) return true;
-    const double low = round_to(type, reference.value - reference.error),
-                 high = round_to(type, reference.value + reference.error);
-    // e4m3 has NaN in place of infinities.
+    const double from = reference.value - reference.error, to = reference.value + reference.error;
+    const double low = round_to(type, from), high = round_to(type, to);
+    // e4m3 has NaN in place of infinities: no number lies between two NaN but where the ends pass the range on either
+    // side.
     if (std::isnan(x)) return std::isnan(low) || std::isnan(high);
     if (std::isnan(reference.value)) return false;
-    return (std::isnan(low) || low <= x) && (std::isnan(high) || x <= high) && !(std::isnan(low) && std::isnan(high));
+    return (std::isnan(low) || low <= x) && (std::isnan(high) || x <= high) &&
+           !(std::isnan(low) && std::isnan(high) && (from > 0) == (to > 0));
 }
 
 /// Whether it is one of the special values that may stand in place of the interval.

@@ -105,7 +105,7 @@ double least_seconds_of_moving(const Machine& machine, const Compulsory& moved) 
 }
 
 double least_seconds(const Derived& derived, const Kernel& kernel, const std::vector<StatementWork>& work,
-                     const Extents& extents, const Machine& machine) {
+                     const Extents& extents, const Machine& machine, ComputedBy by) {
     Compulsory moved = compulsory_transfers(derived, kernel, work, extents);
     if (may_skip(kernel)) moved.loaded_bytes = 0;
     const double moving = least_seconds_of_moving(machine, moved);
@@ -116,7 +116,8 @@ double least_seconds(const Derived& derived, const Kernel& kernel, const std::ve
             for (const AxisId axis : op.axes) points *= extent(extents, axis);
             clocks += static_cast<double>(op.count) * points * least_clocks(machine, op.kind);
         }
-    const double computing = may_skip(kernel) ? 0 : clocks / (machine.cores.value * machine.clock_hz.value);
+    const bool is_known = by == ComputedBy::cores && !may_skip(kernel);
+    const double computing = is_known ? clocks / (machine.cores.value * machine.clock_hz.value) : 0;
     return machine.launch_s.value + std::max(moving, computing);
 }
 

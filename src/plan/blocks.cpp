@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <set>
@@ -100,7 +101,7 @@ bool is_any_on_tensor_cores(const Plan& plan) {
 /// Whether one thread asks for copies of operands in a loop, which producer warps could do.
 bool loads_operands_in_a_loop(const KernelPlan& plan) {
     const ScheduledKernel& k = plan.scheduled;
-    return k.has_bulk_copies() &&
+    return !plan.is_bound && k.has_bulk_copies() &&
            any_of(k.steps, [&](const Step& step) { return step.scope > 0 && k.loads_operand(step); });
 }
 
@@ -209,18 +210,19 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
     std::vector<EstimatedStrategy> rated;
     bool copies = false;
     double least = std::numeric_limits<double>::infinity();
-    const auto try_all = [&](std::span<const BlockShape> more) {
-        std::vector<BlockShape> next = shapes_to_try(more, *wanted, gpu.num_cores(), most);
-        std::erase_if(next, [&](const BlockShape& shape) { return contains(shapes, shape); });
-        append(shapes, next);
-        std::vector<Result<Plan>> plans = each_planned(next, as_a_whole, "");
+    const auto try_shapes = [&](const std::vector<BlockShape>& next) {
+        PlanOptions whole = as_a_whole;
+        whole.useless = std::min(whole.useless, near_the_best * least);
+        std::vector<Result<Plan>> plans = each_planned(next, whole, "");
         for (const Result<Plan>& plan : plans)
-            if (plan && refused_kernels(*plan, options) == 0) least = std::min(least, plan->seconds());
-        // Parts are of use only where they come near the fastest shape without them.
+            if (plan && !plan->is_bound() && refused_kernels(*plan, options) == 0)
+                least = std::min(least, plan->seconds());
+        // Parts are of use where they come near the fastest shape without them.
         PlanOptions in_parts = for_estimate;
-        in_parts.enough = near_the_best * least;
+        in_parts.enough = near_the_best * least, in_parts.useless = whole.useless;
         share_out(may_be_cut ? next.size() : 0, [&](std::size_t i) {
-            if (!plans[i]) return;
+            // Parts of a stream compute no less than all of it.
+            if (!plans[i] || plans[i]->is_bound()) return;
             const Machine machine = machine_of(next[i]);
             const bool may_gain = any_of(plans[i]->kernels, [&](const KernelPlan& k) {
                 return may_gain_by_parts(k, machine, machine.num_cores(), in_parts.enough);
@@ -238,6 +240,14 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
             copies |= any_of(plan->kernels, loads_operands_in_a_loop);
             rated.push_back({next[i], refused_kernels(*plan, options), plan->seconds(), is_any_on_tensor_cores(*plan)});
         }
+    };
+    const auto try_all = [&](std::span<const BlockShape> more) {
+        std::vector<BlockShape> next = shapes_to_try(more, *wanted, gpu.num_cores(), most);
+        std::erase_if(next, [&](const BlockShape& shape) { return contains(shapes, shape); });
+        append(shapes, next);
+        // What the first one takes may leave the others unplanned.
+        if (std::isinf(least) && next.size() > 1) try_shapes({next.front()}), next.erase(next.begin());
+        try_shapes(next);
     };
     try_all(ordinary_shapes);
     if (wanted->copying > 0 || ((copies || wanted->needs_copies) && !wanted->warps)) try_all(shapes_with_copies);

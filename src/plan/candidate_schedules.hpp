@@ -71,6 +71,8 @@ public:
                                           const Point& point) const;
     [[nodiscard]] ScheduledKernel completed(KernelSchedule schedule, Completion completion = Completion::for_estimate) const;
 
+    /// The kernel without a schedule.
+    [[nodiscard]] const ScheduledKernel& without_schedule() const { return unscheduled_; }
     [[nodiscard]] const VectorUnit& unit() const { return unit_; }
     /// The override, or all that the machine has.
     [[nodiscard]] std::int64_t threads() const { return threads_; }

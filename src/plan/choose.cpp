@@ -178,6 +178,10 @@ Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const 
             continue;
         }
         chosen->whole = k;
+        if (chosen->is_bound) {
+            plan.kernels.push_back(std::move(chosen).value());
+            continue;
+        }
         if (const auto error = no_vectors(derived, *of_kernel, *chosen)) {
             errors.push_back(*error);
             continue;

@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <set>
 #include <string>
 
+#include "cost/compulsory.hpp"
 #include "plan/aligned.hpp"
 #include "plan/blocks.hpp"
 #include "plan/choose.hpp"
@@ -17,6 +19,7 @@
 #include "support/ranges.hpp"
 #include "support/text.hpp"
 #include "tile/expand.hpp"
+#include "tile/work.hpp"
 
 namespace napkin {
 
@@ -148,7 +151,11 @@ public:
         if (!options_.ratings) options_.ratings = std::make_shared<Estimates>();
         for (FormToPlan& form : forms) {
             const double by_model = plan_over_model * form.seconds;
-            planned_.push_back({std::move(form.form), by_model});
+            auto least = mapped<double>(form.form.kernels, [&](const Kernel& kernel) {
+                return least_seconds(form.form, kernel, statement_work(form.form, kernel), extents, gpu,
+                                     ComputedBy::tensor_cores);
+            });
+            planned_.push_back({std::move(form.form), by_model, std::move(least)});
         }
     }
 
@@ -157,32 +164,44 @@ public:
             Planned& next = *min_element(planned_,
                                          [&](const Planned& a, const Planned& b) { return bound(a) < bound(b); });
             if (next.is_whole()) return std::move(next.form);
-            plan_kernel(next);
+            double others = std::numeric_limits<double>::infinity();
+            for (const Planned& other : planned_)
+                if (&other != &next) others = std::min(others, bound(other));
+            plan_kernel(next, others);
         }
     }
 
 private:
     struct Planned {
         Derived form;
-        double by_model = 0;      ///< seconds that its plan takes at least
-        std::size_t kernels = 0;  ///< that are planned: the first ones
-        double seconds = 0;       ///< of the kernels that are planned
-        bool is_cut = false;      ///< whether a stream of theirs is split
+        double by_model = 0;        ///< seconds that its plan takes at least
+        std::vector<double> least;  ///< and each of its kernels
+        std::size_t kernels = 0;    ///< that are planned, the first ones
+        double seconds = 0;         ///< of those
+        bool is_cut = false;        ///< a stream of theirs is
         [[nodiscard]] bool is_whole() const { return kernels == form.kernels.size(); }
     };
 
-    /// Seconds that the form's plan takes at least. Every kernel is started.
+    /// Seconds that the form's plan takes at least.
     [[nodiscard]] double bound(const Planned& p) const {
-        if (p.is_whole()) return p.seconds;
-        return std::max(p.by_model,
-                        p.seconds + static_cast<double>(p.form.kernels.size() - p.kernels) * gpu_.launch_s.value);
+        return p.is_whole() ? p.seconds : std::max(p.by_model, bound_of_kernels(p));
+    }
+    [[nodiscard]] static double bound_of_kernels(const Planned& p) {
+        return std::accumulate(p.least.begin() + static_cast<std::ptrdiff_t>(p.kernels), p.least.end(), p.seconds);
     }
 
-    void plan_kernel(Planned& p) {
-        // Copied rows make another form, with other kernels.
+    /// Plans the form's next kernel, or finds out that the form takes longer than the others may.
+    void plan_kernel(Planned& p, double others) {
+        // Rows that are copied make another form, of other kernels.
         const bool may_copy_rows = with_copied_rows(p.form, extents_, gpu_).has_value();
         if (!may_copy_rows) {
-            const auto plan = choose_blocks_of(p.kernels, p.form, extents_, gpu_, by_user_, options_);
+            PlanOptions of_kernel = options_;
+            of_kernel.useless = others - (bound_of_kernels(p) - p.least[p.kernels]);
+            const auto plan = choose_blocks_of(p.kernels, p.form, extents_, gpu_, by_user_, of_kernel);
+            if (plan && plan->is_bound()) {
+                p.least[p.kernels] = plan->seconds();
+                return;
+            }
             p.seconds += plan ? plan->seconds() : std::numeric_limits<double>::infinity();
             p.is_cut |= plan && any_of(plan->change.parts, [](std::int64_t n) { return n > 1; });
             if (++p.kernels < p.form.kernels.size() || !p.is_cut) return;

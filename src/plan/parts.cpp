@@ -88,8 +88,10 @@ double seconds_kernel_by_kernel(const Derived& form, const Extents& extents, con
     constexpr double infinity = std::numeric_limits<double>::infinity();
     double seconds = 0;
     for (std::size_t k = 0; k < form.kernels.size(); ++k) {
-        if (seconds + static_cast<double>(form.kernels.size() - k) * machine.launch_s.value >= enough) return infinity;
+        const double starts = static_cast<double>(form.kernels.size() - k) * machine.launch_s.value;
+        if (seconds + starts >= enough) return infinity;
         options.only = {k};
+        options.useless = enough - seconds - starts + machine.launch_s.value;
         const auto plan = planner(form, extents, options);
         if (!plan) return infinity;
         seconds += seconds_with_starts(*plan, machine);
@@ -200,7 +202,7 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
         const AxisId axis = streamed_axis(derived.kernels[k]);
         const double whole = kernel.time.seconds + start_beside(kernel, machine);
         double least = std::min(worth_parting * whole, options.enough);
-        if (parts[k] || axis < 0 || !may_gain_by_parts(kernel, machine, cores, least)) continue;
+        if (parts[k] || axis < 0 || kernel.is_bound || !may_gain_by_parts(kernel, machine, cores, least)) continue;
         Derived alone = derived;
         alone.kernels = {derived.kernels[k]};
         for (const std::int64_t n : numbers_of_parts(groups, cores)) {

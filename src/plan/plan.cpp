@@ -37,6 +37,10 @@ int Plan::threads() const {
     return static_cast<int>(most);
 }
 
+bool Plan::is_bound() const {
+    return any_of(kernels, [](const KernelPlan& kernel) { return kernel.is_bound; });
+}
+
 namespace {
 
 /// What is busy the longest, which bounds the time however well the rest hides behind it. Then what would bind if there

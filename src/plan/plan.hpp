@@ -16,6 +16,8 @@ struct KernelPlan {
     std::size_t whole = 0;     ///< the kernel of the derived diagram that it is, or that it is a part or the merge of
     Simulation time = {};      ///< with H
     double memory_values = 0;  ///< M, values a core
+    /// It is no plan: none takes less than its time, which is more than PlanOptions::useless, and that is all there is.
+    bool is_bound = false;
     [[nodiscard]] const KernelSchedule& schedule() const { return scheduled.schedule; }
 };
 
@@ -36,6 +38,7 @@ struct Plan {
     [[nodiscard]] SizedProgram tiles() const;  ///< the tile program with the schedules' sizes
     [[nodiscard]] double seconds() const;      ///< of all kernels, one after the other
     [[nodiscard]] int threads() const;         ///< the most that a kernel takes
+    [[nodiscard]] bool is_bound() const;       ///< some kernel is (KernelPlan::is_bound)
 };
 
 /// One aligned line for each choice, with its reason, and the figures of the model.

@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <memory>
 
 #include "cost/compulsory.hpp"
 #include "derive/derive.hpp"
 #include "diagram/sizes.hpp"
+#include "machine/block_machine.hpp"
 #include "plan/choose.hpp"
+#include "plan/estimates.hpp"
 #include "plan/kernel_times.hpp"
 #include "plan/parts.hpp"
 #include "support/examples.hpp"
@@ -21,8 +24,9 @@ struct Seen {
     int kernels = 0, tight = 0;  ///< tight: of which the bound is more than half of what is planned
 };
 
-/// Every alternative of every region, kernel by kernel.
-void check(const std::string& name, const Diagram& diagram, const Extents& extents, const Machine& machine, Seen& seen) {
+/// Every alternative of every region, kernel by kernel; on a GPU's block_machine in blocks of so many warps.
+void check(const std::string& name, const Diagram& diagram, const Extents& extents, const Machine& machine, Seen& seen,
+           std::int64_t warps = 0) {
     const Derived derived = derive(diagram).value();
     for (std::size_t r = 0; r < derived.regions.size(); ++r)
         for (std::size_t a = 0; a < derived.regions[r].alternatives.size(); ++a) {
@@ -34,10 +38,14 @@ void check(const std::string& name, const Diagram& diagram, const Extents& exten
                 alone.kernels = {kernel};
                 PlanOptions quick;
                 quick.quick = true;
+                if (warps > 0) quick.warps = {warps, "", false}, quick.completion = Completion::for_estimate;
                 const auto plan = choose_plan(alone, extents, machine, {}, quick);
                 if (!plan) continue;
+                const bool by_unit = any_of(plan->kernels,
+                                            [](const KernelPlan& k) { return k.scheduled.on_tensor_cores(); });
                 const double planned = seconds_with_starts(*plan, machine),
-                             least = least_seconds(alone, kernel, statement_work(alone, kernel), extents, machine);
+                             least = least_seconds(alone, kernel, statement_work(alone, kernel), extents, machine,
+                                                   by_unit ? ComputedBy::tensor_cores : ComputedBy::cores);
                 EXPECT_LE(least, planned * (1 + 1e-9)) << name << ", " << kernel.name << "\n" << to_string(*plan);
                 ++seen.kernels, seen.tight += least > planned / 2;
             }
@@ -78,6 +86,26 @@ TEST(LeastSeconds, AreNoMoreThanThoseOfAnyPlanOfTheExamples) {
     EXPECT_GT(seen.tight, 60) << "a bound that is far below rules nothing out";
 }
 
+// What is left out of a search over shapes of blocks, and of forms that are planned, is left out for it.
+TEST(LeastSeconds, AreNoMoreThanThoseOfAnyPlanInBlocks) {
+    Seen seen;
+    struct Shape {
+        std::string machine;
+        int warps, blocks;
+    };
+    const Shape shapes[] = {
+        {"h200", 8, 1}, {"h100-sxm5", 8, 2}, {"a100-sxm-80gb", 4, 8}, {"h200", 4, 12}, {"rtx-4090", 8, 1}};
+    std::size_t n = 0;
+    for (const ExampleDiagram& example : example_diagrams())
+        if (const auto extents = bind_sizes(example.diagram)) {
+            const Shape& shape = shapes[n++ % std::size(shapes)];
+            const Machine machine = block_machine(load_machine(shape.machine).value(), shape.warps, shape.blocks, 0);
+            check(example.name, example.diagram, *extents, machine, seen, shape.warps);
+        }
+    EXPECT_GT(seen.kernels, 200);
+    EXPECT_GT(seen.tight, 20) << "a bound that is far below rules nothing out";
+}
+
 TEST(LeastSeconds, AreNoMoreThanThoseOfAnyPlanOfRandomDiagrams) {
     Seen seen;
     const Machine machines[] = {load_machine("generic-cpu").value(), with_fast_stores()};
@@ -89,6 +117,29 @@ TEST(LeastSeconds, AreNoMoreThanThoseOfAnyPlanOfRandomDiagrams) {
         check("seed " + std::to_string(seed), diagram, extents, machines[seed % 2], seen);
     }
     EXPECT_GT(seen.kernels, 200);
+}
+
+// A kernel of no use is known by its bound, before any of its candidates is simulated.
+TEST(LeastSeconds, LeaveKernelsOfNoUseUnplanned) {
+    const Diagram attention = parsed(
+        "f(Q[q, k], K[x, k], V[x, d]) -> O[q, d]\n    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    P[q, x] = "
+        "softmax(x) S[q, x]\n    O[q, d] = sum(x) P[q, x] * V[x, d]\nsizes q = x = 2048, k = d = 64\n");
+    const Extents extents = bind_sizes(attention).value();
+    const Machine machine = block_machine(load_machine("h200").value(), 8, 1, 0);
+    const Derived fused = derive(attention).value();
+    PlanOptions quick;
+    quick.quick = true, quick.completion = Completion::for_estimate, quick.warps = {8, "", false};
+    quick.ratings = std::make_shared<Estimates>();
+    quick.useless = 1e-6;
+    const Plan bound = choose_plan(fused, extents, machine, {}, quick).value();
+    EXPECT_TRUE(bound.is_bound());
+    EXPECT_GT(bound.seconds(), quick.useless);
+    EXPECT_EQ(quick.ratings->num_simulated(), 0);
+    quick.useless = 1;
+    const Plan plan = choose_plan(fused, extents, machine, {}, quick).value();
+    EXPECT_FALSE(plan.is_bound());
+    EXPECT_LE(bound.seconds(), plan.seconds());
+    EXPECT_GT(quick.ratings->num_simulated(), 0);
 }
 
 // Equation by equation the scores pass through memory: that takes longer than what is enough, and no kernel has to be
