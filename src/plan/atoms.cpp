@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "plan/complete.hpp"
+#include "schedule/fragments.hpp"
 #include "support/ranges.hpp"
 
 namespace napkin {
@@ -266,12 +267,11 @@ void choose_atoms(ScheduledKernel& kernel) {
         int& panel = kernel.schedule.panel_vectors;
         if (!kernel.schedule.panel_by_user) panel = fitting_block(vectors, panel);
     }
-    for (const Step& step : kernel.steps) {
-        if (step.atom < 0) continue;
-        const auto i = step.atom;
-        if (kernel.schedule.atoms.size() <= i) kernel.schedule.atoms.resize(i + 1);
-        if (!kernel.schedule.atoms[i].by_user) kernel.schedule.atoms[i] = AtomChoice(kernel, step).run();
-    }
+    By<AtomId, Atom>& atoms = kernel.schedule.atoms;
+    const auto num_atoms = count_if(kernel.steps, [](const Step& step) { return step.atom >= 0; });
+    if (std::ssize(atoms) < num_atoms) atoms.resize(static_cast<std::size_t>(num_atoms));
+    for (const Step& step : kernel.steps)
+        if (step.atom >= 0 && !atoms[step.atom].by_user) atoms[step.atom] = AtomChoice(kernel, step).run();
 }
 
 namespace {
@@ -286,7 +286,10 @@ ScheduledKernel with_atoms(ScheduledKernel unscheduled, KernelSchedule schedule)
 }  // namespace
 
 bool suits_matrix_unit(ScheduledKernel unscheduled, KernelSchedule schedule) {
-    return with_atoms(std::move(unscheduled), std::move(schedule)).on_tensor_cores();
+    // Which statements are products, sizes and orders alone say.
+    ScheduledKernel kernel = with_sizes(std::move(unscheduled), std::move(schedule));
+    choose_orders(kernel);
+    return kernel.on_tensor_cores() && mma_roles(kernel).refusal.empty();
 }
 
 ScheduledKernel complete(ScheduledKernel unscheduled, KernelSchedule schedule, Completion completion,

@@ -126,11 +126,17 @@ std::vector<TilingStrategy> CandidateSchedules::on_tensor_cores() const {
 
 /// Whether some statement sums a product of two arrays.
 bool CandidateSchedules::may_have_products() const {
+    const auto is_taken = [&](const Read* factor) {
+        const DType type = unscheduled_.variable(factor->variable()).memory_type;
+        return any_of(unit_.matrix, [&](const Instruction& i) { return i.k.contains(type); });
+    };
     bool found = false;
     for_each_statement(unscheduled_.kernel->body, [&](const TileStatement& s) {
         const auto* compute = std::get_if<Compute>(&s);
         const auto* product = compute && compute->reduce == ReduceOp::sum ? as<Binary>(compute->body) : nullptr;
-        found = found || (product && product->op == BinaryOp::mul && as<Read>(product->a) && as<Read>(product->b));
+        if (found || !product || product->op != BinaryOp::mul) return;
+        const Read *a = as<Read>(product->a), *b = as<Read>(product->b);
+        found = a && b && (is_taken(a) || is_taken(b));
     });
     return found;
 }
