@@ -107,8 +107,9 @@ std::int64_t TileCounter::groups() const {
     return groups;
 }
 
-void TileCounter::walk_groups(const std::vector<AxisId>& axes, const Places& f) const {
-    // With a step above 1, every step-th tile is visited, and always the last one, as it may be ragged.
+template <class F>
+void TileCounter::walk_groups(const std::vector<AxisId>& axes, const F& f) const {
+    // A step past 1 visits every step-th tile and always the last one, which may be ragged.
     std::vector<std::int64_t> step(axes.size(), 1);
     std::int64_t visits = 1;
     for (const AxisId axis : axes) visits = saturating_mul(visits, num_tiles(axis));
@@ -169,28 +170,32 @@ TileCounter::KBlockRuns TileCounter::count_runs(const CoreLoop& loop) const {
         else
             runs.other_groups = saturating_mul(runs.other_groups, num_tiles(axis));
     }
-    std::map<std::vector<bool>, Case> cases;
-    walk_groups(runs.axes, [&](const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile,
-                               std::int64_t weight) {
+    // By the digits of which axes are ragged, the first one's the highest.
+    std::map<std::uint64_t, Case> cases;
+    const auto is_ragged = [&](const std::vector<std::int64_t>& tile, AxisId axis) {
+        return tile[at(axis)] < cut(axis, -1);
+    };
+    walk_groups(runs.axes, [&](const Numbers& begin, const Numbers& tile, std::int64_t weight) {
         const ChunkRange range = k_blocks_in(loop, begin, tile);
+        std::int64_t& tiles = runs.tiles_by_chunks[range.end - range.begin];
+        tiles = saturating_add(tiles, weight);
         if (range.end <= range.begin) return;
-        const auto ragged = mapped<bool>(runs.axes, [&](AxisId axis) { return tile[at(axis)] < cut(axis, -1); });
-        Case& c = cases[ragged];
-        // All K blocks but the last one are full.
+        std::uint64_t digits = 0;
+        for (const AxisId axis : runs.axes) digits = 2 * digits + (is_ragged(tile, axis) ? 1 : 0);
+        Case& c = cases[digits];
+        if (c.chunks.empty()) c.ragged = mapped<bool>(runs.axes, [&](AxisId axis) { return is_ragged(tile, axis); });
+        // All but the last one are full.
         const auto add = [&](std::int64_t size, std::int64_t times) {
             if (times > 0) c.chunks[size] = saturating_add(c.chunks[size], saturating_mul(weight, times));
         };
         add(range.size, range.end - range.begin - 1);
         add(range.size_of(range.end - 1), 1);
     });
-    for (auto& [key, c] : cases) {
-        c.ragged = key;
-        runs.cases.push_back(c);
-    }
+    for (auto& [digits, c] : cases) runs.cases.push_back(std::move(c));
     return runs;
 }
 
-void TileCounter::for_each_place(const std::vector<AxisId>& axes, int id, const Places& f) const {
+void TileCounter::for_each_place(const std::vector<AxisId>& axes, int id, Places f) const {
     const int stream = stream_of(id);
     const std::vector<int> subloops = subloops_of(id);
     std::vector<AxisId> walked;
@@ -230,7 +235,7 @@ void TileCounter::for_each_place(const std::vector<AxisId>& axes, int id, const 
         });
 }
 
-void TileCounter::for_each_tile(const std::vector<AxisId>& axes, int id, const Tiles& f) const {
+void TileCounter::for_each_tile(const std::vector<AxisId>& axes, int id, Tiles f) const {
     std::vector<std::int64_t> tile = extents_;
     const int stream = stream_of(id);
     const std::vector<int> subloops = subloops_of(id);
@@ -277,7 +282,7 @@ void TileCounter::for_each_tile(const std::vector<AxisId>& axes, int id, const T
     }
 }
 
-void TileCounter::for_each_group(const std::function<void(const std::vector<std::int64_t>& chunks, std::int64_t count)>& f) const {
+void TileCounter::for_each_group(Groups f) const {
     std::vector<AxisId> walked;
     std::int64_t repeats = 1;
     for (const AxisId axis : grouped_) {
@@ -287,6 +292,12 @@ void TileCounter::for_each_group(const std::function<void(const std::vector<std:
             repeats = saturating_mul(repeats, num_tiles(axis));
     }
     std::vector<std::int64_t> chunks(live_.loops.size());
+    // One loop has counted them.
+    if (live_.loops.size() == 1 && walked == runs_.front().axes) {
+        for (const auto& [length, tiles] : runs_.front().tiles_by_chunks)
+            chunks.front() = length, f(chunks, saturating_mul(repeats, tiles));
+        return;
+    }
     walk_groups(walked,
                 [&](const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& tile, std::int64_t weight) {
                     for (std::size_t l = 0; l < chunks.size(); ++l) {
