@@ -1,6 +1,8 @@
 // Gives every variable its shape, its lifetime and its place in the arena. Variables that never live at the same time
 // share memory.
 
+#include <algorithm>
+
 #include "schedule/fragments.hpp"
 #include "schedule/legality.hpp"
 #include "schedule/scheduled.hpp"
@@ -100,25 +102,25 @@ void shape_operand(ScheduledKernel& kernel, VariableId id) {
 class StayingTiles {
 public:
     explicit StayingTiles(ScheduledKernel& kernel) : kernel_(kernel), is_there_(kernel.layouts.size(), false) {
-        for (std::size_t v = 0; v < kernel.layouts.size(); ++v) may_stay_.push_back(is_fixed(VariableId::of(v)));
+        find_fixed();
         walk(kernel.body, true);
     }
 
 private:
-    /// Every load of the variable brings in the whole tile of the CTA, and nothing else writes to its buffer or array.
-    [[nodiscard]] bool is_fixed(VariableId id) const {
-        const Variable& variable = kernel_.variable(id);
-        if (kernel_.place(id).holding != MemorySpace::buffer || !variable.gathers.empty()) return false;
+    /// Those of which every load is of the group's whole tile.
+    void find_fixed() {
+        for (const VariableId v : kernel_.layouts.ids())
+            may_stay_.push_back(kernel_.place(v).holding == MemorySpace::buffer && kernel_.variable(v).gathers.empty());
         for (const Step& step : kernel_.steps) {
-            const auto* load = std::get_if<Load>(step.statement);
-            const auto* store = std::get_if<Store>(step.statement);
-            const auto* init = std::get_if<Init>(step.statement);
-            const auto* compute = std::get_if<Compute>(step.statement);
-            if (store && kernel_.variable(store->variable).array == variable.array) return false;
-            if ((init && init->variable == id) || (compute && compute->variable == id)) return false;
-            if (load && load->variable == id && !is_of_group(variable, step.scope)) return false;
+            const VariableId id = variable_of(step);
+            if (std::holds_alternative<Store>(*step.statement)) {
+                for (const VariableId v : kernel_.layouts.ids())
+                    if (kernel_.variable(v).array == kernel_.variable(id).array) may_stay_[at(v)] = false;
+            } else if (may_stay_[at(id)]) {
+                const bool is_load = std::holds_alternative<Load>(*step.statement);
+                may_stay_[at(id)] = is_load && is_of_group(kernel_.variable(id), step.scope);
+            }
         }
-        return true;
     }
     /// No loop around the scope cuts the tile: its indices take the same values as in the whole CTA tile.
     [[nodiscard]] bool is_of_group(const Variable& variable, ScopeId scope) const {
@@ -285,16 +287,26 @@ private:
     std::vector<std::pair<int, int>> whole_;
 };
 
-/// The operand that a map may overwrite; -1: none. The operand dies with the map, which reads it at the very point that
-/// it writes, and nothing else reads it then.
-VariableId overwritten(const ScheduledKernel& kernel, VariableId variable) {
+/// The steps that compute, by their position.
+std::vector<const Step*> computing_steps(const ScheduledKernel& kernel) {
+    std::vector<const Step*> out;
+    for (const Step& step : kernel.steps)
+        if (std::holds_alternative<Compute>(*step.statement)) out.push_back(&step);
+    stable_sort(out, [](const Step* a, const Step* b) { return a->position < b->position; });
+    return out;
+}
+
+/// A map may write over an operand that dies with it, when it reads it at the very point that it writes and nothing
+/// else reads it then. `computing`: computing_steps.
+VariableId overwritten(const ScheduledKernel& kernel, const std::vector<const Step*>& computing, VariableId variable) {
     const Layout& target = kernel.layout(variable);
     VariableId found = -1;
+    const int written = target.lives.front().first;
+    const auto first = std::lower_bound(computing.begin(), computing.end(), written,
+                                        [](const Step* step, int position) { return step->position < position; });
     const auto for_each_read_then = [&](const auto& f) {
-        for (const Step& step : kernel.steps)
-            if (const auto* compute = std::get_if<Compute>(step.statement);
-                compute && step.position == target.lives.front().first)
-                for (const Read* r : step.reads) f(*compute, *r);
+        for (auto step = first; step != computing.end() && (*step)->position == written; ++step)
+            for (const Read* r : (*step)->reads) f(std::get<Compute>(*(*step)->statement), *r);
     };
     for_each_read_then([&](const Compute& compute, const Read& r) {
         const Layout& l = kernel.layout(r.variable());
@@ -329,11 +341,12 @@ void place(ScheduledKernel& kernel, bool whole) {
     stable_sort(variables, [&](VariableId a, VariableId b) {
         return kernel.layout(a).lives.front().first < kernel.layout(b).lives.front().first;
     });
+    const std::vector<const Step*> computing = computing_steps(kernel);
     std::vector<VariableId> placed;
     for (const VariableId v : variables) {
         Layout& layout = kernel.layouts[v];
         const std::int64_t unit = unit_of(v);
-        const VariableId over = overwritten(kernel, v);
+        const VariableId over = overwritten(kernel, computing, v);
         std::vector<std::pair<std::int64_t, std::int64_t>> busy;
         for (const VariableId p : placed) {
             const Layout& other = kernel.layout(p);
@@ -370,13 +383,12 @@ void place(ScheduledKernel& kernel, bool whole) {
 void count_held(ScheduledKernel& kernel) {
     std::vector<std::int64_t> in_arena, in_place(kernel.steps.size());  // by step
     for (const Step& step : kernel.steps) in_arena.push_back(kernel.partials(step));
-    const std::vector<StepId> steps = kernel.steps.ids();
     for (const VariableId id : kernel.layouts.ids()) {
         const Layout& l = kernel.layouts[id];
         if (l.lives.empty() || kernel.is_in_registers(id)) continue;
         std::vector<std::int64_t>& held = kernel.is_held(id) ? in_arena : in_place;
         const std::int64_t values = l.tile * kernel.cell_values(kernel.is_whole(id));
-        for (const StepId s : steps)
+        for (const StepId s : kernel.steps.ids())
             if (any_of(l.lives, [&, position = kernel.steps[s].position](const Life& life) {
                     return life.has(position) && !(l.over >= 0 && life.first == position);
                 }))

@@ -49,8 +49,10 @@ bool is_kept_by_threads(const ScheduledKernel& kernel, VariableId id) {
 
 std::int64_t most_registers(const ScheduledKernel& kernel) {
     std::int64_t most = 0;
+    const bool has_products_ahead = any_of(kernel.steps, [](const Step& step) { return step.ahead != 0; });
     std::vector<bool> rounded;
-    for (const VariableId v : kernel.layouts.ids()) rounded.push_back(is_rounded_ahead(kernel, v));
+    for (const VariableId v : kernel.layouts.ids())
+        rounded.push_back(has_products_ahead && is_rounded_ahead(kernel, v));
     const auto is_rounded = [&](VariableId id, int position) {
         const auto& lives = kernel.layout(id).lives;
         return rounded[at(id)] && lives.size() > 1 && lives.front().has(position);

@@ -47,7 +47,7 @@ std::vector<Loaded> loaded(const ScheduledKernel& kernel) {
         if (const auto* load = std::get_if<Load>(step.statement)) {
             const Variable& variable = kernel.variable(load->variable);
             Loaded& next = out.emplace_back(bytes_of_group(kernel, variable), std::vector<bool>(kernel.extents.size()));
-            for (const AxisId axis : kernel.extents.ids()) next.carried[at(axis)] = carries(variable, axis);
+            for_each_axis(variable, [&](AxisId axis) { next.carried[at(axis)] = true; });
         }
     return out;
 }

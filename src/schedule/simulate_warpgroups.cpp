@@ -90,10 +90,10 @@ void Simulator::leave_longest_chains(const ScheduledKernel& k, std::vector<doubl
         while (chain[s] != s) s = chain[s];
         return s;
     };
-    for (const StepId a : k.steps.ids())
-        for (const StepId b : k.steps.ids()) {
-            const Step &s = k.steps[a], &t = k.steps[b];
-            if (b <= a || s.atom < 0 || t.atom < 0 || s.scope != t.scope) continue;
+    for (std::size_t a = 0; a < k.steps.size(); ++a)
+        for (std::size_t b = a + 1; b < k.steps.size() && k.steps[StepId::of(a)].atom >= 0; ++b) {
+            const Step &s = k.steps[StepId::of(a)], &t = k.steps[StepId::of(b)];
+            if (t.atom < 0 || s.scope != t.scope) continue;
             if (variable_of(s) == variable_of(t) || reads(t, variable_of(s)) || reads(s, variable_of(t)))
                 chain[first_of(b)] = first_of(a);
         }

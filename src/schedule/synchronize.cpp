@@ -28,6 +28,8 @@ public:
         : kernel_(kernel), accesses_of_steps_(touches) {}
 
     std::vector<std::int64_t> run() {
+        constexpr std::size_t numbers_of_most = 512;  // estimated of examples
+        out_.reserve(numbers_of_most);
         add(std::min<std::int64_t>(kernel_.num_groups(), 2)), add(kernel_.producer_role() != nullptr);
         list(kernel_.body);
         for (const ScheduledLoop& loop : kernel_.loops) {

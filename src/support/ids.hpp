@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -54,6 +55,37 @@ using ScopeId = Id<struct ScopeIdKind>;      ///< of a level of loops, in Schedu
 using LoopId = Id<struct LoopIdKind>;        ///< in ScheduledKernel::loops
 using AtomId = Id<struct AtomIdKind>;        ///< in KernelSchedule::atoms
 
+/// The ids of a list, in order, without a list of their own.
+template <class Id>
+class IdRange {
+public:
+    class Iterator {
+    public:
+        using value_type = Id;
+        using reference = Id;
+        using pointer = void;
+        using difference_type = std::ptrdiff_t;
+        using iterator_category = std::input_iterator_tag;
+        constexpr explicit Iterator(Id id) : id_(id) {}
+        constexpr Id operator*() const { return id_; }
+        constexpr Iterator& operator++() {
+            ++id_;
+            return *this;
+        }
+        constexpr Iterator operator++(int) { return Iterator(std::exchange(id_, Id::of(id_.place() + 1))); }
+        friend constexpr bool operator==(Iterator a, Iterator b) { return a.id_ == b.id_; }
+
+    private:
+        Id id_;
+    };
+    constexpr explicit IdRange(std::size_t size) : end_(Id::of(size)) {}
+    [[nodiscard]] constexpr Iterator begin() const { return Iterator(Id::of(0)); }
+    [[nodiscard]] constexpr Iterator end() const { return Iterator(end_); }
+
+private:
+    Id end_;
+};
+
 /// What there is of each thing, by its id.
 template <class Id, class T>
 class By : public std::vector<T> {
@@ -66,12 +98,8 @@ public:
     decltype(auto) at(Id id) { return std::vector<T>::at(static_cast<std::size_t>(id.place())); }
     decltype(auto) at(Id id) const { return std::vector<T>::at(static_cast<std::size_t>(id.place())); }
 
-    /// Every id, in order.
-    [[nodiscard]] std::vector<Id> ids() const {
-        std::vector<Id> all(this->size());
-        for (std::size_t i = 0; i < all.size(); ++i) all[i] = Id::of(i);
-        return all;
-    }
+    /// Every id that is there at the call, in order.
+    [[nodiscard]] IdRange<Id> ids() const { return IdRange<Id>(this->size()); }
     /// That of what is added next.
     [[nodiscard]] Id next() const { return Id::of(this->size()); }
 };
