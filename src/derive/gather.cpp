@@ -54,7 +54,8 @@ private:
         const auto add = [&](const Targets& targets) {
             if (targets.empty()) return;
             Region r;
-            r.alternatives.push_back({{with_axis(targets)}, {}, {}, options_.fuse ? "as the schedule says" : "nothing is fused"});
+            r.alternatives.push_back(
+                {{with_axis(targets)}, {}, {}, options_.fuse ? "as the schedule says" : "nothing is fused"});
             out.push_back(std::move(r));
         };
         for (const auto& names : options_.kernels) {

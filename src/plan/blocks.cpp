@@ -217,7 +217,7 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
         for (const Result<Plan>& plan : plans)
             if (plan && !plan->is_bound() && refused_kernels(*plan, options) == 0)
                 least = std::min(least, plan->seconds());
-        // Parts are of use where they come near the fastest shape without them.
+        // Parts are of use only where they come near the fastest shape without them.
         PlanOptions in_parts = for_estimate;
         in_parts.enough = near_the_best * least, in_parts.useless = whole.useless;
         share_out(may_be_cut ? next.size() : 0, [&](std::size_t i) {

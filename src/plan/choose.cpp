@@ -135,8 +135,8 @@ std::optional<Diagnostic> too_many_parts(const Derived& derived, const Kernel& k
 }
 
 /// Overrides of how statements run, beside atoms, places, slots and prefetches.
-constexpr ChoiceKind kinds_of_statements[] = {ChoiceKind::role,   ChoiceKind::ping_pong, ChoiceKind::rescaling,
-                                              ChoiceKind::scheduler, ChoiceKind::grid,   ChoiceKind::cluster,
+constexpr ChoiceKind kinds_of_statements[] = {ChoiceKind::role,      ChoiceKind::ping_pong, ChoiceKind::rescaling,
+                                              ChoiceKind::scheduler, ChoiceKind::grid,      ChoiceKind::cluster,
                                               ChoiceKind::vectors};
 
 /// Plans every kernel of the form by itself.

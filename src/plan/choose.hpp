@@ -86,10 +86,9 @@ struct PlanOptions {
     /// Seconds that a kernel takes without its stream in parts, or about as long. Parts that take as long are not
     /// planned to their end.
     double enough = std::numeric_limits<double>::infinity();
-    /// Seconds: a kernel of which no plan takes less than a longer time is not planned (KernelPlan::is_bound).
+    /// Seconds. A kernel all of whose plans take longer by a lower bound is not planned (KernelPlan::is_bound).
     double useless = std::numeric_limits<double>::infinity();
-    /// tiles that do not fit the core's memory at any size are an error; else the smallest are taken, and the reason
-    /// says so
+    /// an error where no tiles fit the core's memory; else the smallest are taken, and the reason says so
     bool strict = false;
 };
 

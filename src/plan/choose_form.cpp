@@ -175,10 +175,10 @@ private:
     struct Planned {
         Derived form;
         double by_model = 0;        ///< seconds that its plan takes at least
-        std::vector<double> least;  ///< and each of its kernels
-        std::size_t kernels = 0;    ///< that are planned, the first ones
-        double seconds = 0;         ///< of those
-        bool is_cut = false;        ///< a stream of theirs is
+        std::vector<double> least;  ///< the same of each of its kernels
+        std::size_t kernels = 0;    ///< that are planned: the first ones
+        double seconds = 0;         ///< of the kernels that are planned
+        bool is_cut = false;        ///< whether a stream of theirs is split
         [[nodiscard]] bool is_whole() const { return kernels == form.kernels.size(); }
     };
 
@@ -192,7 +192,7 @@ private:
 
     /// Plans the form's next kernel, or finds out that the form takes longer than the others may.
     void plan_kernel(Planned& p, double others) {
-        // Rows that are copied make another form, of other kernels.
+        // Copied rows make another form, with other kernels.
         const bool may_copy_rows = with_copied_rows(p.form, extents_, gpu_).has_value();
         if (!may_copy_rows) {
             PlanOptions of_kernel = options_;

@@ -90,7 +90,7 @@ public:
         if (tensors.empty())
             if (auto error = schedules_.why_no_mma()) return *error;
         if (const double least = least_seconds_of_all(); least > options_.useless) return bound_of(least);
-        // Whether an axis is far slower shows on tiles of ordinary size.
+        // Tiles of ordinary size show whether an axis is far slower.
         std::vector<EstimatedStrategy> shapes;
         for (const TilingStrategy& shape : tensors) shapes.push_back(rated_on_ordinary_tiles(shape));
         // Beside the tensor cores most are, and the time of their multiply-adds alone shows it.
@@ -259,7 +259,8 @@ private:
         return in_panels_[{axis.axis, shape.vectors}] = rated_on_ordinary_tiles(shape);
     }
 
-    /// Those of which no candidate takes less. 0 where an override of statements, clusters or stream-K leaves them open.
+    /// Lower bound of the seconds of every candidate. 0 where an override of statements, clusters or the tile scheduler
+    /// leaves it open.
     [[nodiscard]] double least_seconds_of_all() const {
         const KernelSchedule any = schedules_.ordinary(schedules_.in_panels(schedules_.vectors().front(), 1));
         if (overrides_.cluster || overrides_.dealing || !any.roles.empty() || !any.atoms.empty()) return 0;
@@ -272,8 +273,8 @@ private:
         return out;
     }
 
-    /// Seconds of rated_in_panels at least, of blocks that wait for nothing: those in which all cores do the
-    /// multiply-adds. 0 where what is by hand, or masks, leave them open.
+    /// Lower bound of rated_in_panels, for blocks that wait for nothing: the seconds in which all cores do the
+    /// multiply-adds. 0 where overrides, or masks, leave them open.
     double least_seconds_in_panels(const VectorAxis& axis) const {
         const Machine& machine = model_.machine();
         const KernelSchedule schedule = schedules_.ordinary(schedules_.in_panels(axis, 3));

@@ -255,8 +255,8 @@ Result<StepReport> placed_steps(const Plan& plan, const Machine& machine, const 
 
 bool is_of_a_kernel(const std::vector<ScheduleItem>& items) {
     using enum ChoiceKind;
-    constexpr std::array of_kernels{mma_m, warps,    role,  atom,    slot,  vector, vectors,
-                                    rows,   prefetch, pipelined, threads, split, blocks};
+    constexpr std::array of_kernels{mma_m, warps,    role,      atom,    slot,  vector, vectors,
+                                    rows,  prefetch, pipelined, threads, split, blocks};
     return any_of(items, [&](const ScheduleItem& item) { return contains(of_kernels, item.kind); });
 }
 

@@ -63,7 +63,8 @@ public:
                 {fmt::format("{}: {}", assigned_.kernel.variables[life.variable].name, name(v.type)), v.type_reason});
         }
         steps.push_back(std::move(precision));
-        PaperStep divisors{"divisors", {}, "", "every size that is set is a multiple of its divisor, or the whole axis", ""};
+        PaperStep divisors{
+            "divisors", {}, "", "every size that is set is a multiple of its divisor, or the whole axis", ""};
         for (const auto& [size, multiple] : out_.divisors.merged())
             if (is_broken(context_, size, multiple))
                 divisors.validation = "no size that is set breaks a divisor that another one which fits would keep";

@@ -45,28 +45,28 @@ public:
     using Places = FunctionRef<void(const Numbers& begin, const Numbers& tile, std::int64_t count)>;
     using Groups = FunctionRef<void(const Numbers& chunks, std::int64_t count)>;
 
-    /// Where there are more than `walk_limit` tiles to walk, evenly spread ones stand for the rest and counts are
-    /// estimates. `core` has the chunks that parts of a stream consist of, where `sizes` are those of a level above it.
-    /// `known` is of this kernel and outlives it.
+    /// With more than `walk_limit` tiles to walk, evenly spread tiles stand for the rest, and counts are estimates.
+    /// Where `sizes` belong to a level above the core, `core` has the K blocks that the stream's parts consist of. The
+    /// cache `known` is of this kernel and outlives the counter.
     TileCounter(const Diagram& diagram, const Liveness& live, const Extents& extents, const TileSizes& sizes,
                 std::int64_t walk_limit = std::int64_t{1} << 22, const TileSizes* core = nullptr,
                 KnownCounts* known = nullptr);
 
     [[nodiscard]] std::int64_t groups() const;
-    /// Calls f(extent of every axis in the tile, how often) for every kind of tile that differs in one of `axes`: of
-    /// the groups, and of the iterations that run of the loop (-1: none) and of those around it. Axes that are neither
-    /// cut by these nor grouped and in `axes` count as whole.
+    /// Calls f(extent of every axis in the tile, number of such tiles) for every kind of tile that differs in one of
+    /// `axes`. Tiles come from the groups, and from the iterations that run of `loop` (-1: none) and of the loops
+    /// around it. An axis counts as whole unless these loops cut it, or it is grouped and in `axes`.
     void for_each_tile(const std::vector<AxisId>& axes, int loop, Tiles f) const;
-    /// Calls f(begin and extent of every axis in the tile, how often) for the tiles that differ in where they stand
-    /// along `axes`, and otherwise as for_each_tile does.
+    /// Calls f(begin and extent of every axis in the tile, number of such tiles) for the tiles that differ in their
+    /// position along `axes`. Otherwise like for_each_tile.
     void for_each_place(const std::vector<AxisId>& axes, int loop, Places f) const;
-    /// Points of the axes over the groups and the iterations that run of the loop (-1: none).
+    /// Points of the axes, over all groups and all iterations that run of the loop (-1: none).
     [[nodiscard]] std::int64_t points(const std::vector<AxisId>& axes, int loop) const;
     /// Values of the variable that are moved, over all groups and iterations that move it.
     /// Pre: with a cache of known counts, `v` is an element of the kernel's liveness.
     [[nodiscard]] std::int64_t moved(const CoreVariable& v) const;
-    /// Calls f(chunks that run, by loop; how often) for the groups that differ in how many run: of a stream's loop, 0
-    /// of a subloop.
+    /// Calls f(K blocks that run, by loop; number of such groups) for the groups that differ in how many run. A subloop
+    /// has 0.
     void for_each_group(Groups f) const;
     /// The stream's loop among the loop and those around it, or -1.
     [[nodiscard]] int stream_of(int loop) const;
@@ -85,12 +85,12 @@ private:
     /// Tiles of the axes in a loop's support that have the same ragged axes, and the K blocks that run in them.
     struct Case {
         std::vector<bool> ragged = {};                     ///< by KBlockRuns::axes
-        std::map<std::int64_t, std::int64_t> chunks = {};  ///< that run: how many, by size
+        std::map<std::int64_t, std::int64_t> chunks = {};  ///< number of K blocks that run, by size
     };
     struct KBlockRuns {
         std::vector<AxisId> axes;  ///< the grouped axes in the support
-        std::vector<Case> cases;   ///< those in which a chunk runs
-        /// of those axes' tiles, how many have so many chunks that run
+        std::vector<Case> cases;   ///< those in which a K block runs
+        /// number of tiles of those axes, by the number of their K blocks that run
         std::map<std::int64_t, std::int64_t> tiles_by_chunks;
         std::int64_t other_groups = 1;  ///< tiles of the grouped axes that are not in the support
     };
