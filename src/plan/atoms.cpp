@@ -274,43 +274,4 @@ void choose_atoms(ScheduledKernel& kernel) {
         if (step.atom >= 0 && !atoms[step.atom].by_user) atoms[step.atom] = AtomChoice(kernel, step).run();
 }
 
-namespace {
-/// The kernel with its atoms. Those on the tensor cores are chosen last.
-ScheduledKernel with_atoms(ScheduledKernel unscheduled, KernelSchedule schedule) {
-    ScheduledKernel out = with_sizes(std::move(unscheduled), std::move(schedule));
-    choose_orders(out);
-    choose_atoms(out);
-    if (out.on_tensor_cores() && !choose_fragments(out)) out.schedule.mma_m_axis = -1;
-    return out;
-}
-}  // namespace
-
-bool suits_matrix_unit(ScheduledKernel unscheduled, KernelSchedule schedule) {
-    // Which statements are products, sizes and orders alone say.
-    ScheduledKernel kernel = with_sizes(std::move(unscheduled), std::move(schedule));
-    choose_orders(kernel);
-    return kernel.on_tensor_cores() && mma_roles(kernel).refusal.empty();
-}
-
-ScheduledKernel complete(ScheduledKernel unscheduled, KernelSchedule schedule, Completion completion,
-                         ProductOrder products, const Simulator* model) {
-    ScheduledKernel out = with_atoms(std::move(unscheduled), std::move(schedule));
-    // Warps share each statement as a whole: panels would leave most of them without work.
-    if (!out.in_blocks()) form_fusions(out), fuse_reductions(out);
-    apply_atoms(out);
-    choose_storage(out);
-    choose_roles(out);
-    if (products == ProductOrder::ahead) choose_slots(out, model);
-    apply_slots(out);
-    choose_ping_pong(out);
-    choose_rescale(out);
-    if (out.on_tensor_cores()) choose_stages(out), choose_staging(out), choose_group_stages(out);
-    choose_tile_scheduler(out);
-    choose_column_parts(out);
-    apply_storage(out);
-    if (completion == Completion::whole || (completion == Completion::for_estimate && !out.on_tensor_cores()))
-        synchronize(out);
-    return out;
-}
-
 }  // namespace napkin

@@ -155,17 +155,16 @@ void choose_rescale(ScheduledKernel& kernel) {
                            ? Choice{0, "what it is taken of grows with the position: it moves in every chunk", false}
                            : Choice{static_cast<std::int64_t>(RescaleMode::rescaled), "", false};
     }
-    kernel.lazy = chosen_rescale(kernel);
 }
 
 void choose_column_parts(ScheduledKernel& kernel) {
-    kernel.column_parts = chosen_column_parts(kernel);
     const auto is_by_user = [](const Atom& atom) { return atom.by_user; };
     if (!kernel.on_tensor_cores() || std::holds_alternative<std::string>(columns_in_parts(kernel, 2)) ||
         std::any_of(kernel.schedule.atoms.begin(), kernel.schedule.atoms.end(), is_by_user))
         return;
     // Registers follow from what lives at the same time, which the places say.
     ScheduledKernel placed = kernel;
+    placed.column_parts = chosen_column_parts(kernel);
     apply_storage(placed);
     for (std::int64_t parts = 2; spilled_registers(placed) > 0 && parts <= most_parts; parts *= 2) {
         auto found = columns_in_parts(kernel, parts);
@@ -174,10 +173,9 @@ void choose_column_parts(ScheduledKernel& kernel) {
         placed.column_parts = std::get<ColumnParts>(std::move(found));
     }
     if (!placed.column_parts || spilled_registers(placed) > 0) return;
-    kernel.column_parts = placed.column_parts;
-    for (const StepId s : kernel.column_parts->steps)
+    for (const StepId s : placed.column_parts->steps)
         if (Atom& atom = kernel.schedule.atoms[kernel.step(s).atom]; atom.kind == AtomKind::matrix)
-            atom.parts = static_cast<int>(kernel.column_parts->parts);
+            atom.parts = static_cast<int>(placed.column_parts->parts);
 }
 
 void choose_stages(ScheduledKernel& kernel) {

@@ -1,9 +1,8 @@
 #include "schedule/scheduled.hpp"
 
-#include "schedule/column_parts.hpp"
-#include "schedule/conditional_rescale.hpp"
 #include "schedule/group_order.hpp"
 #include "schedule/integer_values.hpp"
+#include "schedule/passes.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
 
@@ -316,12 +315,7 @@ void apply_atoms(ScheduledKernel& kernel) {
 ScheduledKernel scheduled(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Extents& extents,
                           const KernelSchedule& schedule, const VectorUnit& unit) {
     ScheduledKernel out = with_sizes(unscheduled(program, kernel, extents, unit), schedule);
-    apply_atoms(out);
-    apply_slots(out);
-    out.lazy = chosen_rescale(out);
-    out.column_parts = chosen_column_parts(out);
-    apply_storage(out);
-    synchronize(out);
+    run_passes(out, [](SchedulePass, ScheduledKernel&) {});
     return out;
 }
 

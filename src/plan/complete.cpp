@@ -1,0 +1,65 @@
+// What planning chooses in each pass of a schedule.
+#include "plan/complete.hpp"
+
+#include "schedule/fragments.hpp"
+#include "schedule/passes.hpp"
+#include "support/ranges.hpp"
+
+namespace napkin {
+namespace {
+void choose_all_fragments(ScheduledKernel& kernel) {
+    if (kernel.on_tensor_cores() && !choose_fragments(kernel)) kernel.schedule.mma_m_axis = -1;
+}
+/// Warps share each statement as a whole: panels would leave most of them without work.
+void choose_fusions(ScheduledKernel& kernel) {
+    if (!kernel.in_blocks()) form_fusions(kernel), fuse_reductions(kernel);
+}
+template <void (*choose)(ScheduledKernel&)>
+void on_tensor_cores(ScheduledKernel& kernel) {
+    if (kernel.on_tensor_cores()) choose(kernel);
+}
+
+/// What chooses in each pass but in that of the slots, for which the model's clocks are needed.
+struct Chooser {
+    SchedulePass pass;
+    void (*choose)(ScheduledKernel&);
+};
+constexpr Chooser choosers[] = {
+    {SchedulePass::orders, choose_orders},
+    {SchedulePass::atoms, choose_atoms},
+    {SchedulePass::fragments, choose_all_fragments},
+    {SchedulePass::fusions, choose_fusions},
+    {SchedulePass::storage, choose_storage},
+    {SchedulePass::roles, choose_roles},
+    {SchedulePass::ping_pong, choose_ping_pong},
+    {SchedulePass::rescaling, choose_rescale},
+    {SchedulePass::stages, on_tensor_cores<choose_stages>},
+    {SchedulePass::staging, on_tensor_cores<choose_staging>},
+    {SchedulePass::group_stages, on_tensor_cores<choose_group_stages>},
+    {SchedulePass::scheduler, choose_tile_scheduler},
+    {SchedulePass::column_parts, choose_column_parts},
+};
+}  // namespace
+
+bool suits_matrix_unit(ScheduledKernel unscheduled, KernelSchedule schedule) {
+    // Which statements are products, sizes and orders alone say.
+    ScheduledKernel kernel = with_sizes(std::move(unscheduled), std::move(schedule));
+    choose_orders(kernel);
+    return kernel.on_tensor_cores() && mma_roles(kernel).refusal.empty();
+}
+
+ScheduledKernel complete(ScheduledKernel unscheduled, KernelSchedule schedule, Completion completion,
+                         ProductOrder products, const Simulator* model) {
+    ScheduledKernel out = with_sizes(std::move(unscheduled), std::move(schedule));
+    const auto choose = [&](SchedulePass pass, ScheduledKernel& kernel) {
+        if (pass == SchedulePass::slots && products == ProductOrder::ahead) choose_slots(kernel, model);
+        const auto chooser = find_if(choosers, [&](const Chooser& c) { return c.pass == pass; });
+        if (chooser != std::end(choosers)) chooser->choose(kernel);
+    };
+    run_passes(out, choose, SchedulePass::barriers);
+    if (completion == Completion::whole || (completion == Completion::for_estimate && !out.on_tensor_cores()))
+        synchronize(out);
+    return out;
+}
+
+}  // namespace napkin

@@ -1,0 +1,34 @@
+#include "schedule/passes.hpp"
+
+#include "schedule/column_parts.hpp"
+#include "schedule/conditional_rescale.hpp"
+
+namespace napkin {
+namespace {
+
+/// What a pass applies of the schedule; null where later passes read the schedule itself.
+using Apply = void (*)(ScheduledKernel&);
+
+constexpr Apply apply_of(SchedulePass pass) {
+    switch (pass) {
+        case SchedulePass::fusions: return apply_atoms;
+        case SchedulePass::slots: return apply_slots;
+        case SchedulePass::rescaling: return [](ScheduledKernel& kernel) { kernel.lazy = chosen_rescale(kernel); };
+        case SchedulePass::column_parts:
+            return [](ScheduledKernel& kernel) { kernel.column_parts = chosen_column_parts(kernel); };
+        case SchedulePass::arena: return apply_storage;
+        case SchedulePass::barriers: return synchronize;
+        default: return nullptr;
+    }
+}
+
+}  // namespace
+
+void run_passes(ScheduledKernel& kernel, Choosing choose, SchedulePass end) {
+    for (SchedulePass pass{}; pass < end; pass = static_cast<SchedulePass>(at(pass) + 1)) {
+        choose(pass, kernel);
+        if (const Apply apply = apply_of(pass)) apply(kernel);
+    }
+}
+
+}  // namespace napkin
