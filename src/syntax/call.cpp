@@ -97,6 +97,80 @@ bool Elaborator::result_stays(const Binding& b, AxisId callee_axis) const {
 // ---- arguments
 // ------------------------------------------------------------
 
+void Elaborator::no_array(const AstNode& node, const std::string& what) {
+    const auto* bare = std::get_if<AstName>(&node.v);
+    const auto* indexed = std::get_if<AstIndexed>(&node.v);
+    const std::string wanted = fmt::format("an array for {}", what);
+    if (!bare && !indexed) {
+        error(Code::array_expected, node.range, "an expression where an array should stand", wanted,
+              "name the axes to apply a diagram to an expression: f(i)(…), or give the expression an equation of its "
+              "own");
+        return;
+    }
+    const AstWord name = bare ? AstWord{bare->name, node.range} : indexed->name;
+    if (axis_names_.contains(name.text))
+        error(Code::array_expected, node.range, fmt::format("{} is an axis", name.text), wanted);
+    else
+        error(Code::unknown_array, name.range, fmt::format("there is no array {}", name.text), wanted,
+              did_you_mean(name.text, array_names()));
+}
+
+std::optional<Elaborator::WrittenIndices> Elaborator::written_indices(const std::vector<AstNode>& indices) {
+    WrittenIndices out;
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+        if (!std::holds_alternative<AstEllipsis>(indices[i].v)) {
+            ++out.count;
+        } else if (out.points) {
+            error(Code::ellipsis_misuse, indices[i].range, "'..' stands twice among the indices", "'..' once");
+            return std::nullopt;
+        } else {
+            out.points = i;
+        }
+    }
+    return out;
+}
+
+void Elaborator::rank_mismatch(const AstNode& node, ArrayId id, const std::optional<WrittenIndices>& written,
+                               std::size_t rank, const std::string& what) {
+    const Array& array = d_.array(id);
+    const std::size_t total = array.axes.size();
+    if (written && !written->points && written->count != total) {
+        error(Code::rank_mismatch, node.range,
+              fmt::format("{} is read with {} of {} indices", array.name, written->count, total), array_text(id),
+              fmt::format("the callee's own axes can be left out with '..': {}[…, ..]", array.name));
+        return;
+    }
+    const std::string has = fmt::format("{} has {}", array.name, counted(total, "axis"));
+    const std::size_t open = written ? written->open(total, rank) : total;
+    error(Code::argument_rank, node.range,
+          written ? fmt::format("{}, and {} left for {}", has, open == 1 ? "1 is" : fmt::format("{} are", open), what)
+                  : fmt::format("{}, all of them for {}", has, what),
+          counted(rank, "axis"),
+          total > rank ? fmt::format("write the indices that are woven, and '..' for the rest: {}[…, ..]", array.name) : "");
+}
+
+/// One of the callee's own axes, by name.
+bool Elaborator::open_axis(const AstNode& index, const std::string& what, ArrayOperand& out, std::size_t dimension) {
+    const auto* word = std::get_if<AstName>(&index.v);
+    if (!word) {
+        error(Code::array_expected, index.range, fmt::format("a computed index on an axis of {}", what),
+              "the name of an axis", "name the axes to apply a diagram to shifted elements: f(i) X[i + 1]");
+        return false;
+    }
+    if (!axis_names_.contains(word->name)) {
+        // An axis that only this call uses.
+        if (is_array(word->name)) {
+            error(Code::array_as_index, index.range,
+                  fmt::format("{} is an array; an index is made of axes", word->name), "an axis");
+            return false;
+        }
+        axis_names_.insert(word->name);
+    }
+    out.names[dimension] = {word->name, index.range};
+    out.open.push_back(dimension);
+    return true;
+}
+
 /// Reads an array with some of its dimensions left to a callee of `rank` axes: X, X[b, ..], or X[b, q, k] of which the
 /// last are its.
 bool Elaborator::array_operand(const AstNode& node, std::size_t rank, const std::string& what, const Frame& frame,
@@ -105,67 +179,24 @@ bool Elaborator::array_operand(const AstNode& node, std::size_t rank, const std:
     const auto* indexed = std::get_if<AstIndexed>(&node.v);
     const AstWord name = bare ? AstWord{bare->name, node.range} : indexed ? indexed->name : AstWord{};
     if (!is_array(name.text)) {
-        if (bare || indexed) {
-            if (axis_names_.contains(name.text)) {
-                error(Code::array_expected, node.range, fmt::format("{} is an axis", name.text),
-                      fmt::format("an array for {}", what));
-            } else {
-                error(Code::unknown_array, name.range, fmt::format("there is no array {}", name.text),
-                      fmt::format("an array for {}", what), did_you_mean(name.text, array_names()));
-            }
-        } else {
-            error(Code::array_expected, node.range, "an expression where an array should stand",
-                  fmt::format("an array for {}", what),
-                  "name the axes to apply a diagram to an expression: f(i)(…), or give the expression an equation of "
-                  "its own");
-        }
+        no_array(node, what);
         return false;
     }
     if (!array_usable(name)) return false;
     const Known known = arrays_[name.text];
     if (!known.shape_known) return false;
-    const Array array = d_.array(known.id);
-    const std::size_t total = array.axes.size();
+    const std::vector<AxisId> axes = d_.array(known.id).axes;
+    const std::size_t total = axes.size();
     out.array = known.id;
     out.range = node.range;
     out.indices.assign(total, std::nullopt);
     out.names.assign(total, {});
 
     const std::size_t before = errors();
-    std::size_t written = 0;
-    std::optional<std::size_t> points;
-    if (indexed) {
-        for (std::size_t i = 0; i < indexed->indices.size(); ++i) {
-            if (!std::holds_alternative<AstEllipsis>(indexed->indices[i].v)) {
-                ++written;
-            } else if (points) {
-                error(Code::ellipsis_misuse, indexed->indices[i].range, "'..' stands twice among the indices",
-                      "'..' once");
-                return false;
-            } else {
-                points = i;
-            }
-        }
-    }
-    const std::size_t open = !indexed ? total : points ? total - std::min(written, total) : rank;
-    const bool fits = !indexed ? total == rank
-                      : points ? written <= total && open == rank
-                               : written == total && total >= rank;
-    if (!fits) {
-        const std::string has = fmt::format("{} has {}", array.name, counted(total, "axis"));
-        if (indexed && !points && written != total) {
-            error(Code::rank_mismatch, node.range,
-                  fmt::format("{} is read with {} of {} indices", array.name, written, total), array_text(known.id),
-                  fmt::format("the callee's own axes can be left out with '..': {}[…, ..]", array.name));
-        } else {
-            error(Code::argument_rank, node.range,
-                  indexed ? fmt::format("{}, and {} left for {}", has, open == 1 ? "1 is" : fmt::format("{} are", open), what)
-                          : fmt::format("{}, all of them for {}", has, what),
-                  counted(rank, "axis"),
-                  total > rank
-                      ? fmt::format("write the indices that are woven, and '..' for the rest: {}[…, ..]", array.name)
-                      : "");
-        }
+    std::optional<WrittenIndices> written;
+    if (indexed && !(written = written_indices(indexed->indices))) return false;
+    if (!(written ? written->fit(total, rank) : total == rank)) {
+        rank_mismatch(node, known.id, written, rank, what);
         return false;
     }
     std::size_t dimension = 0;
@@ -178,32 +209,15 @@ bool Elaborator::array_operand(const AstNode& node, std::size_t rank, const std:
     }
     for (std::size_t i = 0; i < indexed->indices.size(); ++i) {
         const AstNode& index = indexed->indices[i];
-        if (points == i) {
-            take_open(open);
-        } else if (!points && dimension + rank >= total) {
-            // One of the callee's own axes, by name.
-            const auto* word = std::get_if<AstName>(&index.v);
-            if (!word) {
-                error(Code::array_expected, index.range, fmt::format("a computed index on an axis of {}", what),
-                      "the name of an axis", "name the axes to apply a diagram to shifted elements: f(i) X[i + 1]");
-                return false;
-            }
-            if (!axis_names_.contains(word->name)) {
-                // An axis that only this call uses.
-                if (is_array(word->name)) {
-                    error(Code::array_as_index, index.range,
-                          fmt::format("{} is an array; an index is made of axes", word->name), "an axis");
-                    return false;
-                }
-                axis_names_.insert(word->name);
-            }
-            out.names[dimension] = {word->name, index.range};
-            out.open.push_back(dimension++);
+        if (written->points == i) {
+            take_open(rank);
+        } else if (!written->points && dimension + rank >= total) {
+            if (!open_axis(index, what, out, dimension++)) return false;
         } else {
             const Index lowered = lower_index(index, frame);
             const AxisId plain = lowered.single_axis();
-            if (std::holds_alternative<AstName>(index.v) && plain >= 0 && plain != array.axes[dimension])
-                plain_indices_.push_back({plain, array.axes[dimension], index.range, known.id});
+            if (std::holds_alternative<AstName>(index.v) && plain >= 0 && plain != axes[dimension])
+                plain_indices_.push_back({plain, axes[dimension], index.range, known.id});
             out.indices[dimension++] = lowered;
         }
     }

@@ -83,6 +83,18 @@ private:
         std::size_t errors_before = 0;
     };
 
+    /// The indices behind an operand's name, of an array with `total` axes for a callee of `rank`.
+    struct WrittenIndices {
+        std::size_t count = 0;              ///< without '..'
+        std::optional<std::size_t> points;  ///< where '..' stands
+        [[nodiscard]] std::size_t open(std::size_t total, std::size_t rank) const {
+            return points ? total - std::min(count, total) : rank;
+        }
+        [[nodiscard]] bool fit(std::size_t total, std::size_t rank) const {
+            return points ? count <= total && open(total, rank) == rank : count == total && total >= rank;
+        }
+    };
+
     // lower.cpp: expressions
     Expr lower(const AstNode& node, const Frame& frame);
     Expr lower_node(const AstNumber& n, const AstNode& node, const Frame& frame);
@@ -136,6 +148,7 @@ private:
     /// Adds the callee's equations. `targets` by result: the array to define, or -1 for a temporary. Returns the
     /// arrays.
     std::vector<ArrayId> instantiate(Binding& b, const Frame& frame, const std::vector<ArrayId>& targets);
+    class Instance;
     std::vector<std::set<AxisId>> result_axes(Binding& b);
     Expr inline_elementwise(Binding& b, const Frame& frame);
     AxisId map_axis(Binding& b, AxisId callee_axis);
@@ -143,9 +156,17 @@ private:
     Affine map_index(Binding& b, const Affine& index);
     bool array_operand(const AstNode& node, std::size_t rank, const std::string& what, const Frame& frame,
                        ArrayOperand& out);
+    /// Reports what stands where an array should.
+    void no_array(const AstNode& node, const std::string& what);
+    /// nullopt: '..' stands twice, reported.
+    std::optional<WrittenIndices> written_indices(const std::vector<AstNode>& indices);
+    void rank_mismatch(const AstNode& node, ArrayId id, const std::optional<WrittenIndices>& written, std::size_t rank,
+                       const std::string& what);
+    bool open_axis(const AstNode& index, const std::string& what, ArrayOperand& out, std::size_t dimension);
     std::string call_text(const Binding& b) const;
 
     // strings.cpp: einsum, rearrange, reduce
+    class StringCall;
     std::optional<Body> lower_string_call(const AstCall& n, const AstNode& node, const Frame& frame,
                                           const std::vector<AxisId>* target, std::vector<AxisId>* infer);
 

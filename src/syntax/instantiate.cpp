@@ -93,35 +93,68 @@ std::vector<std::set<AxisId>> Elaborator::result_axes(Binding& b) {
     return out;
 }
 
-std::vector<ArrayId> Elaborator::instantiate(Binding& b, const Frame& frame, const std::vector<ArrayId>& targets) {
-    const Diagram& c = b.callee->diagram;
-    // Every array of the callee: the array that it becomes, and for each of that one's axes the callee's dimension, or
-    // -1: woven.
+/// A callee's equations on their way to the caller's diagram.
+class Elaborator::Instance {
+public:
+    Instance(Elaborator& elaborator, Binding& binding, const Frame& frame, const std::vector<ArrayId>& targets)
+        : e_(elaborator), b_(binding), c_(binding.callee->diagram), frame_(frame), targets_(targets) {
+        images_.resize(c_.arrays.size());
+        parameter_of_.assign(c_.arrays.size(), -1);
+        result_of_.assign(c_.arrays.size(), -1);
+        for (std::size_t p = 0; p < c_.inputs.size(); ++p) {
+            parameter_of_[at(c_.inputs[p])] = static_cast<int>(p);
+            if (p >= b_.parameters.size()) b_.parameters.push_back({constant(*b_.callee->defaults[p]), {}});
+        }
+        for (std::size_t r = 0; r < c_.outputs.size(); ++r) result_of_[at(c_.outputs[r])] = static_cast<int>(r);
+    }
+
+    std::vector<ArrayId> add() {
+        const std::size_t before = e_.errors();
+        std::vector<AxisId> own_images;
+        for (const AxisId image : b_.axes)
+            if (image >= 0) own_images.push_back(image);
+        const Frame inner = frame_.inside(own_images);
+        for (const Equation& e : c_.equations) {
+            if (e_.over_limit_ || e_.errors() > before) return {};
+            if (!e_.spend(count_nodes(e.body), b_.range)) return {};
+            Expr body = body_of(e, inner);
+            auto reduce_axes = mapped<AxisId>(e.reduce_axes, [&](AxisId a) { return e_.map_axis(b_, a); });
+            if (!check(body, reduce_axes)) return {};
+            visit(body, [&](const Expr& node) { e_.check_coordinates(node, b_.range); });
+            if (e_.errors() > before) return {};
+            const Image& image = images_[at(e.target)] = target_of(e.target, body);
+            Equation equation{image.id,        e.reduce,        std::move(reduce_axes),
+                              std::move(body), frame_.equation, {b_.name.text}};
+            append(equation.inlined, e.inlined);
+            e_.add_equation(std::move(equation));
+        }
+        if (e_.over_limit_) return {};
+        suggest_sizes();
+        return mapped<ArrayId>(c_.outputs, [&](ArrayId id) { return images_[at(id)].id; });
+    }
+
+private:
+    /// The array that one of the callee becomes, and for each of that one's axes the callee's dimension, or -1: woven.
     struct Image {
         ArrayId id = -1;
         std::vector<int> dimensions;
     };
-    std::vector<Image> images(c.arrays.size());
-    std::vector<int> parameter_of(c.arrays.size(), -1), result_of(c.arrays.size(), -1);
-    for (std::size_t p = 0; p < c.inputs.size(); ++p) {
-        parameter_of[at(c.inputs[p])] = static_cast<int>(p);
-        if (p >= b.parameters.size()) b.parameters.push_back({constant(*b.callee->defaults[p]), {}});
-    }
-    for (std::size_t r = 0; r < c.outputs.size(); ++r) result_of[at(c.outputs[r])] = static_cast<int>(r);
 
-    const auto map_expr = [&](const Expr& e) {
+    /// Over the caller's axes and arrays.
+    Expr mapped_expr(const Expr& e) {
         return transform(e, [&](const Expr& node) -> Expr {
-            if (const auto* n = as<AxisIndex>(node)) return axis_index(map_axis(b, n->axis));
-            if (const auto* n = as<AxisSize>(node)) return axis_size(map_axis(b, n->axis));
+            if (const auto* n = as<AxisIndex>(node)) return axis_index(e_.map_axis(b_, n->axis));
+            if (const auto* n = as<AxisSize>(node)) return axis_size(e_.map_axis(b_, n->axis));
             const auto* r = as<Read>(node);
             if (!r) return node;
-            std::vector<Index> indices;  // those that are not affine are expressions below the read, and done
-            for (const Index& index : r->indices)
-                indices.push_back(index.affine() ? map_index(b, *index.affine()) : index);
-            const int parameter = parameter_of[at(r->array)];
-            if (parameter >= 0) return map_parameter(b, b.parameters[at(parameter)], indices);
-            const Image& image = images[at(r->array)];
-            const Array& array = d_.array(image.id);
+            // Those that are not affine are expressions below the read, and done.
+            auto indices = mapped<Index>(r->indices, [&](const Index& index) {
+                return index.affine() ? Index(e_.map_index(b_, *index.affine())) : index;
+            });
+            const int parameter = parameter_of_[at(r->array)];
+            if (parameter >= 0) return e_.map_parameter(b_, b_.parameters[at(parameter)], indices);
+            const Image& image = images_[at(r->array)];
+            const Array& array = e_.d_.array(image.id);
             std::vector<Index> placed;
             for (std::size_t i = 0; i < array.axes.size(); ++i) {
                 const int dimension = image.dimensions[i];
@@ -129,94 +162,105 @@ std::vector<ArrayId> Elaborator::instantiate(Binding& b, const Frame& frame, con
             }
             return read(image.id, std::move(placed));
         });
-    };
+    }
 
-    const std::size_t before = errors();
-    std::vector<AxisId> own_images;
-    for (const AxisId image : b.axes)
-        if (image >= 0) own_images.push_back(image);
-    const Frame inner = frame.inside(own_images);
-    for (const Equation& e : c.equations) {
-        if (over_limit_ || errors() > before) return {};
-        if (!spend(count_nodes(e.body), b.range)) return {};
-        const Expr mapped_body = map_expr(e.body);
-        Expr body = guarded(mapped_body, inner);
+    Expr body_of(const Equation& e, const Frame& inner) {
+        const Expr plain = mapped_expr(e.body);
+        Expr body = e_.guarded(plain, inner);
         // What a guard depends on is woven too.
-        if (body != mapped_body)
+        if (body != plain)
             for (const AxisId a : free_axes(body))
-                if (!contains(b.axes, a)) b.woven.insert(a);
+                if (!contains(b_.axes, a)) b_.woven.insert(a);
+        return body;
+    }
+
+    bool check(const Expr& body, const std::vector<AxisId>& reduce_axes) {
         if (depth_of(body) > limits::max_nesting) {
-            error(Code::nesting_too_deep, b.range,
-                  fmt::format("{} makes an expression that is nested too deep", b.name.text),
-                  fmt::format("at most {} operators and calls inside each other", limits::max_nesting));
-            return {};
+            e_.error(Code::nesting_too_deep, b_.range,
+                     fmt::format("{} makes an expression that is nested too deep", b_.name.text),
+                     fmt::format("at most {} operators and calls inside each other", limits::max_nesting));
+            return false;
         }
-        std::vector<AxisId> reduce_axes;
-        for (const AxisId a : e.reduce_axes) reduce_axes.push_back(map_axis(b, a));
         for (const AxisId a : reduce_axes) {
             if (depends_on_axis(body, a)) continue;
-            error(Code::unused_reduction_axis, b.range,
-                  fmt::format("what {} reduces over {} does not depend on it here", b.name.text, d_.axis(a).name),
-                  fmt::format("arguments that depend on {}", d_.axis(a).name));
-            return {};
+            const std::string& axis = e_.d_.axis(a).name;
+            e_.error(Code::unused_reduction_axis, b_.range,
+                     fmt::format("what {} reduces over {} does not depend on it here", b_.name.text, axis),
+                     fmt::format("arguments that depend on {}", axis));
+            return false;
         }
-        visit(body, [&](const Expr& node) { check_coordinates(node, b.range); });
-        if (errors() > before) return {};
-        const Array& own = c.array(e.target);
-        const auto own_axes = mapped<AxisId>(own.axes, [&](AxisId a) { return map_axis(b, a); });
-        const std::vector<AxisId> free = free_axes(body);
+        return true;
+    }
 
-        const int result = result_of[at(e.target)];
-        const ArrayId target = result >= 0 ? targets[at(result)] : ArrayId();
-        Image image;
-        if (target >= 0) {
-            image.id = target;
-        } else {
-            std::vector<AxisId> axes;
-            for (const AxisId a : frame.bound) {
-                if (b.woven.contains(a) && contains(free, a)) axes.push_back(a);
-            }
-            for (const AxisId a : free) {
-                if (b.woven.contains(a) && !contains(axes, a)) axes.push_back(a);
-            }
+    /// What the callee's array becomes, whose equation has this body: the caller's target, or a new array.
+    Image target_of(ArrayId id, const Expr& body) {
+        const Array& own = c_.array(id);
+        const bool typed = b_.callee->typed[at(id)];
+        const auto own_axes = mapped<AxisId>(own.axes, [&](AxisId a) { return e_.map_axis(b_, a); });
+        const int result = result_of_[at(id)];
+        Image image{result >= 0 ? targets_[at(result)] : ArrayId(), {}};
+        const bool given = image.id >= 0;
+        if (!given) {
+            std::vector<AxisId> axes = woven_axes(body);
             append(axes, own_axes);
-            // What the callee named after its result is named after the caller's.
-            std::string suffix = result >= 0 && c.outputs.size() == 1 ? b.name.text : own.name;
-            for (const ArrayId id : c.outputs) {
-                const std::string& prefix = c.array(id).name;
-                if (suffix.size() > prefix.size() + 1 && suffix.starts_with(prefix + "_"))
-                    suffix = suffix.substr(prefix.size() + 1);
-            }
-            const bool typed = b.callee->typed[at(e.target)];
-            image.id = add(unique_name(frame.base + "_" + suffix), std::move(axes),
-                           typed ? std::optional(own.type) : std::nullopt, ArrayRole::temporary, frame.equation);
+            image.id = e_.add(e_.unique_name(frame_.base + "_" + suffix_of(id)), std::move(axes),
+                              typed ? std::optional(own.type) : std::nullopt, ArrayRole::temporary, frame_.equation);
         }
-        Array& array = d_.arrays[image.id];
-        if (!out_.typed[at(image.id)]) {
-            if (target >= 0 && b.callee->typed[at(e.target)] && array.role == ArrayRole::temporary) {
-                array.type = own.type;
-            } else if (array.role == ArrayRole::temporary) {
-                array.type = infer_type(body);
-            }
-        }
+        Array& array = e_.d_.arrays[image.id];
+        if (!e_.out_.typed[at(image.id)] && array.role == ArrayRole::temporary)
+            array.type = given && typed ? own.type : e_.infer_type(body);
         for (const AxisId a : array.axes) {
             const auto at = find(own_axes, a);
             image.dimensions.push_back(at == own_axes.end() ? -1 : static_cast<int>(at - own_axes.begin()));
         }
-        images[at(e.target)] = image;
-        Equation equation{image.id, e.reduce, std::move(reduce_axes), std::move(body), frame.equation, {b.name.text}};
-        append(equation.inlined, e.inlined);
-        add_equation(std::move(equation));
+        return image;
     }
-    if (over_limit_) return {};
 
-    // Sizes that the callee's text gives hold for the caller's axes that have none.
-    for (const AxisId i : c.axes.ids()) {
-        if (!c.axes[i].size || b.axes[i] < 0) continue;
-        suggest_size(b.axes[i],
-                     c.axes[i].size->renamed([&](Symbol symbol) { return axis_symbol(map_axis(b, symbol.axis())); }));
+    /// Axes of the body that the callee does not know: those around the call first.
+    std::vector<AxisId> woven_axes(const Expr& body) const {
+        const std::vector<AxisId> free = free_axes(body);
+        std::vector<AxisId> axes;
+        for (const AxisId a : frame_.bound) {
+            if (b_.woven.contains(a) && contains(free, a)) axes.push_back(a);
+        }
+        for (const AxisId a : free) {
+            if (b_.woven.contains(a) && !contains(axes, a)) axes.push_back(a);
+        }
+        return axes;
     }
-    return mapped<ArrayId>(c.outputs, [&](ArrayId id) { return images[at(id)].id; });
+
+    /// What the callee named after its result is named after the caller's.
+    std::string suffix_of(ArrayId id) const {
+        std::string suffix = result_of_[at(id)] >= 0 && c_.outputs.size() == 1 ? b_.name.text : c_.array(id).name;
+        for (const ArrayId output : c_.outputs) {
+            const std::string& prefix = c_.array(output).name;
+            if (suffix.size() > prefix.size() + 1 && suffix.starts_with(prefix + "_"))
+                suffix = suffix.substr(prefix.size() + 1);
+        }
+        return suffix;
+    }
+
+    /// Sizes that the callee's text gives hold for the caller's axes that have none.
+    void suggest_sizes() {
+        for (const AxisId i : c_.axes.ids()) {
+            if (!c_.axes[i].size || b_.axes[i] < 0) continue;
+            e_.suggest_size(b_.axes[i], c_.axes[i].size->renamed([&](Symbol symbol) {
+                return axis_symbol(e_.map_axis(b_, symbol.axis()));
+            }));
+        }
+    }
+
+    Elaborator& e_;
+    Binding& b_;
+    const Diagram& c_;
+    const Frame& frame_;
+    const std::vector<ArrayId>& targets_;
+    std::vector<Image> images_;                  ///< by array of the callee
+    std::vector<int> parameter_of_, result_of_;  ///< likewise; -1: none
+};
+
+std::vector<ArrayId> Elaborator::instantiate(Binding& b, const Frame& frame, const std::vector<ArrayId>& targets) {
+    return Instance(*this, b, frame, targets).add();
 }
 
 /// A callee of scalars and maps becomes an expression: arguments and inner arrays stand where they are read, unless

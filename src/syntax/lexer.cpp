@@ -5,12 +5,12 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <utility>
 
 #include "support/ids.hpp"
 #include "support/limits.hpp"
 #include "support/ranges.hpp"
 #include "support/text.hpp"
+#include "syntax/match_brackets.hpp"
 
 namespace napkin {
 namespace {
@@ -22,6 +22,18 @@ constexpr Lookalike lookalikes[] = {
     {"×", "*"},  {"·", "*"},  {"⋅", "*"},  {"∗", "*"},   {"÷", "/"},   {"−", "-"},    {"–", "-"},    {"≤", "<="},
     {"≥", ">="}, {"≠", "!="}, {"→", "->"}, {"∑", "sum"}, {"Σ", "sum"}, {"∏", "prod"}, {"√", "sqrt"}, {"∞", "inf"},
     {"…", ".."}, {"“", "\""}, {"”", "\""}, {"²", "^2"},  {"³", "^3"},  {"∧", "and"},  {"∨", "or"},   {"¬", "not"},
+};
+/// Signs that other languages have, and what to do instead.
+constexpr Lookalike other_signs[] = {
+    {"'", "names have letters, digits and _; strings stand in double quotes"},
+    {"@", "a product of matrices is written sum(k) A[i, k] * B[k, j]"},
+    {"{", "the equations of a definition are indented, without braces"},
+    {"}", "the equations of a definition are indented, without braces"},
+    {"&", "write and"},
+    {"|", "write or, or abs(x)"},
+    {"!", "write not"},
+    {".", "there are no members; a sum over j is written sum(j) X[i, j]"},
+    {";", "one equation a line"},
 };
 
 /// What a line of a schedule begins with that names statements of a tile program, some by their number: S#2. Elsewhere
@@ -98,10 +110,6 @@ bool is_operator(std::string_view s) {
 bool is_operator(const Token& t) {
     return (t.kind == TokenKind::symbol || t.kind == TokenKind::name) && is_operator(t.text);
 }
-bool is_symbol(const Token& t, std::string_view s) { return t.kind == TokenKind::symbol && t.text == s; }
-bool is_opening(const Token& t) { return is_symbol(t, "(") || is_symbol(t, "["); }
-bool is_closing(const Token& t) { return is_symbol(t, ")") || is_symbol(t, "]"); }
-
 /// Whether the line begins a statement of its own although a bracket is open before it. In that case the bracket was
 /// forgotten. `deeper`: the line is indented more than the statement before it.
 bool begins_statement(const std::vector<Token>& line, bool deeper) {
@@ -192,59 +200,13 @@ private:
         return is_operator(current_.tokens.back()) && !begins_statement(tokens, deeper);
     }
 
-    /// Closes the statement: matches its brackets.
+    /// Closes the statement.
     void finish() {
-        std::vector<Token>& tokens = current_.tokens;
-        if (tokens.empty()) return;
-        const std::size_t before = diagnostics_.count();
-        unclosed_reported_ = false;
-        std::vector<std::size_t> open;
-        std::vector<Token> kept;
-        for (Token& t : tokens) {
-            if (is_closing(t)) {
-                const std::string_view wanted = t.text == ")" ? "(" : "[";
-                if (open.empty() || kept[open.back()].text != wanted) {
-                    // With the matching one further out, the inner ones were forgotten; else this one is too many.
-                    const bool further = any_of(open, [&](std::size_t i) { return kept[i].text == wanted; });
-                    if (!further) {
-                        diagnostics_.error(Code::unmatched_bracket, range(t), fmt::format("'{}' closes nothing", t.text));
-                        continue;
-                    }
-                    while (kept[open.back()].text != wanted) close(kept, open, t.begin);
-                }
-                open.pop_back();
-            } else if (is_opening(t)) {
-                if (open.size() >= 4 * limits::max_nesting) {
-                    diagnostics_.error(Code::nesting_too_deep, range(t), "brackets are nested too deep",
-                                       fmt::format("at most {} levels", limits::max_nesting));
-                    break;
-                }
-                open.push_back(kept.size());
-            } else if (is_symbol(t, ",") && !open.empty()) {
-                kept[open.back()].comma_inside = true;
-            }
-            kept.push_back(t);
-        }
-        const std::uint32_t end = kept.empty() ? tokens.back().end : kept.back().end;
-        while (!open.empty()) close(kept, open, end);
-        current_.broken |= diagnostics_.count() > before;
-        tokens.clear();
-        if (!kept.empty()) {
-            kept.push_back({TokenKind::end, {}, end, end});
-            lines_.push_back({current_.indent, current_.broken, std::move(kept)});
-        }
+        if (current_.tokens.empty()) return;
+        match_brackets(current_, source_, diagnostics_);
+        if (!current_.tokens.empty()) lines_.push_back(std::move(current_));
+        current_.tokens.clear();
         open_ = 0;
-    }
-
-    /// Reports the innermost open bracket and closes it where it should have been.
-    void close(std::vector<Token>& kept, std::vector<std::size_t>& open, std::uint32_t where) {
-        Token& t = kept[open.back()];
-        const char closing = t.text == "(" ? ')' : ']';
-        if (!current_.broken && !std::exchange(unclosed_reported_, true))
-            diagnostics_.error(Code::unclosed_bracket, range(t), fmt::format("'{}' is never closed", t.text),
-                               fmt::format("'{}'", closing));
-        kept.push_back({TokenKind::symbol, closing == ')' ? ")" : "]", where, where});
-        open.pop_back();
     }
 
     void token(std::vector<Token>& out) {
@@ -428,14 +390,9 @@ private:
             if (rest.starts_with(l.text)) hint = fmt::format("write {}", l.use);
         }
         if (hint.empty() && is_letter_elsewhere(code_point(rest.substr(0, length)))) return foreign_letter(length);
-        if (rest[0] == '\'') hint = "names have letters, digits and _; strings stand in double quotes";
-        if (rest[0] == '@') hint = "a product of matrices is written sum(k) A[i, k] * B[k, j]";
-        if (rest[0] == '{' || rest[0] == '}') hint = "the equations of a definition are indented, without braces";
-        if (rest[0] == '&') hint = "write and";
-        if (rest[0] == '|') hint = "write or, or abs(x)";
-        if (rest[0] == '!') hint = "write not";
-        if (rest[0] == '.') hint = "there are no members; a sum over j is written sum(j) X[i, j]";
-        if (rest[0] == ';') hint = "one equation a line";
+        for (const Lookalike& l : other_signs) {
+            if (rest[0] == l.text[0]) hint = l.use;
+        }
         diagnostics_.error(Code::bad_character, range(at_, at_ + length),
                            fmt::format("'{}' has no meaning here", rest.substr(0, length)), "", std::move(hint));
         skip_run(length);
@@ -469,7 +426,6 @@ private:
     LogicalLine current_;
     int open_ = 0;
     bool has_tab_ = false, tab_reported_ = false, utf8_reported_ = false, control_reported_ = false;
-    bool unclosed_reported_ = false;  ///< of the statement: one forgotten bracket leaves those around it open
 };
 
 }  // namespace

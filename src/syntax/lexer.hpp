@@ -30,6 +30,10 @@ struct Token {
     std::int64_t whole = 0;     ///< of an integer
 };
 
+inline bool is_symbol(const Token& t, std::string_view s) { return t.kind == TokenKind::symbol && t.text == s; }
+inline bool is_opening(const Token& t) { return is_symbol(t, "(") || is_symbol(t, "["); }
+inline bool is_closing(const Token& t) { return is_symbol(t, ")") || is_symbol(t, "]"); }
+
 /// One statement. The last token is of kind end.
 struct LogicalLine {
     std::uint32_t indent = 0;

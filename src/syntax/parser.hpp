@@ -84,6 +84,9 @@ private:
     bool failed_ = false;
 };
 
+/// Reads an array with its axes and type, and where it may have one, its default value.
+AstArray parse_array(LineParser& parser, const std::string& what, bool may_have_default, Diagnostics& diagnostics);
+
 /// Reads one line of a schedule block: choices, or the kernel of which the next lines are.
 void parse_schedule_line(LineParser& parser, std::string& kernel, std::vector<ScheduleItem>& out, Diagnostics& diagnostics);
 

@@ -8,292 +8,240 @@
 #include "support/ranges.hpp"
 #include "support/text.hpp"
 #include "syntax/elaborator.hpp"
+#include "syntax/string_pattern.hpp"
 
 namespace napkin {
-namespace {
 
-constexpr std::size_t max_operands = 64;
+/// One call while it is lowered: each step reports what is wrong, and is false where the steps after it have no ground.
+class Elaborator::StringCall {
+public:
+    StringCall(Elaborator& elaborator, const AstCall& call, const AstNode& node, const Frame& frame)
+        : e_(elaborator),
+          call_(call),
+          node_(node),
+          frame_(frame),
+          einsum_(call.name.text == "einsum"),
+          reduction_(call.name.text == "reduce"),
+          usage_(einsum_      ? "einsum(\"qk,xk->qx\", Q, K)"
+                 : reduction_ ? "reduce(\"r c -> r\", \"max\", X)"
+                              : "rearrange(\"b h d -> h b d\", X)") {}
 
-struct Term {
-    std::vector<AstWord> names;
-    SourceRange range;
-};
-
-/// One side of a string by terms: offsets are those of the text, for the carets.
-struct Pattern {
-    std::vector<Term> operands;
-    std::optional<Term> output;
-};
-
-}  // namespace
-
-std::optional<Body> Elaborator::lower_string_call(const AstCall& n, const AstNode& node, const Frame& frame,
-                                                  const std::vector<AxisId>* target, std::vector<AxisId>* infer) {
-    const std::string& function = n.name.text;
-    const bool einsum = function == "einsum";
-    const bool reduction = function == "reduce";
-    const std::string usage = einsum      ? "einsum(\"qk,xk->qx\", Q, K)"
-                              : reduction ? "reduce(\"r c -> r\", \"max\", X)"
-                                          : "rearrange(\"b h d -> h b d\", X)";
-
-    // Strings and arrays in whichever order the user's library has them.
-    std::vector<const AstNode*> strings, arrays;
-    for (const AstNode& argument : n.arguments)
-        (std::holds_alternative<AstString>(argument.v) ? strings : arrays).push_back(&argument);
-    if (strings.empty()) {
-        error(Code::string_expected, n.arguments.empty() ? node.range : n.arguments[0].range,
-              fmt::format("{} needs a string of axis names", function), usage);
-        return std::nullopt;
-    }
-    const std::size_t wanted_strings = reduction ? 2 : 1;
-    if (strings.size() != wanted_strings) {
-        error(reduction && strings.size() == 1 ? Code::string_expected : Code::misplaced_string, strings.back()->range,
-              reduction && strings.size() == 1 ? "the reduction is missing" : "one string too many", usage);
-        return std::nullopt;
-    }
-    const bool pattern_last = reduction && std::get<AstString>(strings[0]->v).text.find("->") == std::string::npos;
-    const AstNode& pattern_node = *strings[pattern_last ? 1 : 0];
-    const std::string text = std::get<AstString>(pattern_node.v).text;
-    const auto place = [&](std::size_t begin, std::size_t end) {
-        const std::uint32_t first = pattern_node.range.begin + 1;
-        return SourceRange{pattern_node.range.source, first + static_cast<std::uint32_t>(begin),
-                           first + static_cast<std::uint32_t>(end)};
-    };
-
-    const std::size_t arrow = text.find("->");
-    if (arrow == std::string::npos) {
-        error(Code::bad_einsum, pattern_node.range, "the string does not say what stays",
-              "-> and the names of the result's axes", usage);
-        return std::nullopt;
-    }
-    if (const std::size_t parenthesis = text.find_first_of("()"); parenthesis != std::string::npos) {
-        error(Code::einops_grouping, place(parenthesis, parenthesis + 1), "axes cannot be split or joined in a string",
-              "the names of axes, in some order",
-              "keep the axes apart; a joined one is split by its index: X[b, 64*h + d]");
-        return std::nullopt;
+    std::optional<Body> lower(const std::vector<AxisId>* target, std::vector<AxisId>* infer) {
+        if (!sort_arguments()) return std::nullopt;
+        auto pattern = read_string_pattern(*pattern_node_, !einsum_, usage_, e_.diagnostics_);
+        if (!pattern) return std::nullopt;
+        pattern_ = std::move(*pattern);
+        if (!check_counts()) return std::nullopt;
+        const std::size_t before = e_.errors();
+        check_output();
+        read_operands();
+        if (e_.errors() > before) return std::nullopt;
+        if (any_of(operands_, [](const ArrayOperand& o) { return o.array < 0; }))
+            return std::nullopt;  // reported elsewhere
+        if (!einsum_ && !reduction_ && !check_permutation()) return std::nullopt;
+        if (target && !take_target_axes(*target)) return std::nullopt;
+        if (!choose_axes(target, infer)) return std::nullopt;
+        if (infer)
+            for (const AstWord& word : pattern_.output.names) infer->push_back(axes_[word.text]);
+        Body body;
+        body.expr = product();
+        if (!consumed_.empty()) {
+            body.reduce = ReduceOp::sum;
+            body.reduce_axes = consumed_;
+        }
+        return reduction_ ? reduced(std::move(body)) : body;
     }
 
-    // Terms; names are letters, or words where some term has spaces inside.
-    Pattern pattern;
-    struct Span {
-        std::size_t begin, end;
-    };
-    std::vector<Span> spans;
-    for (std::size_t at = 0;;) {
-        const std::size_t comma = std::min(text.find(',', at), arrow);
-        spans.push_back({at, comma});
-        if (comma >= arrow) break;
-        at = comma + 1;
+private:
+    /// Strings and arrays in whichever order the user's library has them.
+    bool sort_arguments() {
+        std::vector<const AstNode*> strings;
+        for (const AstNode& argument : call_.arguments)
+            (std::holds_alternative<AstString>(argument.v) ? strings : arrays_).push_back(&argument);
+        if (strings.empty()) {
+            e_.error(Code::string_expected, call_.arguments.empty() ? node_.range : call_.arguments[0].range,
+                     fmt::format("{} needs a string of axis names", call_.name.text), usage_);
+            return false;
+        }
+        if (strings.size() != (reduction_ ? 2U : 1U)) {
+            const bool missing = reduction_ && strings.size() == 1;
+            e_.error(missing ? Code::string_expected : Code::misplaced_string, strings.back()->range,
+                     missing ? "the reduction is missing" : "one string too many", usage_);
+            return false;
+        }
+        const bool pattern_last = reduction_ && std::get<AstString>(strings[0]->v).text.find("->") == std::string::npos;
+        pattern_node_ = strings[pattern_last ? 1 : 0];
+        reduction_node_ = strings[pattern_last ? 0 : strings.size() - 1];
+        return true;
     }
-    spans.push_back({arrow + 2, text.size()});
-    bool words = !einsum;
-    for (Span& span : spans) {
-        while (span.begin < span.end && text[span.begin] == ' ') ++span.begin;
-        while (span.begin < span.end && text[span.end - 1] == ' ') --span.end;
-        words |= text.substr(span.begin, span.end - span.begin).find(' ') != std::string::npos;
+
+    bool check_counts() {
+        if (arrays_.size() != pattern_.operands.size() || arrays_.empty()) {
+            e_.error(Code::einsum_operand_count, node_.range,
+                     fmt::format("the string has {} and the call {}", counted(pattern_.operands.size(), "term"),
+                                 counted(arrays_.size(), "array")),
+                     "an array for each term before ->", usage_);
+            return false;
+        }
+        for (const StringPattern::Term& term : pattern_.operands) {
+            if (std::max(term.names.size(), pattern_.output.names.size()) <= limits::max_axes_per_array) continue;
+            e_.error(Code::too_many_axes, term.range, "a term has too many names",
+                     fmt::format("at most {}", limits::max_axes_per_array));
+            return false;
+        }
+        constexpr std::size_t max_operands = 64;
+        if (arrays_.size() <= max_operands) return true;
+        e_.error(Code::einsum_operand_count, arrays_[max_operands]->range,
+                 fmt::format("the call has {}", counted(arrays_.size(), "array")),
+                 fmt::format("at most {}", max_operands), "multiply some of them in an equation of its own");
+        return false;
     }
-    for (std::size_t i = 0; i < spans.size(); ++i) {
-        Term term{{}, place(spans[i].begin, spans[i].end)};
-        for (std::size_t at = spans[i].begin; at < spans[i].end;) {
-            if (text[at] == ' ') {
-                ++at;
-                continue;
+
+    void check_output() {
+        std::set<std::string> before;
+        for (const AstWord& word : pattern_.output.names) {
+            if (none_of(pattern_.operands, [&](const StringPattern::Term& term) { return term.has(word.text); }))
+                e_.error(Code::einsum_output, word.range,
+                         fmt::format("{} stands after -> and in no term before it", word.text),
+                         "a name of some operand");
+            if (!before.insert(word.text).second)
+                e_.error(Code::einsum_output, word.range, fmt::format("{} stands twice after ->", word.text),
+                         "each name once");
+        }
+    }
+
+    void read_operands() {
+        operands_.resize(arrays_.size());
+        for (std::size_t p = 0; p < arrays_.size(); ++p) {
+            const StringPattern::Term& term = pattern_.operands[p];
+            if (!check_rank(*arrays_[p], term)) continue;
+            if (!e_.array_operand(*arrays_[p], term.names.size(), "the string", frame_, operands_[p])) continue;
+            for (const auto& index : operands_[p].indices) {
+                if (!index) continue;
+                for (const AxisId a : index->axes()) used_.insert(a);
             }
-            std::size_t end = at;
-            while (end < spans[i].end && is_name_character(text[end]) && (words || end == at)) ++end;
-            const bool letter = end > at && !(text[at] >= '0' && text[at] <= '9');
-            if (!letter) {
-                error(Code::bad_einsum, place(at, std::max(end, at + 1)), "this is no name of an axis",
-                      "letters, and words between spaces",
-                      text[at] == '.' ? "write the axes out; a string has no '...' here" : "");
-                return std::nullopt;
-            }
-            term.names.push_back({text.substr(at, end - at), place(at, end)});
-            at = end;
-        }
-        if (i + 1 < spans.size()) {
-            pattern.operands.push_back(std::move(term));
-        } else {
-            pattern.output = std::move(term);
         }
     }
 
-    if (arrays.size() != pattern.operands.size() || arrays.empty()) {
-        error(Code::einsum_operand_count, node.range,
-              fmt::format("the string has {} and the call {}", counted(pattern.operands.size(), "term"),
-                          counted(arrays.size(), "array")),
-              "an array for each term before ->", usage);
-        return std::nullopt;
-    }
-    for (const Term& term : pattern.operands) {
-        if (term.names.size() <= limits::max_axes_per_array && pattern.output->names.size() <= limits::max_axes_per_array)
-            continue;
-        error(Code::too_many_axes, term.range, "a term has too many names",
-              fmt::format("at most {}", limits::max_axes_per_array));
-        return std::nullopt;
-    }
-    if (arrays.size() > max_operands) {
-        error(Code::einsum_operand_count, arrays[max_operands]->range,
-              fmt::format("the call has {}", counted(arrays.size(), "array")), fmt::format("at most {}", max_operands),
-              "multiply some of them in an equation of its own");
-        return std::nullopt;
-    }
-    const std::size_t before = errors();
-    for (std::size_t i = 0; i < pattern.output->names.size(); ++i) {
-        const AstWord& word = pattern.output->names[i];
-        const auto same = [&](const AstWord& other) { return other.text == word.text; };
-        const bool known = any_of(pattern.operands, [&](const Term& t) { return any_of(t.names, same); });
-        if (!known)
-            error(Code::einsum_output, word.range,
-                  fmt::format("{} stands after -> and in no term before it", word.text), "a name of some operand");
-        if (std::any_of(pattern.output->names.begin(), pattern.output->names.begin() + static_cast<std::ptrdiff_t>(i), same)) {
-            error(Code::einsum_output, word.range, fmt::format("{} stands twice after ->", word.text), "each name once");
-        }
-    }
-
-    // Operands.
-    std::vector<ArrayOperand> operands(arrays.size());
-    std::set<AxisId> woven;
-    for (std::size_t p = 0; p < arrays.size(); ++p) {
-        const Term& term = pattern.operands[p];
-        // The rank is the string's; a mismatch is said in its terms.
-        const auto* bare = std::get_if<AstName>(&arrays[p]->v);
-        const auto* indexed = std::get_if<AstIndexed>(&arrays[p]->v);
+    /// The rank is the string's; a mismatch is said in its terms. What is no known array is left to array_operand().
+    bool check_rank(const AstNode& array, const StringPattern::Term& term) {
+        const auto* bare = std::get_if<AstName>(&array.v);
+        const auto* indexed = std::get_if<AstIndexed>(&array.v);
         const std::string name = bare ? bare->name : indexed ? indexed->name.text : "";
-        const auto known = arrays_.find(name);
-        if (known != arrays_.end() && defined_.contains(name) && known->second.shape_known) {
-            const std::size_t total = d_.array(known->second.id).axes.size();
-            std::size_t written = 0;
-            if (indexed) {
-                written = indexed->indices.size();
-                const bool points = any_of(indexed->indices,
-                                           [](const AstNode& i) { return std::holds_alternative<AstEllipsis>(i.v); });
-                if (points) --written;
-                if (!points) written = 0;
-            }
-            if (total != written + term.names.size()) {
-                diagnostics_
-                    .error(Code::einsum_rank, term.range,
-                           fmt::format("the term has {} for {}", counted(term.names.size(), "name"), name),
-                           fmt::format("{}: {}", counted(total - std::min(written, total), "name"),
-                                       array_text(known->second.id)),
-                           einsum && !words && total > 0 && term.names.size() > total
-                               ? "names of several letters stand between spaces: \"batch head, head -> batch\""
-                               : "")
-                    .notes.push_back({d_.array(known->second.id).range, fmt::format("{} is declared here", name)});
-                continue;
-            }
-        }
-        if (!array_operand(*arrays[p], term.names.size(), "the string", frame, operands[p])) continue;
-        for (const auto& index : operands[p].indices) {
-            if (!index) continue;
-            for (const AxisId a : index->axes()) woven.insert(a);
-        }
+        const auto known = e_.arrays_.find(name);
+        if (known == e_.arrays_.end() || !e_.defined_.contains(name) || !known->second.shape_known) return true;
+        const Array& declared = e_.d_.array(known->second.id);
+        const std::size_t total = declared.axes.size();
+        const bool points = indexed && any_of(indexed->indices,
+                                              [](const AstNode& i) { return std::holds_alternative<AstEllipsis>(i.v); });
+        const std::size_t written = points ? indexed->indices.size() - 1 : 0;
+        if (total == written + term.names.size()) return true;
+        e_.diagnostics_
+            .error(Code::einsum_rank, term.range,
+                   fmt::format("the term has {} for {}", counted(term.names.size(), "name"), name),
+                   fmt::format("{}: {}", counted(total - std::min(written, total), "name"), e_.array_text(known->second.id)),
+                   einsum_ && !pattern_.words && total > 0 && term.names.size() > total
+                       ? "names of several letters stand between spaces: \"batch head, head -> batch\""
+                       : "")
+            .notes.push_back({declared.range, fmt::format("{} is declared here", name)});
+        return false;
     }
-    if (errors() > before) return std::nullopt;
-    if (any_of(operands, [](const ArrayOperand& o) { return o.array < 0; })) return std::nullopt;  // reported elsewhere
 
-    if (!einsum && !reduction) {
-        auto names_of = [](const Term& t) {
-            std::vector<std::string> names;
-            for (const AstWord& word : t.names) names.push_back(word.text);
+    bool check_permutation() {
+        const auto sorted_names = [](const StringPattern::Term& term) {
+            auto names = mapped<std::string>(term.names, &AstWord::text);
             sort(names);
             return names;
         };
-        if (names_of(pattern.operands[0]) != names_of(*pattern.output)) {
-            error(Code::not_a_permutation, pattern_node.range, "rearrange must keep every axis",
-                  "the same names on both sides of ->", "einsum or reduce takes axes away");
-            return std::nullopt;
-        }
+        if (sorted_names(pattern_.operands[0]) == sorted_names(pattern_.output)) return true;
+        e_.error(Code::not_a_permutation, pattern_node_->range, "rearrange must keep every axis",
+                 "the same names on both sides of ->", "einsum or reduce takes axes away");
+        return false;
     }
 
-    // Names to axes.
-    std::map<std::string, AxisId> axes;
-    std::set<AxisId> used = woven;
-    if (target) {
+    /// The names behind the arrow are the target's axes, but for those that operands are woven over.
+    bool take_target_axes(const std::vector<AxisId>& target) {
         std::vector<AxisId> given;
-        for (const AxisId a : *target) {
-            if (!woven.contains(a)) given.push_back(a);
+        for (const AxisId a : target) {
+            if (!used_.contains(a)) given.push_back(a);
         }
-        if (given.size() != pattern.output->names.size()) {
-            error(Code::call_target_mismatch, pattern.output->range,
-                  fmt::format("the result of {} has {}", function, counted(pattern.output->names.size(), "axis")),
-                  fmt::format("{}, as on the left-hand side: {}", counted(given.size(), "axis"), axis_list(*target)));
-            return std::nullopt;
+        if (given.size() != pattern_.output.names.size()) {
+            e_.error(
+                Code::call_target_mismatch, pattern_.output.range,
+                fmt::format("the result of {} has {}", call_.name.text, counted(pattern_.output.names.size(), "axis")),
+                fmt::format("{}, as on the left-hand side: {}", counted(given.size(), "axis"), e_.axis_list(target)));
+            return false;
         }
         for (std::size_t i = 0; i < given.size(); ++i) {
-            axes[pattern.output->names[i].text] = given[i];
-            used.insert(given[i]);
+            axes_[pattern_.output.names[i].text] = given[i];
+            used_.insert(given[i]);
         }
-    }
-    std::vector<AxisId> consumed;
-    const auto stays = [&](const std::string& name) {
-        return any_of(pattern.output->names, [&](const AstWord& w) { return w.text == name; });
-    };
-    for (std::size_t p = 0; p < operands.size(); ++p) {
-        for (std::size_t j = 0; j < operands[p].open.size(); ++j) {
-            const AstWord& word = pattern.operands[p].names[j];
-            if (axes.contains(word.text)) continue;
-            const AxisId dimension = d_.array(operands[p].array).axes[operands[p].open[j]];
-            const AstWord& written = operands[p].names[operands[p].open[j]];
-            const bool kept = stays(word.text);
-            AxisId id = -1;
-            if (!written.text.empty()) {
-                id = axis(written.text);
-            } else if (const auto same = axes_.find(word.text);
-                       kept && same != axes_.end() && contains(frame.bound, same->second) && !used.contains(same->second)) {
-                id = same->second;
-            } else if (!used.contains(dimension) && (kept || !contains(frame.bound, dimension))) {
-                id = dimension;
-            } else {
-                id = fresh_axis(word.text);
-            }
-            if (used.contains(id)) {
-                error(Code::call_axis_clash, word.range,
-                      fmt::format("{} and another name would both be the axis {}", word.text, d_.axis(id).name),
-                      "an axis for each name");
-                return std::nullopt;
-            }
-            if (kept && !infer && !contains(frame.bound, id)) {
-                error(Code::unbound_index, word.range,
-                      fmt::format("the axis {} stays in the result and is bound by nothing", d_.axis(id).name),
-                      "an index of the left-hand side, or an axis under a reduction",
-                      "give the result an equation of its own");
-                return std::nullopt;
-            }
-            if (!kept && (target || infer)) check_consumed(id, word.range, n.name.text, frame);
-            axes[word.text] = id;
-            used.insert(id);
-            if (!kept) consumed.push_back(id);
-        }
-    }
-    if (infer) {
-        for (const AstWord& word : pattern.output->names) infer->push_back(axes[word.text]);
+        return true;
     }
 
-    Body body;
-    for (std::size_t p = 0; p < operands.size(); ++p) {
-        ArrayOperand& operand = operands[p];
-        for (std::size_t j = 0; j < operand.open.size(); ++j) {
-            const std::size_t dimension = operand.open[j];
-            const AxisId image = axes[pattern.operands[p].names[j].text];
-            operand.indices[dimension] = Affine::axis(image);
-            const AxisId own = d_.array(operand.array).axes[dimension];
-            if (image != own) plain_indices_.push_back({image, own, operand.range, operand.array});
+    /// An axis for each name that has none yet.
+    bool choose_axes(const std::vector<AxisId>* target, const std::vector<AxisId>* infer) {
+        for (std::size_t p = 0; p < operands_.size(); ++p) {
+            for (std::size_t j = 0; j < operands_[p].open.size(); ++j) {
+                const AstWord& word = pattern_.operands[p].names[j];
+                if (axes_.contains(word.text)) continue;
+                const bool kept = pattern_.output.has(word.text);
+                const AxisId id = axis_for(word.text, kept, operands_[p], operands_[p].open[j]);
+                if (used_.contains(id)) {
+                    e_.error(Code::call_axis_clash, word.range,
+                             fmt::format("{} and another name would both be the axis {}", word.text, e_.d_.axis(id).name),
+                             "an axis for each name");
+                    return false;
+                }
+                if (kept && !infer && !contains(frame_.bound, id)) {
+                    e_.error(Code::unbound_index, word.range,
+                             fmt::format("the axis {} stays in the result and is bound by nothing", e_.d_.axis(id).name),
+                             "an index of the left-hand side, or an axis under a reduction",
+                             "give the result an equation of its own");
+                    return false;
+                }
+                if (!kept && (target || infer)) e_.check_consumed(id, word.range, call_.name.text, frame_);
+                axes_[word.text] = id;
+                used_.insert(id);
+                if (!kept) consumed_.push_back(id);
+            }
         }
-        std::vector<Index> indices;
-        for (const auto& index : operand.indices) indices.push_back(*index);
-        Expr factor = read(operand.array, std::move(indices));
-        body.expr = body.expr ? binary(BinaryOp::mul, body.expr, std::move(factor)) : std::move(factor);
+        return true;
     }
-    if (consumed.empty()) {
-        if (!reduction) return body;
+
+    /// The axis that a name stands for where it is first read: at an open dimension of an operand.
+    AxisId axis_for(const std::string& name, bool kept, const ArrayOperand& operand, std::size_t dimension) {
+        const std::string& written = operand.names[dimension].text;
+        if (!written.empty()) return e_.axis(written);
+        const auto same = e_.axes_.find(name);
+        if (kept && same != e_.axes_.end() && contains(frame_.bound, same->second) && !used_.contains(same->second))
+            return same->second;
+        const AxisId own = e_.d_.array(operand.array).axes[dimension];
+        if (!used_.contains(own) && (kept || !contains(frame_.bound, own))) return own;
+        return e_.fresh_axis(name);
     }
-    body.reduce_axes = consumed;
-    body.reduce = ReduceOp::sum;
-    if (reduction) {
-        const AstNode& word = *strings[pattern_last ? 0 : 1];
-        const std::string op = std::get<AstString>(word.v).text;
+
+    /// The operands, each read at the axes of its names.
+    Expr product() {
+        Expr out;
+        for (std::size_t p = 0; p < operands_.size(); ++p) {
+            ArrayOperand& operand = operands_[p];
+            for (std::size_t j = 0; j < operand.open.size(); ++j) {
+                const std::size_t dimension = operand.open[j];
+                const AxisId image = axes_[pattern_.operands[p].names[j].text];
+                operand.indices[dimension] = Affine::axis(image);
+                const AxisId own = e_.d_.array(operand.array).axes[dimension];
+                if (image != own) e_.plain_indices_.push_back({image, own, operand.range, operand.array});
+            }
+            Expr factor = read(operand.array, mapped<Index>(operand.indices, [](const auto& index) { return *index; }));
+            out = out ? binary(BinaryOp::mul, out, std::move(factor)) : std::move(factor);
+        }
+        return out;
+    }
+
+    /// A sum as the reduction that the call names.
+    std::optional<Body> reduced(Body body) {
+        const std::string& op = std::get<AstString>(reduction_node_->v).text;
         static const std::map<std::string, ReduceOp> table{{"sum", ReduceOp::sum},
                                                            {"prod", ReduceOp::prod},
                                                            {"max", ReduceOp::max},
@@ -301,20 +249,37 @@ std::optional<Body> Elaborator::lower_string_call(const AstCall& n, const AstNod
                                                            {"mean", ReduceOp::sum}};
         const auto at = table.find(op);
         if (at == table.end()) {
-            error(Code::unknown_reduction, word.range, fmt::format("there is no reduction {}", op),
-                  "sum, prod, max, min or mean", did_you_mean(op, {"sum", "prod", "max", "min", "mean"}));
+            e_.error(Code::unknown_reduction, reduction_node_->range, fmt::format("there is no reduction {}", op),
+                     "sum, prod, max, min or mean", did_you_mean(op, {"sum", "prod", "max", "min", "mean"}));
             return std::nullopt;
         }
+        if (consumed_.empty()) return body;
         body.reduce = at->second;
-        if (consumed.empty()) body.reduce.reset();
-        if (op == "mean" && !consumed.empty()) {
-            Body mean;
-            mean.expr = store(body, frame, "sum");
-            for (const AxisId a : consumed) mean.expr = binary(BinaryOp::div, mean.expr, axis_size(a));
-            return mean;
-        }
+        if (op != "mean") return body;
+        Body mean;
+        mean.expr = e_.store(body, frame_, "sum");
+        for (const AxisId a : consumed_) mean.expr = binary(BinaryOp::div, mean.expr, axis_size(a));
+        return mean;
     }
-    return body;
+
+    Elaborator& e_;
+    const AstCall& call_;
+    const AstNode& node_;
+    const Frame& frame_;
+    bool einsum_, reduction_;
+    std::string usage_;
+    std::vector<const AstNode*> arrays_;
+    const AstNode *pattern_node_ = nullptr, *reduction_node_ = nullptr;
+    StringPattern pattern_;
+    std::vector<ArrayOperand> operands_;  ///< by term of the pattern
+    std::map<std::string, AxisId> axes_;  ///< what the names stand for
+    std::set<AxisId> used_;               ///< by names, and those that operands are woven over
+    std::vector<AxisId> consumed_;        ///< those that do not stay
+};
+
+std::optional<Body> Elaborator::lower_string_call(const AstCall& n, const AstNode& node, const Frame& frame,
+                                                  const std::vector<AxisId>* target, std::vector<AxisId>* infer) {
+    return StringCall(*this, n, node, frame).lower(target, infer);
 }
 
 }  // namespace napkin
