@@ -30,20 +30,171 @@ auto with_numbers(const BoundedRow& row, bool uniform, F f) {
     return uniform ? f(Numbers<0>{row.value, error}) : f(Numbers<1>{row.value, error});
 }
 
-/// f(j) gives value and error of the operation at j; counts results that are not finite numbers well inside the range.
+/// Where a loop writes the row of an operation, and how what runs rounds.
+struct RowTarget {
+    double *value, *error;
+    std::int64_t n;
+    Rounding rounding;
+};
+
+/// f(j) gives value and error of the operation at j; false where a result is not a finite number well inside the range.
 struct Pair {
     double value, error;
 };
 template <class F>
-bool fill(double* value, double* error, std::int64_t n, double largest, F f) {
+bool fill(RowTarget to, F f) {
     std::int64_t wild = 0;
-    for (std::int64_t j = 0; j < n; ++j) {
+    for (std::int64_t j = 0; j < to.n; ++j) {
         const Pair p = f(j);
-        value[j] = p.value;
-        error[j] = p.error;
-        wild += std::abs(p.value) + p.error <= largest ? 0 : 1;
+        to.value[j] = p.value;
+        to.error[j] = p.error;
+        wild += std::abs(p.value) + p.error <= to.rounding.largest ? 0 : 1;
     }
     return wild == 0;
+}
+
+/// f(j) gives the whole number at j, exact while it is small; false where one is large.
+template <class F>
+bool fill_whole(RowTarget to, F f) {
+    std::int64_t large = 0;
+    for (std::int64_t j = 0; j < to.n; ++j) {
+        to.value[j] = f(j);
+        large += std::abs(to.value[j]) <= to.rounding.whole ? 0 : 1;
+    }
+    return large == 0;
+}
+
+template <class X>
+bool fill_unary(UnaryOp op, X x, RowTarget to) {
+    const double step = to.rounding.step, smallest = to.rounding.smallest, largest = to.rounding.largest;
+    switch (op) {
+        case UnaryOp::neg: return fill(to, [=](std::int64_t j) { return Pair{-x.v(j), x.e(j)}; });
+        case UnaryOp::abs: return fill(to, [=](std::int64_t j) { return Pair{std::abs(x.v(j)), x.e(j)}; });
+        case UnaryOp::exp: {
+            const double least = log_of_nothing(to.rounding);
+            // expm1(t) ≤ t + t² while t ≤ 1; past that each number is done by itself.
+            return fill(to, [=](std::int64_t j) {
+                const double v = std::exp(x.v(j)), t = x.e(j) + step * std::abs(x.v(j));
+                if (x.v(j) + t < least) return Pair{v, nothing(x.v(j) + t)};
+                return Pair{v, t <= 1 ? v * (t + t * t + 2 * step) + 2 * smallest : 2 * largest};
+            });
+        }
+        default: return false;
+    }
+}
+
+/// f: plus or minus. `whole`: all operands are exact whole numbers.
+template <class X, class Y, class F>
+bool fill_sum(X x, Y y, bool whole, RowTarget to, F f) {
+    if (whole) return fill_whole(to, [=](std::int64_t j) { return f(x.v(j), y.v(j)); });
+    return fill(to, [=, step = to.rounding.step](std::int64_t j) {
+        const double v = f(x.v(j), y.v(j)), e = x.e(j) + y.e(j) + step * std::abs(v);
+        return Pair{v, e + flushed(v, e, to.rounding)};
+    });
+}
+
+template <class X, class Y>
+bool fill_product(X x, Y y, bool exact, bool whole, RowTarget to) {
+    const double step = to.rounding.step, smallest = to.rounding.smallest;
+    if (whole) return fill_whole(to, [=](std::int64_t j) { return x.v(j) * y.v(j); });
+    if (exact)
+        return fill(to, [=](std::int64_t j) {
+            const double v = x.v(j) * y.v(j);
+            return Pair{v, step * std::abs(v) + (v != 0 ? smallest : 0)};
+        });
+    return fill(to, [=](std::int64_t j) {
+        const double v = x.v(j) * y.v(j), carried = std::abs(x.v(j)) * y.e(j) + std::abs(y.v(j)) * x.e(j);
+        return Pair{v, carried + x.e(j) * y.e(j) + step * std::abs(v) + (v != 0 ? smallest : 0)};
+    });
+}
+
+template <class X, class Y>
+bool fill_quotient(X x, Y y, RowTarget to) {
+    const double step = to.rounding.step, smallest = to.rounding.smallest, largest = to.rounding.largest;
+    return fill(to, [=](std::int64_t j) {
+        const double v = x.v(j) / y.v(j), left = std::abs(y.v(j)) - y.e(j);
+        const double e = (x.e(j) + std::abs(v) * y.e(j)) / left + step * std::abs(v) + smallest;
+        return Pair{v, left > 0 ? e : 2 * largest};
+    });
+}
+
+/// Maxima or minima: the one of two numbers that is `before` the other.
+template <class X, class Y, class Before>
+bool fill_extreme(X x, Y y, RowTarget to, Before before) {
+    return fill(to, [=](std::int64_t j) {
+        const double gap = std::abs(x.v(j) - y.v(j)), reach = x.e(j) + y.e(j);
+        const bool first = before(x.v(j), y.v(j));
+        const double v = first ? x.v(j) : y.v(j), e = first ? x.e(j) : y.e(j);
+        return Pair{v, gap > reach ? e : std::max(x.e(j), y.e(j)) + (gap - gap)};
+    });
+}
+
+/// False where two numbers are compared within their errors.
+template <class X, class Y, class Holds>
+bool fill_comparison(X x, Y y, RowTarget to, Holds holds) {
+    std::int64_t close = 0;
+    for (std::int64_t j = 0; j < to.n; ++j) {
+        to.value[j] = holds(x.v(j), y.v(j)) ? 1 : 0;
+        const double reach = x.e(j) + y.e(j);
+        close += reach == 0 || std::abs(x.v(j) - y.v(j)) > reach ? 0 : 1;
+    }
+    return close == 0;
+}
+
+template <class X, class Y, class F>
+bool fill_logical(X x, Y y, bool exact, RowTarget to, F f) {
+    if (!exact) return false;
+    for (std::int64_t j = 0; j < to.n; ++j) to.value[j] = f(x.v(j) != 0, y.v(j) != 0) ? 1 : 0;
+    return true;
+}
+
+/// `exact`: no operand has an error. `whole`: they are whole numbers, too.
+template <class X, class Y>
+bool fill_binary(BinaryOp op, X x, Y y, bool exact, bool whole, RowTarget to) {
+    switch (op) {
+        case BinaryOp::add: return fill_sum(x, y, whole, to, std::plus<>());
+        case BinaryOp::sub: return fill_sum(x, y, whole, to, std::minus<>());
+        case BinaryOp::mul: return fill_product(x, y, exact, whole, to);
+        case BinaryOp::div: return fill_quotient(x, y, to);
+        case BinaryOp::max: return fill_extreme(x, y, to, std::greater<>());
+        case BinaryOp::min: return fill_extreme(x, y, to, std::less<>());
+        case BinaryOp::lt: return fill_comparison(x, y, to, std::less<>());
+        case BinaryOp::le: return fill_comparison(x, y, to, std::less_equal<>());
+        case BinaryOp::gt: return fill_comparison(x, y, to, std::greater<>());
+        case BinaryOp::ge: return fill_comparison(x, y, to, std::greater_equal<>());
+        case BinaryOp::eq: return fill_comparison(x, y, to, std::equal_to<>());
+        case BinaryOp::ne: return fill_comparison(x, y, to, std::not_equal_to<>());
+        case BinaryOp::logical_and: return fill_logical(x, y, exact, to, std::logical_and<>());
+        case BinaryOp::logical_or: return fill_logical(x, y, exact, to, std::logical_or<>());
+        default: return false;
+    }
+}
+
+template <class X, class Y>
+bool fill_choice(const double* condition, bool uniform, X x, Y y, RowTarget to) {
+    const std::int64_t by = uniform ? 0 : 1;
+    for (std::int64_t j = 0; j < to.n; ++j) {
+        const bool yes = condition[by * j] != 0;
+        to.value[j] = yes ? x.v(j) : y.v(j);
+        to.error[j] = yes ? x.e(j) : y.e(j);
+    }
+    return true;
+}
+
+/// Whether results of the operation that were computed together have errors. What only picks or turns a sign keeps
+/// exact numbers exact.
+bool has_errors(const Expr& e, bool exact, bool whole) {
+    if (const auto* u = as<Unary>(e)) return !exact || (u->op != UnaryOp::neg && u->op != UnaryOp::abs);
+    const auto* b = as<Binary>(e);
+    if (!b) return !exact;
+    switch (b->op) {
+        case BinaryOp::max:
+        case BinaryOp::min: return !exact;
+        case BinaryOp::add:
+        case BinaryOp::sub:
+        case BinaryOp::mul: return !whole;
+        default: return b->op == BinaryOp::div;  // comparisons and logic have none
+    }
 }
 
 /// Whether the operation gives whole numbers from whole operands (`all` of them are) or from any.
@@ -254,144 +405,24 @@ void BoundedRows::read_leaf(Node& node, const std::vector<std::int64_t>& point, 
 }
 
 bool BoundedRows::compute_together(Node& node, std::int64_t n) {
-    const auto row = [&](std::size_t i) -> const BoundedRow& { return nodes_[node.operands[i]].row; };
-    const auto uniform = [&](std::size_t i) { return nodes_[node.operands[i]].uniform; };
     bool exact = true;
-    for (std::size_t i = 0; i < node.operands.size(); ++i) {
-        if (row(i).may != nullptr) return false;
-        exact = exact && row(i).error == nullptr;
+    for (const std::size_t operand : node.operands) {
+        if (nodes_[operand].row.may != nullptr) return false;
+        exact = exact && nodes_[operand].row.error == nullptr;
     }
-    double *const value = node.value.data(), *const error = node.error.data();
-    // What only picks or turns a sign keeps exact numbers exact.
-    const auto* u0 = as<Unary>(node.e);
-    const auto* b0 = as<Binary>(node.e);
-    const bool picks = (u0 && (u0->op == UnaryOp::neg || u0->op == UnaryOp::abs)) ||
-                       (b0 && (b0->op == BinaryOp::max || b0->op == BinaryOp::min)) || as<Select>(node.e);
-    node.row = {value, picks && exact ? nullptr : error, nullptr};
-    const Rounding rounding = rounding_;
-    const double step = rounding_.step, smallest = rounding_.smallest, largest = rounding_.largest;
-
-    if (const auto* u = as<Unary>(node.e)) {
-        return with_numbers(row(0), uniform(0), [&](auto a) {
-            switch (u->op) {
-                case UnaryOp::neg:
-                    return fill(value, error, n, largest, [=](std::int64_t j) { return Pair{-a.v(j), a.e(j)}; });
-                case UnaryOp::abs:
-                    return fill(value, error, n, largest, [=](std::int64_t j) { return Pair{std::abs(a.v(j)), a.e(j)}; });
-                case UnaryOp::exp: {
-                    const double least = log_of_nothing(rounding_);
-                    // expm1(t) ≤ t + t² while t ≤ 1; past that each number is done by itself.
-                    return fill(value, error, n, largest, [=](std::int64_t j) {
-                        const double v = std::exp(a.v(j)), t = a.e(j) + step * std::abs(a.v(j));
-                        if (a.v(j) + t < least) return Pair{v, nothing(a.v(j) + t)};
-                        return Pair{v, t <= 1 ? v * (t + t * t + 2 * step) + 2 * smallest : 2 * largest};
-                    });
-                }
-                default: return false;
-            }
+    const auto operand = [&](std::size_t i) -> const Node& { return nodes_[node.operands[i]]; };
+    const auto numbers = [&](std::size_t i, auto f) { return with_numbers(operand(i).row, operand(i).uniform, f); };
+    const bool whole = node.whole && exact;
+    const RowTarget to{node.value.data(), node.error.data(), n, rounding_};
+    node.row = {to.value, has_errors(node.e, exact, whole) ? to.error : nullptr, nullptr};
+    if (const auto* u = as<Unary>(node.e)) return numbers(0, [&](auto x) { return fill_unary(u->op, x, to); });
+    if (const auto* b = as<Binary>(node.e))
+        return numbers(
+            0, [&](auto x) { return numbers(1, [&](auto y) { return fill_binary(b->op, x, y, exact, whole, to); }); });
+    if (as<Select>(node.e) && operand(0).row.error == nullptr)
+        return numbers(1, [&](auto x) {
+            return numbers(2, [&](auto y) { return fill_choice(operand(0).row.value, operand(0).uniform, x, y, to); });
         });
-    }
-    if (const auto* b = as<Binary>(node.e)) {
-        const bool whole = node.whole && exact;
-        return with_numbers(row(0), uniform(0), [&](auto x) {
-            return with_numbers(row(1), uniform(1), [&](auto y) {
-                const auto compare = [&](auto holds) {
-                    std::int64_t close = 0;
-                    for (std::int64_t j = 0; j < n; ++j) {
-                        value[j] = holds(x.v(j), y.v(j)) ? 1 : 0;
-                        const double reach = x.e(j) + y.e(j);
-                        close += reach == 0 || std::abs(x.v(j) - y.v(j)) > reach ? 0 : 1;
-                    }
-                    node.row.error = nullptr;
-                    return close == 0;
-                };
-                // Sums, differences and products of whole numbers are exact while they are small.
-                const auto exactly = [&](auto f) {
-                    std::int64_t large = 0;
-                    for (std::int64_t j = 0; j < n; ++j) {
-                        value[j] = f(x.v(j), y.v(j));
-                        large += std::abs(value[j]) <= rounding_.whole ? 0 : 1;
-                    }
-                    node.row.error = nullptr;
-                    return large == 0;
-                };
-                const auto extreme = [&](auto before) {
-                    return fill(value, error, n, largest, [=](std::int64_t j) {
-                        const double gap = std::abs(x.v(j) - y.v(j)), reach = x.e(j) + y.e(j);
-                        const bool first = before(x.v(j), y.v(j));
-                        const double v = first ? x.v(j) : y.v(j), e = first ? x.e(j) : y.e(j);
-                        return Pair{v, gap > reach ? e : std::max(x.e(j), y.e(j)) + (gap - gap)};
-                    });
-                };
-                switch (b->op) {
-                    case BinaryOp::add:
-                        if (whole) return exactly([](double p, double q) { return p + q; });
-                        return fill(value, error, n, largest, [=](std::int64_t j) {
-                            const double v = x.v(j) + y.v(j), e = x.e(j) + y.e(j) + step * std::abs(v);
-                            return Pair{v, e + flushed(v, e, rounding)};
-                        });
-                    case BinaryOp::sub:
-                        if (whole) return exactly([](double p, double q) { return p - q; });
-                        return fill(value, error, n, largest, [=](std::int64_t j) {
-                            const double v = x.v(j) - y.v(j), e = x.e(j) + y.e(j) + step * std::abs(v);
-                            return Pair{v, e + flushed(v, e, rounding)};
-                        });
-                    case BinaryOp::mul:
-                        if (whole) return exactly([](double p, double q) { return p * q; });
-                        if (exact)
-                            return fill(value, error, n, largest, [=](std::int64_t j) {
-                                const double v = x.v(j) * y.v(j);
-                                return Pair{v, step * std::abs(v) + (v != 0 ? smallest : 0)};
-                            });
-                        return fill(value, error, n, largest, [=](std::int64_t j) {
-                            const double v = x.v(j) * y.v(j),
-                                         carried = std::abs(x.v(j)) * y.e(j) + std::abs(y.v(j)) * x.e(j);
-                            return Pair{v, carried + x.e(j) * y.e(j) + step * std::abs(v) + (v != 0 ? smallest : 0)};
-                        });
-                    case BinaryOp::div:
-                        return fill(value, error, n, largest, [=](std::int64_t j) {
-                            const double v = x.v(j) / y.v(j), left = std::abs(y.v(j)) - y.e(j);
-                            const double e = (x.e(j) + std::abs(v) * y.e(j)) / left + step * std::abs(v) + smallest;
-                            return Pair{v, left > 0 ? e : 2 * largest};
-                        });
-                    case BinaryOp::max: return extreme([](double p, double q) { return p > q; });
-                    case BinaryOp::min: return extreme([](double p, double q) { return p < q; });
-                    case BinaryOp::lt: return compare([](double p, double q) { return p < q; });
-                    case BinaryOp::le: return compare([](double p, double q) { return p <= q; });
-                    case BinaryOp::gt: return compare([](double p, double q) { return p > q; });
-                    case BinaryOp::ge: return compare([](double p, double q) { return p >= q; });
-                    case BinaryOp::eq: return compare([](double p, double q) { return p == q; });
-                    case BinaryOp::ne: return compare([](double p, double q) { return p != q; });
-                    case BinaryOp::logical_and:
-                    case BinaryOp::logical_or: {
-                        if (!exact) return false;
-                        const bool is_and = b->op == BinaryOp::logical_and;
-                        node.row.error = nullptr;
-                        for (std::int64_t j = 0; j < n; ++j) {
-                            const bool p = x.v(j) != 0, q = y.v(j) != 0;
-                            value[j] = (is_and ? p && q : p || q) ? 1 : 0;
-                        }
-                        return true;
-                    }
-                    default: return false;
-                }
-            });
-        });
-    }
-    if (as<Select>(node.e) && row(0).error == nullptr) {
-        const double* const condition = row(0).value;
-        const std::int64_t by = uniform(0) ? 0 : 1;
-        return with_numbers(row(1), uniform(1), [&](auto x) {
-            return with_numbers(row(2), uniform(2), [&](auto y) {
-                for (std::int64_t j = 0; j < n; ++j) {
-                    const bool yes = condition[by * j] != 0;
-                    value[j] = yes ? x.v(j) : y.v(j);
-                    error[j] = yes ? x.e(j) : y.e(j);
-                }
-                return true;
-            });
-        });
-    }
     return false;
 }
 
