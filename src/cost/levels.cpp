@@ -51,6 +51,93 @@ Diagnostic no_such_link(const Machine& machine, const std::string& code, const s
     return d;
 }
 
+/// Data is spread over the devices before the launch: a level of them all, and a device's memory below it.
+std::vector<ModelLevel> device_levels(const Level& memory, const CrossTransfer& link, std::int64_t devices) {
+    const auto count = static_cast<double>(devices);
+    const double capacity = memory.capacity_bytes.value, rate = link.bandwidth_bytes_per_s.at(devices).value * count;
+    ModelLevel top{.name = link.name,
+                   .rule = LevelRule::devices,
+                   .memory_bytes = count * capacity,
+                   .seconds_per_byte = -1 / rate,
+                   .why = {},
+                   .sustained_seconds_per_byte = -1 / rate};
+    top.why = {{"M_" + top.name, "N·M_" + memory.name, fmt::format("{} · {}", devices, size_text(capacity)),
+                top.memory_bytes, "B", "A.2.3"},
+               {"Ḣ⁻¹_" + top.name, "−Ḣ⁻¹(x→c): data is already spread over the devices", "−1/" + terabytes_text(rate),
+                top.seconds_per_byte, "s/B", "A.2.3"}};
+    ModelLevel child{.name = memory.name,
+                     .rule = LevelRule::devices,
+                     .memory_bytes = capacity,
+                     .seconds_per_byte = 1 / rate,
+                     .nodes = count,
+                     .why = {},
+                     .sustained_seconds_per_byte = 1 / rate};
+    child.why = {
+        {"Ḣ⁻¹_" + memory.name, "Ḣ⁻¹(x→c)", "1/" + terabytes_text(rate), child.seconds_per_byte, "s/B", "A.2.3"}};
+    return {top, child};
+}
+
+double rate_of_pipes(const Level& level, double devices) {
+    return level.bandwidth_bytes_per_s.value * level.instances.value * devices;
+}
+
+/// A level behind its own pipe; nothing says yet why its weight is what it is.
+ModelLevel pipe_level(const Machine& machine, std::size_t l, double devices) {
+    const std::size_t core = core_memory_level(machine);
+    const Level &level = machine.levels[l], &lowest = machine.levels[core];
+    const double rate = rate_of_pipes(level, devices), capacity = level.capacity_bytes.value;
+    ModelLevel made{.name = level.name,
+                    .memory_bytes = capacity,
+                    .seconds_per_byte = 1 / rate,
+                    .nodes = level.instances.value * devices,
+                    .latency_s = level.latency_s.value,
+                    .is_core = l == core,
+                    .why = {},
+                    .sustained_seconds_per_byte = 1 / (rate * (level.sustained.known() ? level.sustained.value : 1))};
+    if (level.caches && l < core) {
+        const double children = lowest.instances.value / level.instances.value;
+        made.rule = LevelRule::cache;
+        made.capacity_bytes = capacity;
+        made.memory_bytes = lowest.capacity_bytes.value * children;
+        made.why.push_back({"M_" + level.name,
+                            fmt::format("M_{0}·N_{0}: it only caches, N_g({0})/N_g({1}) ≤ N_{0}", lowest.name, level.name),
+                            fmt::format("{} · {}", size_text(lowest.capacity_bytes.value), children), made.memory_bytes,
+                            "B", "Theorem 2"});
+    } else if (l > core && level.instances.value > machine.cores.value) {
+        // The parts of a core work on one group together, and read what they share once.
+        const double parts = level.instances.value / machine.cores.value;
+        const double outer = lowest.capacity_bytes.value;
+        made.memory_bytes = std::min(parts * capacity, outer);
+        made.nodes /= parts;
+        made.why.push_back({"M_" + level.name, fmt::format("min(capacity·parts of a core, M_{}): groups nest", lowest.name),
+                            fmt::format("min({} · {}, {})", size_text(capacity), parts, size_text(outer)),
+                            made.memory_bytes, "B", "Eq. 5"});
+    } else {
+        made.why.push_back({"M_" + level.name, "its capacity", size_text(capacity), made.memory_bytes, "B", "Eq. 5"});
+    }
+    return made;
+}
+
+/// What a link that joins `cluster` instances of a level adds above it: a level `alone` behind pipes of the rate.
+ModelLevel link_level(const ModelLevel& alone, double rate, const CrossTransfer& link, double link_rate,
+                      std::int64_t cluster) {
+    const auto size = static_cast<double>(cluster);
+    ModelLevel out{.name = link.name,
+                   .rule = LevelRule::link,
+                   .memory_bytes = size * alone.memory_bytes,
+                   .seconds_per_byte = 1 / rate - 1 / link_rate,
+                   .nodes = alone.nodes / size,
+                   .latency_s = alone.latency_s,
+                   .why = {},
+                   .sustained_seconds_per_byte = alone.sustained_seconds_per_byte - 1 / link_rate};
+    out.why = {{"M_" + out.name, fmt::format("N·M_{}", alone.name),
+                fmt::format("{} · {}", cluster, size_text(alone.memory_bytes)), out.memory_bytes, "B", "Theorem 3"},
+               {"Ḣ⁻¹_" + out.name, "Ḣ⁻¹(h→c) − Ḣ⁻¹(x→c)",
+                fmt::format("1/{} − 1/{}", terabytes_text(rate), terabytes_text(link_rate)), out.seconds_per_byte,
+                "s/B", "Theorem 3"}};
+    return out;
+}
+
 }  // namespace
 
 std::string_view citation(LevelRule rule) {
@@ -68,88 +155,17 @@ Result<std::vector<ModelLevel>> model_levels(const Machine& machine, const Level
         return no_such_link(machine, "bad-cluster", "cores", among_cores, options.cluster);
     if (options.devices != 1 && !node)
         return no_such_link(machine, "bad-devices", "devices", among_devices, options.devices);
-    const auto devices = static_cast<double>(options.devices);
 
+    const auto devices = static_cast<double>(options.devices);
     std::vector<ModelLevel> levels;
-    if (options.devices > 1) {
-        const Level& memory = machine.levels[0];
-        const double rate = node->bandwidth_bytes_per_s.at(options.devices).value * devices;
-        ModelLevel top{node->name, LevelRule::devices, devices * memory.capacity_bytes.value, -1 / rate, 1, 0, false, 0,
-                       {}};
-        top.why = {{"M_" + top.name, "N·M_" + memory.name,
-                    fmt::format("{} · {}", options.devices, size_text(memory.capacity_bytes.value)), top.memory_bytes,
-                    "B", "A.2.3"},
-                   {"Ḣ⁻¹_" + top.name, "−Ḣ⁻¹(x→c): data is already spread over the devices",
-                    "−1/" + terabytes_text(rate), top.seconds_per_byte, "s/B", "A.2.3"}};
-        top.sustained_seconds_per_byte = top.seconds_per_byte;
-        levels.push_back(std::move(top));
-        ModelLevel child{memory.name, LevelRule::devices, memory.capacity_bytes.value, 1 / rate, devices, 0, false, 0,
-                         {}};
-        child.why = {
-            {"Ḣ⁻¹_" + memory.name, "Ḣ⁻¹(x→c)", "1/" + terabytes_text(rate), child.seconds_per_byte, "s/B", "A.2.3"}};
-        child.sustained_seconds_per_byte = child.seconds_per_byte;
-        levels.push_back(std::move(child));
-    }
+    if (options.devices > 1) levels = device_levels(machine.levels[0], *node, options.devices);
     for (std::size_t l = 1; l < machine.levels.size(); ++l) {
         const Level& level = machine.levels[l];
-        const double rate = level.bandwidth_bytes_per_s.value * level.instances.value * devices;
-        ModelLevel made{level.name,
-                        LevelRule::pipe,
-                        level.capacity_bytes.value,
-                        1 / rate,
-                        level.instances.value * devices,
-                        level.latency_s.value,
-                        l == core,
-                        0,
-                        {}};
-        const double sustained_rate = rate * (level.sustained.known() ? level.sustained.value : 1);
-        made.sustained_seconds_per_byte = 1 / sustained_rate;
-        if (level.caches && l < core) {
-            const Level& lowest = machine.levels[core];
-            const double children = lowest.instances.value / level.instances.value;
-            made.rule = LevelRule::cache;
-            made.capacity_bytes = level.capacity_bytes.value;
-            made.memory_bytes = lowest.capacity_bytes.value * children;
-            made.why.push_back(
-                {"M_" + level.name,
-                 fmt::format("M_{0}·N_{0}: it only caches, N_g({0})/N_g({1}) ≤ N_{0}", lowest.name, level.name),
-                 fmt::format("{} · {}", size_text(lowest.capacity_bytes.value), children), made.memory_bytes, "B",
-                 "Theorem 2"});
-        } else if (l > core && level.instances.value > machine.cores.value) {
-            // The parts of a core work on one group together, and read what they share once.
-            const double parts = level.instances.value / machine.cores.value;
-            const double outer = machine.levels[core].capacity_bytes.value;
-            made.memory_bytes = std::min(parts * level.capacity_bytes.value, outer);
-            made.nodes /= parts;
-            made.why.push_back(
-                {"M_" + level.name,
-                 fmt::format("min(capacity·parts of a core, M_{}): groups nest", machine.levels[core].name),
-                 fmt::format("min({} · {}, {})", size_text(level.capacity_bytes.value), parts, size_text(outer)),
-                 made.memory_bytes, "B", "Eq. 5"});
-        } else {
-            made.why.push_back({"M_" + level.name, "its capacity", size_text(level.capacity_bytes.value),
-                                made.memory_bytes, "B", "Eq. 5"});
-        }
+        const double rate = rate_of_pipes(level, devices);
+        ModelLevel made = pipe_level(machine, l, devices);
         if (l == core && options.cluster > 1) {
             const double link = cluster->bandwidth_bytes_per_s.at(options.cluster).value * level.instances.value * devices;
-            const auto size = static_cast<double>(options.cluster);
-            ModelLevel x{cluster->name,
-                         LevelRule::link,
-                         size * level.capacity_bytes.value,
-                         1 / rate - 1 / link,
-                         made.nodes / size,
-                         made.latency_s,
-                         false,
-                         0,
-                         {}};
-            x.why = {{"M_" + x.name, fmt::format("N·M_{}", level.name),
-                      fmt::format("{} · {}", options.cluster, size_text(level.capacity_bytes.value)), x.memory_bytes,
-                      "B", "Theorem 3"},
-                     {"Ḣ⁻¹_" + x.name, "Ḣ⁻¹(h→c) − Ḣ⁻¹(x→c)",
-                      fmt::format("1/{} − 1/{}", terabytes_text(rate), terabytes_text(link)), x.seconds_per_byte, "s/B",
-                      "Theorem 3"}};
-            x.sustained_seconds_per_byte = 1 / sustained_rate - 1 / link;
-            levels.push_back(std::move(x));
+            levels.push_back(link_level(made, rate, *cluster, link, options.cluster));
             made.rule = LevelRule::link;
             made.seconds_per_byte = made.sustained_seconds_per_byte = 1 / link;
             made.why.push_back({"Ḣ⁻¹_" + level.name, "Ḣ⁻¹(x→c)", "1/" + terabytes_text(link), made.seconds_per_byte,
