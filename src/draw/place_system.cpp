@@ -68,6 +68,40 @@ Zones zones_of(const Ordered& o, const Column& column) {
     return out;
 }
 
+std::size_t row_of(const Placed& p, AxisId axis) {
+    for (std::size_t r = 0; r < p.rows.size(); ++r)
+        if (p.rows[r].axis == axis && p.rows[r].to_wire >= 0) return r;
+    throw InternalError("a wire that joins has no wire to join");
+}
+
+/// Parentheses of streams are as high as the system, those of subloops as high as their operations.
+std::pair<double, double> bracket_heights(const Heights& h, const Bracket& b) {
+    if (!b.is_sub) return {h.top, h.bottom};
+    double y0 = h.bottom, y1 = h.top;
+    for (std::size_t i = b.first; i < b.last; ++i) {
+        const auto rows = h.rows.find(i);
+        if (rows == h.rows.end()) continue;
+        for (const double y : rows->second) y0 = std::min(y0, y - 24), y1 = std::max(y1, y + 16);
+    }
+    return {std::max(y0, h.top + 4), std::min(y1, h.bottom - 2)};
+}
+
+/// Whether a text that begins at its x meets a wire, a box or another text.
+bool is_covered(const PlacedText& text, const Picture& picture) {
+    const double x0 = text.x, x1 = text.x + text.width(), y0 = text.y - text.size(), y1 = text.y + 3;
+    const auto meets = [&](double left, double top, double right, double bottom) {
+        return left < x1 && right > x0 && top < y1 && bottom > y0;
+    };
+    return any_of(picture.wires,
+                  [&](const PlacedWire& w) { return meets(w.x0, std::min(w.y0, w.y1), w.x1, std::max(w.y0, w.y1)); }) ||
+           any_of(picture.boxes,
+                  [&](const PlacedBox& b) { return meets(b.x - 4, b.y - 3, b.x + b.width + 4, b.y + b.height + 3); }) ||
+           any_of(picture.texts, [&](const PlacedText& t) {
+               const double width = t.width(), left = t.is_centred ? t.x - width / 2 : t.x;
+               return meets(left, t.y - t.size(), left + width, t.y + 3);
+           });
+}
+
 class SystemPlacer {
 public:
     SystemPlacer(const Ordered& ordered, const std::vector<double>& widths, const System& system, double left,
@@ -292,12 +326,6 @@ private:
         picture_.texts.push_back(std::move(text));
     }
 
-    static std::size_t row_of(const Placed& p, AxisId axis) {
-        for (std::size_t r = 0; r < p.rows.size(); ++r)
-            if (p.rows[r].axis == axis && p.rows[r].to_wire >= 0) return r;
-        throw InternalError("a wire that joins has no wire to join");
-    }
-
     /// Dashed lines between arrays, as long as the same two stand above each other.
     void separators() {
         std::map<std::pair<ValueId, ValueId>, PlacedSeparator> open;
@@ -327,60 +355,38 @@ private:
         for (const auto& [pair, separator] : open) picture_.separators.push_back(separator);
     }
 
-    [[nodiscard]] bool is_free(const PlacedText& text) const {
-        const double x0 = text.x, x1 = text.x + text.width(), y0 = text.y - text.size(), y1 = text.y + 3;
-        const auto meets = [&](double left, double top, double right, double bottom) {
-            return left < x1 && right > x0 && top < y1 && bottom > y0;
-        };
-        return x0 >= left_ && y0 > top_ &&
-               none_of(picture_.wires,
-                       [&](const PlacedWire& w) { return meets(w.x0, std::min(w.y0, w.y1), w.x1, std::max(w.y0, w.y1)); }) &&
-               none_of(picture_.boxes,
-                       [&](const PlacedBox& b) { return meets(b.x - 4, b.y - 3, b.x + b.width + 4, b.y + b.height + 3); }) &&
-               none_of(picture_.texts, [&](const PlacedText& t) {
-                   const double width = t.width(), left = t.is_centred ? t.x - width / 2 : t.x;
-                   return meets(left, t.y - t.size(), left + width, t.y + 3);
-               });
-    }
-
-    /// Parentheses of streams as high as the system, those of subloops as high as their operations.
     void brackets() {
         for (const Bracket& b : o_.circuit.brackets) {
-            double y0 = h_.top, y1 = h_.bottom;
-            if (b.is_sub) {
-                y0 = h_.bottom, y1 = h_.top;
-                for (std::size_t i = b.first; i < b.last; ++i) {
-                    const auto rows = h_.rows.find(i);
-                    if (rows == h_.rows.end()) continue;
-                    for (const double y : rows->second) y0 = std::min(y0, y - 24), y1 = std::max(y1, y + 16);
-                }
-                y0 = std::max(y0, h_.top + 4), y1 = std::min(y1, h_.bottom - 2);
-            }
-            const double inset = b.is_sub ? 3 : 10;
+            const auto [y0, y1] = bracket_heights(h_, b);
+            const double inset = b.is_sub ? 4 : 10;
             for (std::size_t c = system_.from; c <= system_.to; ++c) {
                 const auto [x0, x1] = x_data_[c - system_.from];
                 if (opens_at(o_, b, c) && c < system_.to) {
-                    const double x = x1 - (b.is_sub ? 4 : inset);
-                    picture_.parentheses.push_back({x, y0, y1, true, true, ""});
-                    PlacedText text;
-                    text.label = b.label;
-                    text.role = TextRole::bracket, text.is_centred = false;
-                    const double above = top_ + 11 + bracket_line * static_cast<double>(depth_of(o_, b));
-                    text.x = x - 4, text.y = above;
-                    // A subloop's at its parenthesis, over it or beside it, where nothing else is there; else above the
-                    // system.
-                    const std::pair<double, double> near[] = {{x - 4, y0 - 4}, {x - 14 - text.width(), (y0 + y1) / 2 + 4}};
-                    for (const auto& [at_x, at_y] : near) {
-                        if (!b.is_sub || text.y != above) break;
-                        text.x = at_x, text.y = at_y;
-                        if (!is_free(text)) text.x = x - 4, text.y = above;
-                    }
-                    picture_.texts.push_back(std::move(text));
+                    picture_.parentheses.push_back({x1 - inset, y0, y1, true, true, ""});
+                    bracket_label(b, x1 - inset, y0, y1);
                 }
                 if (closes_at(o_, b, c) && c > system_.from)
-                    picture_.parentheses.push_back({x0 + (b.is_sub ? 4 : inset), y0, y1, false, true, ""});
+                    picture_.parentheses.push_back({x0 + inset, y0, y1, false, true, ""});
             }
         }
+    }
+
+    /// Above the system; a subloop's at its parenthesis, over it or beside it, where nothing else is there.
+    void bracket_label(const Bracket& b, double x, double y0, double y1) {
+        PlacedText text;
+        text.label = b.label;
+        text.role = TextRole::bracket, text.is_centred = false;
+        std::vector<std::pair<double, double>> places;
+        if (b.is_sub) places = {{x - 4, y0 - 4}, {x - 14 - text.width(), (y0 + y1) / 2 + 4}};
+        for (const auto& [at_x, at_y] : places) {
+            text.x = at_x, text.y = at_y;
+            if (at_x >= left_ && at_y - text.size() > top_ && !is_covered(text, picture_)) {
+                picture_.texts.push_back(std::move(text));
+                return;
+            }
+        }
+        text.x = x - 4, text.y = top_ + 11 + bracket_line * static_cast<double>(depth_of(o_, b));
+        picture_.texts.push_back(std::move(text));
     }
 
     const Ordered& o_;

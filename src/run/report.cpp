@@ -230,6 +230,10 @@ Result<std::vector<Tensor>> all_inputs(const Diagram& diagram, const Extents& ex
 
 namespace {
 
+void tell(const RunOptions& options, const std::string& what) {
+    if (options.progress) options.progress(what);
+}
+
 /// Whoever ran before leaves its data in the GPU's cache: this much is written in between, more than any has.
 constexpr std::int64_t flush_bytes = std::int64_t{256} << 20;
 /// What that counts as in the time to be spent, in seconds: the write at 1.3 TB/s. A faster card is done earlier.
@@ -289,16 +293,16 @@ Status run_on_gpu(const Compilation& c, const Diagram& plain, const std::vector<
     internal_check(inputs.size() == views.size(), "report: an input has no view");
     std::vector<KernelOutput> out;
     for (Tensor& tensor : outputs) out.push_back({tensor.data(), tensor.type(), tensor.sizes(), {}});
-    if (options.progress) options.progress("running");
+    tell(options, "running");
     if (Status ran = kernel.run(views, out); !ran) return ran;
     std::vector<const gpu::GpuKernel*> works{&kernel};
     std::optional<gpu::GpuBaseline> baseline;
     if (options.baseline && !c.program.kernels.empty()) {
-        if (options.progress) options.progress("running equation by equation");
+        tell(options, "running equation by equation");
         baseline = baseline_on_gpu(c, plain, views, report);
         if (baseline) works.push_back(baseline->kernel.get());
     }
-    if (options.progress) options.progress("measuring");
+    tell(options, "measuring");
     const auto medians = medians_on_gpu(works, options.seconds, report.repetitions);
     if (!medians) return medians.errors();
     report.kernel_seconds = medians->front();
@@ -306,13 +310,88 @@ Status run_on_gpu(const Compilation& c, const Diagram& plain, const std::vector<
     return Done{};
 }
 
-}  // namespace
+/// The evaluation equation by equation, with its inputs and outputs in the type that it computes in.
+struct BaselineRun {
+    Baseline baseline;
+    std::vector<Tensor> arrays;
+    std::vector<const void*> in;
+    std::vector<void*> out;
+    [[nodiscard]] Status run() const { return baseline.kernel->run(in, out); }
+};
 
-Result<RunReport> run_and_report(const Compilation& c, const std::vector<Tensor>& inputs, const RunOptions& options,
-                                 std::vector<Tensor>& outputs) {
-    const auto progress = [&](const std::string& what) {
-        if (options.progress) options.progress(what);
-    };
+/// As baseline_on_gpu(). Errors: those of making its arrays.
+Result<std::optional<BaselineRun>> baseline_on_cpu(const Compilation& c, const Diagram& plain,
+                                                   const std::vector<Tensor>& inputs,
+                                                   const std::vector<Tensor>& outputs, RunReport& report) {
+    auto built = Baseline::build(plain, c.extents, c.machine, {.threads = report.threads});
+    if (!built) {
+        report.baseline_left_out = built.errors().front().message;
+        return std::optional<BaselineRun>();
+    }
+    BaselineRun made{std::move(built).value(), {}, {}, {}};
+    report.blas = made.baseline.blas;
+    report.baseline_multiplies = made.baseline.multiplies;
+    report.baseline_extra_bytes = made.baseline.kernel->extra_bytes();
+    for (const std::vector<Tensor>* tensors : {&inputs, &outputs})
+        for (const Tensor& tensor : *tensors) {
+            auto converted = tensor.to(made.baseline.taken_as(tensor.type()));
+            if (!converted) return converted.errors();
+            made.arrays.push_back(std::move(converted).value());
+        }
+    for (std::size_t i = 0; i < inputs.size(); ++i) made.in.push_back(made.arrays[i].data());
+    for (std::size_t i = 0; i < outputs.size(); ++i) made.out.push_back(made.arrays[inputs.size() + i].data());
+    return std::optional(std::move(made));
+}
+
+Status run_on_cpu(const Compilation& c, const Diagram& plain, const std::vector<Tensor>& inputs,
+                  std::vector<Tensor>& outputs, const RunOptions& options, RunReport& report) {
+    report.kernel_extra_bytes = c.kernel->extra_bytes(options.threads);
+    report.compile_seconds = c.kernel->compile_seconds();
+    report.from_cache = c.kernel->from_cache();
+    report.warnings = c.kernel->warnings();
+    std::vector<const void*> in;
+    std::vector<void*> out;
+    for (const Tensor& tensor : inputs) in.push_back(tensor.data());
+    for (Tensor& tensor : outputs) out.push_back(tensor.data());
+    tell(options, "running");
+    if (Status ran = c.kernel->run(in, out, options.threads); !ran) return ran;
+    std::vector<std::function<void()>> candidates = {
+        [&] { internal_check(c.kernel->run(in, out, options.threads).ok(), "a kernel that ran runs no more"); }};
+
+    report.threads = options.threads > 0 ? options.threads : c.kernel->threads();
+    report.baseline_extra_bytes = baseline_extra_bytes(plain, c.extents);
+    std::optional<BaselineRun> baseline;
+    if (options.baseline) {
+        tell(options, "compiling the evaluation equation by equation");
+        auto made = baseline_on_cpu(c, plain, inputs, outputs, report);
+        if (!made) return made.errors();
+        baseline = std::move(made).value();
+    }
+    if (baseline) {
+        if (Status ran = baseline->run(); !ran) return ran;
+        candidates.emplace_back([&] { internal_check(baseline->run().ok(), "a baseline that ran runs no more"); });
+    }
+    std::optional<MultiplyRate> multiply;
+    if (options.multiply_rate) multiply = MultiplyRate::prepare(report.threads);
+    if (multiply) {
+        candidates.emplace_back([&] { multiply->run(); });
+        candidates.back()();
+    }
+    tell(options, "measuring");
+    std::optional<CacheFlush> flush;
+    if (options.cold && c.machine.levels.size() > 1)
+        flush.emplace(c.machine.levels[1].capacity_bytes.value * c.machine.levels[1].instances.value, report.threads);
+    const Medians medians = interleaved_medians(candidates, options.seconds,
+                                                flush ? [&] { flush->run(); } : std::function<void()>());
+    report.repetitions = medians.repetitions;
+    report.kernel_seconds = medians.seconds[0];
+    if (baseline) report.baseline_seconds = medians.seconds[1];
+    if (multiply) report.multiply_flops_per_s = MultiplyRate::flops / medians.seconds.back();
+    return Done{};
+}
+
+/// What the model says, and what it is compared with, before anything has run.
+RunReport counted_report(const Compilation& c, const Diagram& plain, const RunOptions& options) {
     RunReport report;
     for (std::size_t k = 0; k < c.program.kernels.size(); ++k) {
         const auto [transfers, memory] = letters_at(c.program, k);
@@ -320,100 +399,35 @@ Result<RunReport> run_and_report(const Compilation& c, const std::vector<Tensor>
         report.predicted_memory.push_back(memory);
     }
     report.predicted_seconds = c.plan.seconds();
-    progress("counting transfers");
+    tell(options, "counting transfers");
     for (std::size_t k = 0; k < c.program.kernels.size(); ++k) report.counted.push_back(exact_costs(c.program, k));
     report.flops = useful_flops(c);
+    for (const Equation& equation : plain.equations)
+        report.dense_flops += contraction_flops(plain, equation, c.extents);
+    return report;
+}
+
+}  // namespace
+
+Result<RunReport> run_and_report(const Compilation& c, const std::vector<Tensor>& inputs, const RunOptions& options,
+                                 std::vector<Tensor>& outputs) {
     // A product of many operands is contracted two at a time in the peer too: as it is written, nobody would run it.
     Diagram plain = c.diagram;
     std::vector<DerivationStep> steps;
     order_contractions(plain, steps);
-    for (const Equation& equation : plain.equations)
-        report.dense_flops += contraction_flops(plain, equation, c.extents);
-
+    RunReport report = counted_report(c, plain, options);
     outputs.clear();
     for (const ArrayId id : c.diagram.outputs) {
         auto tensor = Tensor::make(c.diagram.array(id).type, array_sizes(c.diagram, id, c.extents));
         if (!tensor) return tensor.errors();
         outputs.push_back(std::move(tensor).value());
     }
-    std::vector<const void*> in;
-    std::vector<void*> out;
-    for (const Tensor& tensor : inputs) in.push_back(tensor.data());
-    for (Tensor& tensor : outputs) out.push_back(tensor.data());
     std::vector<KernelInput> views;
     for (const Tensor& tensor : inputs) views.push_back({tensor.data(), tensor.type(), tensor.sizes(), {}});
     if (Status good = check_index_inputs(c.diagram, c.extents, views); !good) return good.errors();
-    if (c.gpu_kernel) {
-        if (Status ran = run_on_gpu(c, plain, inputs, outputs, views, options, report); !ran) return ran.errors();
-        return report;
-    }
-    report.kernel_extra_bytes = c.kernel->extra_bytes(options.threads);
-    report.compile_seconds = c.kernel->compile_seconds();
-    report.from_cache = c.kernel->from_cache();
-    report.warnings = c.kernel->warnings();
-    progress("running");
-    if (Status ran = c.kernel->run(in, out, options.threads); !ran) return ran.errors();
-    const std::function<void()> kernel = [&] {
-        internal_check(c.kernel->run(in, out, options.threads).ok(), "a kernel that ran runs no more");
-    };
-
-    const int threads = options.threads > 0 ? options.threads : c.kernel->threads();
-    // The baseline's inputs and outputs in the type that it computes in.
-    std::optional<Baseline> baseline;
-    std::vector<Tensor> wide;
-    std::vector<const void*> baseline_in;
-    std::vector<void*> baseline_out;
-    report.baseline_extra_bytes = baseline_extra_bytes(plain, c.extents);
-    if (options.baseline) {
-        progress("compiling the evaluation equation by equation");
-        auto built = Baseline::build(plain, c.extents, c.machine, {.threads = threads});
-        if (built) {
-            baseline = std::move(built).value();
-            report.blas = baseline->blas;
-            report.baseline_multiplies = baseline->multiplies;
-            report.baseline_extra_bytes = baseline->kernel->extra_bytes();
-            const auto widen = [&](const Tensor& tensor) -> Status {
-                auto converted = tensor.to(baseline->taken_as(tensor.type()));
-                if (!converted) return converted.errors();
-                wide.push_back(std::move(converted).value());
-                return Done{};
-            };
-            for (const Tensor& tensor : inputs) {
-                if (auto done = widen(tensor); !done) return done.errors();
-            }
-            for (const Tensor& tensor : outputs) {
-                if (auto done = widen(tensor); !done) return done.errors();
-            }
-            for (std::size_t i = 0; i < inputs.size(); ++i) baseline_in.push_back(wide[i].data());
-            for (std::size_t i = 0; i < outputs.size(); ++i) baseline_out.push_back(wide[inputs.size() + i].data());
-        } else {
-            report.baseline_left_out = built.errors().front().message;
-        }
-    }
-    std::vector<std::function<void()>> candidates = {kernel};
-    if (baseline) {
-        if (Status ran = baseline->kernel->run(baseline_in, baseline_out); !ran) return ran.errors();
-        candidates.emplace_back([&] {
-            internal_check(baseline->kernel->run(baseline_in, baseline_out).ok(), "a baseline that ran runs no more");
-        });
-    }
-    std::optional<MultiplyRate> multiply;
-    if (options.multiply_rate) multiply = MultiplyRate::prepare(threads);
-    if (multiply) {
-        candidates.emplace_back([&] { multiply->run(); });
-        candidates.back()();
-    }
-    progress("measuring");
-    std::optional<CacheFlush> flush;
-    if (options.cold && c.machine.levels.size() > 1)
-        flush.emplace(c.machine.levels[1].capacity_bytes.value * c.machine.levels[1].instances.value, threads);
-    const Medians medians = interleaved_medians(candidates, options.seconds,
-                                                flush ? [&] { flush->run(); } : std::function<void()>());
-    report.repetitions = medians.repetitions;
-    report.threads = threads;
-    report.kernel_seconds = medians.seconds[0];
-    if (baseline) report.baseline_seconds = medians.seconds[1];
-    if (multiply) report.multiply_flops_per_s = MultiplyRate::flops / medians.seconds.back();
+    const Status ran = c.gpu_kernel ? run_on_gpu(c, plain, inputs, outputs, views, options, report)
+                                    : run_on_cpu(c, plain, inputs, outputs, options, report);
+    if (!ran) return ran.errors();
     return report;
 }
 
