@@ -10,6 +10,7 @@
 #include "support/ranges.hpp"
 #include "support/saturate.hpp"
 #include "tile/uses.hpp"
+#include "tile/verify_form.hpp"
 
 namespace napkin {
 namespace {
@@ -63,21 +64,44 @@ private:
     bool is_first_ = true;
 };
 
-class KernelRules {
+/// How far the read stays inside of the variable's tile, over all tiles that the cuts make of its part at `defined`.
+Slack slack_of(const Affine& read, const Affine& dim, const std::vector<Cuts>& cuts, const std::vector<Cuts>& defined,
+               const Extents& extents) {
+    Slack total{read.constant - dim.constant, dim.constant - read.constant};
+    for (std::size_t axis = 0; axis < cuts.size(); ++axis) {
+        const auto id = AxisId::of(axis);
+        const Slack s = AxisSlack(read.coefficient(id), cuts[axis], dim.coefficient(id), defined[axis].size()).run(extents[id]);
+        total.low += s.low, total.high += s.high;
+    }
+    return total;
+}
+
+/// Variables that are read somewhere with no condition on the way to the read.
+void find_unguarded(const std::vector<TileStatement>& list, std::set<VariableId>& out) {
+    const auto add = [&](const Read& r, const std::vector<Guard>& guards) {
+        if (guards.empty()) out.insert(r.variable());
+    };
+    for (const TileStatement& statement : list) {
+        if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&statement); loop && *loop)
+            find_unguarded((*loop)->body, out);
+        const auto* compute = std::get_if<Compute>(&statement);
+        for (const Expr& e : compute ? std::vector<Expr>{compute->body, compute->carry} : std::vector<Expr>{})
+            if (e) for_each_guarded_read(e, [](const Read&) { return true; }, add);
+    }
+}
+
+class KernelRules : private KernelReport {
 public:
     KernelRules(const SizedProgram& program, std::size_t k, std::set<ArrayId>& in_memory, std::vector<std::string>& messages)
-        : program_(program),
-          diagram_(program.diagram),
-          kernel_(program.kernels[k]),
+        : KernelReport(program, k, messages),
           sizes_(program.sizes[k]),
           in_memory_(in_memory),
-          messages_(messages),
           cuts_(program.extents.size()) {}
 
     void check() {
         check_groups();
-        if (!check_variables()) return;
-        find_unguarded(kernel_.body);
+        if (!check_variables(*this)) return;
+        find_unguarded(kernel_.body, unguarded_);
         check_list(kernel_.body);
         in_memory_.insert(stored_.begin(), stored_.end());
     }
@@ -89,15 +113,6 @@ private:
         bool loaded, initialised;
     };
 
-    template <class... Args>
-    void report(fmt::format_string<Args...> format, Args&&... args) {
-        messages_.push_back(fmt::format("kernel {}: ", kernel_.name) + fmt::format(format, std::forward<Args>(args)...));
-    }
-
-    [[nodiscard]] bool is_axis(AxisId a) const { return a >= 0 && static_cast<std::size_t>(a) < diagram_.axes.size(); }
-    [[nodiscard]] std::int64_t extent(AxisId a) const { return program_.extents[a]; }
-    [[nodiscard]] const std::string& axis_name(AxisId a) const { return diagram_.axis(a).name; }
-    [[nodiscard]] const Variable& variable(VariableId v) const { return kernel_.variables[v]; }
     [[nodiscard]] bool is_grouped(AxisId axis) const {
         return any_of(groups_, [&](const auto& g) { return g.first == axis; });
     }
@@ -137,40 +152,6 @@ private:
                      extent(parts.part) > chunks)
                 report("{} parts of {} cannot each have one of {} chunks", extent(parts.part), axis_name(parts.axis),
                        chunks);
-        }
-    }
-
-    bool check_variables() {
-        const std::size_t before = messages_.size();
-        std::set<std::string> names;
-        for (const Variable& v : kernel_.variables) {
-            if (!names.insert(v.name).second) report("two variables are called {}", v.name);
-            if (v.array < 0 || static_cast<std::size_t>(v.array) >= diagram_.arrays.size()) {
-                report("variable {} is a tile of array {}, which does not exist", v.name, v.array);
-                continue;
-            }
-            const Array& a = diagram_.array(v.array);
-            if (v.dims.size() != v.limits.size())
-                report("variable {} has {} dimensions and {} limits", v.name, v.dims.size(), v.limits.size());
-            if (v.gathers.empty() ? v.dims.size() != a.axes.size() : v.gathers.size() != a.axes.size())
-                report("variable {} has {} dimensions, its array {} has {}", v.name, v.dims.size(), a.name, a.axes.size());
-            for (const Index& dim : v.dims)
-                for (const AxisId axis : dim.axes())
-                    if (!is_axis(axis)) report("variable {} mentions axis {}, which does not exist", v.name, axis);
-        }
-        return messages_.size() == before;
-    }
-
-    void find_unguarded(const std::vector<TileStatement>& list) {
-        const auto add = [&](const Read& r, const std::vector<Guard>& guards) {
-            if (guards.empty()) unguarded_.insert(r.variable());
-        };
-        for (const TileStatement& statement : list) {
-            if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&statement); loop && *loop)
-                find_unguarded((*loop)->body);
-            const auto* compute = std::get_if<Compute>(&statement);
-            for (const Expr& e : compute ? std::vector<Expr>{compute->body, compute->carry} : std::vector<Expr>{})
-                if (e) for_each_guarded_read(e, [](const Read&) { return true; }, add);
         }
     }
 
@@ -235,7 +216,7 @@ private:
         check_fresh(init.variable, "initialised");
         if (!variable(init.variable).is_state)
             report("{} is initialised, but is no state", variable(init.variable).name);
-        check_dims(init.variable);
+        check_dims(*this, init.variable);
         define(init.variable, false, true);
     }
 
@@ -304,9 +285,9 @@ private:
         if (!known(compute.variable)) return;
         const Variable& v = variable(compute.variable);
         if (!compute.body) return report("{} is computed from nothing", v.name);
-        check_dims(compute.variable);
+        check_dims(*this, compute.variable);
         check_reduction(compute);
-        check_axes(compute);
+        check_axes(*this, compute);
         bool reads_itself = false;
         for (const Read* r : reads_in_order(compute.body, compute.carry)) {
             if (!known(r->variable())) continue;
@@ -329,14 +310,6 @@ private:
                 if (tile_size(cuts_, axis) != tile_size(life->second.cuts, axis) && !is_cut_by_subloop(axis))
                     report("{} was defined over another tile of {} than the one it is computed for", v.name,
                            axis_name(axis));
-    }
-
-    void check_dims(VariableId id) {
-        const Variable& v = variable(id);
-        const std::vector<AxisId>& axes = diagram_.array(v.array).axes;
-        for (std::size_t d = 0; d < axes.size(); ++d)
-            if (!v.dims[d].is_axis(axes[d]))
-                report("dimension {} of {} is not the axis {} of its array", d, v.name, axis_name(axes[d]));
     }
 
     void check_reduction(const Compute& compute) {
@@ -363,23 +336,6 @@ private:
         }
     }
 
-    void check_axes(const Compute& compute) {
-        const Variable& v = variable(compute.variable);
-        std::set<AxisId> bound(diagram_.array(v.array).axes.begin(), diagram_.array(v.array).axes.end());
-        const auto check = [&](const Expr& e, const char* where) {
-            for (const AxisId axis : free_axes(e)) {
-                if (!is_axis(axis))
-                    report("the {} of {} mentions axis {}, which does not exist", where, v.name, axis);
-                else if (!bound.contains(axis))
-                    report("the {} of {} mentions {}, which is no axis of its target and not reduced there", where,
-                           v.name, axis_name(axis));
-            }
-        };
-        if (compute.carry) check(compute.carry, "carry");
-        bound.insert(compute.reduce_axes.begin(), compute.reduce_axes.end());
-        check(compute.body, "body");
-    }
-
     /// Checks that the read's indices stay in the variable's box for every tile. Each axis can be checked by itself.
     void check_inside(const Read& r, const Variable& reader) {
         const Variable& v = variable(r.variable());
@@ -398,32 +354,22 @@ private:
                            d, v.name, to_string(r.indices[d], diagram_.names()));
                 continue;
             }
-            Slack total{index->constant - dim->constant, dim->constant - index->constant};
-            for (std::size_t axis = 0; axis < cuts_.size(); ++axis) {
-                const auto id = AxisId::of(axis);
-                const Slack s = AxisSlack(index->coefficient(id), cuts_[axis], dim->coefficient(id), life.cuts[axis].size())
-                                    .run(extent(id));
-                total.low += s.low, total.high += s.high;
-            }
+            const Slack total = slack_of(*index, *dim, cuts_, life.cuts, program_.extents);
             if (total.low < 0 || total.high < 0)
                 report("{} reads dimension {} of {} at {}, up to {} outside of its tile", reader.name, d, v.name,
                        to_string(r.indices[d], diagram_.names()), std::max(-total.low, -total.high));
         }
     }
 
-    const SizedProgram& program_;
-    const Diagram& diagram_;
-    const TileKernel& kernel_;
     const TileSizes& sizes_;
     std::vector<std::pair<AxisId, std::int64_t>> groups_;
     std::set<ArrayId>& in_memory_;
-    std::vector<std::string>& messages_;
     std::vector<Cuts> cuts_;  ///< by axis
     std::vector<const TileLoop*> loops_;
     std::map<VariableId, Life> alive_;
     std::set<VariableId> freed_;
     std::set<ArrayId> stored_;
-    std::set<VariableId> unguarded_;  ///< read somewhere with no condition on the way to the read
+    std::set<VariableId> unguarded_;
 };
 
 }  // namespace
