@@ -43,6 +43,137 @@ bool lower_order(const Monomial& a, const Monomial& b) {
     return all_of(a, [&](const auto& part) { return exponent_of(b, part.first) >= part.second; });
 }
 
+/// Part of H that is one term in the group sizes.
+struct OptimumTerm {
+    Row powers;  ///< B_t: of 1/g, by group
+    Size value;  ///< c_t, one term
+};
+
+/// The powers of the group sizes in a product, or of their inverses.
+Row powers_of(const Monomial& monomial, const std::vector<Symbol>& groups, bool inverse) {
+    return mapped<Rational>(
+        groups, [&](Symbol g) { return inverse ? Rational(0) - exponent_of(monomial, g) : exponent_of(monomial, g); });
+}
+
+/// The power of M in a value.
+Rational order(const Size& value) { return exponent_of(value.terms().begin()->first, memory_symbol); }
+
+bool all_positive(const Row& row) {
+    return all_of(row, [](Rational r) { return r > Rational(0); });
+}
+
+/// Π (value/share)^share.
+Size product_of(const std::vector<OptimumTerm>& terms, const Row& shares) {
+    Size total = 1;
+    for (std::size_t t = 0; t < terms.size(); ++t) total *= *(terms[t].value / Size(shares[t])).pow(shares[t]);
+    return total;
+}
+
+/// Equations between the group sizes: Π g^row = value. They are independent of each other.
+struct PowerEquations {
+    std::vector<Row> rows;
+    std::vector<Size> values;  ///< one term each
+
+    void add(Row row, Size value) {
+        if (combination(rows, row)) return;
+        rows.push_back(std::move(row));
+        values.push_back(std::move(value));
+    }
+    /// Π value^part.
+    [[nodiscard]] Size product(const Row& parts) const {
+        Size total = 1;
+        for (std::size_t k = 0; k < values.size(); ++k) total *= *values[k].pow(parts[k]);
+        return total;
+    }
+    /// Π g^powers, where the equations determine it.
+    [[nodiscard]] std::optional<Size> value_of(const Row& powers) const {
+        const auto parts = combination(rows, powers);
+        return parts ? std::optional(product(*parts)) : std::nullopt;
+    }
+};
+
+/// The size as one term: a sum becomes its common factor times a symbol that stands for the rest, one of `sums`.
+Size as_one_term(const Size& size, std::vector<Size>& sums) {
+    if (size.terms().size() == 1) return size;
+    Monomial common = size.terms().begin()->first;
+    for (const auto& [monomial, coefficient] : size.terms())
+        for (auto& [symbol, exponent] : common) exponent = std::min(exponent, exponent_of(monomial, symbol));
+    std::erase_if(common, [](const auto& part) { return part.second <= Rational(0); });
+    const Size rest = size / Size::term(common);
+    const auto known = find(sums, rest);
+    const Symbol stands_for_it{SymbolKind::sum, known - sums.begin()};
+    if (known == sums.end()) sums.push_back(rest);
+    return Size::term(common) * stands_for_it;
+}
+
+/// With the sums that stand under no root written out.
+Size expanded(const Size& size, const std::vector<Size>& sums) {
+    Size result;
+    for (const auto& [monomial, coefficient] : size.terms()) {
+        Size term = coefficient;
+        for (const auto& [symbol, exponent] : monomial) {
+            const auto written = symbol.kind == SymbolKind::sum ? sums[at(static_cast<int>(symbol.id))].pow(exponent)
+                                                                : std::nullopt;
+            term *= written ? *written : Size(symbol, exponent);
+        }
+        result += term;
+    }
+    return result;
+}
+
+/// What of a column of M counts at large M: the terms of highest order in the group sizes. `large_axes`: and of their
+/// coefficients those largest in the axes' sizes.
+Size maintained(const Size& column, const std::vector<Symbol>& groups, bool large_axes) {
+    const auto parts = by_factors(column, groups);
+    Size sum;
+    for (const auto& [product, coefficient] : parts) {
+        const bool below = any_of(parts, [&, &p = product](const auto& other) { return lower_order(p, other.first); });
+        if (!below) sum += Size::term(product) * (large_axes ? leading_terms(coefficient) : coefficient);
+    }
+    return sum;
+}
+
+/// The column of M that is never below another one, and the columns that this is assumed of. A loop's columns come
+/// before those of its head and tail, which then are conditions.
+struct LimitingColumn {
+    std::size_t column;
+    std::vector<std::size_t> above;
+};
+std::optional<LimitingColumn> limiting_column(const std::vector<Size>& columns, const std::vector<bool>& in_loop) {
+    for (const bool only_loops : {false, true})
+        for (std::size_t i = 0; i < columns.size(); ++i) {
+            if (only_loops && !in_loop[i]) continue;
+            LimitingColumn found{i, {}};
+            for (std::size_t j = 0; j < columns.size(); ++j)
+                if (!never_above(columns[j], columns[i])) found.above.push_back(j);
+            if (only_loops ? none_of(found.above, [&](std::size_t j) { return in_loop[j]; }) : found.above.empty())
+                return found;
+        }
+    return std::nullopt;
+}
+
+/// What M leaves out is small once M is large: for a term c·M^β at the optimum, where M ≫ c^(1/(1 - β)). The largest of
+/// these c.
+std::vector<Size> far_below_memory(const Size& neglected, const std::vector<Symbol>& groups,
+                                   const PowerEquations& equations) {
+    std::vector<Size> all, largest;
+    for (const auto& [product, coefficient] : by_factors(neglected, groups)) {
+        const auto value = equations.value_of(powers_of(product, groups, false));
+        if (!value) continue;
+        for (const auto& [monomial, number] : coefficient.terms()) {
+            const Size term = Size::term(monomial, number) * *value;
+            const Rational beta = order(term);
+            if (!(number > Rational(0)) || !(beta > Rational(0)) || !(beta < Rational(1))) continue;
+            const auto small = (term / Size(memory_symbol, beta)).pow(Rational(1) / (Rational(1) - beta));
+            if (small && !small->as_constant() && !contains(all, *small)) all.push_back(*small);
+        }
+    }
+    for (const Size& small : all)
+        if (none_of(all, [&](const Size& other) { return !(small == other) && never_above(small, other); }))
+            largest.push_back(small);
+    return largest;
+}
+
 /// What is asked of the solver beside the cost.
 struct Question {
     std::set<AxisId> whole, single;     ///< axes whose group size is the whole axis, or 1
@@ -74,10 +205,7 @@ public:
     }
 
 private:
-    struct Term {
-        Row powers;  ///< B_t: of 1/g, by groups_
-        Size value;  ///< c_t, one term
-    };
+    using Term = OptimumTerm;
 
     void fix(GroupEquation equation) {
         const Symbol group = equation.product.begin()->first;
@@ -111,42 +239,19 @@ private:
         return true;
     }
 
-    /// What of a column counts at large M: the terms of highest order in the group sizes.
-    [[nodiscard]] Size maintained(const Size& column) const {
-        const auto parts = by_factors(column, groups_);
-        Size sum;
-        for (const auto& [product, coefficient] : parts) {
-            const bool below = any_of(parts, [&, &p = product](const auto& other) { return lower_order(p, other.first); });
-            if (!below) sum += Size::term(product) * (question_.large_axes ? leading_terms(coefficient) : coefficient);
-        }
-        return sum;
-    }
-
-    /// The column that limits: it is never below another one. A loop's columns come before those of its head and tail,
-    /// which then are conditions.
+    /// The column of M that limits, and what it holds at large M. False: none does.
     bool find_memory() {
         out_.memory = neglected_ = {};
         at_most_memory_.clear();
-        auto kept = mapped<Size>(columns_, [&](const Size& column) { return maintained(column); });
-        if (question_.column) {
-            out_.memory = kept[*question_.column];
-            neglected_ = columns_[*question_.column] - out_.memory;
-            return true;
-        }
-        for (const bool only_loops : {false, true})
-            for (std::size_t i = 0; i < kept.size(); ++i) {
-                if (only_loops && !in_loop_[i]) continue;
-                std::vector<std::size_t> above;
-                for (std::size_t j = 0; j < kept.size(); ++j)
-                    if (!never_above(kept[j], kept[i])) above.push_back(j);
-                const auto in_loop = [&](std::size_t j) { return in_loop_[j]; };
-                if (only_loops ? any_of(above, in_loop) : !above.empty()) continue;
-                out_.memory = kept[i];
-                neglected_ = columns_[i] - kept[i];
-                for (const std::size_t j : above) at_most_memory_.push_back(kept[j]);
-                return true;
-            }
-        return kept.empty();
+        const auto kept = mapped<Size>(
+            columns_, [&](const Size& column) { return maintained(column, groups_, question_.large_axes); });
+        const auto found = question_.column ? std::optional(LimitingColumn{*question_.column, {}})
+                                            : limiting_column(kept, in_loop_);
+        if (!found) return kept.empty();
+        out_.memory = kept[found->column];
+        neglected_ = columns_[found->column] - out_.memory;
+        for (const std::size_t j : found->above) at_most_memory_.push_back(kept[j]);
+        return true;
     }
 
     /// Returns why there is no closed form, or nothing when out_ holds it.
@@ -166,7 +271,7 @@ private:
             if (any_of(coefficient.terms(), [](const auto& term) { return term.second < Rational(0); }) &&
                 coefficient.terms().size() == 1)
                 return Obstacle::negative;
-            terms.push_back({powers(monomial, true), as_one_term(coefficient)});
+            terms.push_back({powers_of(monomial, groups_, true), as_one_term(coefficient, out_.sums)});
         }
         Size sum = fixed;
         while (true) {
@@ -176,10 +281,10 @@ private:
             if (finite_.empty()) continue;
             // A group size that stays finite is 1, and what it multiplies may be of another order then: from the start.
             for (const Symbol group : std::exchange(finite_, {})) fix({{{group, 1}}, 1});
-            rows_.clear(), values_.clear();
+            equations_ = {};
             return solve_program();
         }
-        out_.transfers = expanded(sum);
+        out_.transfers = expanded(sum, out_.sums);
         describe();
         return Obstacle::none;
     }
@@ -189,84 +294,37 @@ private:
         return obstacle;
     }
 
-    [[nodiscard]] Row powers(const Monomial& monomial, bool inverse) const {
-        Row row;
-        for (const Symbol g : groups_)
-            row.push_back(inverse ? Rational(0) - exponent_of(monomial, g) : exponent_of(monomial, g));
-        return row;
-    }
-
-    /// The size as one term: a sum becomes its common factor times a symbol that stands for the rest.
-    Size as_one_term(const Size& size) {
-        if (size.terms().size() == 1) return size;
-        Monomial common = size.terms().begin()->first;
-        for (const auto& [monomial, coefficient] : size.terms())
-            for (auto& [symbol, exponent] : common) exponent = std::min(exponent, exponent_of(monomial, symbol));
-        std::erase_if(common, [](const auto& part) { return part.second <= Rational(0); });
-        const Size rest = size / Size::term(common);
-        const auto known = find(out_.sums, rest);
-        const Symbol stands_for_it{SymbolKind::sum, known - out_.sums.begin()};
-        if (known == out_.sums.end()) out_.sums.push_back(rest);
-        return Size::term(common) * stands_for_it;
-    }
-
-    /// With the sums that stand under no root written out.
-    Size expanded(const Size& size) {
-        Size result;
-        for (const auto& [monomial, coefficient] : size.terms()) {
-            Size term = coefficient;
-            for (const auto& [symbol, exponent] : monomial) {
-                const auto written = symbol.kind == SymbolKind::sum
-                                         ? out_.sums[at(static_cast<int>(symbol.id))].pow(exponent)
-                                         : std::nullopt;
-                term *= written ? *written : Size(symbol, exponent);
-            }
-            result += term;
-        }
-        return result;
-    }
-
     /// Adds to H the terms that the equations at hand determine, and takes them off the list.
     void take_determined(std::vector<Term>& terms, Size& sum) const {
         std::erase_if(terms, [&](const Term& term) {
-            const auto parts = combination(rows_, term.powers);
-            if (!parts) return false;
-            Size value = term.value;
-            for (std::size_t i = 0; i < parts->size(); ++i) value *= *values_[i].pow(Rational(0) - (*parts)[i]);
-            sum += value;
-            return true;
+            const auto inverse = mapped<Rational>(term.powers, [](Rational power) { return Rational(0) - power; });
+            const auto value = equations_.value_of(inverse);
+            if (value) sum += term.value * *value;
+            return value.has_value();
         });
     }
-
-    void add_equation(Row row, Size value) {
-        if (combination(rows_, row)) return;
-        rows_.push_back(std::move(row));
-        values_.push_back(std::move(value));
-    }
-
-    /// The power of M in a value.
-    static Rational order(const Size& value) { return exponent_of(value.terms().begin()->first, memory_symbol); }
 
     /// The leading terms among those that are left: adds their sum to H and the equations that they give.
     Obstacle next_order(std::vector<Term>& terms, Size& sum) {
         const std::size_t n = groups_.size();
         const auto columns = by_factors(out_.memory, groups_);
-        const bool first = rows_.empty();
+        const bool first = equations_.rows.empty();
         // Unknowns: γ by group size, and θ, the order that no term falls below.
         Polyhedron p;
         p.dimensions = n + 1;
         std::vector<std::pair<Row, Size>> memory;
         if (first)
-            for (const auto& [product, y] : columns) memory.emplace_back(powers(product, false), as_one_term(y));
+            for (const auto& [product, y] : columns)
+                memory.emplace_back(powers_of(product, groups_, false), as_one_term(y, out_.sums));
         for (const auto& [row, y] : memory) {
             p.at_most.push_back(row);
             p.at_most.back().emplace_back(0);
             p.at_most_right.emplace_back(1);
         }
-        for (std::size_t i = 0; i < rows_.size(); ++i) {
-            p.equal.push_back(rows_[i]);
+        for (std::size_t i = 0; i < equations_.rows.size(); ++i) {
+            p.equal.push_back(equations_.rows[i]);
             p.equal.back().emplace_back(0);
-            p.equal_right.push_back(order(values_[i]));
+            p.equal_right.push_back(order(equations_.values[i]));
         }
         for (const Term& term : terms) {
             Row row;
@@ -314,13 +372,6 @@ private:
         return solve(rows, right);
     }
 
-    /// Π (value/share)^share.
-    static Size product_of(const std::vector<Term>& leading, const Row& shares) {
-        Size total = 1;
-        for (std::size_t t = 0; t < leading.size(); ++t) total *= *(leading[t].value / Size(shares[t])).pow(shares[t]);
-        return total;
-    }
-
     /// The first order: shares w_t and multipliers λ_j.
     Obstacle balance(const std::vector<Term>& leading, const std::vector<std::pair<Row, Size>>& active,
                      std::vector<Term> rest, std::vector<Term>& terms, Size& sum) {
@@ -334,33 +385,31 @@ private:
             const Rational lambda = (*shares)[leading.size() + j];
             const Size limit = Size(memory_symbol) / active[j].second * Size(lambda / multipliers);
             total *= *limit.pow(Rational(0) - lambda);
-            add_equation(active[j].first, limit);
+            equations_.add(active[j].first, limit);
         }
         return keep(leading, *shares, total, std::move(rest), terms, sum);
     }
 
     /// A later order: shares w_t such that the terms' product is determined by the equations at hand.
     Obstacle spend(const std::vector<Term>& leading, std::vector<Term> rest, std::vector<Term>& terms, Size& sum) {
-        const auto shares = balanced(leading, rows_.size(), [&](std::size_t j, std::size_t i) { return rows_[j][i]; });
-        if (!shares || !all_positive(Row(shares->begin(), shares->begin() + static_cast<std::ptrdiff_t>(leading.size()))))
-            return no_balance(leading.size());
-        Size total = product_of(leading, *shares);
-        for (std::size_t k = 0; k < rows_.size(); ++k) total *= *values_[k].pow((*shares)[leading.size() + k]);
+        const auto shares = balanced(leading, equations_.rows.size(),
+                                     [&](std::size_t j, std::size_t i) { return equations_.rows[j][i]; });
+        if (!shares) return no_balance(leading.size());
+        const auto own = shares->begin() + static_cast<std::ptrdiff_t>(leading.size());
+        if (!all_positive(Row(shares->begin(), own))) return no_balance(leading.size());
+        const Size total = product_of(leading, *shares) * equations_.product(Row(own, shares->end()));
         return keep(leading, *shares, total, std::move(rest), terms, sum);
     }
 
     Obstacle keep(const std::vector<Term>& leading, const Row& shares, const Size& total, std::vector<Term> rest,
                   std::vector<Term>& terms, Size& sum) {
         for (std::size_t t = 0; t < leading.size(); ++t)
-            add_equation(leading[t].powers, leading[t].value / (total * Size(shares[t])));
+            equations_.add(leading[t].powers, leading[t].value / (total * Size(shares[t])));
         sum += total;
         terms = std::move(rest);
         return Obstacle::none;
     }
 
-    static bool all_positive(const Row& row) {
-        return all_of(row, [](Rational r) { return r > Rational(0); });
-    }
     Obstacle no_balance(std::size_t num_terms) {
         out_.num_terms = num_terms, out_.num_groups = groups_.size();
         return Obstacle::unbalanced;
@@ -372,52 +421,27 @@ private:
         for (std::size_t i = 0; i < groups_.size(); ++i) {
             Row row(groups_.size(), Rational(0));
             row[i] = 1;
-            const auto parts = combination(rows_, row);
-            if (!parts) {
+            if (const auto value = equations_.value_of(row))
+                out_.groups.push_back({{{groups_[i], Rational(1)}}, *value});
+            else
                 open.push_back(groups_[i]);
-                continue;
-            }
-            Size value = 1;
-            for (std::size_t k = 0; k < parts->size(); ++k) value *= *values_[k].pow((*parts)[k]);
-            out_.groups.push_back({{{groups_[i], Rational(1)}}, value});
         }
-        for (std::size_t k = 0; k < rows_.size(); ++k) {
+        for (std::size_t k = 0; k < equations_.rows.size(); ++k) {
+            const Row& row = equations_.rows[k];
             Monomial product;
             bool is_open = false;
             for (std::size_t i = 0; i < groups_.size(); ++i) {
-                if (rows_[k][i] == Rational(0)) continue;
-                product.emplace(groups_[i], rows_[k][i]);
+                if (row[i] == Rational(0)) continue;
+                product.emplace(groups_[i], row[i]);
                 is_open |= contains(open, groups_[i]);
             }
-            if (is_open) out_.groups.push_back({product, values_[k]});
+            if (is_open) out_.groups.push_back({product, equations_.values[k]});
         }
         const auto add = [&](OptimumCondition condition) {
             if (!contains(out_.where, condition)) out_.where.push_back(std::move(condition));
         };
         for (const Size& column : at_most_memory_) add({column, false});
-        for (const Size& small : far_below_memory()) add({small, true});
-    }
-
-    /// What M leaves out is small once M is large: for a term c·M^β at the optimum, where M ≫ c^(1/(1 - β)). The
-    /// largest of these c.
-    [[nodiscard]] std::vector<Size> far_below_memory() const {
-        std::vector<Size> all, largest;
-        for (const auto& [product, coefficient] : by_factors(neglected_, groups_)) {
-            const auto parts = combination(rows_, powers(product, false));
-            if (!parts) continue;
-            for (const auto& [monomial, number] : coefficient.terms()) {
-                Size term = Size::term(monomial, number);
-                for (std::size_t k = 0; k < parts->size(); ++k) term *= *values_[k].pow((*parts)[k]);
-                const Rational beta = order(term);
-                if (!(number > Rational(0)) || !(beta > Rational(0)) || !(beta < Rational(1))) continue;
-                const auto small = (term / Size(memory_symbol, beta)).pow(Rational(1) / (Rational(1) - beta));
-                if (small && !small->as_constant() && !contains(all, *small)) all.push_back(*small);
-            }
-        }
-        for (const Size& small : all)
-            if (none_of(all, [&](const Size& other) { return !(small == other) && never_above(small, other); }))
-                largest.push_back(small);
-        return largest;
+        for (const Size& small : far_below_memory(neglected_, groups_, equations_)) add({small, true});
     }
 
     Question question_;
@@ -427,9 +451,8 @@ private:
     std::vector<bool> in_loop_;
     Size neglected_;                    ///< what the limiting column holds beside out_.memory
     std::vector<Size> at_most_memory_;  ///< other columns, which the form takes to be below the limiting one
-    std::vector<Row> rows_;             ///< equations between the group sizes: Π g^row = value
-    std::vector<Size> values_;          ///< one term each
-    std::vector<Symbol> finite_;        ///< group sizes that were found not to grow with M
+    PowerEquations equations_;
+    std::vector<Symbol> finite_;  ///< group sizes that were found not to grow with M
     Optimum out_;
 };
 
