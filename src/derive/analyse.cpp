@@ -12,6 +12,105 @@
 
 namespace napkin {
 namespace {
+/// Inside a kernel an array is a tile: it can be read only where it was computed, at its own axes. Why a read of one of
+/// the kernel's arrays cannot be.
+std::optional<Refusal> refused_read(const Diagram& d, const std::set<ArrayId>& kernel, const Equation& e, const Expr& node) {
+    const auto* r = as<Read>(node);
+    if (!r) return std::nullopt;
+    const std::string& target = d.array(e.target).name;
+    for (const Index& index : r->indices) {
+        if (!index.is_gathered()) continue;
+        for (const ArrayId inner : read_arrays(*index.expression())) {
+            if (!kernel.contains(inner)) continue;
+            const std::string& name = d.array(inner).name;
+            return Refusal{fmt::format("fuse {} with {}", name, target),
+                           fmt::format("{} says where {} is read, so it must be in memory before the kernel begins",
+                                       name, to_string(node, d.names())),
+                           e.range};
+        }
+    }
+    if (!kernel.contains(r->array)) return std::nullopt;
+    const auto& axes = d.array(r->array).axes;
+    for (std::size_t k = 0; k < axes.size(); ++k) {
+        if (r->indices[k].is_axis(axes[k])) continue;
+        return Refusal{
+            fmt::format("fuse {} with {}", d.array(r->array).name, target),
+            fmt::format("{} is read at other indices than its own, so a tile of it does not hold what is read",
+                        to_string(node, d.names())),
+            e.range};
+    }
+    return std::nullopt;
+}
+
+/// The first read that cannot be.
+std::optional<Refusal> check_reads(const Diagram& d, const std::set<ArrayId>& kernel) {
+    for (const auto& e : d.equations) {
+        if (!kernel.contains(e.target)) continue;
+        std::optional<Refusal> refusal;
+        visit(e.body, [&](const Expr& node) {
+            if (!refusal) refusal = refused_read(d, kernel, e, node);
+        });
+        if (refusal) return refusal;
+    }
+    return std::nullopt;
+}
+
+/// Arithmetic on integers that meets a part of the stream with a running result, or null: the order of integers
+/// that wrap is not that of their sums.
+Expr running_integer_arithmetic(const Expr& body, const Stream& stream) {
+    Expr found;
+    visit(body, [&](const Expr& node) {
+        const bool arithmetic = as<Binary>(node) || as<Unary>(node);
+        if (!found && arithmetic && stream.whole(node) && stream.mixed(node)) found = node;
+    });
+    return found;
+}
+
+/// A moment follows its origins and the moments below it also where its own body has cancelled to a constant.
+bool follows_axis(const Diagram& d, const std::optional<CentredMoment>& moment, AxisId axis) {
+    return moment && (any_of(moment->origins, [&](const Expr& r) { return depends_on_axis(r, axis); }) ||
+                      any_of(moment->lower, [&](const auto& m) { return contains(d.array(m.second).axes, axis); }));
+}
+
+/// The signs of what is computed in a kernel.
+class KernelSigns {
+public:
+    KernelSigns(const Diagram& diagram, const std::set<ArrayId>& kernel) : d_(diagram), kernel_(kernel) {}
+
+    /// Reads of what is computed in the kernel, marked for is_positive() by an exponential where they are positive and
+    /// by an absolute value where they are not negative.
+    [[nodiscard]] Expr marked(const Expr& e) {
+        return transform(where_defined(e), [&](const Expr& node) -> Expr {
+            const auto* r = as<Read>(node);
+            if (!r || !kernel_.contains(r->array)) return node;
+            switch (sign_of(r->array)) {
+                case Sign::positive: return unary(UnaryOp::exp, node);
+                case Sign::not_negative: return unary(UnaryOp::abs, node);
+                case Sign::any: return node;
+            }
+            return node;
+        });
+    }
+    void forget(ArrayId id) { known_.erase(id); }
+    void clear() { known_.clear(); }
+
+private:
+    enum class Sign { any, not_negative, positive };
+
+    /// Every reduction keeps the sign of what it reduces.
+    Sign sign_of(ArrayId id) {
+        if (const auto known = known_.find(id); known != known_.end()) return known->second;
+        const Equation* e = d_.definition(id);
+        if (!e) return Sign::any;
+        const Expr body = marked(e->body);
+        return known_[id] = is_positive(body) ? Sign::positive : is_not_negative(body) ? Sign::not_negative : Sign::any;
+    }
+
+    const Diagram& d_;
+    const std::set<ArrayId>& kernel_;
+    std::map<ArrayId, Sign> known_;
+};
+
 class Analyser {
 public:
     Analyser(Diagram& diagram, const std::vector<ArrayId>& targets, AxisId axis, Form form,
@@ -25,7 +124,7 @@ public:
           refusals_(refusals) {}
 
     std::variant<Analysis, Refusal> run() {
-        if (auto refusal = check_reads()) return *refusal;
+        if (auto refusal = check_reads(d_, set_)) return *refusal;
         Checkpoint begin{{}, d_.arrays.size(), set_, steps_ ? steps_->size() : 0, refusals_.size()};
         for (const ArrayId id : set_)
             if (const Equation* e = d_.definition(id)) begin.equations[id] = *e;
@@ -83,6 +182,7 @@ private:
     std::vector<DerivationStep>* steps_;
     std::vector<Refusal>& refusals_;
     std::map<ArrayId, StateInfo> states_;
+    KernelSigns signs_{d_, set_};
     /// extrema under which exponentials are 1/n of what was written (FactorOptions::lowered)
     std::set<ArrayId> lowered_;
 
@@ -90,43 +190,6 @@ private:
         return axis_ >= 0 && e.reduce && contains(e.reduce_axes, axis_);
     }
     [[nodiscard]] bool in_stream(ArrayId id) const { return axis_ >= 0 && contains(d_.array(id).axes, axis_); }
-
-    /// Inside a kernel an array is a tile: it can be read only where it was computed, at its own axes.
-    std::optional<Refusal> check_reads() {
-        for (const auto& e : d_.equations) {
-            if (!set_.contains(e.target)) continue;
-            std::optional<Refusal> refusal;
-            visit(e.body, [&](const Expr& node) {
-                const auto* r = as<Read>(node);
-                if (!r || refusal) return;
-                for (const Index& index : r->indices) {
-                    if (!index.is_gathered()) continue;
-                    for (const ArrayId inner : read_arrays(*index.expression())) {
-                        if (!set_.contains(inner)) continue;
-                        refusal = Refusal{
-                            fmt::format("fuse {} with {}", d_.array(inner).name, d_.array(e.target).name),
-                            fmt::format("{} says where {} is read, so it must be in memory before the kernel begins",
-                                        d_.array(inner).name, to_string(node, d_.names())),
-                            e.range};
-                        return;
-                    }
-                }
-                if (!set_.contains(r->array)) return;
-                const auto& axes = d_.array(r->array).axes;
-                for (std::size_t k = 0; k < axes.size(); ++k) {
-                    if (r->indices[k].is_axis(axes[k])) continue;
-                    refusal = Refusal{
-                        fmt::format("fuse {} with {}", d_.array(r->array).name, d_.array(e.target).name),
-                        fmt::format(
-                            "{} is read at other indices than its own, so a tile of it does not hold what is read",
-                            to_string(node, d_.names())),
-                        e.range};
-                }
-            });
-            if (refusal) return refusal;
-        }
-        return std::nullopt;
-    }
 
     /// The traversal after which the array's value is final; 0 when it does not depend on the stream's reductions.
     [[nodiscard]] int traversal_of(ArrayId id) const {
@@ -225,8 +288,8 @@ private:
             return s != states_.end() && s->second.traversal == traversal;
         };
         stream.definition = [&](ArrayId id) { return set_.contains(id) ? d_.definition(id) : nullptr; };
-        stream.positive = [&](const Expr& e) { return is_positive(signs_marked(e)); };
-        stream.not_negative = [&](const Expr& e) { return is_not_negative(signs_marked(e)); };
+        stream.positive = [&](const Expr& e) { return is_positive(signs_.marked(e)); };
+        stream.not_negative = [&](const Expr& e) { return is_not_negative(signs_.marked(e)); };
         stream.whole = [&](const Expr& e) {
             const Kind kind = kind_of(e);
             return kind == Kind::i32 || kind == Kind::i64;
@@ -259,7 +322,7 @@ private:
             for (std::size_t k = first; k < i; ++k) {
                 set_.erase(d_.equations[k].target);
                 states_.erase(d_.equations[k].target);
-                signs_.erase(d_.equations[k].target);
+                signs_.forget(d_.equations[k].target);
             }
             const auto begin = d_.equations.begin();
             d_.equations.erase(begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(i));
@@ -268,46 +331,6 @@ private:
             i = first;
         }
         return out;
-    }
-
-    /// Arithmetic on integers that meets a part of the stream with a running result, or null: the order of integers
-    /// that wrap is not that of their sums.
-    Expr running_integer_arithmetic(const Expr& body, const Stream& stream) const {
-        Expr found;
-        visit(body, [&](const Expr& node) {
-            const bool arithmetic = as<Binary>(node) || as<Unary>(node);
-            if (!found && arithmetic && stream.whole(node) && stream.mixed(node)) found = node;
-        });
-        return found;
-    }
-
-    // --- signs
-    // ------------------------------------------------------------------------------------------------------------
-
-    /// Reads of what is computed in the kernel, marked for is_positive() by an exponential where they are positive and
-    /// by an absolute value where they are not negative.
-    [[nodiscard]] Expr signs_marked(const Expr& e) {
-        return transform(where_defined(e), [&](const Expr& node) -> Expr {
-            const auto* r = as<Read>(node);
-            if (!r || !set_.contains(r->array)) return node;
-            switch (sign_of(r->array)) {
-                case Sign::positive: return unary(UnaryOp::exp, node);
-                case Sign::not_negative: return unary(UnaryOp::abs, node);
-                case Sign::any: return node;
-            }
-            return node;
-        });
-    }
-    enum class Sign { any, not_negative, positive };
-    std::map<ArrayId, Sign> signs_;
-
-    /// Every reduction keeps the sign of what it reduces.
-    Sign sign_of(ArrayId id) {
-        if (const auto known = signs_.find(id); known != signs_.end()) return known->second;
-        const Equation* e = d_.definition(id);
-        if (!e) return Sign::any;
-        const Expr body = signs_marked(e->body);
-        return signs_[id] = is_positive(body) ? Sign::positive : is_not_negative(body) ? Sign::not_negative : Sign::any;
     }
 
     /// The kinds of values of an array of the definition, or of a state that was made.
@@ -339,7 +362,7 @@ private:
         const StateInfo info{traversal, spec.correction};
         std::vector<AxisId> axes;
         for (const AxisId a : d_.array(eq.target).axes)
-            if (depends_on_axis(spec.body, a) || follows_axis(spec.correction.moment, a)) axes.push_back(a);
+            if (depends_on_axis(spec.body, a) || follows_axis(d_, spec.correction.moment, a)) axes.push_back(a);
         if (const auto same = state_like(info, spec, eq.reduce_axes, axes)) return *same;
         const Kind kind = kind_of(spec.body);
         const DType type = kind == Kind::i32   ? DType::i32
@@ -353,11 +376,6 @@ private:
         set_.insert(id);
         states_[id] = info;
         return id;
-    }
-    /// A moment follows its origins and the moments below it also where its own body has cancelled to a constant.
-    [[nodiscard]] bool follows_axis(const std::optional<CentredMoment>& moment, AxisId axis) const {
-        return moment && (any_of(moment->origins, [&](const Expr& r) { return depends_on_axis(r, axis); }) ||
-                          any_of(moment->lower, [&](const auto& m) { return contains(d_.array(m.second).axes, axis); }));
     }
     Kind kind_of(const Expr& e) { return kinds_(e); }
     Kinds kinds_ = kinds_of(d_);
