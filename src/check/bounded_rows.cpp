@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "algebra/expr_walk.hpp"
+#include "algebra/scalar_function.hpp"
 #include "support/result.hpp"
 
 namespace napkin {

@@ -4,6 +4,7 @@
 
 #include "algebra/expr_walk.hpp"
 #include "derive/body_sizes.hpp"
+#include "derive/share.hpp"
 #include "support/ranges.hpp"
 
 namespace napkin {

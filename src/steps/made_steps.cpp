@@ -8,6 +8,7 @@
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 #include "support/text.hpp"
+#include "tile/uses.hpp"
 
 namespace napkin {
 namespace {
