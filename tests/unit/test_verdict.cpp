@@ -171,8 +171,8 @@ TEST(Verdict, the_output_type_rounds_once) {
 
 // Where the bound reaches past the range of e4m3 on both sides, any number may stand; past it on one side, NaN alone.
 TEST(Verdict, a_bound_past_the_range_on_both_sides_holds_every_number) {
-    const Evaluated e("f(X[a], Z[a]) -> Y[a]: e4m3\n    Y[a] = Z[a] * exp(X[a] - X[a])\nsizes a = 2\n",
-                      {{-1e9, 0}, {1, 1e6}});
+    const Evaluated e("f(X[a], W[a], Z[a]) -> Y[a]: e4m3\n    Y[a] = Z[a] * exp(X[a] * 3 - W[a])\nsizes a = 2\n",
+                      {{-1e9, 0}, {-3e9, 0}, {1, 1e6}});
     EXPECT_EQ(e.judge({1, nan}).judgement, Judgement::good);
     EXPECT_EQ(e.judge({60, nan}).judgement, Judgement::good);
     EXPECT_EQ(e.judge({1, 448}).judgement, Judgement::bad);
