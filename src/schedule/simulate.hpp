@@ -20,6 +20,7 @@
 
 namespace napkin {
 
+struct MmaProduct;
 struct StreamK;
 
 /// What keeps the core or a pipe busy, and for how long.
@@ -95,6 +96,7 @@ private:
     struct Pipes;  // clocks of one statement, by pipe
     struct Block;  // one statement's register block on one tile
     struct Moved;  // one load or store, and what it moves
+    struct Run;    // the sums of one simulation
     /// Work of all output tiles of a kernel whose CTAs share SMs: on a CTA's share of the units, in the dependence
     /// chain of a lone CTA, and in memory.
     struct BlockWork {
@@ -126,6 +128,10 @@ private:
                                        const std::vector<std::int64_t>& tile) const;
     [[nodiscard]] Pipes fragment_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,
                                         const std::vector<std::int64_t>& tile) const;
+    /// Clocks of the tensor core, or of the warps that feed it, for one product.
+    void add_product(const ScheduledKernel& k, const Step& step, const MmaProduct& product,
+                     const std::vector<std::int64_t>& tile, Pipes& pipes) const;
+    [[nodiscard]] double prefetch_clocks(const ScheduledKernel& k, const Step& step, const Block& block, double targets) const;
     [[nodiscard]] std::pair<double, double> cache_clocks(const ScheduledKernel& k, const Step& step, const Block& block) const;
     [[nodiscard]] double instruction_clocks(OpKind kind) const;
     [[nodiscard]] double answer_clocks(const ScheduledKernel& k, VariableId id) const;

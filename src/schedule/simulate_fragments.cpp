@@ -36,6 +36,47 @@ std::string Simulator::name_of_tensor_core(const ScheduledKernel& k) {
     return std::string(name(OpKind::fma));
 }
 
+void Simulator::add_product(const ScheduledKernel& k, const Step& step, const MmaProduct& product,
+                            const std::vector<std::int64_t>& tile, Pipes& pipes) const {
+    const auto lanes = static_cast<double>(k.lanes);
+    const double rows = static_cast<double>(k.schedule.warps.value * fragment_rows),
+                 columns = static_cast<double>(columns_of(k, product.n, step.scope)),
+                 depth = static_cast<double>(round_up(tile[at(product.k)], product.instruction->k.at(product.type)));
+    const Instruction& instruction = *product.instruction;
+    const double share = instruction.sustained.known() ? instruction.sustained.value : 1;
+    pipes.unit = rows * columns * depth / (share * per_clock(machine_, instruction.unit, product.type));
+    pipes.arithmetic += pipes.unit;
+    // A product in parts of columns reads A again for each part. Parts of other warpgroups hide that it begins
+    // again.
+    const double parts = k.runs_in_parts(step) ? static_cast<double>(k.column_parts->parts) : 1;
+    pipes.overhead += instruction.overhead_clocks.value;
+    // Instructions whose registers spill run one after the other (CUDA 13.0, ptxas C7510 to C7512). What spills
+    // moves between them.
+    if (spilled_registers(k) > 0) {
+        const auto of_loop = std::count_if(k.steps.begin(), k.steps.end(), [&](const Step& other) {
+            return other.scope == step.scope && other.atom >= 0 && k.atom(other).kind == AtomKind::matrix;
+        });
+        pipes.overhead = pipes.overhead * depth / static_cast<double>(instruction.k.at(product.type)) +
+                         clocks_of_spills(k) / static_cast<double>(of_loop);
+    }
+    // Each instruction reads its own rows of A, unless registers hold them, and all of B.
+    const double tiles = rows / static_cast<double>(instruction.m.to),
+                 read = ((product.a_in_registers ? 0 : parts * rows) + tiles * columns) * depth *
+                        static_cast<double>(bytes(product.type));
+    pipes.shared += clocks_of_shared(k, read);
+    // A product that a warp runs by itself has its operands in registers: the warp's own rows of A, and all of B.
+    if (product.by_warp(k.unit)) {
+        const auto warps = static_cast<double>(k.schedule.warps.value), value = static_cast<double>(bytes(product.type));
+        const double loaded = (product.a_in_registers ? 0 : rows) * depth * value + warps * columns * depth * value;
+        pipes.load += loaded / (lanes * static_cast<double>(k.value_bytes())) * load_clocks_;
+    }
+    if (product.a_in_registers) {
+        const double rounding = rows * depth / lanes * clocks_a_vector_[at(OpKind::simple)];
+        pipes.by_kind[at(OpKind::simple)] += rounding;
+        pipes.arithmetic += rounding;
+    }
+}
+
 /// Tensor cores multiply whole tiles, padding included. In fragments each thread goes through its own values.
 Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,
                                             const std::vector<std::int64_t>& tile) const {
@@ -81,40 +122,7 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
     add(OpKind::simple, runs * statement_instructions * static_cast<double>(k.schedule.warps.value) *
                             clocks_a_vector_[at(static_cast<int>(OpKind::simple))]);
     if (product) {
-        const double rows = static_cast<double>(k.schedule.warps.value * fragment_rows),
-                     columns = static_cast<double>(columns_of(k, product->n, step.scope)),
-                     depth = static_cast<double>(round_up(tile[at(product->k)], product->instruction->k.at(product->type)));
-        const Instruction& instruction = *product->instruction;
-        const double share = instruction.sustained.known() ? instruction.sustained.value : 1;
-        pipes.unit = rows * columns * depth / (share * per_clock(machine_, instruction.unit, product->type));
-        pipes.arithmetic += pipes.unit;
-        // A product in parts of columns reads A again for each part. Parts of other warpgroups hide that it begins
-        // again.
-        const double parts = k.runs_in_parts(step) ? static_cast<double>(k.column_parts->parts) : 1;
-        pipes.overhead += instruction.overhead_clocks.value;
-        // Instructions whose registers spill run one after the other (CUDA 13.0, ptxas C7510 to C7512). What spills
-        // moves between them.
-        if (spilled_registers(k) > 0) {
-            const auto of_loop = std::count_if(k.steps.begin(), k.steps.end(), [&](const Step& other) {
-                return other.scope == step.scope && other.atom >= 0 && k.atom(other).kind == AtomKind::matrix;
-            });
-            pipes.overhead = pipes.overhead * depth / static_cast<double>(instruction.k.at(product->type)) +
-                             clocks_of_spills(k) / static_cast<double>(of_loop);
-        }
-        // Each instruction reads its own rows of A, unless registers hold them, and all of B.
-        const double tiles = rows / static_cast<double>(instruction.m.to),
-                     read = ((product->a_in_registers ? 0 : parts * rows) + tiles * columns) * depth *
-                            static_cast<double>(bytes(product->type));
-        pipes.shared += clocks_of_shared(k, read);
-        // A product that a warp runs by itself has its operands in registers: the warp's own rows of A, and all of B.
-        if (product->by_warp(k.unit)) {
-            const auto warps = static_cast<double>(k.schedule.warps.value),
-                       value = static_cast<double>(bytes(product->type));
-            const double loaded = (product->a_in_registers ? 0 : rows) * depth * value + warps * columns * depth * value;
-            pipes.load += loaded / (lanes * static_cast<double>(k.value_bytes())) * load_clocks_;
-        }
-        if (product->a_in_registers)
-            add(OpKind::simple, rows * depth / lanes * clocks_a_vector_[at(static_cast<int>(OpKind::simple))]);
+        add_product(k, step, *product, tile, pipes);
         return pipes;
     }
     // Each warp loads for itself. A thread loads one value for each of its rows and pairs of columns that the read

@@ -15,7 +15,7 @@ from numbers_of_types import EXACT, INTEGERS, REALS, promoted, rounded, truncate
 
 FUNCTIONS = {
     "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log2": np.log2, "log1p": np.log1p, "sqrt": np.sqrt,
-    "rsqrt": lambda x: 1 / np.sqrt(x), "sin": np.sin, "cos": np.cos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh,
+    "rsqrt": lambda x: 1 / np.sqrt(x), "sin": np.sin, "cos": np.cos, "atan": np.arctan, "sinh": np.sinh, "asinh": np.arcsinh, "cosh": np.cosh, "tanh": np.tanh,
     "erf": lambda x: np.vectorize(math.erf, otypes=[EXACT])(x.astype(float)),
     "erfc": lambda x: np.vectorize(math.erfc, otypes=[EXACT])(x.astype(float)),
 }

@@ -131,7 +131,7 @@ Phrase Grammar::unary(const Phrase& a) {
         case 5: return call("sqrt", above_zero(a), a.bound + 1);
         case 6: return call("rsqrt", above_zero(a), 2);
         case 7: return call(one_of({"log", "log2", "log1p"}), above_zero(a), 15);
-        case 8: return call(one_of({"erf", "erfc", "atan"}), a, 2);
+        case 8: return call(one_of({"erf", "erfc", "atan", "asinh"}), a, 2);
         case 9: return powered(limited(a, 50), "^" + w_.one_of<std::string>({"2", "3", "2"}));
         case 10: return {"(2^" + limited(a, 8).text + ")", a.axes, 256, false, a.arrays};
         case 11: return call("f32", a, a.bound);

@@ -27,7 +27,7 @@ namespace napkin_cpu {
 #define OVER_BOTH(name) OVER(name, float) OVER(name, double)
 OVER_BOTH(exp) OVER_BOTH(exp2) OVER_BOTH(log) OVER_BOTH(tanh) OVER_BOTH(erf) OVER_BOTH(sin) OVER_BOTH(cos) OVER_BOTH(sqrt) OVER_BOTH(rsqrt)
 OVER_BOTH(floor) OVER_BOTH(abs) OVER_BOTH(exp_nonpositive) OVER_BOTH(ceil) OVER_BOTH(round) OVER_BOTH(trunc) OVER_BOTH(log2)
-OVER_BOTH(log1p) OVER_BOTH(expm1) OVER_BOTH(sinh) OVER_BOTH(cosh) OVER_BOTH(atan) OVER_BOTH(erfc)
+OVER_BOTH(log1p) OVER_BOTH(expm1) OVER_BOTH(sinh) OVER_BOTH(cosh) OVER_BOTH(atan) OVER_BOTH(asinh) OVER_BOTH(erfc)
 OVER_BOTH(round_f64) OVER_BOTH(round_f32) OVER_BOTH(round_f16) OVER_BOTH(round_bf16) OVER_BOTH(round_e4m3) OVER_BOTH(round_e5m2)
 #define OVER2(name, T) extern "C" void name##_##T(const T* x, const T* y, T* z, long n) { \
     for (long i = 0; i < n; i += lanes<T>) store(z + i, name(load(x + i), load(y + i))); }
@@ -196,27 +196,18 @@ struct Accuracy {
     double ulps;
 };
 
-const Accuracy accuracies[] = {{"exp", std::exp, 1.4},
-                               {"exp2", std::exp2, 1.15},
-                               {"log", std::log, 0.85},
-                               {"tanh", std::tanh, 2.7},
-                               {"erf", std::erf, 1.45},
-                               {"sin", std::sin, 1.65},
-                               {"cos", std::cos, 1.65},
-                               {"sqrt", std::sqrt, 0.5},
-                               {"log2", std::log2, 1.9},
-                               {"log1p", std::log1p, 0.85},
-                               {"expm1", std::expm1, 2.4},
-                               {"sinh", std::sinh, 2.6},
-                               {"cosh", std::cosh, 1.6},
-                               {"atan", std::atan, 1.9},
-                               {"erfc", std::erfc, 4.9},
-                               {"floor", std::floor, 0},
-                               {"ceil", std::ceil, 0},
-                               {"round", std::nearbyint, 0},
-                               {"trunc", std::trunc, 0},
-                               {"abs", std::fabs, 0},
-                               {"rsqrt", [](long double x) { return 1 / std::sqrt(x); }, 1.5}};
+const Accuracy accuracies[] = {
+    {"exp", std::exp, 1.4},       {"exp2", std::exp2, 1.15},
+    {"log", std::log, 0.85},      {"tanh", std::tanh, 2.7},
+    {"erf", std::erf, 1.45},      {"sin", std::sin, 1.65},
+    {"cos", std::cos, 1.65},      {"sqrt", std::sqrt, 0.5},
+    {"log2", std::log2, 1.9},     {"log1p", std::log1p, 0.85},
+    {"expm1", std::expm1, 2.4},   {"sinh", std::sinh, 2.6},
+    {"cosh", std::cosh, 1.6},     {"atan", std::atan, 1.9},
+    {"asinh", std::asinh, 2.5},   {"erfc", std::erfc, 4.9},
+    {"floor", std::floor, 0},     {"ceil", std::ceil, 0},
+    {"round", std::nearbyint, 0}, {"trunc", std::trunc, 0},
+    {"abs", std::fabs, 0},        {"rsqrt", [](long double x) { return 1 / std::sqrt(x); }, 1.5}};
 
 template <class T>
 void expect_accurate(const std::vector<T>& x, const std::vector<T>& y, const Accuracy& wanted) {
