@@ -196,7 +196,9 @@ private:
         const bool may_copy_rows = with_copied_rows(p.form, extents_, gpu_).has_value();
         if (!may_copy_rows) {
             PlanOptions of_kernel = options_;
-            of_kernel.useless = others - (bound_of_kernels(p) - p.least[p.kernels]);
+            // A bound that comes back is above the one that is known, so that no form is asked the same twice.
+            const double known = p.least[p.kernels];
+            of_kernel.useless = std::max(known, others - (bound_of_kernels(p) - known));
             const auto plan = choose_blocks_of(p.kernels, p.form, extents_, gpu_, by_user_, of_kernel);
             if (plan && plan->is_bound()) {
                 p.least[p.kernels] = plan->seconds();
