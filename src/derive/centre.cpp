@@ -53,8 +53,9 @@ private:
     [[nodiscard]] Expr imprecise() const {
         for (const auto& [a, b] : term_.shifted)
             for (const auto& [sign, part] : addends(where_defined(b))) {
-                // A choice between an extremum and something else may be either.
-                if (as<Select>(part) && stream_.runs(part) && !is_extremum(part, stream_) && follows_extremum(part, stream_))
+                // An extremum that is converted, or chosen in place of something else, is one.
+                if ((as<Select>(part) || as<Cast>(part)) && stream_.runs(part) && !is_extremum(part, stream_) &&
+                    follows_extremum(part, stream_))
                     return part;
                 if (!is_extremum(part, stream_)) continue;
                 const auto found = origin(part, sign, a);

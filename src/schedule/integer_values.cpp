@@ -31,13 +31,16 @@ IntegerValues::IntegerValues(const ScheduledKernel& kernel)
       known_(kernel.layouts.size()),
       whole_(kernel.layouts.size()) {
     const auto is_integer_variable = [&](VariableId v) { return !is_float(kernel.variable(v).memory_type); };
+    const auto kind_of = [&](VariableId v) {
+        return kernel.variable(v).memory_type == DType::i64 ? Kind::i64 : Kind::i32;
+    };
     // What is loaded may be any integer of its type.
     for (const Step& step : kernel.steps) {
         const auto* load = std::get_if<Load>(step.statement);
         if (!load || !is_integer_variable(load->variable)) continue;
         const std::size_t v = at(load->variable);
         variable_bounds_[v] = range_of(kernel.variable(load->variable).memory_type);
-        known_[v] = fits(variable_bounds_[v]);
+        known_[v] = fits(variable_bounds_[v], kind_of(load->variable));
         whole_[v] = !known_[v];
     }
     // A state is read before the statement that computes it, so its bounds may grow for some rounds. Bounds that grow
@@ -55,7 +58,7 @@ IntegerValues::IntegerValues(const ScheduledKernel& kernel)
             const bool stays = known_[v] && found && *found == *variable_bounds_[v];
             if (stays) continue;
             changed = true;
-            if (!fits(found) || round + 1 == rounds || needs_integers(*compute)) {
+            if (!fits(found, kind_of(compute->variable)) || round + 1 == rounds || needs_integers(*compute)) {
                 whole_[v] = true;
                 variable_bounds_[v].reset();
             } else {
@@ -156,7 +159,12 @@ bool IntegerValues::keeps_all(DType type, const Expr& e) {
     return b && is_in_range(type, b->low) && is_in_range(type, b->high);
 }
 
-bool IntegerValues::is_small(const Expr& e) { return is_integer(kinds_(e)) && fits(bounds(e)); }
+bool IntegerValues::is_small(const Expr& e) { return is_integer(kinds_(e)) && fits(bounds(e), kinds_(e)); }
+
+bool IntegerValues::fits(const Bounds& b, Kind kind) const {
+    if (!b || b->low < -largest_ || b->high > largest_) return false;
+    return kind != Kind::i32 || (is_in_range(DType::i32, b->low) && is_in_range(DType::i32, b->high));
+}
 
 IntegerValues::Bounds IntegerValues::bounds(const Expr& e) {
     if (const auto found = bounds_.find(e.get()); found != bounds_.end()) return found->second;

@@ -34,7 +34,8 @@ private:
     Bounds bounds(const Expr& e);
     Bounds bounds_of_binary(const Binary& b);
     Bounds bounds_of_statement(const Compute& compute);
-    [[nodiscard]] bool fits(const Bounds& b) const { return b && b->low >= -largest_ && b->high <= largest_; }
+    /// Whether real numbers hold the integers exactly, and none of them wraps at the width of its kind.
+    [[nodiscard]] bool fits(const Bounds& b, Kind kind) const;
 
     const ScheduledKernel& kernel_;
     Kinds kinds_;
