@@ -115,7 +115,7 @@ std::optional<Terms> Splitter::sum(const Expr& e, const Conditions& masks) {
     // The terms may be far larger than their sum: an extremum is the value of some point.
     if (!wraps_ && !out.empty() && together.b) {
         const auto parts = addends(together.b);
-        const auto found = std::ranges::find_if(parts, [&](const auto& p) { return follows_extremum(p.e, stream_); });
+        const auto found = find_if(parts, [&](const auto& p) { return follows_extremum(p.e, stream_); });
         if (found != parts.end()) return fail("what an extremum of it is subtracted from does not separate", e);
     }
     Term t;
