@@ -19,14 +19,14 @@ bool is_infinite(const Expr& condition, const Expr& m, Dominance how) {
     return how == Dominance::nearly && size && size->op == UnaryOp::abs && equal(size->a, m);
 }
 
-/// A variable's value, its product with a number, or a select between such values.
+/// A variable's value, its product with a number or with another variable's value, or a select between such values.
 bool is_rounded_once(const Expr& value) {
     if (const auto* s = as<Select>(value)) return is_rounded_once(s->a) && is_rounded_once(s->b);
     if (as<Constant>(value)) return true;
     const auto* product = as<Binary>(value);
     if (!product || product->op != BinaryOp::mul) return as<Read>(value);
-    const auto is_number = [](const Expr& e) { return read_arrays(e).empty() && free_axes(e).empty(); };
-    return (as<Read>(product->a) && is_number(product->b)) || (as<Read>(product->b) && is_number(product->a));
+    const auto is_factor = [](const Expr& e) { return as<Read>(e) || (read_arrays(e).empty() && free_axes(e).empty()); };
+    return is_factor(product->a) && is_factor(product->b);
 }
 
 }  // namespace

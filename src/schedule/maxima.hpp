@@ -34,9 +34,9 @@ private:
 };
 
 /// The exponentials of the step that a CPU computes as `exp_nonpositive` (emit/cpu/prelude_math.inc). Their argument is
-/// a value less a maximum over such values. A value is that of a variable, its product with a number, or a select
-/// between such values. The product is rounded before the subtraction, as it was for the maximum. Rounded once with the
-/// difference, it might be above the maximum.
+/// a value less a maximum over such values. A value is that of a variable, a product of two such or with a number, or a
+/// select between such values. The product is rounded before the subtraction, as it was for the maximum. Rounded once
+/// with the difference, it might be above the maximum.
 std::vector<const Unary*> nonpositive_exponentials(const ScheduledKernel& kernel, const Step& step);
 
 }  // namespace napkin
