@@ -209,11 +209,21 @@ TEST(Schedule, SaysWhichOfTwoDimensionsWithOneIndexIsInner) {
     KernelSchedule second = plan->kernels[0].schedule();
     second.places.front().innermost = 1;
     EXPECT_THAT(to_string(program, program.kernels[0], second), HasSubstr(", inner q, dimension 2\n"));
-    // Packed panels of a diagonal would need a step from row to row as well.
-    PlanOptions packed;
-    packed.file = std::make_shared<const Source>(
-        Source{"a.schedule", "storage D packed_panel, inner q, dimension 2\n"});
-    const auto refused = choose_plan(d, bind_sizes(d.diagram).value(), generic(), {}, packed);
+}
+
+// Fused statements read packed panels, but a diagonal goes from row to row as well as from panel to panel.
+TEST(Schedule, PacksNoPanelsOfADiagonal) {
+    const Derived d = derive(parsed("f(D[r, c], A[q, x]) -> Y[q, x]\n    Y[q, x] = exp(A[q, x]) * D[q, q]\n"
+                                    "sizes q = r = c = 20, x = 3\n"))
+                          .value();
+    const auto planned = [&](const std::string& line) {
+        PlanOptions options;
+        options.file = std::make_shared<const Source>(
+            Source{"a.schedule", "vector q\nvectors 1\natom Y vectors q 1, points x, fusion 0\n" + line + "\n"});
+        return choose_plan(d, bind_sizes(d.diagram).value(), generic(), {}, options);
+    };
+    EXPECT_TRUE(planned("storage A packed_panel, inner q").ok());
+    const auto refused = planned("storage D packed_panel, inner q, dimension 2");
     ASSERT_FALSE(refused.ok());
     EXPECT_THAT(render(refused.errors()), HasSubstr("D cannot lie in panels one after the other"));
 }
