@@ -70,5 +70,21 @@ TEST(PlanBudget, IsNotSpentOnFormsAndPartsThatCannotBeFaster) {
     EXPECT_LT(ratings->num_simulated(), 3000u);
 }
 
+// Several forms of so few points have one bound, which rounding may put on either side of itself.
+TEST(PlanBudget, EndsWhereFormsHaveEqualBounds) {
+    const Derived derived = derive(parsed("f(K[n], W[n], B[k]: e5m2) -> O[k], L[k], Y[k], P\n"
+                                          "    S[k, n] = where(n <= k, 2 * K[n], -inf)\n"
+                                          "    M[k] = max(n) S[k, n]\n    Z[k] = sum(n) 2^(S[k, n] - M[k])\n"
+                                          "    O[k] = sum(n) 2^(S[k, n] - M[k]) * W[n]\n    L[k] = M[k] + log(Z[k])\n"
+                                          "    Y[k] = L[k] / (0.5 + Z[k] * Z[k])\n    T = max(j) Z[j]\n"
+                                          "    U = sum(j) exp(Z[j] - T)\n    P = sum(k) exp(Z[k] - T) / U * B[k]\n"
+                                          "sizes n = 7, k = 5\n"))
+                                .value();
+    const auto ratings = std::make_shared<Estimates>();
+    const Derived form = choose_form_by_plans(derived, bind_sizes(derived.source).value(), load_machine("h200").value(),
+                                              {}, ratings);
+    EXPECT_GE(form.kernels.size(), 1u);
+}
+
 }  // namespace
 }  // namespace napkin::test_plan_budget
