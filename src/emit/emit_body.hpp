@@ -24,7 +24,10 @@ public:
     BodyWriter(const Frame& frame, const Step& step, std::vector<AxisId> loops, int point_level, Names& names);
 
     /// The variable's element at the atom's point stands in registers under this name.
-    void give(VariableId variable, std::string text) { given_[variable] = std::move(text); }
+    /// `is_vector`: the name is that of a vector, even where the address does not run along the vector axis.
+    void give(VariableId variable, std::string text, bool is_vector = false) {
+        given_[variable] = {std::move(text), is_vector};
+    }
 
     /// Threads read the variable where it lies in memory.
     struct Element {
@@ -144,7 +147,11 @@ private:
     std::map<std::string, ValueId> known_;
     std::map<const ExprNode*, ValueId> lowered_;
     std::map<ValueId, Root> roots_;
-    std::map<VariableId, std::string> given_;
+    struct Given {
+        std::string text;
+        bool is_vector = false;
+    };
+    std::map<VariableId, Given> given_;
     std::map<VariableId, std::function<Element(const Read&)>> in_memory_;
     Names& names_;
     IntegerValues integer_values_;

@@ -263,7 +263,8 @@ ValueId BodyWriter::read_value(const Read& r) {
     v.vec = along != 0;
     if (const auto given = given_.find(r.variable()); given != given_.end()) {
         v.is_given = true;
-        v.pattern = given->second;
+        v.vec |= given->second.is_vector;
+        v.pattern = given->second.text;
         return intern(std::move(v));
     }
     const ValueId pointer = v.level > point_level_ ? row_pointer(r.variable(), address) : -1;

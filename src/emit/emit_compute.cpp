@@ -449,7 +449,7 @@ private:
             compute, around, names_.add(frame_.name(compute.variable) + "_acc"),
             BodyWriter(frame_, step_, {loops_.begin(), loops_.begin() + target_level_}, around, names_)});
         BodyWriter& body = fused_reduction_->body;
-        body.give(compute_.variable, result() + index());
+        body.give(compute_.variable, result() + index(), true);
         fused_reduction_->root = body.add_root(compute.body, target_level_, true);
         if (compute.carry) fused_reduction_->carry = body.add_root(compute.carry, around, true, false);
         body.decide();
