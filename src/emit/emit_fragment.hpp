@@ -59,12 +59,16 @@ void write_load_of_rows(const Frame& frame, Lines& out, const Step& step);
 void write_first_rows(const Frame& frame, Lines& out, const Step& step, const std::string& begin);
 void write_init_of_fragments(const Frame& frame, Lines& out, const Init& init);
 void write_store_of_fragments(const Frame& frame, Lines& out, VariableId variable, ScopeId scope);
-/// The store by staging tiles. Every warp writes to them, and one of its threads issues the bulk copies that bring them
-/// to memory.
-void write_store_by_staging(const Frame& frame, Lines& out, const Step& store);
-/// With stream-K: behind the stream, warps of two blocks combine the states of their parts. The flag `goes_on_name`
-/// says to a warp whether it has the combined states.
-void write_parts_of_group(const Frame& frame, Lines& out, const StreamK& cut);
+/// The store by staging tiles: where a warp's staging tiles lie and the loop over them; a warp's write to one; and the
+/// bulk copy that one of its threads issues to bring it to memory.
+void write_staging_header(const Frame& frame, Lines& out, const Step& store);
+void write_to_staging(const Frame& frame, Lines& out, const Step& store);
+void write_from_staging(const Frame& frame, Lines& out, const Step& store);
+/// Stream-K, behind the stream of a split tile. The warp claims the tile: the flag `goes_on_name` says whether it is the
+/// second one to do so. The first one leaves its states. The second one merges these with its own.
+void write_claim(const Frame& frame, Lines& out, const StreamK& cut);
+void write_states_left(const Frame& frame, Lines& out);
+void write_merged_states(const Frame& frame, Lines& out);
 inline constexpr const char *share_name = "share_", *goes_on_name = "goes_on_";
 /// The type of the prelude that assigns shares of tiles to blocks.
 std::string shares_type(const Frame& frame, const StreamK& cut);
@@ -98,18 +102,11 @@ void write_copy(const Frame& frame, Lines& out, VariableId variable, ScopeId sco
                 const std::string& condition = "");
 /// Declares where the iteration's stage begins, in bytes from the operand's first one.
 void declare_stage(const Frame& frame, Lines& out, VariableId operand, int ahead);
-/// All wait until the stage that the load fills is full for the iteration that is so many ahead.
-void write_wait(const Frame& frame, Lines& out, const Step& load, int ahead);
-/// The producer: acquires the iteration's stage where it is not known to be free, then copies.
-void write_producer_copy(const Frame& frame, Lines& out, const Step& load);
-/// The wait for outstanding products, and the release of operands' tiles by a consumer warp. Iterations are `shift`
-/// behind the loop's counters. Tiles are released only where `condition`, which ends with &&, holds too.
-void write_wait_group(const Frame& frame, Lines& out, const WaitGroup& settle, int shift,
-                      const std::string& condition = "");
+/// Text of the barrier that says that the operand's stage is full, or that it is free.
+std::string operand_barrier(const Frame& frame, VariableId operand, bool is_empty, const std::string& stage);
 /// Name of the flag for a deferred release, where an operand is released an iteration later.
 std::string deferred_release_name(const Frame& frame, VariableId operand);
-/// Sets up the barriers of all operands, and what else of shared memory is needed before any of the block's threads
-/// goes on.
+/// Makes the barriers of all operands and of the tile queue.
 void write_barriers(const Frame& frame, Lines& out);
 /// The name that declare_stage gives.
 std::string stage_name(const Frame& frame, VariableId variable);

@@ -1,13 +1,13 @@
 #pragma once
-// One kernel's source, for whichever processor its schedule is for.
+// One kernel's source, for whichever processor its program is for.
 #include <string>
 #include <string_view>
 
-#include "schedule/scheduled.hpp"
+#include "lower/kernel_program.hpp"
 
 namespace napkin::writers {
 
 /// Everything but the prelude, which declares what it uses: the functions of its statements, then the entry point.
-std::string kernel_text(const ScheduledKernel& kernel, const std::string& entry, std::string_view prelude);
+std::string kernel_text(const lower::KernelProgram& program, const std::string& entry, std::string_view prelude);
 
 }  // namespace napkin::writers

@@ -1,4 +1,4 @@
-// Operands in shared memory: the copies that fill their stages, and the waits until they are full.
+// Operands in shared memory: the copies that fill their stages, and the barriers that say when these are full or free.
 #include <fmt/format.h>
 
 #include "emit/emit_fragment.hpp"
@@ -125,7 +125,7 @@ void write_copy(const Frame& frame, Lines& out, VariableId variable, ScopeId sco
     const Variable& v = frame.variable(variable);
     const OperandTile tile = *operand_tile(frame, variable);
     const int number = operand_number(frame, variable);
-    const std::string full = fmt::format("barriers + 8 * ({} + {})", first_barrier(frame, variable), stage);
+    const std::string full = operand_barrier(frame, variable, false, stage);
     out(fmt::format("expect_bytes({}, {});", full, tile.bytes));
     const auto part = cluster_part(frame, variable);
     const std::int64_t panels = part ? part->panels : tile.panels;
@@ -161,55 +161,15 @@ void declare_stage(const Frame& frame, Lines& out, VariableId operand, int ahead
                     turn.stage == "0" ? "0" : fmt::format("{} * {}", turn.stage, operand_tile(frame, operand)->bytes)));
 }
 
-void write_wait(const Frame& frame, Lines& out, const Step& load, int ahead) {
-    const VariableId variable = std::get<Load>(*load.statement).variable;
-    const IterationNames turn = iteration_names(frame, load.scope, ahead);
-    if (!load.waits) return;
-    if (!frame.has_bulk_copies()) {
-        out(fmt::format("wait_copies<{}>();", load.copies_behind));
-        out("sync();");
-        return;
-    }
-    out(fmt::format("wait_phase(barriers + 8 * ({} + {}), {});", first_barrier(frame, variable), turn.stage, turn.phase));
-}
-
-void write_producer_copy(const Frame& frame, Lines& out, const Step& load) {
-    const VariableId variable = std::get<Load>(*load.statement).variable;
-    const IterationNames turn = iteration_names(frame, load.scope);
-    if (load.acquires)
-        out(fmt::format("wait_phase(barriers + 8 * ({} + {}), {} ^ 1);",
-                        num_stages(frame) + first_barrier(frame, variable), turn.stage, turn.phase));
-    write_copy(frame, out, variable, load.scope, turn.stage);
+std::string operand_barrier(const Frame& frame, VariableId operand, bool is_empty, const std::string& stage) {
+    return fmt::format("barriers + 8 * ({} + {})", (is_empty ? num_stages(frame) : 0) + first_barrier(frame, operand),
+                       stage);
 }
 
 std::string deferred_release_name(const Frame& frame, VariableId operand) { return frame.name(operand) + "_owed_"; }
 
-void write_wait_group(const Frame& frame, Lines& out, const WaitGroup& settle, int shift, const std::string& condition) {
-    if (settle.pending >= 0) out(fmt::format("wgmma_wait<{}>();", settle.pending));
-    for (const VariableId v : settle.results) out(fmt::format("pin({});", frame.name(v)));
-    for (const Release& freed : settle.frees) {
-        const VariableId v = freed.operand;
-        const IterationNames turn = iteration_names(frame, frame.layout(v).scope, freed.ahead + shift);
-        const std::string barrier = fmt::format("barriers + 8 * ({} + {})", num_stages(frame) + first_barrier(frame, v),
-                                                turn.stage),
-                          deferred_releases = freed.ahead < 0 ? deferred_release_name(frame, v) + " && " : "";
-        // One thread tells its own block's producer; in a cluster, one thread for each of its blocks tells that
-        // block's.
-        if (cluster_part(frame, v))
-            out(
-                fmt::format("if ({}{}lane_of_thread() < {}) arrive_at({}, lane_of_thread());  // {} is free, for all "
-                            "of the cluster",
-                            condition, deferred_releases, frame.cluster_blocks(), barrier, frame.name(v)));
-        else
-            out(fmt::format("if ({}{}lane_of_thread() == 0) arrive({});  // {} is free", condition, deferred_releases,
-                            barrier, frame.name(v)));
-        if (freed.ahead < 0) out(fmt::format("{} = false;", deferred_release_name(frame, v)));
-    }
-}
-
 void write_barriers(const Frame& frame, Lines& out) {
     const std::int64_t count = num_barriers(frame), stages = num_stages(frame);
-    if (count == 0) return;
     out(fmt::format("const unsigned barriers = shared_address(shared_memory) + {};",
                     frame.arena_bytes() - barrier_bytes(frame)));
     if (frame.is_dynamic())
@@ -232,7 +192,6 @@ void write_barriers(const Frame& frame, Lines& out) {
     if (frame.is_dynamic()) out(fmt::format("init_queue(queue, {});", frame.schedule.warps.value));
     out("fence_barriers();");
     out.close();
-    out(frame.syncs_cluster_before ? "meet_in_cluster();" : "__syncthreads();");
 }
 
 }  // namespace napkin::writers

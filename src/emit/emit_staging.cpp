@@ -17,11 +17,42 @@ std::vector<VariableId> staged_out(const ScheduledKernel& kernel) {
     return out;
 }
 
-void write_store_by_staging(const Frame& frame, Lines& out, const Step& store) {
+namespace {
+
+/// The staging tile of box_, in which a warp's rows lie.
+std::string staging_tile(const Frame& frame, VariableId variable) {
+    const int held = frame.place(variable).boxes;
+    return held == 1 ? "boxes" : fmt::format("boxes + {} * (box_ % {})", box_bytes, held);
+}
+
+}  // namespace
+
+void write_staging_header(const Frame& frame, Lines& out, const Step& store) {
+    const VariableId variable = variable_of(store);
+    const std::int64_t count = staging_tiles_of(frame, variable)->count;
+    out(fmt::format("const unsigned boxes = shared_address(shared_memory) + {} + {} * {};",
+                    frame.layout(variable).offset * frame.value_bytes(), frame.place(variable).boxes * box_bytes,
+                    warp_name));
+    out.open(count > 1 ? fmt::format("EACH(box_, {})", count) : "");
+}
+
+void write_to_staging(const Frame& frame, Lines& out, const Step& store) {
+    const VariableId variable = variable_of(store);
+    const StagingTiles boxes = *staging_tiles_of(frame, variable);
+    const std::string type = memory_type(frame.variable(variable).memory_type), here = staging_tile(frame, variable);
+    const std::int64_t groups = columns_of(frame, column_axis(frame, variable), store.scope) / fragment_columns,
+                       groups_a_box = boxes.width / fragment_columns;
+    if (boxes.count > 1)
+        out(fmt::format("write_box<{}>({}, {} + {} * box_, {} - {} * box_);", type, here, frame.name(variable),
+                        4 * groups_a_box, groups, groups_a_box));
+    else
+        out(fmt::format("write_box<{}>({}, {}, {});", type, here, frame.name(variable), groups));
+}
+
+void write_from_staging(const Frame& frame, Lines& out, const Step& store) {
     const VariableId variable = variable_of(store);
     const Variable& v = frame.variable(variable);
     const StagingTiles boxes = *staging_tiles_of(frame, variable);
-    const int held = frame.place(variable).boxes;
     const std::vector<VariableId> boxed = staged_out(frame);
     const auto map = operands_of(frame).size() + static_cast<std::size_t>(find(boxed, variable) - boxed.begin());
     std::string coordinates;
@@ -32,23 +63,7 @@ void write_store_by_staging(const Frame& frame, Lines& out, const Step& store) {
         if (static_cast<int>(d) == boxes.rows) at += fmt::format(" + {} * {}", fragment_rows, warp_name);
         coordinates += fmt::format(", int({})", at);
     }
-    const std::int64_t groups = columns_of(frame, column_axis(frame, variable), store.scope) / fragment_columns,
-                       groups_a_box = boxes.width / fragment_columns;
-    const std::string here = held == 1 ? "boxes" : fmt::format("boxes + {} * (box_ % {})", box_bytes, held);
-    out.open("");
-    out(fmt::format("const unsigned boxes = shared_address(shared_memory) + {} + {} * {};",
-                    frame.layout(variable).offset * frame.value_bytes(), held * box_bytes, warp_name));
-    out.open(boxes.count > 1 ? fmt::format("EACH(box_, {})", boxes.count) : "");
-    if (store.staging_behind >= 0) out(fmt::format("wait_boxes<{}>();", store.staging_behind));
-    if (boxes.count > 1)
-        out(fmt::format("write_box<{}>({}, {} + {} * box_, {} - {} * box_);", memory_type(v.memory_type), here,
-                        frame.name(variable), 4 * groups_a_box, groups, groups_a_box));
-    else
-        out(fmt::format("write_box<{}>({}, {}, {});", memory_type(v.memory_type), here, frame.name(variable), groups));
-    if (store.fences_proxy) out("publish_box();");
-    out(fmt::format("send_box({}, &maps.of[{}]{});", here, map, coordinates));
-    out.close();
-    out.close();
+    out(fmt::format("send_box({}, &maps.of[{}]{});", staging_tile(frame, variable), map, coordinates));
 }
 
 }  // namespace napkin::writers

@@ -52,6 +52,18 @@ private:
     std::ptrdiff_t count_;
 };
 
+/// Calls f for each state that parts of a tile merge, with the number of its first register among those left.
+template <class F>
+void for_each_state(const Frame& frame, F f) {
+    std::int64_t first = 0;
+    for (const StateMerge& merge : frame.kernel->merges)
+        f(merge, first), first += fragment_registers(frame, merge.state);
+}
+std::string place_left(const Frame& frame, std::int64_t first, const std::string& number) {
+    return fmt::format("{} + {} * ({}{})", left_name, frame.unit.warp_threads,
+                       first == 0 ? "" : fmt::format("{} + ", first), number);
+}
+
 }  // namespace
 
 std::string shares_type(const Frame& frame, const StreamK& cut) {
@@ -60,10 +72,7 @@ std::string shares_type(const Frame& frame, const StreamK& cut) {
                        frame.span(loop.loop->axis, loop.scope).tile);
 }
 
-void write_parts_of_group(const Frame& frame, Lines& out, const StreamK& cut) {
-    const FrameOfParts parts(frame);
-    out(fmt::format("bool {} = true;", goes_on_name));
-    out.open(fmt::format("if ({}.number >= Share::part)", share_name));
+void write_claim(const Frame& frame, Lines& out, const StreamK& cut) {
     out("// the same warp of another block has the rest of the stream");
     out(fmt::format("const Index pair_ = (group - {}) * {} + {};", cut.rounds * cut.blocks, frame.schedule.warps.value,
                     warp_name));
@@ -71,28 +80,21 @@ void write_parts_of_group(const Frame& frame, Lines& out, const StreamK& cut) {
     out(fmt::format("float* const {} = reinterpret_cast<float*>(scratch + {}) + pair_ * {} + lane_of_thread();",
                     left_name, stream_k_words_bytes(frame, cut), cut.registers * frame.unit.warp_threads));
     out(fmt::format("{} = comes_second(word_);", goes_on_name));
-    const auto for_each_state = [&](const auto& f) {
-        std::int64_t first = 0;
-        for (const StateMerge& merge : frame.kernel->merges)
-            f(merge, first), first += fragment_registers(frame, merge.state);
-    };
-    const auto place = [&](std::int64_t first, const std::string& number) {
-        return fmt::format("{} + {} * ({}{})", left_name, frame.unit.warp_threads,
-                           first == 0 ? "" : fmt::format("{} + ", first), number);
-    };
-    out.open(fmt::format("if (!{})", goes_on_name));
-    for_each_state([&](const StateMerge& merge, std::int64_t first) {
+}
+
+void write_states_left(const Frame& frame, Lines& out) {
+    for_each_state(frame, [&](const StateMerge& merge, std::int64_t first) {
         out(fmt::format("EACH(i_, {}) leave_state({}, {}[i_]);", fragment_registers(frame, merge.state),
-                        place(first, "i_"), frame.name(merge.state)));
+                        place_left(frame, first, "i_"), frame.name(merge.state)));
     });
-    out("has_left(word_);");
-    out.close();
-    out.open("else");
-    out("wait_for_states(word_);");
-    for_each_state([&](const StateMerge& merge, std::int64_t first) {
+}
+
+void write_merged_states(const Frame& frame, Lines& out) {
+    const FrameOfParts parts(frame);
+    for_each_state(frame, [&](const StateMerge& merge, std::int64_t first) {
         const bool has_columns = column_axis(frame, merge.state) >= 0;
         const std::string number = number_in_thread(frame, merge.state),
-                          left = fmt::format("state_left({})", place(first, number));
+                          left = fmt::format("state_left({})", place_left(frame, first, number));
         out(fmt::format("// {} of both parts", frame.name(merge.state)));
         if (!has_columns) {
             // Other states are merged by what each part has of this one.
@@ -120,8 +122,6 @@ void write_parts_of_group(const Frame& frame, Lines& out, const StreamK& cut) {
         write_state_of_parts(parts.frame(), out, merge, {parts.given(merge.given, 0), parts.given(merge.given, 1)},
                              texts, has_columns ? fmt::format("const float other_ = {};", left) : "");
     });
-    out.close();
-    out.close();
 }
 
 }  // namespace napkin::writers

@@ -11,6 +11,8 @@
 #include "diagram/verifier.hpp"
 #include "emit/cpu/emit.hpp"
 #include "emit/cuda/emit.hpp"
+#include "lower/lower.hpp"
+#include "lower/prove.hpp"
 #include "machine/builtin.hpp"
 #include "machine/measured.hpp"
 #include "machine/processor.hpp"
@@ -44,6 +46,13 @@ std::vector<std::string> faults(const Plan& plan) {
         for (std::string& message : verify(kernel.scheduled)) messages.push_back(std::move(message));
     return messages;
 }
+std::vector<std::string> faults(const lower::LoweredProgram& program) {
+    std::vector<std::string> messages;
+    for (const lower::KernelProgram& kernel : program.kernels)
+        if (kernel.kernel->in_blocks())
+            if (std::string fault = lower::fault_of(kernel); !fault.empty()) messages.push_back(std::move(fault));
+    return messages;
+}
 template <class T>
 std::vector<std::string> faults(const T&) {
     return {};
@@ -53,6 +62,11 @@ std::string shown(const Diagram& diagram) { return print(diagram); }
 std::string shown(const Derived& derived) { return print(derived.diagram); }
 std::string shown(const Plan& plan) { return to_string(plan); }
 std::string shown(const SizedProgram& program) { return to_string(program); }
+std::string shown(const lower::LoweredProgram& program) {
+    std::string out;
+    for (const lower::KernelProgram& kernel : program.kernels) out += to_string(kernel);
+    return out;
+}
 std::string shown(const KernelSource& source) { return complete(source); }
 std::string shown(const Machine& machine) { return to_toml(machine); }
 template <class T>
@@ -242,8 +256,8 @@ SizedProgram tiles_of_plan(const Compilation& c) {
 }
 
 KernelSource emitted(const Compilation& c) {
-    if (c.machine.kind == MachineKind::gpu) return cuda::emit(c.plan.program());
-    return cpu::emit(c.plan.program());
+    if (c.machine.kind == MachineKind::gpu) return cuda::emit(c.lowered);
+    return cpu::emit(c.lowered);
 }
 
 /// "gpu" is the built-in machine that describes the GPU at hand.
@@ -343,7 +357,7 @@ const std::string& kernels_of(const KernelSource& source) {
 
 std::string_view name(Pass pass) {
     constexpr std::string_view names[] = {"parse", "machine", "derive", "choose", "size",
-                                          "plan",  "expand",  "emit",   "compile"};
+                                          "plan",  "expand",  "lower",  "emit",   "compile"};
     return names[at(pass)];
 }
 
@@ -370,6 +384,7 @@ Result<Compilation> run_pipeline(std::shared_ptr<const Source> source, const Pip
         pass(Pass::size, c.extents, [&] { return bind_sizes(c.diagram); }) &&
         pass(Pass::plan, c.plan, [&] { return choices->plan(); }) &&
         pass(Pass::expand, c.program, [&] { return tiles_of_plan(c); }) &&
+        pass(Pass::lower, c.lowered, [&] { return lower::lowered(c.plan.program()); }) &&
         pass(Pass::emit, c.code, [&] { return emitted(c); }) &&
         (c.machine.kind == MachineKind::gpu ? pass(Pass::compile, c.gpu_kernel, [&] { return loaded_on_gpu(c); })
                                             : pass(Pass::compile, c.kernel, [&] { return loaded_on_processor(c); }));

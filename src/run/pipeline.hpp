@@ -14,6 +14,7 @@
 #include "diagram/sizes.hpp"
 #include "emit/cpu/emit.hpp"
 #include "emit/cuda/emit.hpp"
+#include "lower/kernel_program.hpp"
 #include "machine/machine.hpp"
 #include "plan/plan.hpp"
 #include "run/gpu/kernel.hpp"
@@ -24,9 +25,9 @@
 namespace napkin {
 
 /// The passes in order. Their names are those of `--time-passes` and `--print-after`.
-enum class Pass : std::uint8_t { parse, machine, derive, choose, size, plan, expand, emit, compile };
+enum class Pass : std::uint8_t { parse, machine, derive, choose, size, plan, expand, lower, emit, compile };
 inline constexpr Pass all_passes[] = {Pass::parse, Pass::machine, Pass::derive, Pass::choose, Pass::size,
-                                      Pass::plan,  Pass::expand,  Pass::emit,   Pass::compile};
+                                      Pass::plan,  Pass::expand,  Pass::lower,  Pass::emit,   Pass::compile};
 std::string_view name(Pass pass);
 
 /// What is fixed by hand, and how the passes are watched.
@@ -68,6 +69,7 @@ struct Compilation {
     Machine machine;
     Plan plan;
     SizedProgram program;
+    lower::LoweredProgram lowered;
     KernelSource code;
     std::shared_ptr<const CpuKernel> kernel;     ///< on a CPU
     std::shared_ptr<gpu::GpuKernel> gpu_kernel;  ///< on a GPU

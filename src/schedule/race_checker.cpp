@@ -5,254 +5,24 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "schedule/cluster.hpp"
-#include "schedule/fragments.hpp"
+#include "schedule/race_events.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
 
-/// In a CTA two consumer warps, and one producer warp where there is a producer role. In a cluster those of two CTAs.
-constexpr std::size_t num_computing = 2, copying = num_computing, block_warps = num_computing + 1, most_blocks = 2,
-                      num_warps = most_blocks * block_warps;
-constexpr std::size_t block_of(std::size_t warp) { return warp / block_warps; }
-/// The first consumer warp of a warp's CTA; the others follow it.
-constexpr std::size_t first_of_block(std::size_t warp) { return block_of(warp) * block_warps; }
-/// How many steps of each warp are known to be done.
-using Clock = std::array<int, num_warps>;
-
-void take_in(Clock& a, const Clock& b) {
-    for (std::size_t w = 0; w < num_warps; ++w) a[w] = std::max(a[w], b[w]);
-}
-
-/// What a warp does that others have to know.
-struct Event {
-    enum Kind : std::uint8_t {
-        meet,   ///< waits at the barrier of all consumer warps
-        fill,   ///< asks for the copy of an iteration's tile, or for its own part of it
-        await,  ///< waits until that copy has arrived
-        read,
-        begin,            ///< issues a product, which reads and computes beside the warp
-        factor,           ///< that product reads the tile
-        settle,           ///< waits until at most so many products are in flight
-        touch,            ///< reads or writes registers of the variable
-        free,             ///< releases the tile
-        await_staging,    ///< waits until at most so many of its staging tiles are being read
-        write_box,        ///< writes the staging tile of this number
-        publish,          ///< proxy fence: bulk copies see what it has written to staging tiles
-        send,             ///< asks for the copy of the staging tile to global memory
-        refill,           ///< producer acquire: waits until all warps have released the tile that is copied over
-        access,           ///< accesses what its step shares with other warps
-        init,             ///< makes the barriers of its CTA
-        cluster_barrier,  ///< waits for all warps of the cluster that have not ended
-        leave,            ///< ends, and its CTA's memory ends with the last consumer warp
-    };
-    Kind kind = meet;
-    VariableId operand = -1;
-    /// For an access: its number among those of its warp. Accesses of the same number do not conflict.
-    std::int64_t turn = 0;
-    StepId step = {};        ///< of an access
-    bool is_second = false;  ///< of an access: it follows the barrier inside the step
-};
-using Trace = std::vector<Event>;
-
-/// Writes the trace of one warp through all CTA tiles.
-class TraceWriter {
-public:
-    TraceWriter(const ScheduledKernel& kernel, const Accesses& touches, const std::vector<std::int64_t>& turns,
-                std::size_t warp)
-        : kernel_(kernel), accesses_of_steps_(touches), turns_(turns), warp_(warp) {}
-
-    Trace run() {
-        if (kernel_.in_cluster() && warp_ == 0) add(Event::init);
-        if (kernel_.syncs_cluster_before) add(Event::cluster_barrier);
-        std::int64_t groups = 2;
-        for (const Step* load : kernel_.on_tensor_cores() ? kernel_.operand_loads(0) : std::vector<const Step*>{})
-            groups = std::max<std::int64_t>(groups, kernel_.place(kernel_.operand_loaded(*load)).stages + 1);
-        for (std::int64_t group = 0; group < std::min(groups, kernel_.num_groups()); ++group) {
-            walk(kernel_.body);
-            ++group_iteration_;
-        }
-        if (kernel_.waits_for_staging && !copies()) add(Event::await_staging);
-        if (kernel_.syncs_cluster_after) add(Event::cluster_barrier);
-        if (kernel_.in_cluster() && !copies()) add(Event::leave);
-        return std::move(out_);
-    }
-
-private:
-    [[nodiscard]] bool copies() const { return warp_ == copying; }
-    /// One thread asks for a bulk copy. Without bulk copies every warp copies its own part.
-    [[nodiscard]] bool fills() const {
-        return kernel_.producer_role() ? copies() : !kernel_.has_bulk_copies() || warp_ == 0;
-    }
-    void add(Event::Kind kind, VariableId operand = -1, std::int64_t turn = 0) {
-        out_.push_back({kind, operand, turn});
-    }
-    void meet() {
-        if (!copies()) add(Event::meet);
-    }
-
-    [[nodiscard]] std::int64_t iteration_of(VariableId id, int ahead) const {
-        const int scope = kernel_.layout(id).scope;
-        const auto found = loop_iterations_.find(scope);
-        return scope == 0 || found == loop_iterations_.end() ? group_iteration_ : found->second + ahead;
-    }
-    void fill(const Step& load, std::int64_t turn) {
-        if (!fills()) return;
-        const VariableId id = kernel_.operand_loaded(load);
-        if (load.acquires && copies()) add(Event::refill, id, turn);
-        add(Event::fill, id, turn);
-    }
-    /// Waits for a copy. A bulk copy has a barrier of its own. Copies by threads complete in order. So a wait covers
-    /// all operands of the scope up to this one, and then all warps wait for each other.
-    void await(const Step& s) {
-        const auto await_copy = [&](const Step& load) {
-            const VariableId id = kernel_.operand_loaded(load);
-            add(Event::await, id, iteration_of(id, s.ahead));
-        };
-        if (kernel_.has_bulk_copies()) return await_copy(s);
-        for (const Step* before : kernel_.operand_loads(s.scope)) {
-            await_copy(*before);
-            if (before == &s) break;
-        }
-        meet();
-    }
-    void settle(const WaitGroup& node) {
-        if (copies()) return;
-        if (node.pending >= 0) add(Event::settle, -1, node.pending);
-        for (const Release& freed : node.frees) {
-            const std::int64_t turn = iteration_of(freed.operand, freed.ahead);
-            // The iteration before the first one has no tile.
-            const auto first = first_iterations_.find(kernel_.layout(freed.operand).scope);
-            if (freed.ahead >= 0 || (first != first_iterations_.end() && turn >= first->second))
-                add(Event::free, freed.operand, turn);
-        }
-    }
-    void store_staged(const Step& s, std::int64_t boxes) {
-        const VariableId id = variable_of(s);
-        for (std::int64_t box = 0; box < boxes; ++box) {
-            const std::int64_t number = box % kernel_.place(id).boxes;
-            if (s.staging_behind >= 0) add(Event::await_staging, -1, s.staging_behind);
-            add(Event::write_box, id, number);
-            if (s.fences_proxy) add(Event::publish, id);
-            add(Event::send, id, number);
-        }
-    }
-
-    /// What the step accesses and other warps share, and its barrier inside. A tile that lies inside its array gets no
-    /// zeros, and no barrier after them. So that barrier is left out: it orders only what is copied over the zeros.
-    void access(const Step& s) {
-        const auto number = static_cast<std::size_t>(&s - kernel_.steps.data());
-        const StepAccesses& touches = accesses_of_steps_.steps[number];
-        const bool is_load = std::holds_alternative<Load>(*s.statement);
-        const auto access_part = [&](bool is_second) {
-            out_.push_back({Event::access, -1, accesses_, kernel_.number(s), is_second});
-        };
-        if (!touches.first.empty()) access_part(false);
-        if (touches.has_parts && s.synchronizes_inside && !is_load) meet();
-        if (!(is_load && s.synchronizes_inside)) ++accesses_;
-        if (!touches.second.empty()) access_part(true);
-        ++accesses_;
-    }
-
-    void step(const Step& s) {
-        if (s.synchronizes) meet();
-        if (!kernel_.on_tensor_cores()) return access(s);
-        const bool is_operand = kernel_.loads_operand(s);
-        if (is_operand && s.scope == 0) fill(s, group_iteration_);
-        if (copies()) return;
-        if (is_operand && s.waits) await(s);
-        const StepAccesses& touches = accesses_of_steps_.steps[at(&s - kernel_.steps.data())];
-        for (const VariableId v : touches.registers) add(Event::touch, v);
-        access(s);
-        store_staged(s, touches.boxes);
-        if (touches.runs_beside) add(Event::begin, variable_of(s));
-        for (const VariableId v : touches.operands)
-            add(touches.runs_beside ? Event::factor : Event::read, v, iteration_of(v, s.ahead));
-        if (kernel_.lazy && &s == &kernel_.step(kernel_.lazy->weights)) run_again(s);
-    }
-    /// Where conditional rescaling moves the maximum, the weights are computed again from their operands, and waited
-    /// for.
-    void run_again(const Step& weights) {
-        for (const StepId again : kernel_.lazy->again)
-            for (const Read* r : kernel_.step(again).reads)
-                if (kernel_.is_operand(r->variable()))
-                    add(Event::read, r->variable(), iteration_of(r->variable(), weights.ahead));
-    }
-
-    void loop(const LoopId ref) {
-        const ScheduledLoop& l = kernel_.loop(ref);
-        if (!kernel_.on_tensor_cores()) {
-            for (std::int64_t t = 0; t < turns_[at(ref)]; ++t) walk(l.body);
-            return;
-        }
-        const std::vector<const Step*> operands = kernel_.operand_loads(l.scope);
-        std::int64_t& turn = loop_iterations_[l.scope];
-        const std::int64_t last = turn + turns_[at(ref)];
-        // A producer role is as far ahead as there are free stages. Otherwise copies are asked for so many iterations
-        // ahead.
-        const int ahead = operands.empty() || kernel_.producer_role()
-                              ? 0
-                              : kernel_.place(kernel_.operand_loaded(*operands.front())).stages - 1;
-        const auto copy_all = [&](std::int64_t t) {
-            for (const Step* s : operands)
-                if (t < last) fill(*s, t);
-        };
-        first_iterations_[l.scope] = turn;
-        if (l.synchronizes_before) meet();
-        for (int t = 0; t < ahead; ++t) copy_all(turn + t);
-        const bool runs_ahead = !copies() && !l.prologue.empty() && turn < last;
-        if (turn == last) walk(l.skipped);
-        if (runs_ahead) {
-            --turn;
-            walk(l.prologue);
-            ++turn;
-        }
-        while (turn < last) {
-            if (l.synchronizes) meet();
-            copy_all(turn + ahead);
-            walk(runs_ahead && turn + 1 == last ? l.epilogue : l.body);
-            ++turn;
-        }
-    }
-
-    void walk(const std::vector<Node>& nodes) {
-        for (const Node& node : nodes) {
-            if (const StepId* s = std::get_if<StepId>(&node)) step(kernel_.step(*s));
-            if (const auto* run = std::get_if<FusedStatements>(&node))
-                for (const StepId s : run->steps) step(kernel_.step(s));
-            if (const auto* l = std::get_if<LoopId>(&node)) loop(*l);
-            if (const auto* waits = std::get_if<WaitGroup>(&node)) settle(*waits);
-        }
-    }
-
-    const ScheduledKernel& kernel_;
-    const Accesses& accesses_of_steps_;
-    const std::vector<std::int64_t>& turns_;
-    std::size_t warp_;
-    std::int64_t accesses_ = 0;
-    std::map<int, std::int64_t> first_iterations_;  ///< by scope: the loop's first iteration in this CTA tile
-    std::map<int, std::int64_t> loop_iterations_;   ///< by scope, over all CTA tiles
-    std::int64_t group_iteration_ = 0;
-    Trace out_;
-};
-
 /// Runs the warps' traces beside each other.
 class RaceChecker {
 public:
-    RaceChecker(const ScheduledKernel& kernel, const Accesses& touches, const std::vector<std::int64_t>& turns)
-        : kernel_(kernel), accesses_of_steps_(touches) {
-        for (std::size_t w = 0; w < (kernel.producer_role() ? block_warps : num_computing); ++w)
-            traces_.push_back(w > 0 && !kernel.on_tensor_cores() ? traces_.front()
-                                                                 : TraceWriter(kernel, touches, turns, w).run());
-        if (kernel.in_cluster() && kernel.producer_role()) {
+    RaceChecker(const ScheduledKernel& kernel, const Accesses& touches, std::vector<Trace> traces)
+        : kernel_(kernel), accesses_of_steps_(touches), traces_(std::move(traces)) {
+        if (kernel.in_cluster() && kernel.producer_role())
             for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
                 if (cluster_part(kernel, VariableId::of(v))) shared_.push_back(VariableId::of(v));
-            traces_.resize(most_blocks * block_warps);
-            std::copy_n(traces_.begin(), block_warps, traces_.begin() + block_warps);
-        }
         accesses_.assign(1 + block_of(traces_.size() - 1), std::vector<RegionAccesses>(touches.areas.size()));
         stages_.resize(accesses_.size());
         next_.assign(traces_.size(), 0);
@@ -266,8 +36,10 @@ public:
             for (std::size_t w = 0; w < traces_.size(); ++w)
                 while (!fault_ && next_[w] < traces_[w].size() && happens(w, traces_[w][next_[w]]))
                     ++next_[w], moves = true;
-            for (std::size_t block = 0; block < stages_.size(); ++block)
+            for (std::size_t block = 0; block < stages_.size(); ++block) {
                 if (meet(block * block_warps)) moves = true;
+                if (cta_barrier(block * block_warps)) moves = true;
+            }
             if (cluster_barrier()) moves = true;
         }
         for (const std::vector<Product>& left : products_)
@@ -318,6 +90,15 @@ private:
         std::vector<std::pair<VariableId, std::int64_t>> own;   ///< written, and visible to the warp alone
     };
 
+    /// What one warp writes for others: the number of a tile, or the states of a part.
+    struct Handover {
+        std::int64_t turn = -1, signalled = -1;
+        int written = 0;  ///< the writer's step; 0: none
+        Clock at_signal{}, freeing{};
+        std::array<int, num_warps> read{};
+        std::size_t frees = 0;
+    };
+
     void fail(const std::string& what, const Event& e) {
         if (fault_) return;
         fault_ = Fault{e.operand < 0 ? "a warp waits for the others without end"
@@ -351,6 +132,11 @@ private:
             fail("is shared with a block whose barriers may not be made yet", e);
         last_reach_[w] = mark(w);
     }
+    /// A warp may use the barriers of its CTA once they are made. Traces of scheduled kernels do not make them.
+    void uses_barriers(std::size_t w, const Event& e) {
+        if (has_entry_ && !knows(w, first_of_block(w), made_[block_of(w)]))
+            fail("is handed over by barriers that may not be made yet", e);
+    }
     /// The next step of a warp, which is done with its event.
     int mark(std::size_t w) { return ++clocks_[w][w]; }
     [[nodiscard]] bool knows(std::size_t w, std::size_t other, int step) const {
@@ -372,6 +158,18 @@ private:
         Clock all{};
         for (std::size_t w = first; w < first + num_computing; ++w) take_in(all, clocks_[w]);
         for (std::size_t w = first; w < first + num_computing; ++w) take_in(clocks_[w], all), ++next_[w];
+        return true;
+    }
+    /// The same with all warps of the CTA, at their first barrier.
+    bool cta_barrier(std::size_t first) {
+        const std::size_t end = std::min(first + block_warps, traces_.size());
+        const auto is_there = [&](std::size_t w) { return !traces_[w].empty(); };
+        for (std::size_t w = first; w < end; ++w)
+            if (is_there(w) && !is_at(w, Event::cta_barrier)) return false;
+        Clock all{};
+        for (std::size_t w = first; w < end; ++w) take_in(all, clocks_[w]);
+        for (std::size_t w = first; w < end; ++w)
+            if (is_there(w)) take_in(clocks_[w], all), ++next_[w];
         return true;
     }
     /// Lets all warps of the cluster go on once all that have not ended are at its barrier.
@@ -408,11 +206,15 @@ private:
 
     /// Whether the event happens; false: the warp has to wait.
     bool happens(std::size_t w, const Event& e) {
-        if (e.kind == Event::meet || e.kind == Event::cluster_barrier) return false;
+        if (e.kind == Event::meet || e.kind == Event::cluster_barrier || e.kind == Event::cta_barrier) return false;
         if (e.kind == Event::access) return access(w, e);
-        if (e.kind == Event::init) made_[block_of(w)] = mark(w);
+        if (e.kind >= Event::wait_turn) return hands_over(w, e);
+        if (e.kind == Event::init || e.kind == Event::init_barriers) made_[block_of(w)] = mark(w);
+        if (e.kind == Event::init_barriers) has_entry_ = true;
         if (e.kind == Event::leave) leave(w);
-        if (e.kind == Event::init || e.kind == Event::leave) return true;
+        if (e.kind == Event::init || e.kind == Event::init_barriers || e.kind == Event::leave) return true;
+        if (e.kind >= Event::fill && e.kind <= Event::await) uses_barriers(w, e);
+        if (e.kind == Event::free || e.kind == Event::refill) uses_barriers(w, e);
         std::vector<Product>& products = products_[w];
         if (e.kind == Event::begin) products.push_back({e.operand, {}});
         if (e.kind == Event::settle)
@@ -474,6 +276,64 @@ private:
             if (part.awaited[w] == 0) part.awaited[w] = mark(w);
             return true;
         });
+    }
+    /// Turns, numbers of tiles and states of split tiles: what a warp hands to others is known to those that wait for
+    /// it, and nothing is written over before all have read it.
+    bool hands_over(std::size_t w, const Event& e) {
+        const std::size_t first = first_of_block(w);
+        Handover& number = numbers_[block_of(w)][at(e.turn % queue_stages)];
+        Handover& states = states_[w % block_warps];
+        switch (e.kind) {
+            case Event::wait_turn:
+                if (turns_[w] == 0) return false;
+                --turns_[w];
+                return true;
+            case Event::pass_turn:
+                if (++turns_[first + at(e.turn)] > 1) fail_at("a warpgroup is passed a turn while it has one");
+                return true;
+            case Event::write_number:
+                for (std::size_t other = first; other < first + num_computing; ++other)
+                    if (number.read[other] > clocks_[w][other])
+                        fail_at("a tile's number is written over while it is read");
+                number.written = mark(w), number.turn = e.turn;
+                return true;
+            case Event::signal_number:
+                uses_barriers(w, e);
+                number.signalled = e.turn, number.at_signal = clocks_[w];
+                return true;
+            case Event::await_number:
+                uses_barriers(w, e);
+                if (number.signalled != e.turn) return false;
+                take_in(clocks_[w], number.at_signal);
+                return true;
+            case Event::read_number:
+                if (number.turn != e.turn || !knows(w, first + copying, number.written))
+                    fail_at("a tile's number is read before it is there");
+                number.read[w] = mark(w);
+                return true;
+            case Event::free_number:
+                uses_barriers(w, e);
+                ++number.frees, take_in(number.freeing, clocks_[w]);
+                return true;
+            case Event::refill_number:
+                uses_barriers(w, e);
+                if (e.turn >= queue_stages && number.frees < num_computing * at(e.turn / queue_stages)) return false;
+                take_in(clocks_[w], number.freeing);
+                return true;
+            case Event::write_states: states.written = mark(w); return true;
+            case Event::signal_states: states.signalled = 0, states.at_signal = clocks_[w]; return true;
+            case Event::await_states:
+                if (states.signalled < 0) return false;
+                take_in(clocks_[w], states.at_signal);
+                return true;
+            case Event::read_states:
+                if (!knows(w, w % block_warps, states.written)) fail_at("states are merged before they are there");
+                return true;
+            default: return true;
+        }
+    }
+    void fail_at(const char* what) {
+        if (!fault_) fault_ = Fault{what};
     }
     bool handles_staging(Boxes& boxes, const Event& e) {
         const std::pair box{e.operand, e.turn};
@@ -601,60 +461,17 @@ private:
     std::vector<Boxes> boxes_;                           ///< by warp
     std::vector<std::vector<RegionAccesses>> accesses_;  ///< by CTA, then by region
     std::array<std::int64_t, num_warps> num_accesses_{};
+    bool has_entry_ = false;              ///< the traces make the CTA's barriers
+    std::array<int, num_warps> turns_{};  ///< by warp: turns that were passed to it and that it has not waited for
+    std::array<std::array<Handover, queue_stages>, most_blocks> numbers_{};  ///< by CTA: stages of the tile queue
+    std::array<Handover, block_warps> states_{};                             ///< by warp of the first part's CTA
     std::optional<Fault> fault_;
 };
 
-/// Iteration counts of the loops in the runs that together find all that there is to find: by run, then by loop.
-std::vector<std::vector<std::int64_t>> iterations_to_run(const ScheduledKernel& kernel) {
-    int stages = 1;
-    for (const Place& place : kernel.schedule.places) stages = std::max(stages, place.stages);
-    std::vector<std::vector<std::int64_t>> choices;  // by loop
-    for (const ScheduledLoop& l : kernel.loops) {
-        const Iterations turns = iterations_of(kernel, l);
-        // Two iterations in a row show all that any iteration accesses. With stages, more are needed until stages come
-        // round.
-        const bool has_stages = kernel.on_tensor_cores() && (!kernel.operand_loads(l.scope).empty() || !l.prologue.empty());
-        std::vector<std::int64_t>& of_loop = choices.emplace_back();
-        for (const std::int64_t n :
-             {std::int64_t{0}, std::int64_t{1}, std::min<std::int64_t>(has_stages ? 2 * stages + 2 : 2, turns.most)})
-            if (n >= turns.least && n <= turns.most && (n != 1 || has_stages || turns.most == 1) && !contains(of_loop, n))
-                of_loop.push_back(n);
-        if (of_loop.empty()) of_loop.push_back(turns.most);
-    }
-    std::vector<std::vector<std::int64_t>> out;
-    std::vector<std::size_t> chosen(choices.size(), 0);
-    while (true) {
-        std::vector<std::int64_t>& turns = out.emplace_back();
-        for (std::size_t l = 0; l < choices.size(); ++l) turns.push_back(choices[l][chosen[l]]);
-        std::size_t l = 0;
-        while (l < chosen.size() && ++chosen[l] == choices[l].size()) chosen[l++] = 0;
-        if (l == chosen.size()) return out;
-    }
-}
-
 }  // namespace
 
-std::optional<Fault> first_race(const ScheduledKernel& kernel, const Accesses& touches) {
-    for (const std::vector<std::int64_t>& turns : iterations_to_run(kernel))
-        if (auto fault = RaceChecker(kernel, touches, turns).run()) return fault;
-    return std::nullopt;
-}
-
-bool is_race_free(const ScheduledKernel& kernel, const Accesses& touches, std::vector<std::int64_t>& suspect) {
-    const std::vector<std::vector<std::int64_t>> all = iterations_to_run(kernel);
-    const bool is_suspect_run = contains(all, suspect);
-    if (is_suspect_run && RaceChecker(kernel, touches, suspect).run()) return false;
-    for (const std::vector<std::int64_t>& turns : all)
-        if (!(is_suspect_run && turns == suspect) && RaceChecker(kernel, touches, turns).run()) {
-            suspect = turns;
-            return false;
-        }
-    return true;
-}
-
-std::string race_text(const ScheduledKernel& kernel) {
-    const auto fault = first_race(kernel, accesses_of(kernel));
-    return fault ? fault->what : "";
+std::optional<Fault> first_fault(const ScheduledKernel& kernel, const Accesses& touches, std::vector<Trace> traces) {
+    return RaceChecker(kernel, touches, std::move(traces)).run();
 }
 
 }  // namespace napkin

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <random>
 #include <set>
 #include <sstream>
@@ -12,6 +13,7 @@
 
 #include "emit/cuda/emit.hpp"
 #include "emit/emit_kernel.hpp"
+#include "lower/lower.hpp"
 #include "numeric/cpu_kernel_case.hpp"
 #include "run/jit.hpp"
 #include "support/random_diagram.hpp"
@@ -26,7 +28,8 @@ struct Positions {
 };
 
 Positions positions_of(const ScheduledKernel& kernel) {
-    std::istringstream text(writers::kernel_text(kernel, "k", ""));
+    std::istringstream text(
+        writers::kernel_text(lower::lowered(std::make_shared<const ScheduledKernel>(kernel)), "k", ""));
     Positions out;
     const std::string declaration = "const Index ";
     bool in_group = false;
@@ -150,7 +153,8 @@ TEST(GroupPositions, AreThoseOfOneBlockEachWhateverTheGrid) {
             const AxisId axis = k.group_order.at(0).axis;
             k.group_order = {{axis, kind.sections}, {axis, in_section, 1, kind.is_uneven}};
             ASSERT_EQ(k.alternates_direction(), kind.is_uneven);
-            const std::string text = writers::kernel_text(k, "k", "");
+            const std::string text = writers::kernel_text(lower::lowered(std::make_shared<const ScheduledKernel>(k)),
+                                                          "k", "");
             const std::size_t at = text.find("for (Index group = "), end = text.find(" {", at);
             ASSERT_NE(at, std::string::npos);
             code += fmt::format(

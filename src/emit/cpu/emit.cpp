@@ -4,15 +4,21 @@
 
 #include "emit/cpu/prelude.hpp"
 #include "emit/emit_kernel.hpp"
+#include "lower/lower.hpp"
 
 namespace napkin::cpu {
 
 CpuSource emit(const ScheduledProgram& program, const std::string& prefix) {
+    return emit(lower::lowered(program), prefix);
+}
+
+CpuSource emit(const lower::LoweredProgram& program, const std::string& prefix) {
     CpuSource out;
-    for (const ScheduledKernel& kernel : program.kernels) {
+    for (const lower::KernelProgram& lowered : program.kernels) {
+        const ScheduledKernel& kernel = *lowered.kernel;
         const std::string entry = fmt::format("{}{}", prefix, out.entries.size());
         if (!out.entries.empty()) out.text += "\n";
-        out.text += writers::kernel_text(kernel, entry, prelude_text());
+        out.text += writers::kernel_text(lowered, entry, prelude_text());
         out.vector_bytes = kernel.unit.bytes;
         out.entries.push_back({entry, kernel.inputs, kernel.outputs, kernel.packed, kernel.dense, kernel.num_groups(),
                                kernel.arena_bytes()});

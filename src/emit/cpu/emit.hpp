@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "lower/kernel_program.hpp"
 #include "schedule/scheduled.hpp"
 
 namespace napkin::cpu {
@@ -35,6 +36,7 @@ struct CpuSource {
 };
 
 /// Entry points are called prefix + index of the kernel.
+CpuSource emit(const lower::LoweredProgram& program, const std::string& prefix = "napkin_kernel_");
 CpuSource emit(const ScheduledProgram& program, const std::string& prefix = "napkin_kernel_");
 
 /// The source to compile: the prelude, then the kernels.

@@ -6,6 +6,7 @@
 #include "emit/emit_fragment.hpp"
 #include "emit/emit_k_block_ranges.hpp"
 #include "emit/emit_kernel.hpp"
+#include "lower/lower.hpp"
 #include "schedule/cluster.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/k_block_ranges.hpp"
@@ -76,12 +77,17 @@ std::int64_t bytes_of_parts(const ScheduledKernel& kernel) {
 }  // namespace
 
 CudaSource emit(const ScheduledProgram& program, const std::string& prefix) {
+    return emit(lower::lowered(program), prefix);
+}
+
+CudaSource emit(const lower::LoweredProgram& program, const std::string& prefix) {
     CudaSource out;
-    for (const ScheduledKernel& kernel : program.kernels) {
+    for (const lower::KernelProgram& lowered : program.kernels) {
+        const ScheduledKernel& kernel = *lowered.kernel;
         internal_check(kernel.in_blocks(), "emit: a kernel for a GPU has no warps");
         const std::string entry = fmt::format("{}{}", prefix, out.entries.size());
         if (!out.entries.empty()) out.text += "\n";
-        out.text += writers::kernel_text(kernel, entry, prelude_text());
+        out.text += writers::kernel_text(lowered, entry, prelude_text());
         out.wide_index |= needs_wide_index(kernel);
         const std::int64_t row = kernel.threads_a_row(), ranges = k_block_ranges_bytes(kernel),
                            counter = kernel.is_dynamic() ? 4 : 0, parts = bytes_of_parts(kernel),

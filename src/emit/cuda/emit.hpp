@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lower/kernel_program.hpp"
 #include "schedule/scheduled.hpp"
 
 namespace napkin::cuda {
@@ -55,6 +56,7 @@ struct CudaSource {
 };
 
 /// Pre: every kernel of the program is in blocks.
+CudaSource emit(const lower::LoweredProgram& program, const std::string& prefix = "napkin_kernel_");
 CudaSource emit(const ScheduledProgram& program, const std::string& prefix = "napkin_kernel_");
 
 /// The source to compile: the prelude, then the kernels.

@@ -1,0 +1,148 @@
+// The kernel program: each of its kernels is in order, and out of order without any one of its synchronizing statements.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/examples.hpp"
+#include "derive/derive.hpp"
+#include "diagram/sizes.hpp"
+#include "lower/lower.hpp"
+#include "lower/prove.hpp"
+#include "machine/machine.hpp"
+#include "plan/choose.hpp"
+#include "support/paths.hpp"
+#include "syntax/parse.hpp"
+
+namespace napkin::test_kernel_program {
+namespace {
+
+/// A text with sizes, and lines of a schedule that fix a part of its plan.
+struct Subject {
+    std::string name;
+    std::string text, schedule = "";
+};
+
+std::string attention(const std::string& score, const std::string& sizes, const char* type = "bf16") {
+    return fmt::format(
+        "attention(Q[h, q, k]: {0}, K[h, x, k]: {0}, V[h, x, d]: {0}) -> O[h, q, d]: {0}\n"
+        "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k] * size(k)^-0.5\n"
+        "    P[h, q, x] = softmax(x) {1}\n"
+        "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n"
+        "sizes {2}\n",
+        type, score, sizes);
+}
+const std::string dense = "S[h, q, x]", causal = "where(x <= q, S[h, q, x], -inf)",
+                  window = "where(x <= q, where(x > q - 1024, S[h, q, x], -inf), -inf)";
+
+std::string product(const std::string& sizes) {
+    return "product(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[n, k]\nsizes " +
+           sizes + "\n";
+}
+
+std::vector<KernelPlan> planned(const Subject& subject, const Machine& machine) {
+    const auto diagram = parse_diagram(std::make_shared<const Source>(Source{subject.name, subject.text}));
+    EXPECT_TRUE(diagram.ok()) << render(diagram.errors());
+    const auto extents = bind_sizes(*diagram);
+    EXPECT_TRUE(extents.ok()) << render(extents.errors());
+    PlanOptions options;
+    if (!subject.schedule.empty())
+        options.file = std::make_shared<const Source>(Source{"a.schedule", subject.schedule});
+    const auto plan = choose_plan(derive(*diagram).value(), *extents, machine, {}, options);
+    EXPECT_TRUE(plan.ok()) << subject.name << render(plan.errors());
+    return plan ? plan->kernels : std::vector<KernelPlan>{};
+}
+
+std::vector<Subject> subjects() {
+    std::vector<Subject> out;
+    for (const char* d : {"64", "128", "256"})
+        for (const char* length : {"1000", "4096"})
+            for (const auto& [name, score] : {std::pair{"dense", dense}, {"causal", causal}, {"window", window}})
+                out.push_back({name, attention(score, fmt::format("h = 16, q = x = {}, k = d = {}", length, d))});
+    for (const char* sizes : {"m = n = k = 4096", "m = n = k = 8192", "m = 8192, n = 1024, k = 2048",
+                              "m = 256, n = 4096, k = 16384", "m = 3000, n = 5000, k = 1000", "m = n = k = 96"})
+        out.push_back({"product", product(sizes)});
+    const std::string four = "mma_m m\nwarps 4\nrole copies 4\n", eight = "mma_m m\nwarps 8\nrole copies 4\n";
+    for (const std::string& schedule : {four + "group n = 32\nstream k = 32\nthreads 2\ncluster m 2\n",
+                                        four + "group n = 128\nstream k = 16\ngrid 4\ncluster m 2\n",
+                                        eight + "group n = 32\nstream k = 32\nthreads 2\ncluster n 2\n",
+                                        four + "group n = 64\nstream k = 16\nthreads 4\ncluster m 4\n",
+                                        four + "group n = 64\nstream k = 16\nscheduler stream_k\nthreads 3\n",
+                                        eight + "group n = 64\nstream k = 32\nscheduler dynamic\nthreads 3\n"})
+        out.push_back({"product", product("m = 512, n = 512, k = 256"), schedule});
+    const char* const ragged = "h = 7, q = 200, x = 100, k = d = 16";
+    for (const int warps : {4, 8})
+        for (const char* scheduler : {"stream_k", "dynamic"})
+            out.push_back({"dense", attention(dense, ragged),
+                           fmt::format("mma_m q\nwarps {}\nrole copies 4\nstream x = 16\nscheduler {}\nthreads 3\n",
+                                       warps, scheduler)});
+    return out;
+}
+
+/// What synchronizes some kernel of the subjects.
+struct Features {
+    int kernels = 0, statements = 0, producers = 0, clusters = 0, queues = 0, stream_k = 0, ping_pong = 0, own_blocks = 0;
+    int staging = 0, by_threads = 0, inside = 0;
+
+    void add(const lower::KernelProgram& program) {
+        ++kernels;
+        producers += program.producer.has_value(), clusters += program.kernel->in_cluster();
+        bool turns = false, owns = false, stages = false, copies = false;
+        lower::each_statement(program.consumer.body, [&](const lower::Statement& s) {
+            if (const auto* tiles = std::get_if<lower::ForTiles>(&s.kind))
+                queues += tiles->order == lower::TileOrder::queue, stream_k += tiles->order == lower::TileOrder::stream_k;
+            turns |= std::holds_alternative<lower::NamedBarrier>(s.kind);
+            owns |= std::holds_alternative<lower::Bounds>(s.kind) && std::get<lower::Bounds>(s.kind).is_own;
+            stages |= std::holds_alternative<lower::ForStaging>(s.kind);
+            copies |= std::holds_alternative<lower::WaitCopies>(s.kind);
+            if (const auto* map = std::get_if<lower::Map>(&s.kind)) inside += map->has_barrier_inside;
+        });
+        ping_pong += turns, own_blocks += owns, staging += stages, by_threads += copies;
+    }
+};
+
+/// Checks a kernel, and returns the statements without which nothing is out of order.
+std::vector<std::string> redundant(const ScheduledKernel& kernel, const std::string& name, Features& features) {
+    const lower::KernelProgram program = lower::lowered(std::make_shared<const ScheduledKernel>(kernel));
+    features.add(program);
+    EXPECT_EQ(lower::fault_of(program), "") << name << '\n' << to_string(program);
+    std::vector<std::string> out;
+    const std::vector<lower::Deletion> all = lower::deletions(program);
+    features.statements += static_cast<int>(all.size());
+    for (const lower::Deletion& deletion : all)
+        if (deletion.fault.empty())
+            out.push_back(fmt::format("{} {}: {}", name, kernel.kernel->name, to_string(program, *deletion.statement)));
+    return out;
+}
+
+TEST(KernelProgram, NeedsEachOfItsSynchronizingStatements) {
+    Features features;
+    std::vector<std::string> unneeded;
+    for (const char* name : {"h200", "a100-sxm-80gb"}) {
+        const Machine machine = load_machine(name).value();
+        std::vector<Subject> all = std::string(name) == "h200" ? subjects() : std::vector<Subject>{};
+        for_each_example(source_dir() / "examples",
+                         [&](const std::string& example, const std::string& text) { all.push_back({example, text}); });
+        for (const Subject& subject : all)
+            for (const KernelPlan& kernel : planned(subject, machine))
+                for (std::string& text : redundant(kernel.scheduled, fmt::format("{} on {}", subject.name, name), features))
+                    unneeded.push_back(std::move(text));
+    }
+    fmt::print(
+        "{} kernels, {} synchronizing statements: producers {}, clusters {}, queues {}, stream-K {}, ping-pong {}, own "
+        "K "
+        "blocks {}, staging {}, copies by threads {}, barriers inside {}\n",
+        features.kernels, features.statements, features.producers, features.clusters, features.queues, features.stream_k,
+        features.ping_pong, features.own_blocks, features.staging, features.by_threads, features.inside);
+    EXPECT_THAT(unneeded, testing::IsEmpty());
+    EXPECT_GE(features.kernels, 60);
+    for (const int seen : {features.producers, features.clusters, features.queues, features.stream_k, features.ping_pong,
+                           features.own_blocks, features.staging, features.by_threads, features.inside})
+        EXPECT_GT(seen, 0);
+}
+
+}  // namespace
+}  // namespace napkin::test_kernel_program
