@@ -201,6 +201,7 @@ private:
             of_kernel.useless = std::max(known, others - (bound_of_kernels(p) - known));
             const auto plan = choose_blocks_of(p.kernels, p.form, extents_, gpu_, by_user_, of_kernel);
             if (plan && plan->is_bound()) {
+                internal_check(plan->seconds() > known, "plan: a form is asked for a bound that is known");
                 p.least[p.kernels] = plan->seconds();
                 return;
             }

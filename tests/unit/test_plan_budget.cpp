@@ -1,14 +1,17 @@
 // What planning may simulate is a count, and stays in it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "bench/examples.hpp"
 #include "derive/derive.hpp"
 #include "machine/machine.hpp"
+#include "plan/blocks.hpp"
 #include "plan/choose.hpp"
 #include "plan/choose_form.hpp"
 #include "plan/estimates.hpp"
@@ -53,6 +56,35 @@ TEST(PlanBudget, IsSharedByTheKernelsOfALongForm) {
     EXPECT_LT(many.simulated, 0.6 * few.simulated);
     EXPECT_THAT(many.plan, HasSubstr("; 16 and not 64 schedules are simulated for each: the form has 64 kernels"));
     EXPECT_THAT(few.plan, Not(HasSubstr("schedules are simulated")));
+}
+
+/// One sum over the products of so many vectors, each along an axis of its own.
+std::string sum_over(int axes) {
+    std::vector<std::string> inputs, names;
+    for (int n = 1; n <= axes; ++n) {
+        inputs.push_back(fmt::format("A{0}[i{0}]", n));
+        names.push_back(fmt::format("i{}", n));
+    }
+    return fmt::format("f({}) -> Y\n    Y = sum({}) exp({})\nsizes {} = 32\n", fmt::join(inputs, ", "),
+                       fmt::join(names, ", "), fmt::join(inputs, " * "), fmt::join(names, " = "));
+}
+
+Searched searched_in_blocks(int axes) {
+    const Derived derived = derived_from(sum_over(axes));
+    PlanOptions knowing;
+    knowing.ratings = std::make_shared<Estimates>();
+    const Plan plan = choose_blocks(derived, bind_sizes(derived.source).value(), load_machine("h200").value(), {}, knowing)
+                          .value();
+    return {to_string(plan), static_cast<double>(knowing.ratings->num_simulated())};
+}
+
+// Vectors may lie along the axis of each input, or along a statement's own. Nine inputs have ten such axes.
+TEST(PlanBudget, IsSpentOnSixAxesOfAKernelThatHasMore) {
+    const Searched six = searched_in_blocks(5), many = searched_in_blocks(9);
+    EXPECT_LT(many.simulated, 1.3 * six.simulated);
+    EXPECT_THAT(many.plan, HasSubstr("; fastest of 10 axes, 6 of which are searched"));
+    EXPECT_THAT(six.plan, HasSubstr("; fastest of 6 axes"));
+    EXPECT_THAT(six.plan, Not(HasSubstr("are searched")));
 }
 
 // The first form that is planned as a whole is the fused one, in a kernel. What is simulated of the others ends where
