@@ -37,6 +37,10 @@ const std::vector<GuardedProgram>& programs() {
          {"n = 6, m = 7, k = 3", "n = 33, m = 20, k = 17"}},
         {"f(T[v, c], i[t]: i32, X[c]) -> Y[t]\n    Y[t] = where(i[t] >= 2, sum(c) T[i[t] - 2, c] * X[c], -1)\n",
          {"v = 7, c = 9, t = 5", "v = 30, c = 40, t = 37"}},
+        // an index read from an index that a condition keeps inside
+        {"f(X[x, c], T[m]: i32, G[n]: i32, W[c]) -> Y[n]\n"
+         "    Y[n] = where(G[n] >= 2, sum(c) X[T[G[n] - 2], c] * W[c], -1)\n",
+         {"x = 7, c = 9, m = 5, n = 8", "x = 30, c = 40, m = 11, n = 37"}},
         // heads that share keys, and keys of a sequence's own
         {"f(P[h, x], V[g, x]) -> O[h]\n    W[h, x] = softmax(x) P[h, x]\n    O[h] = sum(x) W[h, x] * V[h // 2, x]\n",
          {"h = 4, g = 2, x = 300", "h = 38, g = 19, x = 7"}},
