@@ -311,7 +311,15 @@ KernelSchedule CandidateSchedules::at_sizes(const TilingStrategy& shape, const s
 }
 
 ScheduledKernel CandidateSchedules::completed(KernelSchedule schedule, Completion completion) const {
-    ScheduledKernel k = complete(unscheduled_, std::move(schedule), completion, options_.products, &model_);
+    return completed(in_atoms(std::move(schedule)), completion);
+}
+
+ScheduledKernel CandidateSchedules::in_atoms(KernelSchedule schedule) const {
+    return with_atoms(unscheduled_, std::move(schedule));
+}
+
+ScheduledKernel CandidateSchedules::completed(ScheduledKernel in_atoms, Completion completion) const {
+    ScheduledKernel k = complete_with_atoms(std::move(in_atoms), completion, options_.products, &model_);
     choose_non_temporal(k, model_.machine());
     fetch_rows_ahead(k);
     return k;

@@ -70,6 +70,9 @@ public:
     [[nodiscard]] KernelSchedule at_sizes(const TilingStrategy& shape, const std::vector<SearchedSize>& sizes,
                                           const Point& point) const;
     [[nodiscard]] ScheduledKernel completed(KernelSchedule schedule, Completion completion = Completion::for_estimate) const;
+    /// The same in two steps (with_atoms).
+    [[nodiscard]] ScheduledKernel in_atoms(KernelSchedule schedule) const;
+    [[nodiscard]] ScheduledKernel completed(ScheduledKernel in_atoms, Completion completion) const;
 
     /// The kernel without a schedule.
     [[nodiscard]] const ScheduledKernel& without_schedule() const { return unscheduled_; }

@@ -39,6 +39,11 @@ constexpr Chooser choosers[] = {
     {SchedulePass::scheduler, choose_tile_scheduler},
     {SchedulePass::column_parts, choose_column_parts},
 };
+void choose_in_pass(SchedulePass pass, ScheduledKernel& kernel) {
+    const auto chooser = find_if(choosers, [&](const Chooser& c) { return c.pass == pass; });
+    if (chooser != std::end(choosers)) chooser->choose(kernel);
+}
+constexpr SchedulePass first_without_atoms = SchedulePass::fragments;
 }  // namespace
 
 bool suits_matrix_unit(ScheduledKernel unscheduled, KernelSchedule schedule) {
@@ -50,15 +55,33 @@ bool suits_matrix_unit(ScheduledKernel unscheduled, KernelSchedule schedule) {
 
 ScheduledKernel complete(ScheduledKernel unscheduled, KernelSchedule schedule, Completion completion,
                          ProductOrder products, const Simulator* model) {
+    return complete_with_atoms(with_atoms(std::move(unscheduled), std::move(schedule)), completion, products, model);
+}
+
+ScheduledKernel with_atoms(ScheduledKernel unscheduled, KernelSchedule schedule) {
     ScheduledKernel out = with_sizes(std::move(unscheduled), std::move(schedule));
-    const auto choose = [&](SchedulePass pass, ScheduledKernel& kernel) {
-        if (pass == SchedulePass::slots && products == ProductOrder::ahead) choose_slots(kernel, model);
-        const auto chooser = find_if(choosers, [&](const Chooser& c) { return c.pass == pass; });
-        if (chooser != std::end(choosers)) chooser->choose(kernel);
+    run_passes(out, [](SchedulePass pass, ScheduledKernel& kernel) { choose_in_pass(pass, kernel); }, first_without_atoms);
+    return out;
+}
+
+ScheduledKernel complete_with_atoms(ScheduledKernel kernel, Completion completion, ProductOrder products,
+                                    const Simulator* model) {
+    const auto choose = [&](SchedulePass pass, ScheduledKernel& k) {
+        if (pass == SchedulePass::slots && products == ProductOrder::ahead) choose_slots(k, model);
+        choose_in_pass(pass, k);
     };
-    run_passes(out, choose, SchedulePass::barriers);
-    if (completion == Completion::whole || (completion == Completion::for_estimate && !out.on_tensor_cores()))
-        synchronize(out);
+    run_passes(kernel, choose, SchedulePass::barriers, first_without_atoms);
+    if (completion == Completion::whole || (completion == Completion::for_estimate && !kernel.on_tensor_cores()))
+        synchronize(kernel);
+    return kernel;
+}
+
+ChosenAtoms chosen_atoms(const ScheduledKernel& kernel) {
+    const KernelSchedule& s = kernel.schedule;
+    ChosenAtoms out{s.atoms, s.places};
+    // Statements of a block have their own vectors, unless an override fuses them.
+    if (!kernel.in_blocks() || any_of(s.atoms, [](const Atom& atom) { return atom.run >= 0; }))
+        out.vector_axis = s.vector_axis, out.panel_vectors = s.panel_vectors;
     return out;
 }
 

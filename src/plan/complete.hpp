@@ -80,5 +80,20 @@ bool suits_matrix_unit(ScheduledKernel unscheduled, KernelSchedule schedule);
 /// products run ahead. Pre: sizes, vector axis, panel and rows are there.
 ScheduledKernel complete(ScheduledKernel unscheduled, KernelSchedule schedule, Completion completion = Completion::whole,
                          ProductOrder products = ProductOrder::in_turn, const Simulator* model = nullptr);
+/// The same in two steps. The first one runs the passes that read the vector axis and the panels of a block.
+ScheduledKernel with_atoms(ScheduledKernel unscheduled, KernelSchedule schedule);
+ScheduledKernel complete_with_atoms(ScheduledKernel kernel, Completion completion, ProductOrder products,
+                                    const Simulator* model);
+
+/// What with_atoms chooses for the later passes. They find the same, and simulation does, in kernels that agree in it.
+/// Such kernels also have the same sizes, the same axis M and the same overrides.
+struct ChosenAtoms {
+    By<AtomId, Atom> atoms;
+    ByVariable<Place> places;
+    AxisId vector_axis = -1;
+    int panel_vectors = 1;
+    friend bool operator==(const ChosenAtoms&, const ChosenAtoms&) = default;
+};
+ChosenAtoms chosen_atoms(const ScheduledKernel& kernel);
 
 }  // namespace napkin

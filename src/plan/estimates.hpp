@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "plan/candidate_schedules.hpp"
+#include "plan/complete.hpp"
 #include "plan/plan.hpp"
 #include "tile/exact.hpp"
 
@@ -50,6 +51,14 @@ struct Estimate {
     bool spills = false;            ///< its tiles exceed a thread's registers
     bool may_spill = false;         ///< and overrides leave it no other tiles
     std::optional<EstimatedTimes> times = {};
+    /// The first candidate that is completed alike. All but the `candidate` is the same for both.
+    Estimate* first = nullptr;
+};
+
+/// The first candidate with the sizes and the atoms.
+struct FirstEstimate {
+    ChosenAtoms atoms;
+    Estimate* estimate = nullptr;
 };
 
 /// The candidates of one kernel in blocks of one shape.
@@ -58,6 +67,8 @@ struct KernelEstimates {
     /// time
     std::mutex asking;
     std::map<SearchedFields, Estimate> candidates;
+    /// Candidates that are completed differently, by their fields without the vectors.
+    std::map<SearchedFields, std::vector<FirstEstimate>> first;
     /// Plans made for their time alone (PlanOptions::quick), and whether they may use stream-K.
     std::map<std::pair<SearchedFields, bool>, KernelPlan> estimated_plans;
     std::optional<std::vector<TilingStrategy>> on_tensor_cores;  ///< CandidateSchedules::on_tensor_cores

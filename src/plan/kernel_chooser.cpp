@@ -211,27 +211,61 @@ private:
         const bool has_order = schedule.mma_m_axis >= 0 || !schedule.roles.empty();
         std::unique_lock<std::mutex> asking;
         if (!has_order) asking = std::unique_lock(in_vectors_.asking);
-        const auto [found, is_new] = (has_order ? known_ : in_vectors_).candidates.try_emplace(searched_fields(schedule));
+        KernelEstimates& known = has_order ? known_ : in_vectors_;
+        const auto [found, is_new] = known.candidates.try_emplace(searched_fields(schedule));
         Estimate& rating = found->second;
         if (!is_new && (rating.times || !with_times)) return rating;
-        if (completed_of_ != &rating)
-            completed_ = schedules_.completed(std::move(schedule), Completion::for_tiles), completed_of_ = &rating;
-        if (is_new)
-            rating = {candidate_of(completed_), static_cast<double>(completed_.memory_bytes()),
-                      bytes_of_one_stage(completed_), spilled_registers(completed_) > 0, may_spill(completed_)};
-        if (with_times) {
-            completed_of_ = nullptr;
-            if (!completed_.on_tensor_cores()) synchronize(completed_);
-            const Simulation time = choose_grid(completed_, model_, schedules_.threads(), walk_limit),
-                             cut = choose_stream_k(completed_, model_, schedules_.threads(), time, walk_limit);
-            const auto loads = std::find_if(time.busy.begin(), time.busy.end(),
-                                            [](const Busy& b) { return b.what == "loads"; });
-            rating.times = EstimatedTimes{
-                time.seconds, time.core_seconds,
+        ScheduledKernel kernel;
+        if (is_new || (!rating.first->times && completed_of_ != rating.first))
+            kernel = schedules_.in_atoms(std::move(schedule));
+        if (is_new) rating.first = &first_alike(known, kernel, rating);
+        Estimate& first = *rating.first;
+        const bool is_simulated = with_times && !first.times;
+        if (((is_new && &first == &rating) || is_simulated) && completed_of_ != &first)
+            completed_ = schedules_.completed(std::move(kernel), Completion::for_tiles), completed_of_ = &first;
+        if (is_new && &first == &rating)
+            rating = {candidate_of(completed_),
+                      static_cast<double>(completed_.memory_bytes()),
+                      bytes_of_one_stage(completed_),
+                      spilled_registers(completed_) > 0,
+                      may_spill(completed_),
+                      {},
+                      &rating};
+        if (is_simulated) first.times = times_of_completed();
+        if (with_times) rating.times = first.times;
+        return rating;
+    }
+
+    /// The first known candidate that is completed as the kernel is. Else that is the `rating` of the kernel itself.
+    /// Where it is another one, the rating becomes the same but for its times.
+    static Estimate& first_alike(KernelEstimates& known, const ScheduledKernel& kernel, Estimate& rating) {
+        SearchedFields fields = searched_fields(kernel.schedule);
+        fields.vector_axis = -1, fields.panel_vectors = 1;
+        std::vector<FirstEstimate>& others = known.first[std::move(fields)];
+        ChosenAtoms atoms = chosen_atoms(kernel);
+        const auto found = find_if(others, [&](const FirstEstimate& other) { return other.atoms == atoms; });
+        if (found == others.end()) {
+            others.push_back({std::move(atoms), &rating});
+            return rating;
+        }
+        rating = *found->estimate;
+        rating.times.reset();
+        rating.candidate.vector_axis = kernel.schedule.vector_axis;
+        rating.candidate.panel_vectors = kernel.schedule.panel_vectors;
+        return *found->estimate;
+    }
+
+    /// The times of the completed kernel, of which nothing is left.
+    EstimatedTimes times_of_completed() {
+        completed_of_ = nullptr;
+        if (!completed_.on_tensor_cores()) synchronize(completed_);
+        const Simulation time = choose_grid(completed_, model_, schedules_.threads(), walk_limit),
+                         cut = choose_stream_k(completed_, model_, schedules_.threads(), time, walk_limit);
+        const auto loads = std::find_if(time.busy.begin(), time.busy.end(),
+                                        [](const Busy& b) { return b.what == "loads"; });
+        return {time.seconds, time.core_seconds,
                 time.waves,   loads == time.busy.end() ? std::numeric_limits<double>::infinity() : loads->seconds,
                 cut.seconds,  cut.core_seconds};
-        }
-        return rating;
     }
     const Estimate& estimate_at(const Point& point, bool with_times = false) {
         auto& [rating, has_times] = at_points_[point];

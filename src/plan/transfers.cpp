@@ -88,6 +88,7 @@ void choose_non_temporal(ScheduledKernel& kernel, const Machine& machine) {
 }
 
 void fetch_rows_ahead(ScheduledKernel& kernel) {
+    if (kernel.in_blocks()) return;  // as why_no_rows_ahead has it
     std::vector<Prefetch>& chosen = kernel.schedule.prefetches;
     for (const Step& step : kernel.steps) {
         if (step.atom < 0) continue;

@@ -24,8 +24,8 @@ constexpr Apply apply_of(SchedulePass pass) {
 
 }  // namespace
 
-void run_passes(ScheduledKernel& kernel, Choosing choose, SchedulePass end) {
-    for (SchedulePass pass{}; pass < end; pass = static_cast<SchedulePass>(at(pass) + 1)) {
+void run_passes(ScheduledKernel& kernel, Choosing choose, SchedulePass end, SchedulePass begin) {
+    for (SchedulePass pass = begin; pass < end; pass = static_cast<SchedulePass>(at(pass) + 1)) {
         choose(pass, kernel);
         if (const Apply apply = apply_of(pass)) apply(kernel);
     }

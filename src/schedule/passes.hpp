@@ -34,7 +34,7 @@ enum class SchedulePass : std::uint8_t {
 /// What chooses in a pass.
 using Choosing = FunctionRef<void(SchedulePass, ScheduledKernel&)>;
 
-/// Runs the passes before `end` on a kernel that has sizes.
-void run_passes(ScheduledKernel& kernel, Choosing choose, SchedulePass end = SchedulePass::end);
+/// Runs the passes from `begin` to the one before `end` on a kernel that has sizes. Pre: the earlier passes have run.
+void run_passes(ScheduledKernel& kernel, Choosing choose, SchedulePass end = SchedulePass::end, SchedulePass begin = {});
 
 }  // namespace napkin
