@@ -240,6 +240,13 @@ private:
     std::vector<AxisId> targets_;
 };
 
+/// Whether the index takes several values in the scope's tile.
+bool is_wide_in(const Scope& scope, const Index& index) {
+    if (const Affine* form = index.affine())
+        return any_of(form->terms, [&](const auto& term) { return scope[term.first].tile > 1; });
+    return any_of(index.axes(), [&](AxisId axis) { return scope[axis].tile > 1; });
+}
+
 }  // namespace
 
 void choose_orders(ScheduledKernel& kernel) {
@@ -248,11 +255,8 @@ void choose_orders(ScheduledKernel& kernel) {
         const Variable& variable = kernel.kernel->variables[v];
         const Scope& scope = kernel.scope(kernel.layouts[v].scope);
         int inner = -1;
-        for (std::size_t d = 0; d < variable.dims.size(); ++d) {
-            const std::vector<AxisId> axes = variable.dims[d].axes();
-            const bool wide = any_of(axes, [&](AxisId axis) { return scope[axis].tile > 1; });
-            if (wide || inner < 0) inner = static_cast<int>(d);
-        }
+        for (std::size_t d = 0; d < variable.dims.size(); ++d)
+            if (inner < 0 || is_wide_in(scope, variable.dims[d])) inner = static_cast<int>(d);
         if (kernel.schedule.vector_axis >= 0)
             for (std::size_t d = 0; d < variable.dims.size(); ++d)
                 if (variable.dims[d].depends_on(kernel.schedule.vector_axis)) inner = static_cast<int>(d);

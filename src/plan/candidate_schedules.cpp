@@ -103,6 +103,8 @@ std::vector<TilingStrategy> CandidateSchedules::on_tensor_cores() const {
     if (options_.warps.value == 0 || unit_.matrix.empty()) return shapes;
     if (overrides_.tensor ? overrides_.mma_m_axis < 0 : overrides_.vector || overrides_.vectors) return shapes;
     if (!may_have_products()) return shapes;
+    ScheduledKernel scratch = unscheduled_;
+    const std::vector<AxisId> streamed = streamed_axes();
     for (const AxisId axis : model_.kernel().group_axes) {
         if (overrides_.tensor && axis != overrides_.mma_m_axis) continue;
         const auto by_user = overrides_.group.find(axis);
@@ -112,13 +114,15 @@ std::vector<TilingStrategy> CandidateSchedules::on_tensor_cores() const {
         // a scale each. A K block of it is then a single value.
         const TilingStrategy first = on_tensor_cores(axis);
         TilingStrategy shape = first;
-        bool found = runs_there(shape);
+        bool found = runs_there(shape, scratch);
         for (const std::int64_t chunk : shorter_k_blocks)
-            if (!found) shape.chunk = chunk, found = runs_there(shape);
-        if (!found) shape = first, found = find_columns(shape);
-        for (const AxisId single : streamed_axes())
+            if (!found && any_of(streamed, [&](AxisId a) { return longest_k_block(a) > chunk; }))
+                shape.chunk = chunk, found = runs_there(shape, scratch);
+        if (!found) shape = first, found = find_columns(shape, scratch);
+        for (const AxisId single : streamed)
             if (!found && !overrides_.stream.contains(single))
-                shape = first, shape.single = single, found = runs_there(shape) || find_columns(shape);
+                shape = first, shape.single = single,
+                found = runs_there(shape, scratch) || find_columns(shape, scratch);
         if (found) shapes.push_back(shape);
     }
     return shapes;
@@ -144,17 +148,17 @@ bool CandidateSchedules::may_have_products() const {
 /// Chooses the axis of the columns. Axes that some operand lacks, as the batch of a layer or the heads that share keys,
 /// would make tiles wide in more than two directions. The columns lie along the longest such axis that the tensor cores
 /// take. They lie along the tensor axis itself where no group has an axis of columns. Returns false without a choice.
-bool CandidateSchedules::find_columns(TilingStrategy& shape) const {
+bool CandidateSchedules::find_columns(TilingStrategy& shape, ScheduledKernel& scratch) const {
     for (const AxisId columns : model_.kernel().group_axes) {
         if (shape.columns >= 0 && columns != shape.tensor && extent(columns) <= extent(shape.columns)) continue;
         const AxisId before = std::exchange(shape.columns, columns);
-        if (!runs_there(shape)) shape.columns = before;
+        if (!runs_there(shape, scratch)) shape.columns = before;
     }
     return shape.columns >= 0;
 }
 
-bool CandidateSchedules::runs_there(const TilingStrategy& shape) const {
-    return suits_matrix_unit(unscheduled_, ordinary(shape));
+bool CandidateSchedules::runs_there(const TilingStrategy& shape, ScheduledKernel& scratch) const {
+    return suits_matrix_unit(scratch, ordinary(shape));
 }
 
 std::optional<Diagnostic> CandidateSchedules::why_no_mma() const {
@@ -311,18 +315,21 @@ KernelSchedule CandidateSchedules::at_sizes(const TilingStrategy& shape, const s
 }
 
 ScheduledKernel CandidateSchedules::completed(KernelSchedule schedule, Completion completion) const {
-    return completed(in_atoms(std::move(schedule)), completion);
+    ScheduledKernel kernel;
+    begin(kernel, std::move(schedule));
+    complete(kernel, completion);
+    return kernel;
 }
 
-ScheduledKernel CandidateSchedules::in_atoms(KernelSchedule schedule) const {
-    return with_atoms(unscheduled_, std::move(schedule));
+void CandidateSchedules::begin(ScheduledKernel& kernel, KernelSchedule schedule) const {
+    kernel = unscheduled_;  // its tables keep their memory
+    add_atoms(kernel, std::move(schedule));
 }
 
-ScheduledKernel CandidateSchedules::completed(ScheduledKernel in_atoms, Completion completion) const {
-    ScheduledKernel k = complete_with_atoms(std::move(in_atoms), completion, options_.products, &model_);
-    choose_non_temporal(k, model_.machine());
-    fetch_rows_ahead(k);
-    return k;
+void CandidateSchedules::complete(ScheduledKernel& begun, Completion completion) const {
+    complete_with_atoms(begun, completion, options_.products, &model_);
+    choose_non_temporal(begun, model_.machine());
+    fetch_rows_ahead(begun);
 }
 
 }  // namespace napkin

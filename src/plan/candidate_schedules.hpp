@@ -70,9 +70,9 @@ public:
     [[nodiscard]] KernelSchedule at_sizes(const TilingStrategy& shape, const std::vector<SearchedSize>& sizes,
                                           const Point& point) const;
     [[nodiscard]] ScheduledKernel completed(KernelSchedule schedule, Completion completion = Completion::for_estimate) const;
-    /// The same in two steps (with_atoms).
-    [[nodiscard]] ScheduledKernel in_atoms(KernelSchedule schedule) const;
-    [[nodiscard]] ScheduledKernel completed(ScheduledKernel in_atoms, Completion completion) const;
+    /// The same in two steps (add_atoms). What the kernel was before is lost.
+    void begin(ScheduledKernel& kernel, KernelSchedule schedule) const;
+    void complete(ScheduledKernel& begun, Completion completion) const;
 
     /// The kernel without a schedule.
     [[nodiscard]] const ScheduledKernel& without_schedule() const { return unscheduled_; }
@@ -83,8 +83,8 @@ public:
 private:
     [[nodiscard]] KernelSchedule of_shape(const TilingStrategy& shape) const;
     [[nodiscard]] TilingStrategy on_tensor_cores(AxisId axis) const;
-    [[nodiscard]] bool find_columns(TilingStrategy& shape) const;
-    [[nodiscard]] bool runs_there(const TilingStrategy& shape) const;
+    [[nodiscard]] bool find_columns(TilingStrategy& shape, ScheduledKernel& scratch) const;
+    [[nodiscard]] bool runs_there(const TilingStrategy& shape, ScheduledKernel& scratch) const;
     [[nodiscard]] bool may_have_products() const;
     [[nodiscard]] bool joins_blocks(const TilingStrategy& shape) const;
     [[nodiscard]] std::optional<SearchedSize> group_size(const TilingStrategy& shape, AxisId axis) const;

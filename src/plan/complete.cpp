@@ -46,26 +46,27 @@ void choose_in_pass(SchedulePass pass, ScheduledKernel& kernel) {
 constexpr SchedulePass first_without_atoms = SchedulePass::fragments;
 }  // namespace
 
-bool suits_matrix_unit(ScheduledKernel unscheduled, KernelSchedule schedule) {
+bool suits_matrix_unit(ScheduledKernel& kernel, KernelSchedule schedule) {
     // Which statements are products, sizes and orders alone say.
-    ScheduledKernel kernel = with_sizes(std::move(unscheduled), std::move(schedule));
+    add_sizes(kernel, std::move(schedule));
     choose_orders(kernel);
     return kernel.on_tensor_cores() && mma_roles(kernel).refusal.empty();
 }
 
 ScheduledKernel complete(ScheduledKernel unscheduled, KernelSchedule schedule, Completion completion,
                          ProductOrder products, const Simulator* model) {
-    return complete_with_atoms(with_atoms(std::move(unscheduled), std::move(schedule)), completion, products, model);
+    add_atoms(unscheduled, std::move(schedule));
+    complete_with_atoms(unscheduled, completion, products, model);
+    return unscheduled;
 }
 
-ScheduledKernel with_atoms(ScheduledKernel unscheduled, KernelSchedule schedule) {
-    ScheduledKernel out = with_sizes(std::move(unscheduled), std::move(schedule));
-    run_passes(out, [](SchedulePass pass, ScheduledKernel& kernel) { choose_in_pass(pass, kernel); }, first_without_atoms);
-    return out;
+void add_atoms(ScheduledKernel& unscheduled, KernelSchedule schedule) {
+    add_sizes(unscheduled, std::move(schedule));
+    run_passes(
+        unscheduled, [](SchedulePass pass, ScheduledKernel& k) { choose_in_pass(pass, k); }, first_without_atoms);
 }
 
-ScheduledKernel complete_with_atoms(ScheduledKernel kernel, Completion completion, ProductOrder products,
-                                    const Simulator* model) {
+void complete_with_atoms(ScheduledKernel& kernel, Completion completion, ProductOrder products, const Simulator* model) {
     const auto choose = [&](SchedulePass pass, ScheduledKernel& k) {
         if (pass == SchedulePass::slots && products == ProductOrder::ahead) choose_slots(k, model);
         choose_in_pass(pass, k);
@@ -73,7 +74,6 @@ ScheduledKernel complete_with_atoms(ScheduledKernel kernel, Completion completio
     run_passes(kernel, choose, SchedulePass::barriers, first_without_atoms);
     if (completion == Completion::whole || (completion == Completion::for_estimate && !kernel.on_tensor_cores()))
         synchronize(kernel);
-    return kernel;
 }
 
 ChosenAtoms chosen_atoms(const ScheduledKernel& kernel) {

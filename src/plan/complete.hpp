@@ -73,19 +73,19 @@ enum class Completion : std::uint8_t { whole, for_estimate, for_tiles };
 /// is computed for the next iteration (choose_slots).
 enum class ProductOrder : std::uint8_t { in_turn, ahead };
 
-/// Whether the completed kernel runs on the tensor cores, from the first passes of `complete` alone.
-bool suits_matrix_unit(ScheduledKernel unscheduled, KernelSchedule schedule);
+/// Whether the completed kernel runs on the tensor cores, from the first passes of `complete` alone. The kernel then has
+/// the schedule's sizes and orders. It may be asked with another schedule.
+bool suits_matrix_unit(ScheduledKernel& kernel, KernelSchedule schedule);
 
 /// The schedule with its atoms and places, and all that follows from it. The clocks of the kernel's `model` say which
 /// products run ahead. Pre: sizes, vector axis, panel and rows are there.
 ScheduledKernel complete(ScheduledKernel unscheduled, KernelSchedule schedule, Completion completion = Completion::whole,
                          ProductOrder products = ProductOrder::in_turn, const Simulator* model = nullptr);
 /// The same in two steps. The first one runs the passes that read the vector axis and the panels of a block.
-ScheduledKernel with_atoms(ScheduledKernel unscheduled, KernelSchedule schedule);
-ScheduledKernel complete_with_atoms(ScheduledKernel kernel, Completion completion, ProductOrder products,
-                                    const Simulator* model);
+void add_atoms(ScheduledKernel& unscheduled, KernelSchedule schedule);
+void complete_with_atoms(ScheduledKernel& kernel, Completion completion, ProductOrder products, const Simulator* model);
 
-/// What with_atoms chooses for the later passes. They find the same, and simulation does, in kernels that agree in it.
+/// What add_atoms chooses for the later passes. They find the same, and simulation does, in kernels that agree in it.
 /// Such kernels also have the same sizes, the same axis M and the same overrides.
 struct ChosenAtoms {
     By<AtomId, Atom> atoms;

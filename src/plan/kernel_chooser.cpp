@@ -204,26 +204,29 @@ private:
         return schedules_.at_sizes(shape_, dimensions_, point);
     }
 
+    /// Whether the schedule has neither tensor cores nor producer warps, so that no product has an order.
+    [[nodiscard]] static bool is_in_vectors(const KernelSchedule& schedule) {
+        return schedule.mma_m_axis < 0 && schedule.roles.empty();
+    }
+
     /// The estimate of the schedule, which is completed where nobody has asked for it yet. It has times where these are
     /// asked for.
     const Estimate& estimate_of(KernelSchedule schedule, bool with_times) {
-        // Neither tensor cores nor producer warps: no product has an order.
-        const bool has_order = schedule.mma_m_axis >= 0 || !schedule.roles.empty();
         std::unique_lock<std::mutex> asking;
-        if (!has_order) asking = std::unique_lock(in_vectors_.asking);
-        KernelEstimates& known = has_order ? known_ : in_vectors_;
+        const bool in_vectors = is_in_vectors(schedule);
+        if (in_vectors) asking = std::unique_lock(in_vectors_.asking);
+        KernelEstimates& known = in_vectors ? in_vectors_ : known_;
         const auto [found, is_new] = known.candidates.try_emplace(searched_fields(schedule));
         Estimate& rating = found->second;
         if (!is_new && (rating.times || !with_times)) return rating;
-        ScheduledKernel kernel;
         if (is_new || (!rating.first->times && completed_of_ != rating.first))
-            kernel = schedules_.in_atoms(std::move(schedule));
-        if (is_new) rating.first = &first_alike(known, kernel, rating);
+            schedules_.begin(completed_, std::move(schedule)), completed_of_ = nullptr;
+        if (is_new) rating.first = &first_alike(known, rating);
         Estimate& first = *rating.first;
-        const bool is_simulated = with_times && !first.times;
-        if (((is_new && &first == &rating) || is_simulated) && completed_of_ != &first)
-            completed_ = schedules_.completed(std::move(kernel), Completion::for_tiles), completed_of_ = &first;
-        if (is_new && &first == &rating)
+        const bool is_first = is_new && &first == &rating, is_simulated = with_times && !first.times;
+        if ((is_first || is_simulated) && completed_of_ != &first)
+            schedules_.complete(completed_, Completion::for_tiles), completed_of_ = &first;
+        if (is_first)
             rating = {candidate_of(completed_),
                       static_cast<double>(completed_.memory_bytes()),
                       bytes_of_one_stage(completed_),
@@ -236,13 +239,14 @@ private:
         return rating;
     }
 
-    /// The first known candidate that is completed as the kernel is. Else that is the `rating` of the kernel itself.
-    /// Where it is another one, the rating becomes the same but for its times.
-    static Estimate& first_alike(KernelEstimates& known, const ScheduledKernel& kernel, Estimate& rating) {
-        SearchedFields fields = searched_fields(kernel.schedule);
+    /// The first known candidate that is completed as the kernel is, which has its atoms. Else that is the kernel's own
+    /// `rating`. Where it is another one, the rating becomes the same but for its times.
+    Estimate& first_alike(KernelEstimates& known, Estimate& rating) {
+        const KernelSchedule& schedule = completed_.schedule;
+        SearchedFields fields = searched_fields(schedule);
         fields.vector_axis = -1, fields.panel_vectors = 1;
         std::vector<FirstEstimate>& others = known.first[std::move(fields)];
-        ChosenAtoms atoms = chosen_atoms(kernel);
+        ChosenAtoms atoms = chosen_atoms(completed_);
         const auto found = find_if(others, [&](const FirstEstimate& other) { return other.atoms == atoms; });
         if (found == others.end()) {
             others.push_back({std::move(atoms), &rating});
@@ -250,8 +254,7 @@ private:
         }
         rating = *found->estimate;
         rating.times.reset();
-        rating.candidate.vector_axis = kernel.schedule.vector_axis;
-        rating.candidate.panel_vectors = kernel.schedule.panel_vectors;
+        rating.candidate.vector_axis = schedule.vector_axis, rating.candidate.panel_vectors = schedule.panel_vectors;
         return *found->estimate;
     }
 

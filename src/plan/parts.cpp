@@ -207,9 +207,10 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
         alone.kernels = {derived.kernels[k]};
         for (const std::int64_t n : numbers_of_parts(groups, cores)) {
             if (n < 2 || n > extents[axis]) continue;
+            const double even_share = (whole - launch) / static_cast<double>(cores);
+            if (even_share + 2 * launch >= least) continue;  // the parts and their merge
             const Parted cut = with_parts(alone, 0, n);
             if (!cut.form) break;
-            const double even_share = (whole - launch) / static_cast<double>(cores);
             if (even_share + static_cast<double>(cut.num_kernels) * launch >= least) continue;
             // A form of this kernel alone. Numbers of parts of all kernels are never below 1.
             quick.cut = {-1, static_cast<std::int64_t>(k), n};

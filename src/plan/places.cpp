@@ -18,12 +18,13 @@ std::int64_t reads_of_value(const ScheduledKernel& kernel, VariableId v, std::in
         if (!compute) continue;
         for (const Read* r : step.reads) {
             if (r->variable() != v) continue;
-            std::vector<AxisId> axes = target_axes(kernel.variable(compute->variable));
-            append(axes, compute->reduce_axes);
             std::int64_t here = 1;
-            for (const AxisId a : axes)
+            const auto repeat = [&](AxisId a) {
                 if (!carries(kernel.variable(v), a))
                     here = std::min(enough, here * std::min(enough, kernel.span(a, step.scope).tile));
+            };
+            for (const Index& dim : kernel.variable(compute->variable).dims) repeat(dim.single_axis());
+            for (const AxisId a : compute->reduce_axes) repeat(a);
             times = std::min(enough, times + here);
         }
     }
@@ -97,7 +98,8 @@ bool is_better_in_place(ScheduledKernel& kernel, VariableId id) {
 }  // namespace
 
 void choose_storage(ScheduledKernel& kernel) {
-    const std::vector<bool> local = in_one_fusion(kernel);
+    const bool are_any_fused = any_of(kernel.schedule.atoms, [](const Atom& atom) { return atom.run >= 0; });
+    const std::vector<bool> local = are_any_fused ? in_one_fusion(kernel) : std::vector<bool>(kernel.layouts.size());
     for (const VariableId id : kernel.layouts.ids()) {
         Place& place = kernel.schedule.places[id];
         if (place.by_user || place.holding == MemorySpace::registers || place.holding == MemorySpace::operand) continue;

@@ -15,6 +15,7 @@ public:
 
     Accesses run() {
         out_.operands.resize(kernel_.layouts.size());
+        out_.steps.reserve(kernel_.steps.size()), out_.areas.reserve(kernel_.layouts.size());
         for (const Step& s : kernel_.steps) {
             out_.steps.push_back(of(s));
             if (kernel_.on_tensor_cores()) own(out_.steps.back(), s);

@@ -343,11 +343,13 @@ void place(ScheduledKernel& kernel, bool whole) {
     });
     const std::vector<const Step*> computing = computing_steps(kernel);
     std::vector<VariableId> placed;
+    placed.reserve(variables.size());
+    std::vector<std::pair<std::int64_t, std::int64_t>> busy;
     for (const VariableId v : variables) {
         Layout& layout = kernel.layouts[v];
         const std::int64_t unit = unit_of(v);
         const VariableId over = overwritten(kernel, computing, v);
-        std::vector<std::pair<std::int64_t, std::int64_t>> busy;
+        busy.clear();
         for (const VariableId p : placed) {
             const Layout& other = kernel.layout(p);
             if (p != over && kernel.live_together(p, v))
@@ -412,9 +414,10 @@ std::int64_t overshoot(const ScheduledKernel& kernel) {
             for (std::size_t d = 0; d < r->indices.size(); ++d) {
                 if (!r->indices[d].affine()) continue;
                 for (const auto& [axis, c] : r->indices[d].affine()->terms) {
+                    const std::int64_t block = kernel.block_size(kernel.atom(step), axis);
+                    if (c <= 0 || block == 1) continue;
                     const std::int64_t tile = kernel.span(axis, step.scope).tile;
-                    const std::int64_t past = round_up(tile, kernel.block_size(kernel.atom(step), axis)) - tile;
-                    if (c > 0) padding += c * kernel.layout(r->variable()).strides[d] * past;
+                    padding += c * kernel.layout(r->variable()).strides[d] * (round_up(tile, block) - tile);
                 }
             }
             room = std::max(room, padding + kernel.lanes);

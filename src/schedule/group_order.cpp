@@ -1,8 +1,9 @@
 #include "schedule/group_order.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <map>
+#include <functional>
 #include <utility>
 
 #include "support/ids.hpp"
@@ -43,6 +44,7 @@ struct Loaded {
 };
 std::vector<Loaded> loaded(const ScheduledKernel& kernel) {
     std::vector<Loaded> out;
+    out.reserve(kernel.layouts.size());
     for (const Step& step : kernel.steps)
         if (const auto* load = std::get_if<Load>(step.statement)) {
             const Variable& variable = kernel.variable(load->variable);
@@ -85,8 +87,10 @@ std::vector<GroupAxis> with_groups_of_clusters(const ScheduledKernel& kernel, st
 double bytes_from_memory(const ScheduledKernel& kernel, const std::vector<Loaded>& loaded,
                          const std::vector<GroupAxis>& order) {
     const auto workers = static_cast<double>(kernel.schedule.threads.value);
-    const std::vector<GroupAxis> all = kernel.in_cluster() ? with_groups_of_clusters(kernel, order) : order;
-    return sum<double>(loaded, [&](const Loaded& v) { return v.bytes * share_of_different(all, v, workers); });
+    const auto bytes_in = [&](const std::vector<GroupAxis>& all) {
+        return sum<double>(loaded, [&](const Loaded& v) { return v.bytes * share_of_different(all, v, workers); });
+    };
+    return kernel.in_cluster() ? bytes_in(with_groups_of_clusters(kernel, order)) : bytes_in(order);
 }
 
 /// Whether operand tiles stay in L2 until the CTA tiles one further along this digit of the order read them again. They
@@ -136,15 +140,15 @@ std::vector<GroupAxis> with_bands(const ScheduledKernel& kernel, const std::vect
     if (several.size() < 2 || order[several.back()].is_uneven || order[several[several.size() - 2]].is_uneven)
         return order;
     const std::size_t outer = several[several.size() - 2];
-    std::vector<GroupAxis> best = order;
+    std::vector<GroupAxis> best = order, banded = order;
+    banded.push_back({order[outer].axis, 1});
     double least = bytes_from_memory(kernel, loaded, order);
     for (std::int64_t width = 2; width <= order[outer].tiles; ++width) {
         if (order[outer].tiles % width != 0) continue;
-        std::vector<GroupAxis> banded = order;
-        banded[outer].tiles /= width, banded[outer].stride = width;
-        banded.push_back({order[outer].axis, width});
+        banded[outer].tiles = order[outer].tiles / width, banded[outer].stride = width;
+        banded.back().tiles = width;
         const double bytes = bytes_from_memory(kernel, loaded, banded);
-        if (bytes < least * worth_a_band) best = std::move(banded), least = bytes;
+        if (bytes < least * worth_a_band) best = banded, least = bytes;
     }
     return best;
 }
@@ -242,17 +246,28 @@ double time_as_workers_end(const GroupTimes& groups, double workers) {
         // When no tile is left, each of the other workers is somewhere in its last one.
         return std::max(longest, groups.total() / workers + (1 - 1 / workers) * last / 2);
     }
-    std::map<double, double> ends{{0, workers}};  // by end time: how many workers end then
+    // How many workers end at a time: a heap with the first of them on top.
+    std::vector<std::pair<double, double>> ends{{0, workers}};
+    const auto push = [&](double time, double count) {
+        ends.emplace_back(time, count);
+        std::push_heap(ends.begin(), ends.end(), std::greater());
+    };
+    const auto pop = [&] {
+        std::pop_heap(ends.begin(), ends.end(), std::greater());
+        const auto first = ends.back();
+        ends.pop_back();
+        return first;
+    };
     for (std::int64_t s = 0; s < groups.sections; ++s)
         for (const GroupTime& g : groups.of_section)
             for (double left = g.count; left > 0;) {
-                const auto [now, free] = *ends.begin();
-                ends.erase(ends.begin());
-                if (free > left) ends[now] = free - left;
-                ends[now + g.time] += std::min(free, left);
+                auto [now, free] = pop();
+                while (!ends.empty() && ends.front().first == now) free += pop().second;
+                if (free > left) push(now, free - left);
+                push(now + g.time, std::min(free, left));
                 left -= free;
             }
-    return ends.rbegin()->first;
+    return max_element(ends)->first;
 }
 
 }  // namespace napkin

@@ -148,7 +148,7 @@ bool may_fuse_reduction(const ScheduledKernel& kernel, const Step& leader, const
     return at_the_point;
 }
 
-std::string why_not_in_place(const ScheduledKernel& kernel, VariableId id) {
+std::string_view why_not_in_place(const ScheduledKernel& kernel, VariableId id) {
     const Variable& variable = kernel.variable(id);
     const Step *made = nullptr, *stored = nullptr;
     for (const Step& step : kernel.steps) {
@@ -195,7 +195,7 @@ constexpr const char* of_a_cpu = "it is a CPU's cores whose caches are managed s
 std::string why_not_non_temporal(const ScheduledKernel& kernel, VariableId id) {
     if (kernel.in_blocks()) return of_a_cpu;
     if (!kernel.is_view(id)) return "it is not written in place";
-    if (auto why = why_not_in_place(kernel, id); !why.empty()) return why;
+    if (const auto why = why_not_in_place(kernel, id); !why.empty()) return std::string(why);
     for (const Step& step : kernel.steps)
         if (step.atom >= 0 && std::get<Compute>(*step.statement).variable == id)
             if (const Atom& atom = kernel.atom(step); atom.vector_axis < 0 || atom.across)
@@ -296,8 +296,8 @@ std::string why_not_tile_pipelined(const ScheduledKernel& kernel, const Step& de
     if (!kernel.loops.empty() || kernel.kernel->parts.any()) return "a group has loops";
     if (!kernel.is_view(compute.variable) || kernel.layout(compute.variable).may_overrun)
         return "its result is not written in place";
-    if (const std::string why = why_not_in_place(kernel, compute.variable); !why.empty())
-        return "its result is not written in place: " + why;
+    if (const auto why = why_not_in_place(kernel, compute.variable); !why.empty())
+        return fmt::format("its result is not written in place: {}", why);
     if (compute.reduce || other.reduce || other.carry) return "only maps share loops so";
     const Atom &own = kernel.atom(deferred), &of_other = kernel.atom(in);
     if (own.run >= 0 || of_other.run >= 0 || deferred.is_whole || in.is_whole || !have_same_loops(own, of_other) ||

@@ -37,7 +37,7 @@ bool may_be_view(const ScheduledKernel& kernel, VariableId id);
 /// Why a result cannot be written where it goes in memory; empty when it can. One statement makes it whole, in numbers
 /// of the array's type and along its rows. Nothing but its store accesses it: it lies in memory only, so nobody reads
 /// it and no sum grows there. Pre: the atoms are applied.
-std::string why_not_in_place(const ScheduledKernel& kernel, VariableId id);
+std::string_view why_not_in_place(const ScheduledKernel& kernel, VariableId id);
 /// Why a result cannot be written past the caches; empty when it can. It is written in place, as vectors.
 std::string why_not_non_temporal(const ScheduledKernel& kernel, VariableId id);
 /// Why the tile cannot be prefetched in the statement's loops; empty when it can. It is read in place, output tiles

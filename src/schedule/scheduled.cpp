@@ -164,6 +164,7 @@ std::vector<Node> with_fusions(ScheduledKernel& kernel, const std::vector<Node>&
 
 std::vector<AxisId> target_axes(const Variable& variable) {
     std::vector<AxisId> axes;
+    axes.reserve(variable.dims.size());
     for (const Index& d : variable.dims) {
         internal_check(d.single_axis() >= 0, "schedule: a computed variable has a dimension that is not an axis");
         axes.push_back(d.single_axis());
@@ -271,7 +272,11 @@ ScheduledKernel unscheduled(const std::shared_ptr<const TileProgram>& program, s
 }
 
 ScheduledKernel with_sizes(ScheduledKernel unscheduled, KernelSchedule schedule) {
-    ScheduledKernel out = std::move(unscheduled);
+    add_sizes(unscheduled, std::move(schedule));
+    return unscheduled;
+}
+
+void add_sizes(ScheduledKernel& out, KernelSchedule schedule) {
     out.schedule = std::move(schedule);
     const std::size_t num_axes = out.extents.size();
     out.sizes = {std::vector<std::int64_t>(num_axes), std::vector<std::int64_t>(num_axes)};
@@ -297,7 +302,6 @@ ScheduledKernel with_sizes(ScheduledKernel unscheduled, KernelSchedule schedule)
     out.group_order = group_order(out);
     // A vector axis of one value fills no vector: then each statement chooses its own.
     if (out.schedule.vector_axis >= 0 && out.span(out.schedule.vector_axis, 0).tile < 2) out.schedule.vector_axis = -1;
-    return out;
 }
 
 void apply_atoms(ScheduledKernel& kernel) {

@@ -429,6 +429,7 @@ ScheduledKernel unscheduled(const std::shared_ptr<const TileProgram>& program, s
 /// Adds the schedule and what its sizes alone decide: scopes and the order of output tiles. The schedule need not have
 /// atoms and places yet.
 ScheduledKernel with_sizes(ScheduledKernel unscheduled, KernelSchedule schedule);
+void add_sizes(ScheduledKernel& unscheduled, KernelSchedule schedule);
 /// Adds what follows from atoms: padding of axes, fused statements and reductions, tile pipelining. Pre: the schedule
 /// has an atom for each compute statement.
 void apply_atoms(ScheduledKernel& kernel);

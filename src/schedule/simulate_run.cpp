@@ -235,7 +235,15 @@ struct Simulator::Run {
                                                      .alone = begun / std::max(begun, tiles),
                                                      .own = *std::min_element(own_share.begin(), own_share.end())})});
     }
+    /// Seconds of CTAs that use what others leave idle.
+    [[nodiscard]] double joined_blocks() {
+        for (const double clocks : core) of_blocks.core_clocks += clocks;
+        out.core_seconds = s.seconds_of_blocks(groups, workers, of_blocks);
+        for (const double of_step : waited) of_blocks.memory_seconds += of_step;
+        return s.seconds_of_blocks(groups, workers, of_blocks);
+    }
     [[nodiscard]] double joined() {
+        if (beside_others) return joined_blocks();
         const InTurn turn = in_turn();
         double ahead = seconds(std::max(shared, filled));
         for (const double time : ahead_into) ahead = s.beside({ahead, time});
@@ -251,11 +259,7 @@ struct Simulator::Run {
         if (ahead > 0)
             total += (k.producer_role() ? 1 : std::ceil(groups / workers) / blocks_a_core(s.machine_)) *
                      (std::min(first_k_block, (turn.total - turn.outside) / chunks) + k.unit.copies.bulk_clocks / clock);
-        if (!beside_others) return total;
-        for (const double clocks : core) of_blocks.core_clocks += clocks;
-        out.core_seconds = s.seconds_of_blocks(groups, workers, of_blocks);
-        for (const double of_step : waited) of_blocks.memory_seconds += of_step;
-        return s.seconds_of_blocks(groups, workers, of_blocks);
+        return total;
     }
     /// Seconds that split tiles take beside the `total`.
     double split_tiles(double total) {

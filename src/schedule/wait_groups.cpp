@@ -231,6 +231,9 @@ bool runs_beside(const ScheduledKernel& kernel, const Step& step) {
     return product && !product->by_warp(kernel.unit);
 }
 
-void wait_for_products(ScheduledKernel& kernel) { ProductWaits(kernel).run(); }
+void wait_for_products(ScheduledKernel& kernel) {
+    const bool has_products = any_of(kernel.schedule.atoms, [](const Atom& atom) { return atom.kind == AtomKind::matrix; });
+    if (has_products || kernel.producer_role()) ProductWaits(kernel).run();
+}
 
 }  // namespace napkin

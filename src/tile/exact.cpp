@@ -67,6 +67,17 @@ std::int64_t KnownCounts::of(std::vector<std::int64_t> question, const std::func
     return known_.emplace(std::move(question), count).first->second;
 }
 
+std::shared_ptr<const RunningKBlocks> KnownCounts::running(std::vector<std::int64_t> question,
+                                                           const std::function<RunningKBlocks()>& find) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (const auto found = running_.find(question); found != running_.end()) return found->second;
+    }
+    auto running = std::make_shared<const RunningKBlocks>(find());
+    const std::lock_guard lock(mutex_);
+    return running_.emplace(std::move(question), std::move(running)).first->second;
+}
+
 TileCounter::TileCounter(const Diagram& diagram, const Liveness& live, const Extents& extents, const TileSizes& sizes,
                          std::int64_t walk_limit, const TileSizes* core, KnownCounts* known)
     : diagram_(diagram), live_(live), extents_(extents), sizes_(sizes), walk_limit_(walk_limit), known_(known) {
@@ -165,25 +176,36 @@ TileCounter::KBlockRuns TileCounter::count_runs(const CoreLoop& loop) const {
     for (const AxisId axis : grouped_) {
         const bool in_support = (live_.parts.cut(loop.axis) && axis == live_.parts.part) ||
                                 any_of(loop.support, [&](const Affine& f) { return f.coefficient(axis) != 0; });
-        if (in_support)
-            runs.axes.push_back(axis);
-        else
-            runs.other_groups = saturating_mul(runs.other_groups, num_tiles(axis));
+        if (in_support) runs.axes.push_back(axis);
     }
+    const auto find = [&] { return count_running(loop, runs.axes); };
+    if (!known_) {
+        runs.running = std::make_shared<const RunningKBlocks>(find());
+        return runs;
+    }
+    std::vector<std::int64_t> question{&loop - live_.loops.data(), walk_limit_, part_k_block_,
+                                       k_block_of(loop.axis, false, sizes_, extents_)};
+    for (const AxisId axis : runs.axes) question.push_back(axis), question.push_back(cut(axis, -1));
+    runs.running = known_->running(std::move(question), find);
+    return runs;
+}
+
+RunningKBlocks TileCounter::count_running(const CoreLoop& loop, const std::vector<AxisId>& axes) const {
+    RunningKBlocks runs;
     // By the digits of which axes are ragged, the first one's the highest.
     std::map<std::uint64_t, Case> cases;
     const auto is_ragged = [&](const std::vector<std::int64_t>& tile, AxisId axis) {
         return tile[at(axis)] < cut(axis, -1);
     };
-    walk_groups(runs.axes, [&](const Numbers& begin, const Numbers& tile, std::int64_t weight) {
+    walk_groups(axes, [&](const Numbers& begin, const Numbers& tile, std::int64_t weight) {
         const ChunkRange range = k_blocks_in(loop, begin, tile);
         std::int64_t& tiles = runs.tiles_by_chunks[range.end - range.begin];
         tiles = saturating_add(tiles, weight);
         if (range.end <= range.begin) return;
         std::uint64_t digits = 0;
-        for (const AxisId axis : runs.axes) digits = 2 * digits + (is_ragged(tile, axis) ? 1 : 0);
+        for (const AxisId axis : axes) digits = 2 * digits + (is_ragged(tile, axis) ? 1 : 0);
         Case& c = cases[digits];
-        if (c.chunks.empty()) c.ragged = mapped<bool>(runs.axes, [&](AxisId axis) { return is_ragged(tile, axis); });
+        if (c.chunks.empty()) c.ragged = mapped<bool>(axes, [&](AxisId axis) { return is_ragged(tile, axis); });
         // All but the last one are full.
         const auto add = [&](std::int64_t size, std::int64_t times) {
             if (times > 0) c.chunks[size] = saturating_add(c.chunks[size], saturating_mul(weight, times));
@@ -272,7 +294,7 @@ void TileCounter::for_each_tile(const std::vector<AxisId>& axes, int id, Tiles f
     if (stream < 0) return walk(walk, 0, repeats);
 
     const AxisId x = loop(stream).axis;
-    for (const Case& c : runs_[at(stream)].cases) {
+    for (const Case& c : runs_[at(stream)].running->cases) {
         for (std::size_t i = 0; i < fixed.size(); ++i)
             tile[at(fixed[i])] = c.ragged[i] ? extent(fixed[i]) % cut(fixed[i], -1) : cut(fixed[i], -1);
         for (const auto& [size, count] : c.chunks) {
@@ -294,7 +316,7 @@ void TileCounter::for_each_group(Groups f) const {
     std::vector<std::int64_t> chunks(live_.loops.size());
     // One loop has counted them.
     if (live_.loops.size() == 1 && walked == runs_.front().axes) {
-        for (const auto& [length, tiles] : runs_.front().tiles_by_chunks)
+        for (const auto& [length, tiles] : runs_.front().running->tiles_by_chunks)
             chunks.front() = length, f(chunks, saturating_mul(repeats, tiles));
         return;
     }
@@ -432,7 +454,7 @@ std::int64_t TileCounter::peak_memory(const std::vector<Moment>& moments) const 
             continue;
         }
         const KBlockRuns& runs = runs_[at(stream)];
-        for (const Case& c : runs.cases) {
+        for (const Case& c : runs.running->cases) {
             for (std::size_t i = 0; i < runs.axes.size(); ++i)
                 tile[runs.axes[i]] = c.ragged[i] ? extent(runs.axes[i]) % cut(runs.axes[i], -1) : cut(runs.axes[i], -1);
             for (const auto& [size, count] : c.chunks) alive_now(size);

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -24,6 +25,18 @@
 
 namespace napkin {
 
+/// The K blocks of a loop that run in the tiles of the axes in its support.
+struct RunningKBlocks {
+    /// Tiles that have the same ragged axes, and the K blocks that run in them.
+    struct Case {
+        std::vector<bool> ragged = {};                     ///< by axis of the support
+        std::map<std::int64_t, std::int64_t> chunks = {};  ///< number of K blocks that run, by size
+    };
+    std::vector<Case> cases;  ///< those in which a K block runs
+    /// number of tiles of those axes, by the number of their K blocks that run
+    std::map<std::int64_t, std::int64_t> tiles_by_chunks;
+};
+
 /// Cache of counts that need a walk over tiles, shared by all who count the same kernel with the same extents. Any
 /// number of threads may use it.
 class KnownCounts {
@@ -31,10 +44,14 @@ public:
     /// The count for `question`, which holds all that the count depends on besides the kernel. A miss computes it by
     /// `find`.
     std::int64_t of(std::vector<std::int64_t> question, const std::function<std::int64_t()>& find);
+    /// The same for K blocks that run.
+    std::shared_ptr<const RunningKBlocks> running(std::vector<std::int64_t> question,
+                                                  const std::function<RunningKBlocks()>& find);
 
 private:
     std::mutex mutex_;
     std::map<std::vector<std::int64_t>, std::int64_t> known_;
+    std::map<std::vector<std::int64_t>, std::shared_ptr<const RunningKBlocks>> running_;
 };
 
 /// A kernel under one partition. Holds references to the diagram, the liveness and the extents, which must outlive it.
@@ -82,17 +99,10 @@ public:
     [[nodiscard]] std::int64_t cut(AxisId axis, int loop) const;
 
 private:
-    /// Tiles of the axes in a loop's support that have the same ragged axes, and the K blocks that run in them.
-    struct Case {
-        std::vector<bool> ragged = {};                     ///< by KBlockRuns::axes
-        std::map<std::int64_t, std::int64_t> chunks = {};  ///< number of K blocks that run, by size
-    };
+    using Case = RunningKBlocks::Case;
     struct KBlockRuns {
         std::vector<AxisId> axes;  ///< the grouped axes in the support
-        std::vector<Case> cases;   ///< those in which a K block runs
-        /// number of tiles of those axes, by the number of their K blocks that run
-        std::map<std::int64_t, std::int64_t> tiles_by_chunks;
-        std::int64_t other_groups = 1;  ///< tiles of the grouped axes that are not in the support
+        std::shared_ptr<const RunningKBlocks> running;
     };
     /// A half-open interval of K block numbers. Number 0 begins where the group's stretch of the stream begins.
     struct ChunkRange {
@@ -115,6 +125,7 @@ private:
         return contains(axes, axis) || any_of(subloops, [&](int sub) { return loop(sub).axis == axis; });
     }
     [[nodiscard]] KBlockRuns count_runs(const CoreLoop& loop) const;
+    [[nodiscard]] RunningKBlocks count_running(const CoreLoop& loop, const std::vector<AxisId>& axes) const;
     /// The stretch of the loop's stream that the parts [first, last) cover. All of it where it is not cut into parts.
     [[nodiscard]] Stretch stretch_of(const CoreLoop& loop, std::int64_t first, std::int64_t last) const;
     /// The K blocks of the loop that run in a group, out of those of the group's part. In each of them, every form of
