@@ -336,7 +336,8 @@ Interval range_of(const Index& index, const std::vector<std::int64_t>& begin, co
                   const std::function<Interval(const Read&)>& element) {
     if (const Affine* form = index.affine()) return range_of(*form, begin, count);
     const auto leaf = [&](const Expr& e) -> Interval {
-        if (const auto form = affine_form(e)) return range_of(*form, begin, count);
+        if (const auto number = whole(e)) return {*number, *number};
+        if (const auto* i = as<AxisIndex>(e)) return {begin[at(i->axis)], begin[at(i->axis)] + count[at(i->axis)] - 1};
         const auto* r = as<Read>(e);
         internal_check(r != nullptr, "an index holds what is no whole number");
         return element(*r);

@@ -147,11 +147,11 @@ double CostAtSizes::most_splits(const SizedCost::Sizes& sizes) const {
     return std::max(1.0, std::min(std::floor(cores / groups), chunks));
 }
 
-double CostAtSizes::best_splits(const SizedCost::Sizes& sizes) const {
-    double best = 1, least = seconds_at(sizes, 1);
+CostAtSizes::BestSplits CostAtSizes::best_of(const SizedCost::Sizes& sizes) const {
+    BestSplits best{1, seconds_at(sizes, 1)};
     for (double parts = most_splits(sizes); parts > 1; parts = std::floor(parts / 2)) {
         const double seconds = seconds_at(sizes, parts);
-        if (seconds < least) least = seconds, best = parts;
+        if (seconds < best.seconds) best = {parts, seconds};
     }
     return best;
 }

@@ -37,7 +37,9 @@ public:
     [[nodiscard]] double latency_s(const std::vector<ModelLevel>& levels) const;
     /// The number of parts with the least time: merging costs a kernel's launch and latency, and moves every state out
     /// and in.
-    [[nodiscard]] double best_splits(const SizedCost::Sizes& sizes) const;
+    [[nodiscard]] double best_splits(const SizedCost::Sizes& sizes) const { return best_of(sizes).splits; }
+    /// With that number of parts.
+    [[nodiscard]] double least_seconds_at(const SizedCost::Sizes& sizes) const { return best_of(sizes).seconds; }
     /// With the stream in so many parts.
     [[nodiscard]] double seconds_at(const SizedCost::Sizes& sizes, double splits) const;
     /// A caching level holds all that the groups at work load, so that a second traversal finds it there.
@@ -92,6 +94,10 @@ private:
     /// The cost of groups that run all parts of their stream: what the parts have in common they load once.
     [[nodiscard]] KernelCost together() const;
     void find_splits();
+    struct BestSplits {
+        double splits, seconds;
+    };
+    [[nodiscard]] BestSplits best_of(const SizedCost::Sizes& sizes) const;
     /// Into how many parts the stream may be cut for cores that would be idle: at most one a chunk.
     [[nodiscard]] double most_splits(const SizedCost::Sizes& sizes) const;
     std::size_t pipe_index(const std::string& pipe);

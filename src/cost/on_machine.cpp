@@ -71,7 +71,7 @@ public:
                              .coarse = k_.options.quick};
         search.objective = [&](const SizedCost& sized, const SizedCost::Sizes& sizes) {
             // Where something else binds, fewer transfers are better still.
-            return std::max(k_.seconds_at(sizes, k_.best_splits(sizes)),
+            return std::max(k_.least_seconds_at(sizes),
                             again_.seconds_per_byte > 0 && !k_.held_by(again_, sizes) ? again_seconds_ : 0) +
                    weight_of_hidden_transfers * sized.transfers(sizes) * k_.core_weight;
         };

@@ -669,6 +669,7 @@ private:
             plan.time = model_.run(plan.scheduled, 1);
         }
         plan.scheduled.schedule.threads = std::move(threads);
+        if (options_.quick) return plan;
         const TileCounter counter(model_.derived().diagram, model_.live(), model_.extents(), plan.scheduled.sizes);
         plan.memory_values = static_cast<double>(counter.peak_memory());
         return plan;

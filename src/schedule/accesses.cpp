@@ -20,6 +20,7 @@ public:
             out_.steps.push_back(of(s));
             if (kernel_.on_tensor_cores()) own(out_.steps.back(), s);
         }
+        for (MemoryRegion& area : out_.areas) area.meets.reserve(out_.areas.size());
         for (MemoryRegion& area : out_.areas)
             for (std::size_t other = 0; other < out_.areas.size(); ++other)
                 if (meet(area, out_.areas[other])) area.meets.push_back(static_cast<int>(other));

@@ -408,14 +408,16 @@ std::int64_t overshoot(const ScheduledKernel& kernel) {
     std::int64_t room = kernel.lanes;
     for (const Step& step : kernel.steps) {
         const auto* compute = std::get_if<Compute>(step.statement);
-        if (!compute) continue;
+        // Only these axes have blocks of several values.
+        const Atom* atom = compute ? &kernel.atom(step) : nullptr;
+        if (!atom || (atom->vector_axis < 0 && atom->row_axis < 0)) continue;
         for (const Read* r : step.reads) {
             std::int64_t padding = 0;
             for (std::size_t d = 0; d < r->indices.size(); ++d) {
                 if (!r->indices[d].affine()) continue;
                 for (const auto& [axis, c] : r->indices[d].affine()->terms) {
-                    const std::int64_t block = kernel.block_size(kernel.atom(step), axis);
-                    if (c <= 0 || block == 1) continue;
+                    if (c <= 0 || (axis != atom->vector_axis && axis != atom->row_axis)) continue;
+                    const std::int64_t block = kernel.block_size(*atom, axis);
                     const std::int64_t tile = kernel.span(axis, step.scope).tile;
                     padding += c * kernel.layout(r->variable()).strides[d] * (round_up(tile, block) - tile);
                 }

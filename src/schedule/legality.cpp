@@ -180,7 +180,7 @@ bool may_be_view(const ScheduledKernel& kernel, VariableId id) {
     const Variable& variable = kernel.variable(id);
     const int last = static_cast<int>(variable.dims.size()) - 1;
     const bool written = contains(kernel.outputs, variable.array);
-    if (!kernel.facts(id).load_scope) return why_not_in_place(kernel, id).empty();
+    if (!kernel.facts(id).load_scope) return written && why_not_in_place(kernel, id).empty();
     if (kernel.facts(id).is_only_gathered) return true;
     if (kernel.on_tensor_cores()) return may_be_read_by_threads(kernel, id);
     if (!variable.gathers.empty() && (kernel.in_blocks() || !lies_in_one_block(kernel, id))) return false;

@@ -359,11 +359,24 @@ std::int64_t TileCounter::moved(const CoreVariable& v) const {
         if (!known_) return moved_by_place(v);
         // The K block of the stream's parts is all that the count takes from the core's sizes.
         std::vector<std::int64_t> question{&v - live_.variables.data(), walk_limit_, part_k_block_};
-        for (const auto* sizes : {&sizes_.group, &sizes_.stream, &sizes_.sub}) {
-            question.push_back(std::ssize(*sizes));
-            question.insert(question.end(), sizes->begin(), sizes->end());
-        }
-        return known_->of(std::move(question), [&] { return moved_by_place(v); });
+        for (int id = v.loop; id >= 0; id = loop(id).outer)
+            question.push_back(k_block_of(loop(id).axis, loop(id).is_sub, sizes_, extents_));
+        // Tiles that differ along other axes alone move the same.
+        const std::vector<AxisId> axes = axes_of(v.dims);
+        const std::vector<int> subloops = subloops_of(v.loop);
+        const int stream = stream_of(v.loop);
+        std::int64_t repeats = 1;
+        for (const AxisId axis : grouped_)
+            if (is_asked(axis, axes, subloops) || (stream >= 0 && contains(runs_[at(stream)].axes, axis)))
+                question.push_back(axis), question.push_back(cut(axis, -1));
+            else
+                repeats = saturating_mul(repeats, num_tiles(axis));
+        constexpr std::int64_t too_many = -1;
+        const std::int64_t once = known_->of(std::move(question), [&] {
+            const std::int64_t all = moved_by_place(v);
+            return all < limits::max_size_product ? all / repeats : too_many;
+        });
+        return once == too_many ? moved_by_place(v) : saturating_mul(once, repeats);
     }
     std::int64_t total = 0;
     for_each_tile(axes_of(v.dims), v.loop, [&](const std::vector<std::int64_t>& tile, std::int64_t count) {
