@@ -121,8 +121,7 @@ std::vector<TilingStrategy> CandidateSchedules::on_tensor_cores() const {
         if (!found) shape = first, found = find_columns(shape, scratch);
         for (const AxisId single : streamed)
             if (!found && !overrides_.stream.contains(single))
-                shape = first, shape.single = single,
-                found = runs_there(shape, scratch) || find_columns(shape, scratch);
+                shape = first, shape.single = single, found = runs_there(shape, scratch) || find_columns(shape, scratch);
         if (found) shapes.push_back(shape);
     }
     return shapes;

@@ -62,8 +62,7 @@ ScheduledKernel complete(ScheduledKernel unscheduled, KernelSchedule schedule, C
 
 void add_atoms(ScheduledKernel& unscheduled, KernelSchedule schedule) {
     add_sizes(unscheduled, std::move(schedule));
-    run_passes(
-        unscheduled, [](SchedulePass pass, ScheduledKernel& k) { choose_in_pass(pass, k); }, first_without_atoms);
+    run_passes(unscheduled, [](SchedulePass pass, ScheduledKernel& k) { choose_in_pass(pass, k); }, first_without_atoms);
 }
 
 void complete_with_atoms(ScheduledKernel& kernel, Completion completion, ProductOrder products, const Simulator* model) {

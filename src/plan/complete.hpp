@@ -73,8 +73,8 @@ enum class Completion : std::uint8_t { whole, for_estimate, for_tiles };
 /// is computed for the next iteration (choose_slots).
 enum class ProductOrder : std::uint8_t { in_turn, ahead };
 
-/// Whether the completed kernel runs on the tensor cores, from the first passes of `complete` alone. The kernel then has
-/// the schedule's sizes and orders. It may be asked with another schedule.
+/// Whether the completed kernel runs on the tensor cores, from the first passes of `complete` alone. The kernel then
+/// has the schedule's sizes and orders. It may be asked with another schedule.
 bool suits_matrix_unit(ScheduledKernel& kernel, KernelSchedule schedule);
 
 /// The schedule with its atoms and places, and all that follows from it. The clocks of the kernel's `model` say which

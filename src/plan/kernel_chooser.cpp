@@ -209,24 +209,30 @@ private:
         return schedule.mma_m_axis < 0 && schedule.roles.empty();
     }
 
+    /// What an estimate is to have beside what its tiles take.
+    enum class Asked : std::uint8_t { tiles, times_of_fitting, times };
+
     /// The estimate of the schedule, which is completed where nobody has asked for it yet. It has times where these are
     /// asked for.
-    const Estimate& estimate_of(KernelSchedule schedule, bool with_times) {
+    const Estimate& estimate_of(KernelSchedule schedule, Asked asked) {
         std::unique_lock<std::mutex> asking;
         const bool in_vectors = is_in_vectors(schedule);
         if (in_vectors) asking = std::unique_lock(in_vectors_.asking);
         KernelEstimates& known = in_vectors ? in_vectors_ : known_;
         const auto [found, is_new] = known.candidates.try_emplace(searched_fields(schedule));
         Estimate& rating = found->second;
-        if (!is_new && (rating.times || !with_times)) return rating;
+        if (!is_new && (rating.times || !wants_times(asked, rating))) return rating;
         if (is_new || (!rating.first->times && completed_of_ != rating.first))
             schedules_.begin(completed_, std::move(schedule)), completed_of_ = nullptr;
         if (is_new) rating.first = &first_alike(known, rating);
         Estimate& first = *rating.first;
-        const bool is_first = is_new && &first == &rating, is_simulated = with_times && !first.times;
-        if ((is_first || is_simulated) && completed_of_ != &first)
-            schedules_.complete(completed_, Completion::for_tiles), completed_of_ = &first;
-        if (is_first)
+        const auto complete = [&] {
+            if (completed_of_ == &first) return;
+            schedules_.complete(completed_, Completion::for_tiles);
+            completed_of_ = &first;
+        };
+        if (is_new && &first == &rating) {
+            complete();
             rating = {candidate_of(completed_),
                       static_cast<double>(completed_.memory_bytes()),
                       bytes_of_one_stage(completed_),
@@ -234,9 +240,15 @@ private:
                       may_spill(completed_),
                       {},
                       &rating};
-        if (is_simulated) first.times = times_of_completed();
-        if (with_times) rating.times = first.times;
+        }
+        if (!wants_times(asked, rating)) return rating;
+        if (!first.times) complete(), first.times = times_of_completed();
+        rating.times = first.times;
         return rating;
+    }
+    [[nodiscard]] bool wants_times(Asked asked, const Estimate& rating) const {
+        if (asked == Asked::times_of_fitting) return fits(rating) && !is_refused(rating.candidate);
+        return asked == Asked::times;
     }
 
     /// The first known candidate that is completed as the kernel is, which has its atoms. Else that is the kernel's own
@@ -270,10 +282,9 @@ private:
                 time.waves,   loads == time.busy.end() ? std::numeric_limits<double>::infinity() : loads->seconds,
                 cut.seconds,  cut.core_seconds};
     }
-    const Estimate& estimate_at(const Point& point, bool with_times = false) {
-        auto& [rating, has_times] = at_points_[point];
-        if (rating && (has_times || !with_times)) return *rating;
-        rating = &estimate_of(schedule_at(point), with_times), has_times = with_times;
+    const Estimate& estimate_at(const Point& point, Asked asked = Asked::tiles) {
+        auto& [rating, answered] = at_points_[point];
+        if (!rating || answered < asked) rating = &estimate_of(schedule_at(point), asked), answered = asked;
         return *rating;
     }
 
@@ -281,7 +292,7 @@ private:
 
     EstimatedStrategy rated_on_ordinary_tiles(const TilingStrategy& shape) {
         EstimatedStrategy rated{shape};
-        const EstimatedTimes& times = *estimate_of(schedules_.ordinary(shape), true).times;
+        const EstimatedTimes& times = *estimate_of(schedules_.ordinary(shape), Asked::times).times;
         // How many groups each core gets depends on the sizes, which are chosen later.
         rated.seconds = times.seconds / times.waves;
         rated.loads = times.load_seconds / times.waves;
@@ -369,7 +380,7 @@ private:
         if (!fits_) {
             if (auto error = memory_error(best)) return error;
             Rated& rated = rated_[best];
-            if (const Estimate& smallest_tiles = estimate_at(best, true); !is_refused(smallest_tiles.candidate))
+            if (const Estimate& smallest_tiles = estimate_at(best, Asked::times); !is_refused(smallest_tiles.candidate))
                 rated.seconds = smallest_tiles.times->seconds;
         } else {
             // From ordinary tiles and from the smallest: a cache that holds what all cores work on makes two valleys.
@@ -427,7 +438,9 @@ private:
     }
 
     /// Whether the compiler has not refused the candidate with stream-K.
-    [[nodiscard]] bool may_use_stream_k(KernelCandidate candidate) const {
+    [[nodiscard]] bool may_use_stream_k(const KernelCandidate& whole) const {
+        if (options_.refused.empty()) return true;
+        KernelCandidate candidate = whole;
         candidate.uses_stream_k = true;
         return !is_refused(candidate);
     }
@@ -436,11 +449,11 @@ private:
     const Rated& rate(const Point& point) {
         const auto [found, added] = rated_.try_emplace(point);
         if (!added || simulated_ >= most_) return found->second;
-        const Estimate& rating = estimate_at(point);
+        const Estimate& rating = estimate_at(point, Asked::times_of_fitting);
         found->second.bytes = rating.bytes_of_one_stage;
         if (!fits(rating) || is_refused(rating.candidate)) return found->second;
         ++simulated_;
-        const EstimatedTimes& times = *estimate_at(point, true).times;
+        const EstimatedTimes& times = *rating.times;
         const bool cuts = may_use_stream_k(rating.candidate);
         found->second.seconds = cuts ? times.stream_k_seconds : times.seconds;
         found->second.core_seconds = cuts ? times.stream_k_core_seconds : times.core_seconds;
@@ -593,8 +606,9 @@ private:
             else if (rating.bytes > model_.usable_bytes())
                 parts.push_back(fmt::format("{} exceeds {}", at_size, model_.level_name()));
             else
-                parts.push_back(fmt::format(
-                    "{} is {}", at_size, time_change(estimate_at(*point, true).times->seconds / rate(best).seconds)));
+                parts.push_back(
+                    fmt::format("{} is {}", at_size,
+                                time_change(estimate_at(*point, Asked::times).times->seconds / rate(best).seconds)));
         };
         neighbour(size / 2, "half");
         neighbour(size * 2, "double");
@@ -707,8 +721,8 @@ private:
     std::vector<SearchedSize> dimensions_;
     bool fits_ = true;
     std::map<Point, Rated> rated_;
-    /// of the current sizes, and whether it is known to have its times
-    std::map<Point, std::pair<const Estimate*, bool>> at_points_;
+    /// of the current sizes, and what each has been asked for
+    std::map<Point, std::pair<const Estimate*, Asked>> at_points_;
     ScheduledKernel completed_;                                      ///< the last candidate that was completed
     const Estimate* completed_of_ = nullptr;                         ///< and its rating
     std::map<std::pair<AxisId, int>, EstimatedStrategy> in_panels_;  ///< by vector axis and vectors

@@ -125,9 +125,8 @@ private:
     /// No loop around the scope cuts the tile: its indices take the same values as in the whole CTA tile.
     [[nodiscard]] bool is_of_group(const Variable& variable, ScopeId scope) const {
         return all_of(variable.dims, [&](const Index& dim) {
-            const std::vector<AxisId> axes = dim.axes();
-            return dim.affine() && all_of(axes, [&](AxisId axis) {
-                       const Span &here = kernel_.span(axis, scope), &group = kernel_.span(axis, 0);
+            return dim.affine() && all_of(dim.affine()->terms, [&](const auto& term) {
+                       const Span &here = kernel_.span(term.first, scope), &group = kernel_.span(term.first, 0);
                        return here.tile == group.tile && here.begins == group.begins;
                    });
         });
@@ -384,17 +383,21 @@ void place(ScheduledKernel& kernel, bool whole) {
 /// over the place of another counts once with it at the step where both live.
 void count_held(ScheduledKernel& kernel) {
     std::vector<std::int64_t> in_arena, in_place(kernel.steps.size());  // by step
-    for (const Step& step : kernel.steps) in_arena.push_back(kernel.partials(step));
+    std::vector<int> positions;
+    in_arena.reserve(kernel.steps.size()), positions.reserve(kernel.steps.size());
+    for (const Step& step : kernel.steps) in_arena.push_back(kernel.partials(step)), positions.push_back(step.position);
     for (const VariableId id : kernel.layouts.ids()) {
         const Layout& l = kernel.layouts[id];
         if (l.lives.empty() || kernel.is_in_registers(id)) continue;
         std::vector<std::int64_t>& held = kernel.is_held(id) ? in_arena : in_place;
         const std::int64_t values = l.tile * kernel.cell_values(kernel.is_whole(id));
-        for (const StepId s : kernel.steps.ids())
-            if (any_of(l.lives, [&, position = kernel.steps[s].position](const Life& life) {
-                    return life.has(position) && !(l.over >= 0 && life.first == position);
-                }))
-                held[s] += values;
+        const int early = l.over >= 0 ? 1 : 0;
+        for (std::size_t s = 0; s < positions.size(); ++s)
+            for (const Life& life : l.lives)
+                if (life.first + early <= positions[s] && positions[s] <= life.last) {
+                    held[s] += values;
+                    break;
+                }
     }
     kernel.held_values = kernel.memory_values = 0;
     for (std::size_t s = 0; s < kernel.steps.size(); ++s) {
@@ -469,6 +472,7 @@ std::int64_t barrier_bytes(const ScheduledKernel& kernel) {
 
 bool ScheduledKernel::live_together(VariableId a, VariableId b) const {
     const std::vector<Life>&x = layout(a).lives, &y = layout(b).lives;
+    if (x.size() == 1 && y.size() == 1) return x.front().meets(y.front());
     return any_of(x, [&](const Life& l) { return any_of(y, [&](const Life& other) { return l.meets(other); }); });
 }
 

@@ -130,6 +130,18 @@ std::vector<GroupAxis> in_sections(const ScheduledKernel& kernel, const std::vec
     return found;
 }
 
+/// Ascending.
+std::vector<std::int64_t> divisors_above_one(std::int64_t n) {
+    std::vector<std::int64_t> small, large;
+    for (std::int64_t d = 1; d * d <= n; ++d) {
+        if (n % d != 0) continue;
+        if (d > 1) small.push_back(d);
+        if (n / d > d) large.push_back(n / d);
+    }
+    small.insert(small.end(), large.rbegin(), large.rend());
+    return small;
+}
+
 /// The order with bands of the last axis but one, among the axes that have several tiles.
 std::vector<GroupAxis> with_bands(const ScheduledKernel& kernel, const std::vector<Loaded>& loaded,
                                   const std::vector<GroupAxis>& order) {
@@ -143,8 +155,7 @@ std::vector<GroupAxis> with_bands(const ScheduledKernel& kernel, const std::vect
     std::vector<GroupAxis> best = order, banded = order;
     banded.push_back({order[outer].axis, 1});
     double least = bytes_from_memory(kernel, loaded, order);
-    for (std::int64_t width = 2; width <= order[outer].tiles; ++width) {
-        if (order[outer].tiles % width != 0) continue;
+    for (const std::int64_t width : divisors_above_one(order[outer].tiles)) {
         banded[outer].tiles = order[outer].tiles / width, banded[outer].stride = width;
         banded.back().tiles = width;
         const double bytes = bytes_from_memory(kernel, loaded, banded);

@@ -306,8 +306,10 @@ void add_sizes(ScheduledKernel& out, KernelSchedule schedule) {
 
 void apply_atoms(ScheduledKernel& kernel) {
     pad(kernel);
-    kernel.body = with_fusions(kernel, kernel.body);
-    for (ScheduledLoop& loop : kernel.loops) loop.body = with_fusions(kernel, loop.body);
+    if (any_of(kernel.schedule.atoms, [](const Atom& atom) { return atom.run >= 0; })) {
+        kernel.body = with_fusions(kernel, kernel.body);
+        for (ScheduledLoop& loop : kernel.loops) loop.body = with_fusions(kernel, loop.body);
+    }
     const auto step_of = [&](int atom) { return find_if(kernel.steps, [&](const Step& s) { return s.atom == atom; }); };
     for (const TilePipelining& d : kernel.schedule.tile_pipelining)
         if (d.groups.value > 0 && d.in != d.atom) {

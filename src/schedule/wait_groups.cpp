@@ -232,7 +232,8 @@ bool runs_beside(const ScheduledKernel& kernel, const Step& step) {
 }
 
 void wait_for_products(ScheduledKernel& kernel) {
-    const bool has_products = any_of(kernel.schedule.atoms, [](const Atom& atom) { return atom.kind == AtomKind::matrix; });
+    const bool has_products = any_of(kernel.schedule.atoms,
+                                     [](const Atom& atom) { return atom.kind == AtomKind::matrix; });
     if (has_products || kernel.producer_role()) ProductWaits(kernel).run();
 }
 
