@@ -1,5 +1,5 @@
 #pragma once
-// Streamability from the algebra of a reduction's body (design.md, "The calculus"; the laws are those of law.hpp).
+// Streamability from the algebra of a reduction's body (docs/calculus.md; the laws are those of law.hpp).
 //
 // Let R = ⊕_x f(x; ν), where ν are other reductions of the same stream. R streams when it is a map of ν and of states
 //     acc = ⊕_x body(x; ρ(ν)),
