@@ -59,13 +59,13 @@ void write_load_of_rows(const Frame& frame, Lines& out, const Step& step);
 void write_first_rows(const Frame& frame, Lines& out, const Step& step, const std::string& begin);
 void write_init_of_fragments(const Frame& frame, Lines& out, const Init& init);
 void write_store_of_fragments(const Frame& frame, Lines& out, VariableId variable, ScopeId scope);
-/// The store by staging tiles: where a warp's staging tiles lie and the loop over them; a warp's write to one; and the
-/// bulk copy that one of its threads issues to bring it to memory.
+/// The store by staging tiles, in three parts. The first says where a warp's staging tiles lie and opens the loop over
+/// them. The second is a warp's write to one. The third is the bulk copy to memory that one of its threads issues.
 void write_staging_header(const Frame& frame, Lines& out, const Step& store);
 void write_to_staging(const Frame& frame, Lines& out, const Step& store);
 void write_from_staging(const Frame& frame, Lines& out, const Step& store);
-/// Stream-K, behind the stream of a split tile. The warp claims the tile: the flag `goes_on_name` says whether it is the
-/// second one to do so. The first one leaves its states. The second one merges these with its own.
+/// Stream-K, behind the stream of a split tile. The warp claims the tile. The flag `goes_on_name` says whether it is
+/// the second one to do so. The first one leaves its states. The second one merges these with its own.
 void write_claim(const Frame& frame, Lines& out, const StreamK& cut);
 void write_states_left(const Frame& frame, Lines& out);
 void write_merged_states(const Frame& frame, Lines& out);

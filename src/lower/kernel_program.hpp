@@ -226,12 +226,12 @@ struct Sync {};
 struct CtaBarrier {};
 /// All warps of the cluster wait for each other.
 struct ClusterBarrier {};
-/// Ping-pong: a warpgroup waits for its turn at the tensor cores, or passes the turn on.
+/// Ping-pong: a warpgroup waits for the tensor cores, or passes them on.
 struct NamedBarrier {
     enum What : std::uint8_t {
         wait,
         pass,
-        start,  ///< the last warpgroup gives the first one its first turn
+        start,  ///< the last warpgroup passes them to the first one at the beginning
     };
     What what = wait;
 };

@@ -209,8 +209,8 @@ void RoleLowering::modulo_loop(LoopId id, Block& out) {
     out.emplace_back(std::move(any));
 }
 
-/// Statements that run for the same iteration stand in one At. With ping-pong a warpgroup waits for its turn before its
-/// first product of an iteration, and passes it on behind the last one.
+/// Statements that run for the same iteration stand in one At. With ping-pong a warpgroup waits for the tensor
+/// cores before its first product of an iteration, and passes them on behind the last one.
 void RoleLowering::iteration(LoopId id, const std::vector<Node>& list, int shift, Block& out) {
     const ScopeId scope = kernel_.loop(id).scope;
     shift_ = shift, in_at_ = true;

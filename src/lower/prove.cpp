@@ -20,8 +20,8 @@ struct Agent {
     std::size_t warp = 0;   ///< in its CTA: a consumer warp, or `copying`
     std::size_t block = 0;  ///< the CTA, of a cluster or of a split tile
 };
-/// K blocks of others, where warpgroups run their own. Each warp has one of these, or the first warp has nothing else, or
-/// both have: behind their own, or before them.
+/// K blocks of others, where warpgroups run their own. Each warp has one of these, or the first warp has nothing else,
+/// or both have: behind their own, or before them.
 enum class Idle : std::uint8_t { one_block, first, both, both_before };
 /// A run: K blocks of each loop, and which of them are of others.
 struct Run {
@@ -257,7 +257,7 @@ private:
         const bool is_load = std::holds_alternative<Load>(*kernel_.step(step).statement);
         if (!touched.first.empty()) out_.push_back({Event::access, -1, accesses_, step, false});
         if (touched.has_parts && has_barrier_inside && !is_load) add(Event::meet);
-        // A tile inside of its array gets no zeros, and no barrier after them: only what is copied over them is ordered.
+        // A tile inside of its array gets no zeros and no barrier after them. Only what is copied over them is ordered.
         if (!(is_load && has_barrier_inside)) ++accesses_;
         if (!touched.second.empty()) out_.push_back({Event::access, -1, accesses_, step, true});
         ++accesses_;

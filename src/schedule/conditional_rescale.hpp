@@ -10,7 +10,7 @@
 // a factor of at least 1. So no weight underflows that the maximum would have kept, and relative errors are those of
 // any reference.
 //
-// Weights that are still in range need not be computed again (`maximum rescaled`). Let the largest of them be w times
+// Weights that are still in range need not be computed again (`rescaling rescale`). Let the largest of them be w times
 // what it is under a maximum that has moved. The reference moves by the whole powers of two of w. The weights are
 // multiplied by the factor that corrects the sums. Where a weight is infinite, or w exceeds 2^64, the KV block is
 // computed again. The multiplication rounds once more, as it does for sums that are corrected.

@@ -277,8 +277,8 @@ private:
             return true;
         });
     }
-    /// Turns, numbers of tiles and states of split tiles: what a warp hands to others is known to those that wait for
-    /// it, and nothing is written over before all have read it.
+    /// Ping-pong, numbers of tiles and states of split tiles. What a warp hands to others is known to those that wait
+    /// for it. Nothing is written over before all have read it.
     bool hands_over(std::size_t w, const Event& e) {
         const std::size_t first = first_of_block(w);
         Handover& number = numbers_[block_of(w)][at(e.turn % queue_stages)];
@@ -462,7 +462,7 @@ private:
     std::vector<std::vector<RegionAccesses>> accesses_;  ///< by CTA, then by region
     std::array<std::int64_t, num_warps> num_accesses_{};
     bool has_entry_ = false;              ///< the traces make the CTA's barriers
-    std::array<int, num_warps> turns_{};  ///< by warp: turns that were passed to it and that it has not waited for
+    std::array<int, num_warps> turns_{};  ///< by warp: how often it was passed the tensor cores and has not waited
     std::array<std::array<Handover, queue_stages>, most_blocks> numbers_{};  ///< by CTA: stages of the tile queue
     std::array<Handover, block_warps> states_{};                             ///< by warp of the first part's CTA
     std::optional<Fault> fault_;

@@ -50,8 +50,8 @@ struct Event {
         cta_barrier,      ///< waits for all warps of the CTA
         cluster_barrier,  ///< waits for all warps of the cluster that have not ended
         leave,            ///< ends, and its CTA's memory ends with the last consumer warp
-        wait_turn,        ///< ping-pong: waits until another warp has passed it the turn
-        pass_turn,        ///< passes the turn to the warp of this number
+        wait_turn,        ///< ping-pong: waits until another warp has passed it the tensor cores
+        pass_turn,        ///< passes them to the warp of this number
         write_number,     ///< the tile queue: writes the number of a tile into its stage
         signal_number,    ///< tells the consumers that it is there
         await_number,     ///< waits until it is

@@ -1,4 +1,5 @@
-// The kernel program: each of its kernels is in order, and out of order without any one of its synchronizing statements.
+// The kernel program: each of its kernels is in order, and each is out of order without any one of its synchronizing
+// statements.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -106,7 +106,7 @@ TEST(ModuloSearch, WhatIsBoundTogetherRunsInOneTurn) {
     EXPECT_FALSE(may_be(body, {{0, 2, 1}, {1, 1, 0}}));
 }
 
-/// A warpgroup alone through the nodes of a scheduled loop, which wait where settle.cpp says so.
+/// A warpgroup alone through the nodes of a scheduled loop, which wait where wait_groups.cpp says so.
 double clocks_of_nodes(const ScheduledLoop& loop, const LoopBody& body) {
     std::vector<double> done;  // of products under way
     double now = 0, unit = 0, before = 0;

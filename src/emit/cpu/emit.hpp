@@ -1,5 +1,5 @@
 #pragma once
-// The CPU emitter: a scheduled program becomes readable C++ source, one function for each kernel. It prints and decides
+// The CPU emitter: a kernel program becomes readable C++ source, one function for each kernel. It prints and decides
 // nothing; extents are constants of the source.
 //
 // How emitted code runs: every variable is a buffer of the compute type in the arena of its thread, or a view of

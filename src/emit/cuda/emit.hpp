@@ -1,7 +1,7 @@
 #pragma once
-// The CUDA emitter: a scheduled program in blocks of warps becomes CUDA C++, a function for each kernel. Statements are
+// The CUDA emitter: a kernel program in blocks of warps becomes CUDA C++, a function for each kernel. Statements are
 // written as for a CPU; a vector is a value of every thread of a warp. What differs is the prelude, the threads that
-// run a group, and the barriers, which the scheduled program has.
+// run a tile, and the barriers, which the kernel program has.
 #include <cstdint>
 #include <optional>
 #include <string>
