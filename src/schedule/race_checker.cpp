@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "schedule/cluster.hpp"
+#include "schedule/fragments.hpp"
 #include "schedule/race_events.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
