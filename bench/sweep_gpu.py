@@ -36,7 +36,7 @@ def lines_of_products():
 
 
 def lines_of_attention():
-    """Schedules of one streamed loop of two products: warps, chunks, the running maximum, turns at the matrix unit, and of those with both also groups
+    """Schedules of one streamed loop of two products: warps, chunks, the running maximum, turns at the tensor cores, and of those with both also groups
     that are cut."""
     for warps, chunk, rescaling, ping_pong in itertools.product((8, 12, 16), (32, 64, 80, 96, 112, 128, 176), ("rescale", "always"), ("on", "off")):
         lines = ["mma_m axis q", f"warps {warps}", "role copies 4", f"stream x {chunk}", f"rescaling {rescaling}", f"ping_pong {ping_pong}"]

@@ -78,7 +78,7 @@ std::uint64_t MatrixDescriptor::bits(std::int64_t address) const {
            static_cast<std::uint64_t>(mode) << swizzle_at;
 }
 
-Result<MatrixDescriptor> matrix_descriptor(const Swizzled& tile, std::int64_t element_bytes, Major major) {
+Result<MatrixDescriptor> wgmma_descriptor(const Swizzled& tile, std::int64_t element_bytes, Major major) {
     internal_check(tile.layout.rank() == 2, "an operand has rows and k");
     if (major == Major::mn && core_row_bytes / element_bytes != core_rows)
         return operand_error(fmt::format("rows together in memory, of elements of {} bytes", element_bytes),

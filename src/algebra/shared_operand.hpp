@@ -38,6 +38,6 @@ struct MatrixDescriptor {
 /// The descriptor for an instruction that takes all of mn and 32 bytes of k from a tile in shared memory, (mn, k) →
 /// element. The descriptor for the next k begins tile.layout({0, k}) elements later. Errors: the instruction cannot
 /// address a mode of the tile, which is named; mn is contiguous and elements are not of 2 bytes.
-Result<MatrixDescriptor> matrix_descriptor(const Swizzled& tile, std::int64_t element_bytes, Major major);
+Result<MatrixDescriptor> wgmma_descriptor(const Swizzled& tile, std::int64_t element_bytes, Major major);
 
 }  // namespace napkin::layouts

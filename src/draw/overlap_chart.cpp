@@ -155,7 +155,7 @@ svg::Document overlap_chart(const StreamChart& stream, const std::string& axis, 
                                         svg::number_text(chart.interval), chart.bound_by, chart.in_flight,
                                         chart.in_flight == 1 ? "" : "s");
     if (stream.tensor_flop_per_s > 0)
-        line_text += fmt::format(", matrix unit busy {:.1f}%: {:.0f} TFLOP/s", 100 * stream.tensor_share,
+        line_text += fmt::format(", tensor cores busy {:.1f}%: {:.0f} TFLOP/s", 100 * stream.tensor_share,
                                  stream.tensor_flop_per_s / 1e12);
     out.add(label(16, 44, fitted(line_text, out.width - 32), "text-muted"));
     draw_ruler(l, out);

@@ -69,7 +69,7 @@ void write_from_staging(const Frame& frame, Lines& out, const Step& store);
 void write_claim(const Frame& frame, Lines& out, const StreamK& cut);
 void write_states_left(const Frame& frame, Lines& out);
 void write_merged_states(const Frame& frame, Lines& out);
-inline constexpr const char *share_name = "share_", *goes_on_name = "goes_on_";
+inline constexpr const char *share_name = "work_", *goes_on_name = "goes_on_";
 /// The type of the prelude that assigns shares of tiles to blocks.
 std::string shares_type(const Frame& frame, const StreamK& cut);
 /// A state of both parts, made of what each of them gives. What is read has its text in `texts`. The line `before`

@@ -59,7 +59,7 @@ public:
     void write(Lines& out) {
         const std::int64_t tile = frame_.span(stream_, node_.scope).tile, extent = frame_.extent(stream_),
                            chunks = (extent + tile - 1) / tile;
-        out("__shared__ ChunksFound found_;");
+        out("__shared__ KBlocksFound found_;");
         out("found_.begin();");
         position(out);
         for (const bool in_chunk : {false, true}) {
@@ -93,7 +93,7 @@ public:
         for (const Expr& e : reads_) whole += fmt::format(" && {}.is_exact()", name_of(e));
         out(fmt::format("found_.chunk(chunk_, {}, {});", possible, whole));
         out.close();
-        out(fmt::format("found_.write(reinterpret_cast<ChunkRange*>(scratch) + blockIdx.x, {}, {});", tile, extent));
+        out(fmt::format("found_.write(reinterpret_cast<KBlockRange*>(scratch) + blockIdx.x, {}, {});", tile, extent));
     }
 
 private:
@@ -172,7 +172,7 @@ void write_k_block_range(const Frame& frame, Lines& out, const ScheduledLoop& no
         out(fmt::format("// {} >= 0, as the pass before says", text_of(frame, form)));
     const std::int64_t n = is_own ? 1 : frame.span(frame.schedule.mma_m_axis, 0).tile / ranges->rows;
     const std::string range = range_name(frame, node, is_own);
-    out(fmt::format("const ChunkRange {} = range_of_tiles<{}>(scratch, {}{});", range, n, first_range(frame, *ranges),
+    out(fmt::format("const KBlockRange {} = range_of_tiles<{}>(scratch, {}{});", range, n, first_range(frame, *ranges),
                     is_own ? " + " + warpgroup_text() : ""));
     out(fmt::format("{0} = max_index({0}, {2}.first), {1} = min_index({1}, {2}.last);", begin, end, range));
 }

@@ -28,7 +28,7 @@ std::string ProgramPrinter::header_of_tiles(lower::TileOrder order) const {
     switch (order) {
         case lower::TileOrder::range: return "for (Index group = first_group; group < last_group; ++group)";
         case lower::TileOrder::stream_k:
-            return fmt::format("for (Share {0} = {1}::first_share(); {0}.begin < {0}.end; {0} = {1}::share_after({0}))",
+            return fmt::format("for (StreamKWork {0} = {1}::first_work(); {0}.begin < {0}.end; {0} = {1}::work_after({0}))",
                                share_name, shares_type(frame_, *stream_k_));
         case lower::TileOrder::queue: return fmt::format("for (Index group = blockIdx.x; group < {};)", tiles);
         case lower::TileOrder::alternating: {
@@ -45,11 +45,11 @@ void ProgramPrinter::print(const lower::ForTiles& tiles) {
     const bool by_queue = tiles.order == lower::TileOrder::queue;
     for (const auto& [id, before] : frame_.before)
         out_(fmt::format("{}real* {} = nullptr;", frame_.is_output(id) ? "" : "const ", before));
-    if (by_queue) out_("unsigned queue_turn_ = 0;");
+    if (by_queue) out_("unsigned queue_iteration_ = 0;");
     if (by_queue && is_producer_) out_("unsigned next_group_ = 0;"), out_("bool has_asked_ = false;");
     out_.open(header_of_tiles(tiles.order));
     if (tiles.order == lower::TileOrder::stream_k)
-        out_(fmt::format("const Index group = Share::group_of({});", share_name));
+        out_(fmt::format("const Index group = StreamKWork::group_of({});", share_name));
     for (const auto& [axis, text] : group_position(frame_, "group")) {
         const Span& span = frame_.span(axis, 0);
         out_(fmt::format("[[maybe_unused]] const Index {} = {};", frame_.axis(axis).begin, text));
@@ -58,7 +58,7 @@ void ProgramPrinter::print(const lower::ForTiles& tiles) {
                              span.tile, frame_.extent(axis), frame_.axis(axis).begin));
     }
     print(tiles.body);
-    if (by_queue) out_("++queue_turn_;");
+    if (by_queue) out_("++queue_iteration_;");
     out_.close();
 }
 
@@ -132,7 +132,7 @@ void ProgramPrinter::print(const lower::ForBlocks& blocks) {
     const Span& span = frame_.span(node.loop->axis, node.scope);
     const auto& [begin, end, all_end] = range(blocks.loop);
     if (blocks.blocks == KBlocks::but_last) {
-        out_.open(fmt::format("for (; {0} + {1} < {2}; {0} += {1})", names.begin + "_turn_", span.tile, end));
+        out_.open(fmt::format("for (; {0} + {1} < {2}; {0} += {1})", names.begin + "_iteration_", span.tile, end));
     } else if (blocks.blocks != KBlocks::all) {
         header_of_skipped(blocks);
     } else {
@@ -153,14 +153,14 @@ void ProgramPrinter::print(const lower::If& branch) {
         case If::any_k_block: {
             const Range& bounds = range(branch.loop);
             out_.open(fmt::format("if ({} < {})", bounds.begin, bounds.end));
-            out_(fmt::format("Index {}_turn_ = {};", axis_name(branch.loop), bounds.begin));
+            out_(fmt::format("Index {}_iteration_ = {};", axis_name(branch.loop), bounds.begin));
             break;
         }
         case If::tile_is_split:
             out_(fmt::format("bool {} = true;", goes_on_name));
-            out_.open(fmt::format("if ({}.number >= Share::part)", share_name));
+            out_.open(fmt::format("if ({}.number >= StreamKWork::part)", share_name));
             break;
-        case If::comes_second:
+        case If::arrives_second:
             out_.open(fmt::format("if (!{})", goes_on_name));
             print(branch.otherwise);
             out_.close();
@@ -177,7 +177,7 @@ void ProgramPrinter::print(const lower::At& at) {
     const Span& span = frame_.span(frame_.loops[at.loop].loop->axis, at.iteration.scope);
     const std::int64_t by = at.iteration.offset * span.tile;
     out_.open("");
-    out_(fmt::format("[[maybe_unused]] const Index {0} = {0}_turn_{1};", names.begin,
+    out_(fmt::format("[[maybe_unused]] const Index {0} = {0}_iteration_{1};", names.begin,
                      by == 0 ? "" : fmt::format(" + {}", by)));
     if (span.ragged)
         out_(fmt::format("[[maybe_unused]] const Index {} = min_index({}, {} - {});", names.count, span.tile,

@@ -166,7 +166,7 @@ std::string operand_barrier(const Frame& frame, VariableId operand, bool is_empt
                        stage);
 }
 
-std::string deferred_release_name(const Frame& frame, VariableId operand) { return frame.name(operand) + "_owed_"; }
+std::string deferred_release_name(const Frame& frame, VariableId operand) { return frame.name(operand) + "_deferred_"; }
 
 void write_barriers(const Frame& frame, Lines& out) {
     const std::int64_t count = num_barriers(frame), stages = num_stages(frame);
@@ -189,7 +189,7 @@ void write_barriers(const Frame& frame, Lines& out) {
         out(fmt::format("for (int i = {}; i < {}; ++i) init_barrier(barriers + 8 * i, {});", first, end, arrivals(v)));
         first = end;
     }
-    if (frame.is_dynamic()) out(fmt::format("init_queue(queue, {});", frame.schedule.warps.value));
+    if (frame.is_dynamic()) out(fmt::format("init_tile_queue(queue, {});", frame.schedule.warps.value));
     out("fence_barriers();");
     out.close();
 }

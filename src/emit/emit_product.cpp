@@ -91,7 +91,7 @@ std::string descriptor(const Frame& frame, const Product& p, const Read& r, bool
         offset = fmt::format("k_ * {}", deep);
     else
         offset = fmt::format("k_ / {0} * {1} + k_ % {0} * {2}", steps, tile.panel_bytes(), deep);
-    return fmt::format("matrix_descriptor({}_at_, {}, {})", frame.name(r.variable()), offset, operand_alignment);
+    return fmt::format("wgmma_descriptor({}_at_, {}, {})", frame.name(r.variable()), offset, operand_alignment);
 }
 
 /// The word that an operand's descriptors have in common.
@@ -107,7 +107,7 @@ void declare_word(const Frame& frame, Lines& out, const Product& p, const Read& 
     if (!is_a && p.is_in_parts)
         own += fmt::format(" + part_ * {}",
                            along_k ? p.columns * operand_row_bytes : p.columns / tile.width * tile.panel_bytes());
-    out(fmt::format("const unsigned {0}_at_ = matrix_word(shared_address({0}) + {1}{2}, {3});",
+    out(fmt::format("const unsigned {0}_at_ = wgmma_descriptor_base(shared_address({0}) + {1}{2}, {3});",
                     frame.name(r.variable()), stage_name(frame, r.variable()), own, along_k ? 16 : tile.panel_bytes()));
 }
 

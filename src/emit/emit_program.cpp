@@ -191,8 +191,8 @@ void ProgramPrinter::print(const lower::InitBarriers&) { write_barriers(frame_, 
 
 std::string ProgramPrinter::barrier_text(const lower::BarrierRef& barrier) const {
     switch (barrier.kind) {
-        case lower::BarrierKind::tile_full: return "queue_full(queue, queue_turn_)";
-        case lower::BarrierKind::tile_empty: return "queue_empty(queue, queue_turn_)";
+        case lower::BarrierKind::tile_full: return "queue_full(queue, queue_iteration_)";
+        case lower::BarrierKind::tile_empty: return "queue_empty(queue, queue_iteration_)";
         default: break;
     }
     const auto& [operand, iteration] = barrier.tile;
@@ -205,7 +205,7 @@ void ProgramPrinter::print(const lower::Wait& wait) {
                           wait.barrier.kind == lower::BarrierKind::tile_empty;
     const auto& [operand, iteration] = wait.barrier.tile;
     if (in_at_ && !is_empty) out_(about("wait for", load_of(operand)));
-    const std::string phase = operand < 0 ? "queue_phase(queue_turn_)"
+    const std::string phase = operand < 0 ? "queue_phase(queue_iteration_)"
                                           : iteration_names(frame_, iteration.scope, iteration.offset).phase;
     out_(fmt::format("wait_phase({}, {}{});", barrier_text(wait.barrier), phase, is_empty ? " ^ 1" : ""));
 }
@@ -240,22 +240,22 @@ void ProgramPrinter::print(const lower::WaitProducts& wait) {
     if (wait.outstanding >= 0) out_(fmt::format("wgmma_wait<{}>();", wait.outstanding));
     for (const VariableId v : wait.results) out_(fmt::format("pin({});", frame_.name(v)));
 }
-void ProgramPrinter::print(const lower::WaitStaging& wait) { out_(fmt::format("wait_boxes<{}>();", wait.outstanding)); }
-void ProgramPrinter::print(const lower::FenceProxy&) { out_("publish_box();"); }
-void ProgramPrinter::print(const lower::FenceStores&) { out_("settle();"); }
+void ProgramPrinter::print(const lower::WaitStaging& wait) { out_(fmt::format("wait_staging<{}>();", wait.outstanding)); }
+void ProgramPrinter::print(const lower::FenceProxy&) { out_("fence_proxy_async();"); }
+void ProgramPrinter::print(const lower::FenceStores&) { out_("fence_stores();"); }
 void ProgramPrinter::print(const lower::Sync&) { out_("sync();"); }
 void ProgramPrinter::print(const lower::CtaBarrier&) { out_("__syncthreads();"); }
-void ProgramPrinter::print(const lower::ClusterBarrier&) { out_("meet_in_cluster();"); }
+void ProgramPrinter::print(const lower::ClusterBarrier&) { out_("cluster_sync();"); }
 
 void ProgramPrinter::print(const lower::NamedBarrier& barrier) {
     using lower::NamedBarrier;
     const std::int64_t groups = frame_.schedule.warps.value / warps_together;
     if (barrier.what == NamedBarrier::start)
-        out_(fmt::format("if ({} == {}) pass_turn(0);", warpgroup_text(), groups - 1));
+        out_(fmt::format("if ({} == {}) pass_ping_pong(0);", warpgroup_text(), groups - 1));
     else if (barrier.what == NamedBarrier::wait)
-        out_(fmt::format("wait_turn({});", warpgroup_text()));
+        out_(fmt::format("wait_ping_pong({});", warpgroup_text()));
     else
-        out_(fmt::format("pass_turn(({} + 1) % {});", warpgroup_text(), groups));
+        out_(fmt::format("pass_ping_pong(({} + 1) % {});", warpgroup_text(), groups));
 }
 
 /// It is asked for together with the last copies of the tile, so that the answer is there when the next copies are due.
@@ -264,15 +264,15 @@ void ProgramPrinter::print(const lower::AskTile& ask) {
     const std::string condition = ask.is_with_last_copies ? fmt::format("{} + {} >= {}", axis_name(ask.loop),
                                                                         tile_of(ask.loop), range(ask.loop).end)
                                                           : "!has_asked_";
-    out_(fmt::format("if ({}) next_group_ = next_of_queue(scratch + {}, {}), has_asked_ = true;", condition,
+    out_(fmt::format("if ({}) next_group_ = claim_tile(scratch + {}, {}), has_asked_ = true;", condition,
                      k_block_ranges_bytes(frame_), frame_.num_groups()));
     if (!ask.is_with_last_copies) out_("has_asked_ = false;");
 }
-void ProgramPrinter::print(const lower::WriteTile&) { out_("group = put_tile(queue, queue_turn_, next_group_);"); }
-void ProgramPrinter::print(const lower::ReadTile&) { out_("group = tile_of_queue(queue, queue_turn_);"); }
+void ProgramPrinter::print(const lower::WriteTile&) { out_("group = push_tile(queue, queue_iteration_, next_group_);"); }
+void ProgramPrinter::print(const lower::ReadTile&) { out_("group = pop_tile(queue, queue_iteration_);"); }
 
 void ProgramPrinter::print(const lower::ClaimStates&) { write_claim(frame_, out_, *stream_k_); }
-void ProgramPrinter::print(const lower::SignalStates&) { out_("has_left(word_);"); }
-void ProgramPrinter::print(const lower::WaitStates&) { out_("wait_for_states(word_);"); }
+void ProgramPrinter::print(const lower::SignalStates&) { out_("publish_partial(word_);"); }
+void ProgramPrinter::print(const lower::WaitStates&) { out_("wait_partial(word_);"); }
 
 }  // namespace napkin::writers

@@ -19,10 +19,10 @@ std::vector<VariableId> staged_out(const ScheduledKernel& kernel) {
 
 namespace {
 
-/// The staging tile of box_, in which a warp's rows lie.
+/// The staging tile of tile_, in which a warp's rows lie.
 std::string staging_tile(const Frame& frame, VariableId variable) {
     const int held = frame.place(variable).boxes;
-    return held == 1 ? "boxes" : fmt::format("boxes + {} * (box_ % {})", box_bytes, held);
+    return held == 1 ? "staging" : fmt::format("staging + {} * (tile_ % {})", box_bytes, held);
 }
 
 }  // namespace
@@ -30,40 +30,40 @@ std::string staging_tile(const Frame& frame, VariableId variable) {
 void write_staging_header(const Frame& frame, Lines& out, const Step& store) {
     const VariableId variable = variable_of(store);
     const std::int64_t count = staging_tiles_of(frame, variable)->count;
-    out(fmt::format("const unsigned boxes = shared_address(shared_memory) + {} + {} * {};",
+    out(fmt::format("const unsigned staging = shared_address(shared_memory) + {} + {} * {};",
                     frame.layout(variable).offset * frame.value_bytes(), frame.place(variable).boxes * box_bytes,
                     warp_name));
-    out.open(count > 1 ? fmt::format("EACH(box_, {})", count) : "");
+    out.open(count > 1 ? fmt::format("EACH(tile_, {})", count) : "");
 }
 
 void write_to_staging(const Frame& frame, Lines& out, const Step& store) {
     const VariableId variable = variable_of(store);
-    const StagingTiles boxes = *staging_tiles_of(frame, variable);
+    const StagingTiles tiles = *staging_tiles_of(frame, variable);
     const std::string type = memory_type(frame.variable(variable).memory_type), here = staging_tile(frame, variable);
     const std::int64_t groups = columns_of(frame, column_axis(frame, variable), store.scope) / fragment_columns,
-                       groups_a_box = boxes.width / fragment_columns;
-    if (boxes.count > 1)
-        out(fmt::format("write_box<{}>({}, {} + {} * box_, {} - {} * box_);", type, here, frame.name(variable),
-                        4 * groups_a_box, groups, groups_a_box));
+                       groups_a_tile = tiles.width / fragment_columns;
+    if (tiles.count > 1)
+        out(fmt::format("write_staging<{}>({}, {} + {} * tile_, {} - {} * tile_);", type, here, frame.name(variable),
+                        4 * groups_a_tile, groups, groups_a_tile));
     else
-        out(fmt::format("write_box<{}>({}, {}, {});", type, here, frame.name(variable), groups));
+        out(fmt::format("write_staging<{}>({}, {}, {});", type, here, frame.name(variable), groups));
 }
 
 void write_from_staging(const Frame& frame, Lines& out, const Step& store) {
     const VariableId variable = variable_of(store);
     const Variable& v = frame.variable(variable);
-    const StagingTiles boxes = *staging_tiles_of(frame, variable);
+    const StagingTiles tiles = *staging_tiles_of(frame, variable);
     const std::vector<VariableId> boxed = staged_out(frame);
     const auto map = operands_of(frame).size() + static_cast<std::size_t>(find(boxed, variable) - boxed.begin());
     std::string coordinates;
     for (std::size_t d = v.dims.size(); d-- > 0;) {
         const AxisId axis = v.dims[d].single_axis();
         std::string at = frame.span(axis, store.scope).begins ? frame.axis(axis).begin : "0";
-        if (static_cast<int>(d) == boxes.columns && boxes.count > 1) at += fmt::format(" + {} * box_", boxes.width);
-        if (static_cast<int>(d) == boxes.rows) at += fmt::format(" + {} * {}", fragment_rows, warp_name);
+        if (static_cast<int>(d) == tiles.columns && tiles.count > 1) at += fmt::format(" + {} * tile_", tiles.width);
+        if (static_cast<int>(d) == tiles.rows) at += fmt::format(" + {} * {}", fragment_rows, warp_name);
         coordinates += fmt::format(", int({})", at);
     }
-    out(fmt::format("send_box({}, &maps.of[{}]{});", staging_tile(frame, variable), map, coordinates));
+    out(fmt::format("store_staging({}, &maps.of[{}]{});", staging_tile(frame, variable), map, coordinates));
 }
 
 }  // namespace napkin::writers

@@ -68,7 +68,7 @@ std::string place_left(const Frame& frame, std::int64_t first, const std::string
 
 std::string shares_type(const Frame& frame, const StreamK& cut) {
     const ScheduledLoop& loop = frame.loops[cut.loop];
-    return fmt::format("Shares<{}, {}, {}, {}, {}>", cut.blocks, cut.rounds, cut.groups, cut.chunks,
+    return fmt::format("StreamKSchedule<{}, {}, {}, {}, {}>", cut.blocks, cut.rounds, cut.groups, cut.chunks,
                        frame.span(loop.loop->axis, loop.scope).tile);
 }
 
@@ -79,12 +79,12 @@ void write_claim(const Frame& frame, Lines& out, const StreamK& cut) {
     out("unsigned* const word_ = reinterpret_cast<unsigned*>(scratch) + pair_;");
     out(fmt::format("float* const {} = reinterpret_cast<float*>(scratch + {}) + pair_ * {} + lane_of_thread();",
                     left_name, stream_k_words_bytes(frame, cut), cut.registers * frame.unit.warp_threads));
-    out(fmt::format("{} = comes_second(word_);", goes_on_name));
+    out(fmt::format("{} = arrives_second(word_);", goes_on_name));
 }
 
 void write_states_left(const Frame& frame, Lines& out) {
     for_each_state(frame, [&](const StateMerge& merge, std::int64_t first) {
-        out(fmt::format("EACH(i_, {}) leave_state({}, {}[i_]);", fragment_registers(frame, merge.state),
+        out(fmt::format("EACH(i_, {}) leave_partial({}, {}[i_]);", fragment_registers(frame, merge.state),
                         place_left(frame, first, "i_"), frame.name(merge.state)));
     });
 }
@@ -94,7 +94,7 @@ void write_merged_states(const Frame& frame, Lines& out) {
     for_each_state(frame, [&](const StateMerge& merge, std::int64_t first) {
         const bool has_columns = column_axis(frame, merge.state) >= 0;
         const std::string number = number_in_thread(frame, merge.state),
-                          left = fmt::format("state_left({})", place_left(frame, first, number));
+                          left = fmt::format("partial_left({})", place_left(frame, first, number));
         out(fmt::format("// {} of both parts", frame.name(merge.state)));
         if (!has_columns) {
             // Other states are merged by what each part has of this one.

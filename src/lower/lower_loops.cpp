@@ -123,7 +123,7 @@ void RoleLowering::nodes_of_split_tile(Block& out) {
         if (const auto* later = std::get_if<WaitGroup>(&*n); later && later->pending >= 0)
             all.pending = 0, append(all.results, later->results);
     if (all.pending == 0) wait_group(all, out);
-    If split{If::tile_is_split}, second{If::comes_second};
+    If split{If::tile_is_split}, second{If::arrives_second};
     second.body.emplace_back(WaitStates{});
     second.body.emplace_back(MergeStates{});
     second.otherwise.emplace_back(Copy{{}, Copy::leave_states});

@@ -92,7 +92,7 @@ private:
         switch (s.condition) {
             case If::any_k_block: line("if any {}", axis(s.loop)); break;
             case If::tile_is_split: line("if the tile is split"); break;
-            case If::comes_second: line("if this warp comes second"); break;
+            case If::arrives_second: line("if this warp comes second"); break;
             case If::goes_on: line("if this warp has the tile"); break;
         }
         inside(s.body);

@@ -135,7 +135,7 @@ private:
                 is_claimed_ = false;
                 if (tile_ == 0) walk(branch.body);
                 return;
-            case If::comes_second:
+            case If::arrives_second:
                 if (!is_claimed_) out_.push_back({Event::read_states});
                 walk(agent_.block > 0 ? branch.body : branch.otherwise);
                 return;
@@ -173,7 +173,7 @@ private:
                 if (!copies() && agent_.warp != 0) return;
                 return add(Event::fill, copy.tile.operand, number(copy.tile.iteration));
             case Copy::by_threads: return copy_by_threads(copy.tile.operand, number(copy.tile.iteration));
-            case Copy::to_staging: return add(Event::write_box, variable_of(kernel_.step(copy.step)), box_number(copy));
+            case Copy::to_staging: return add(Event::write_staging, variable_of(kernel_.step(copy.step)), box_number(copy));
             case Copy::from_staging: return add(Event::send, variable_of(kernel_.step(copy.step)), box_number(copy));
             case Copy::leave_states: return add(Event::write_states);
             case Copy::load:
@@ -304,9 +304,9 @@ private:
     void walk(const CtaBarrier&) { add(Event::cta_barrier); }
     void walk(const ClusterBarrier&) { add(Event::cluster_barrier); }
     void walk(const NamedBarrier& barrier) {
-        if (barrier.what == NamedBarrier::wait) return add(Event::wait_turn);
+        if (barrier.what == NamedBarrier::wait) return add(Event::wait_ping_pong);
         if (barrier.what == NamedBarrier::start && agent_.warp + 1 != num_computing) return;
-        add(Event::pass_turn, -1, static_cast<std::int64_t>((agent_.warp + 1) % num_computing));
+        add(Event::pass_ping_pong, -1, static_cast<std::int64_t>((agent_.warp + 1) % num_computing));
     }
     void walk(const AskTile&) {}
     void walk(const WriteTile&) { add(Event::write_number, -1, tile_); }

@@ -172,7 +172,7 @@ std::optional<Diagnostic> CandidateSchedules::why_no_mma() const {
     }
     return Diagnostic{"no-tensor",
                       overrides_.tensor->range,
-                      fmt::format("kernel {} does not run on a matrix unit: {}", model_.kernel().name, why),
+                      fmt::format("kernel {} does not run on tensor cores: {}", model_.kernel().name, why),
                       "a kernel with a product of 16-bit or 8-bit tiles that the machine's instructions take",
                       "leave 'tensor' out",
                       {},

@@ -48,7 +48,7 @@ public:
     LoopProof run() {
         if (!out_.refusal.empty()) return std::move(out_);
         const ModuloBody& body = out_.loop.body;
-        out_.units = {unit_bound(out_.loop, clocks_, "the matrix unit", &StatementClocks::unit),
+        out_.units = {unit_bound(out_.loop, clocks_, "the tensor cores", &StatementClocks::unit),
                       unit_bound(out_.loop, clocks_, "special functions", &StatementClocks::special),
                       unit_bound(out_.loop, rest_of_own(), "all else that threads issue", &StatementClocks::own)};
         stable_sort(out_.units, [](const UnitBound& a, const UnitBound& b) { return a.clocks > b.clocks; });
@@ -100,9 +100,9 @@ Result<std::vector<LoopProof>> prove_orders(const Derived& derived, const Extent
     if (machine.kind != MachineKind::gpu)
         return no_orders(
             fmt::format(
-                "{} has no matrix unit: its threads run the statements of a loop one after the other, as they stand",
+                "{} has no tensor cores: its threads run the statements of a loop one after the other, as they stand",
                 machine.name),
-            "a GPU whose matrix unit runs products beside the warps that begin them", "--machine h200",
+            "a GPU whose tensor cores run products beside the warps that begin them", "--machine h200",
             ExitCode::machine_lacks);
     const auto form = changed_form(derived, extents, machine, plan.change);
     internal_check(form && form->form.kernels.size() == plan.kernels.size(), "prove: the plan is of another form");
@@ -111,7 +111,7 @@ Result<std::vector<LoopProof>> prove_orders(const Derived& derived, const Extent
     for (std::size_t k = 0; k < plan.kernels.size(); ++k) {
         const ScheduledKernel& s = plan.kernels[k].scheduled;
         if (!s.on_tensor_cores()) {
-            why.push_back(fmt::format("kernel {} has no product on the matrix unit", s.schedule.kernel));
+            why.push_back(fmt::format("kernel {} has no product on the tensor cores", s.schedule.kernel));
             continue;
         }
         const auto copying = s.producer_role() ? s.producer_role()->workers : 0;
@@ -129,7 +129,7 @@ Result<std::vector<LoopProof>> prove_orders(const Derived& derived, const Extent
     }
     if (all_of(out, [](const LoopProof& p) { return !p.refusal.empty(); }))
         return no_orders("no loop has statements whose order is open: " + join(why, "; "),
-                         "a loop on the matrix unit for which a role of its own copies",
+                         "a loop on the tensor cores for which a role of its own copies",
                          "a schedule with 'role copies 4', or larger sizes", ExitCode::bad_input);
     return out;
 }

@@ -58,7 +58,7 @@ std::string loop_text(const LoopProof& p) {
     std::string out = fmt::format("\nkernel {}, loop over {} in chunks of {}\n", p.kernel, p.axis, p.chunk);
     if (!p.refusal.empty()) return out + fmt::format("  one order    {}\n", p.refusal);
     out += fmt::format("  clocks of a turn of one warpgroup that has its SM for itself; {:.0f} share one{}\n",
-                       p.warpgroups, p.is_ping_pong ? " and take turns at the matrix unit" : "");
+                       p.warpgroups, p.is_ping_pong ? " and take turns at the tensor cores" : "");
     out += body_text(p);
     out += "  no order has a shorter interval, or a faster pace, than\n" + bounds_text(p);
     std::vector<std::vector<std::string>> rows{{"", "interval", "pace", "registers", "order"}};

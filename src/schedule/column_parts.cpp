@@ -23,7 +23,7 @@ public:
 
     std::variant<ColumnParts, std::string> run() {
         if (!k_.on_tensor_cores() || k_.loops.size() != 1 || k_.lazy || runs_ahead(k_))
-            return std::string("it takes one loop on the matrix unit whose statements run in turn");
+            return std::string("it takes one loop on the tensor cores whose statements run in turn");
         out_.parts = parts_, out_.scope = k_.loops.front().scope;
         for (const Node& node : k_.loops.front().body) {
             const StepId* s = std::get_if<StepId>(&node);

@@ -209,7 +209,7 @@ private:
     bool happens(std::size_t w, const Event& e) {
         if (e.kind == Event::meet || e.kind == Event::cluster_barrier || e.kind == Event::cta_barrier) return false;
         if (e.kind == Event::access) return access(w, e);
-        if (e.kind >= Event::wait_turn) return hands_over(w, e);
+        if (e.kind >= Event::wait_ping_pong) return hands_over(w, e);
         if (e.kind == Event::init || e.kind == Event::init_barriers) made_[block_of(w)] = mark(w);
         if (e.kind == Event::init_barriers) has_entry_ = true;
         if (e.kind == Event::leave) leave(w);
@@ -244,7 +244,7 @@ private:
                     if (part.turn != e.turn || !knows_copied(w, part)) fail("is read before its copy is waited for", e);
                 // The tensor core reads beside the threads, and sees what they write only after a proxy fence.
                 if (e.kind == Event::factor && s.is_by_threads)
-                    fail("is read by the matrix unit where threads wrote, with no fence between them", e);
+                    fail("is read by the tensor cores where threads wrote, with no fence between them", e);
                 if (e.kind == Event::read)
                     s.read[w] = mark(w);
                 else
@@ -285,11 +285,11 @@ private:
         Handover& number = numbers_[block_of(w)][at(e.turn % queue_stages)];
         Handover& states = states_[w % block_warps];
         switch (e.kind) {
-            case Event::wait_turn:
+            case Event::wait_ping_pong:
                 if (turns_[w] == 0) return false;
                 --turns_[w];
                 return true;
-            case Event::pass_turn:
+            case Event::pass_ping_pong:
                 if (++turns_[first + at(e.turn)] > 1) fail_at("a warpgroup is passed a turn while it has one");
                 return true;
             case Event::write_number:
@@ -340,7 +340,7 @@ private:
         const std::pair box{e.operand, e.turn};
         if (e.kind == Event::await_staging)
             while (static_cast<std::int64_t>(boxes.sent.size()) > e.turn) boxes.sent.erase(boxes.sent.begin());
-        if (e.kind == Event::write_box) {
+        if (e.kind == Event::write_staging) {
             if (contains(boxes.sent, box)) fail("is written to a box that may still be read", e);
             boxes.own.push_back(box);
         }

@@ -88,7 +88,7 @@ private:
         for (std::int64_t box = 0; box < boxes; ++box) {
             const std::int64_t number = box % kernel_.place(id).boxes;
             if (s.staging_behind >= 0) add(Event::await_staging, -1, s.staging_behind);
-            add(Event::write_box, id, number);
+            add(Event::write_staging, id, number);
             if (s.fences_proxy) add(Event::publish, id);
             add(Event::send, id, number);
         }

@@ -273,7 +273,7 @@ private:
 
     void check_tensor_cores() {
         const MmaRoles roles = k_.on_tensor_cores() ? mma_roles(k_) : MmaRoles{};
-        if (!roles.refusal.empty()) return report(tensor(), "it cannot run on the matrix unit: {}", roles.refusal);
+        if (!roles.refusal.empty()) return report(tensor(), "it cannot run on the tensor cores: {}", roles.refusal);
         for (const Step& step : k_.steps) {
             if (step.atom < 0) continue;
             const AtomKind kind = k_.on_tensor_cores() ? roles.atoms[at(step.atom)] : AtomKind::block;
@@ -334,7 +334,7 @@ private:
     void check_rescale() {
         if (k_.schedule.lazy.value == 0 || k_.lazy) return;
         report({"rescaling", ""}, "its running maximum cannot lag: {}",
-               k_.on_tensor_cores() ? std::get<std::string>(conditional_rescale(k_)) : "only one on a matrix unit may");
+               k_.on_tensor_cores() ? std::get<std::string>(conditional_rescale(k_)) : "only one on tensor cores may");
     }
 
     void check_parts() {

@@ -70,7 +70,7 @@ std::int64_t StreamK::num_split_tiles() const {
 std::variant<StreamK, std::string> stream_k(const ScheduledKernel& kernel) {
     const TileKernel& tiles = *kernel.kernel;
     if (!kernel.in_blocks() || !kernel.on_tensor_cores())
-        return "only states in the registers of a matrix unit's threads are cut";
+        return "only states in the registers of the tensor cores' threads are cut";
     if (!kernel.producer_role() || !kernel.has_bulk_copies()) return "no role copies ahead of the group at hand";
     if (!tiles.why_no_merge.empty()) return tiles.why_no_merge;
     StreamK cut;

@@ -108,7 +108,7 @@ private:
         const VariableId id = on_threads_[v] = copy(between, HeldAt::threads, "_thread", out);
         variable(id).name = unique(variable(v).name + "_thread");
         note(out_.moves, fmt::format("{} → {} → {}", variable(v).name, variable(between).name, variable(id).name),
-             "no thread can tell which values the matrix unit has left in its registers: they pass through the core's "
+             "no thread can tell which values the tensor cores have left in its registers: they pass through the core's "
              "memory");
         return id;
     }
@@ -133,7 +133,7 @@ private:
     void threads_compute(Compute c, const StatementWork& work, Statements& out) {
         if (is_elementwise(c)) {
             define(c.variable, HeldAt::fragments);
-            note(out_.places, fmt::format("{} in the matrix unit's registers", variable(c.variable).name),
+            note(out_.places, fmt::format("{} in the tensor cores' registers", variable(c.variable).name),
                  "a map without positions needs no thread to know which values it has");
             return void(out.emplace_back(std::move(c)));
         }
@@ -160,7 +160,7 @@ private:
 
     void tensor_core_computes(Compute c, const StatementWork& work, Statements& out) {
         const Instruction& instruction = *instruction_for(machine_, work.contraction->type);
-        note(out_.places, fmt::format("{} on the matrix unit", variable(c.variable).name),
+        note(out_.places, fmt::format("{} on the tensor cores", variable(c.variable).name),
              fmt::format("a contraction of {}: {}", name(work.contraction->type), instruction.name));
         std::map<VariableId, VariableId> names;
         for (const Read* r : reads_in_order(c.body, nullptr))

@@ -89,7 +89,7 @@ std::string to_string(const StreamChart& stream, const std::string& axis) {
         clocks_text(chart.interval), clocks_text(chart.resource_bound), clocks_text(chart.recurrence_bound),
         chart.in_flight, chart.in_flight == 1 ? "" : "s");
     if (stream.tensor_flop_per_s > 0)
-        out += fmt::format("     the matrix unit is busy {:.1f}% of it: {:.0f} TFLOP/s\n", 100 * stream.tensor_share,
+        out += fmt::format("     the tensor cores are busy {:.1f}% of it: {:.0f} TFLOP/s\n", 100 * stream.tensor_share,
                            stream.tensor_flop_per_s / 1e12);
     out += fmt::format("     {} binds\n", chart.bound_by);
     for (const std::string& step : chart.binds) out += "       " + step + "\n";

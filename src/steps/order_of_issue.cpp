@@ -78,7 +78,7 @@ std::vector<IssueOrder> issue_orders(const StepContext& context, const StepChoic
     for (const ChartProgram& program : chart_programs(context, assigned, steps)) {
         const auto chain = chain_of(program, assigned);
         if (!chain) continue;
-        IssueOrder ahead{choices, "products a chunk ahead"}, turns{choices, "turns at the matrix unit"};
+        IssueOrder ahead{choices, "products a chunk ahead"}, turns{choices, "turns at the tensor cores"};
         for (const std::string& name : chain->first) ahead.choices.issue.push_back({name, 1, {}});
         ahead.choices.issue.push_back({chain->last, 0, {}});
         ahead.choices.issue.push_back({chain->between, 1, {}});

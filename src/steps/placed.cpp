@@ -187,7 +187,7 @@ private:
             const auto product = s_.atom(step).kind == AtomKind::matrix ? mma_product(s_, step) : std::nullopt;
             const std::string& name = s_.variable(variable_of(step)).name;
             if (product)
-                levels.changes.push_back({name + " on the matrix unit",
+                levels.changes.push_back({name + " on the tensor cores",
                                           fmt::format("{} of {}, {} from {}", product->instruction->name,
                                                       napkin::name(product->type), s_.variable(product->a->variable()).name,
                                                       product->a_in_registers ? "registers" : "memory")});

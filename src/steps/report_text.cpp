@@ -111,7 +111,7 @@ std::string throughput_text(const StepReport& report, const KernelSteps& k) {
     if (t.tensor_flop_per_s > 0)
         out += fmt::format("     ideal throughput {:.2f} PFLOP/s on {}\n", t.tensor_flop_per_s / 1e15, report.machine);
     const auto busy = [&](double clocks) {
-        return fmt::format("{} clocks, the matrix unit busy {:.1f}% of them", two_places(clocks),
+        return fmt::format("{} clocks, the tensor cores busy {:.1f}% of them", two_places(clocks),
                            100 * t.overlap.tensor_clocks / clocks);
     };
     if (t.overlap.special_clocks > 0 && t.overlap.tensor_clocks > 0) {

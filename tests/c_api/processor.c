@@ -111,7 +111,7 @@ static void errors_of_texts(void) {
     napkin_kernel_free(NULL);
 }
 
-/* A faster clock takes almost all of its part off the time of a product that the matrix unit bounds, of rows that memory bounds almost nothing. */
+/* A faster clock takes almost all of its part off the time of a product that the tensor cores bound, of rows that memory bounds almost nothing. */
 static void at_clocks(void) {
     static const char* const texts[] = {
         "p(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[n, k]\n",

@@ -21,13 +21,13 @@ std::string said(const std::string& text, const std::string& machine, const std:
 
 TEST(ProveErrors, AProcessorHasNoMatrixUnit) {
     const std::string text = said(proven::attention(64), "generic-cpu");
-    EXPECT_THAT(text, HasSubstr("generic-cpu has no matrix unit"));
+    EXPECT_THAT(text, HasSubstr("generic-cpu has no tensor cores"));
     EXPECT_THAT(text, HasSubstr("[no-orders]"));
     EXPECT_THAT(text, HasSubstr("--machine h200"));
 }
 
 TEST(ProveErrors, AKernelWithoutSuchALoopSaysWhatItLacks) {
-    EXPECT_THAT(said(rows, "h200"), HasSubstr("kernel Y has no product on the matrix unit"));
+    EXPECT_THAT(said(rows, "h200"), HasSubstr("kernel Y has no product on the tensor cores"));
     EXPECT_THAT(said(proven::attention(64), "h200", "mma_m q\nwarps 8\nstream x = 64\n"),
                 HasSubstr("the loop over x of kernel O: no role copies for those that compute"));
 }
@@ -40,7 +40,7 @@ TEST_F(ProveCommand, IsOfAPlanAndSaysWhatTheMachineLacks) {
     const Outcome cpu = tool("plan a.nk --prove --machine generic-cpu"), gpu = tool("plan a.nk --prove --machine h200");
     EXPECT_EQ(cpu.code, 3);
     EXPECT_TRUE(cpu.out.empty());
-    EXPECT_THAT(cpu.err, HasSubstr("error: generic-cpu has no matrix unit"));
+    EXPECT_THAT(cpu.err, HasSubstr("error: generic-cpu has no tensor cores"));
     EXPECT_EQ(gpu.code, 1);
     EXPECT_THAT(gpu.err, HasSubstr("no loop has statements whose order is open"));
 }

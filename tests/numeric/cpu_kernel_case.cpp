@@ -281,13 +281,13 @@ const Width& warps() {
 }
 
 const Width& warps_with_matrix_unit() {
-    static const Width it{"warps with a matrix unit", 128, 191, {}, false, true, true};
+    static const Width it{"warps with tensor cores", 128, 191, {}, false, true, true};
     return it;
 }
 
 namespace {
 
-/// The kernel on the matrix unit, along any of its grouped axes, if it can be there with tiles of any size.
+/// The kernel on the tensor cores, along any of its grouped axes, if it can be there with tiles of any size.
 std::optional<ScheduledKernel> on_tensor_cores(const std::shared_ptr<const TileProgram>& tiles, std::size_t k,
                                                const Extents& extents, const KernelSchedule& drawn,
                                                const VectorUnit& unit, std::uint64_t seed) {

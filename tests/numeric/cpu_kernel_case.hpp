@@ -63,7 +63,7 @@ const std::vector<Width>& widths();
 
 /// A GPU's warps, with as much shared memory as any has had since 2020.
 const Width& warps();
-/// The same, with all of an SM's shared memory and its matrix unit.
+/// The same, with all of an SM's shared memory and its tensor cores.
 const Width& warps_with_matrix_unit();
 
 /// Derives, plans, expands and emits; entries are named after `name`. Throws std::runtime_error when a pass refuses the

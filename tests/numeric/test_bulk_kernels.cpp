@@ -92,8 +92,8 @@ extern "C" __global__ void __launch_bounds__(32, 1) probe(const __grid_constant_
     wait_phase(full, 0);
     unsigned short* const held = static_cast<unsigned short*>(arguments.outputs[0]);
     for (int i = threadIdx.x; i < 64 * 64; i += 32) held[i] = reinterpret_cast<const unsigned short*>(shared_memory)[i];
-    send_box(shared_address(shared_memory), &maps.of[1], -5, 40);
-    wait_boxes<0>();
+    store_staging(shared_address(shared_memory), &maps.of[1], -5, 40);
+    wait_staging<0>();
 }
 }
 )";
@@ -184,7 +184,7 @@ extern "C" __global__ void __launch_bounds__(128) probe(const __grid_constant__ 
                         }
                     for (std::int64_t k = 0; k < size; k += deep)
                         descriptors.push_back(
-                            layouts::matrix_descriptor(tile, 2, major).value().bits(begins + 2 * tile.layout({0, k})));
+                            layouts::wgmma_descriptor(tile, 2, major).value().bits(begins + 2 * tile.layout({0, k})));
                     begins += tile_bytes;
                 }
                 descriptors.push_back((a == Major::mn ? 2 : 0) + (b == Major::mn ? 1 : 0));
@@ -300,7 +300,7 @@ TEST(BulkKernels, TakeAnyTilesAndTypes) {
              "sizes m = 72, n = 56, k = 80\n",
              "mma_m m\nwarps 4\nrole copies 4\nstream k = 16\ngroup n = 32\nthreads 2\n"},
         },
-        {"e4m3_s(", "e5m2_s(", "operand_value", "send_box", "store_row", "warp_ / 4"});
+        {"e4m3_s(", "e5m2_s(", "operand_value", "store_staging", "store_row", "warp_ / 4"});
 }
 
 TEST(BulkKernels, GoIntoEachOther) {
@@ -350,7 +350,7 @@ TEST(BulkKernels, GoIntoEachOther) {
              "24\n",
              "mma_m q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\n"},
         },
-        {"f16_r_t(", "bf16_r(", "send_box", "publish_box", "wgmma_wait<1>", "_phase_ ^ 1", "group_after(group, 9, 9)"});
+        {"f16_r_t(", "bf16_r(", "store_staging", "fence_proxy_async", "wgmma_wait<1>", "_phase_ ^ 1", "group_after(group, 9, 9)"});
 }
 
 // ---- waits

@@ -157,8 +157,8 @@ TEST(Clusters, TheirFaultsAreSeen) {
                            "lane_of_thread() == 0) arrive($1)"}}),
               "");
     // No wait for the neighbour's barriers as they begin, or for its last words as they end.
-    EXPECT_NE(fault_with({{"    meet_in_cluster\\(\\);\n    if", "    __syncthreads();\n    if"}}), "");
-    EXPECT_NE(fault_with({{"    meet_in_cluster\\(\\);\n\\}", "}"}}), "");
+    EXPECT_NE(fault_with({{"    cluster_sync\\(\\);\n    if", "    __syncthreads();\n    if"}}), "");
+    EXPECT_NE(fault_with({{"    cluster_sync\\(\\);\n\\}", "}"}}), "");
     // Both blocks copy the same part, or each to the other's place.
     EXPECT_NE(fault_with({{"n0 \\+ 16 \\* cluster_rank_", "n0"}}), "");
     EXPECT_NE(fault_with({{"\\+ 2048 \\* cluster_rank_", "+ 2048 * (1 - cluster_rank_)"}}), "");

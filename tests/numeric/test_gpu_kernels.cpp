@@ -259,7 +259,7 @@ TEST(Synchronisation, NoStepMeetsAnotherWithoutABarrierAndNoBarrierIsTooMany) {
 
 TEST(Synchronisation, OfExamplesHasNoWaitTooFewOrTooMany) {
     int waits = 0, programs = 0;
-    // A third of them where threads copy themselves, for CI's sake: the random kernels of the matrix unit's tests are
+    // A third of them where threads copy themselves, for CI's sake: the random kernels of the tensor cores' tests are
     // of that kind, too.
     for (const auto& [name, each] : {std::pair{"h200", 1}, std::pair{"a100-sxm-80gb", 3}}) {
         int number = 0;

@@ -65,7 +65,7 @@ TEST(GroupQueue, ItsFaultsAreSeen) {
     const auto [first, second] = faults_with(unending, "scratch + 0, 1000)", "scratch + 0, 1000)");
     EXPECT_EQ(first, "");
     EXPECT_NE(second, "");
-    EXPECT_NE(faults_with(p, "group = tile_of_queue(queue, queue_turn_)", "group = group + 2").first, "");
+    EXPECT_NE(faults_with(p, "group = pop_tile(queue, queue_iteration_)", "group = group + 2").first, "");
 }
 
 }  // namespace

@@ -164,7 +164,7 @@ TEST(KBlockRanges, SlopesLeaveTheMaskItsBounds) {
 TEST(KBlockRanges, AreNotOfWhatSizesSay) {
     const Planned p = masked_by("x - size(x) <= q - size(q)", "D[q]: i32", "h = 1, q = 72, x = 120", eight_warps, "k");
     EXPECT_THAT(p.source.text, testing::HasSubstr("x0_last_ = min_index(x0_last_"));
-    EXPECT_THAT(p.source.text, testing::Not(testing::HasSubstr("ChunkRange ")));
+    EXPECT_THAT(p.source.text, testing::Not(testing::HasSubstr("KBlockRange ")));
 }
 
 // Numbers that are no integers, and those that another kernel or the same one makes, say nothing beforehand.

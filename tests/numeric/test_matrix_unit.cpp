@@ -1,4 +1,4 @@
-// Kernels on the matrix unit: compiled where NVRTC is found, and run against their definition where there is a GPU.
+// Kernels on the tensor cores: compiled where NVRTC is found, and run against their definition where there is a GPU.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -234,7 +234,7 @@ TEST(MatrixUnit, ThreadsWriteNothingThatItOrCopiesMeetWithoutAFence) {
             }
         }
     EXPECT_THAT(faults,
-                testing::IsSupersetOf({" is read by the matrix unit where threads wrote, with no fence between them",
+                testing::IsSupersetOf({" is read by the tensor cores where threads wrote, with no fence between them",
                                        " is copied from where or to where threads wrote, with no fence between them"}));
 }
 

@@ -1,4 +1,4 @@
-// Quotients of tiles by their rows' sums on a matrix unit: of results that are rounded to 16 bits by a reciprocal, of
+// Quotients of tiles by their rows' sums on tensor cores: of results that are rounded to 16 bits by a reciprocal, of
 // others to their last digits.
 #include <gtest/gtest.h>
 

@@ -51,7 +51,7 @@ TEST(ScalarArguments, ComputeTheirDefinition) {
 
 class ScalarArgumentsOnHopper : public testing::TestWithParam<std::size_t> {};
 
-/// In 16 bits, of which products run on the matrix unit.
+/// In 16 bits, of which products run on the tensor cores.
 TEST_P(ScalarArgumentsOnHopper, HaveALegalPlan) {
     static const Machine hopper = load_machine("h200").value();
     const ExampleDiagram& example = examples().at(GetParam());

@@ -121,9 +121,9 @@ std::pair<int, int> scheduled_results(const ScheduledProgram& program) {
 /// Prefetches by the bytes of a block, each with how often it occurs; stores past the caches, and the fences behind
 /// them.
 std::map<std::string, int> fetched_and_past(const std::string& source) {
-    static const std::regex pattern(R"((prefetch<\d+, \d+>|store_past(?:_first)?|settle)\()");
+    static const std::regex pattern(R"((prefetch<\d+, \d+>|store_past(?:_first)?|fence_stores)\()");
     std::map<std::string, int> found;
-    for (const char* literal : {"prefetch<", "store_past", "settle("})
+    for (const char* literal : {"prefetch<", "store_past", "fence_stores("})
         each_match(source, literal, pattern, [&](const std::smatch& match, std::size_t at) {
             if (word_before(source, at).empty()) ++found[match[1].str().starts_with("store") ? "past" : match[1].str()];
         });
@@ -135,7 +135,7 @@ std::map<std::string, int> scheduled_fetched_and_past(const ScheduledProgram& pr
     for (const ScheduledKernel& kernel : program.kernels) {
         const auto& places = kernel.schedule.places;
         if (std::any_of(places.begin(), places.end(), [](const Place& p) { return p.non_temporal; }))
-            ++wanted["settle"];
+            ++wanted["fence_stores"];
         for (const Step& step : kernel.steps) {
             if (step.atom < 0) continue;
             const std::int64_t block = kernel.lanes * kernel.atom(step).vectors * kernel.value_bytes();

@@ -100,7 +100,7 @@ template <class T> NAPKIN_INLINE void probe(T* to, int groups) {
     extern __shared__ __align__(1024) char shared_memory[];
     float x[32];
     for (int i = 0; i < 32; ++i) x[i] = float(lane_of_thread() * 32 + i);
-    write_box<T>(shared_address(shared_memory), x, groups);
+    write_staging<T>(shared_address(shared_memory), x, groups);
     __syncwarp();
     for (int i = lane_of_thread(); i < 2048 / int(sizeof(T)); i += 32) to[i] = reinterpret_cast<const T*>(shared_memory)[i];
 }

@@ -221,7 +221,7 @@ std::string instruction_of(const Planned& p) {
     return "none";
 }
 
-/// What is said of products on the matrix unit of a machine that cannot have them.
+/// What is said of products on the tensor cores of a machine that cannot have them.
 std::string code_of(const std::string& text, const Machine& machine) {
     PlanOptions options;
     options.file = std::make_shared<const Source>(Source{"by_hand.schedule", "mma_m m\n"});

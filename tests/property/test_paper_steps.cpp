@@ -23,7 +23,7 @@
 namespace napkin {
 namespace {
 
-/// In a type that the matrix unit multiplies.
+/// In a type that the tensor cores multiply.
 Diagram narrowed(Diagram diagram) {
     for (Array& array : diagram.arrays)
         if (is_float(array.type)) array.type = DType::f16;

@@ -158,7 +158,7 @@ TEST(CpuSource, ScalarCodeAndSeveralKernels) {
     expect_source("two_kernels", tile_examples::two_kernels(), {{"i", 1}}, {}, "", 1, 1);
 }
 
-/// A program that needs a matrix unit, with sizes and warps by hand.
+/// A program that needs tensor cores, with sizes and warps by hand.
 void expect_on_matrix_unit(const std::string& text, const std::string& machine, const std::string& schedule,
                            const std::string& file) {
     const Derived derived = derived_from(text);
@@ -197,7 +197,7 @@ TEST(CudaSource, GroupsThatAreCutOnAMatrixUnit) {
         "h200", "mma_m q\nwarps 8\nrole copies 4\nstream x = 96\nthreads 5\ngroups cut\n", "cuda/stream_k.txt");
 }
 
-// A maximum that may lag, products of the turn to come beside it, turns at the matrix unit, and chunks of a warpgroup's
+// A maximum that may lag, products of the turn to come beside it, turns at the tensor cores, and chunks of a warpgroup's
 // own rows.
 TEST(CudaSource, CausalAttentionOnAMatrixUnit) {
     expect_on_matrix_unit(

@@ -90,7 +90,7 @@ std::string difference(const Row& ours, const Row& row) {
 }
 
 std::string table_of_tiles() {
-    const std::vector<std::pair<std::string, std::string>> columns = {{"the matrix unit", "matrix"},
+    const std::vector<std::pair<std::string, std::string>> columns = {{"the tensor cores", "matrix"},
                                                                       {"special functions", "special"},
                                                                       {"all else that threads issue", "else"},
                                                                       {"pace", "pace"}};

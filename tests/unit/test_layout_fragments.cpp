@@ -169,25 +169,25 @@ TEST(SharedOperand, AtomsAreThoseOfEachSwizzle) {
 // transposed with a leading offset of keys · 128 bytes, the next k 2048 bytes on.
 TEST(SharedOperand, DescriptorsAreThoseThatRan) {
     const Swizzled k_major = shared_operand(128, 128, 2, Major::k, 128).value();
-    const MatrixDescriptor dk = matrix_descriptor(k_major, 2, Major::k).value();
+    const MatrixDescriptor dk = wgmma_descriptor(k_major, 2, Major::k).value();
     EXPECT_EQ(dk, (MatrixDescriptor{16, 1024, 128}));
     EXPECT_EQ(dk.bits(0x8400), 0x4000004000010840ULL);
     EXPECT_EQ(k_major.layout({0, 16}) * 2, 32);
     EXPECT_EQ(k_major.layout({0, 64}) * 2, 128 * 128);
 
     const Swizzled v = shared_operand(128, 80, 2, Major::mn, 128).value();
-    EXPECT_EQ(matrix_descriptor(v, 2, Major::mn).value(), (MatrixDescriptor{80 * 128, 1024, 128}));
+    EXPECT_EQ(wgmma_descriptor(v, 2, Major::mn).value(), (MatrixDescriptor{80 * 128, 1024, 128}));
     EXPECT_EQ(v.layout({0, 16}) * 2, 2048);
 
     const Swizzled e4m3 = shared_operand(256, 128, 1, Major::k, 128).value();
-    EXPECT_EQ(matrix_descriptor(e4m3, 1, Major::k).value(), (MatrixDescriptor{16, 1024, 128}));
+    EXPECT_EQ(wgmma_descriptor(e4m3, 1, Major::k).value(), (MatrixDescriptor{16, 1024, 128}));
     EXPECT_EQ(e4m3.layout({0, 32}), 32);
 }
 
 // PTX ISA, strides of the canonical layouts, here with core matrices of 128 bytes.
 TEST(SharedOperand, DescriptorsOfOtherBoxes) {
     const auto descriptor = [](std::int64_t mn, std::int64_t k, Major major, std::int64_t box) {
-        return matrix_descriptor(*shared_operand(mn, k, 2, major, box), 2, major).value();
+        return wgmma_descriptor(*shared_operand(mn, k, 2, major, box), 2, major).value();
     };
     EXPECT_EQ(descriptor(64, 64, Major::k, 64), (MatrixDescriptor{16, 512, 64}));
     EXPECT_EQ(descriptor(64, 64, Major::k, 32), (MatrixDescriptor{16, 256, 32}));
@@ -205,7 +205,7 @@ TEST(SharedOperand, DescriptorsOfOtherBoxes) {
 
 TEST(SharedOperand, SaysWhatNoDescriptorCanAddress) {
     const auto error = [](std::string_view tile, std::int64_t bytes, Major major) {
-        return errors(matrix_descriptor(*parse_swizzled(tile), bytes, major));
+        return errors(wgmma_descriptor(*parse_swizzled(tile), bytes, major));
     };
     EXPECT_THAT(error("Sw<3,3,3> o (64,64):(64,1)", 2, Major::k), HasSubstr("no error"));
     EXPECT_THAT(error("(64,64):(64,1)", 2, Major::k), HasSubstr("mn of the tile, 64:64, has runs of 8 at 8:64"));

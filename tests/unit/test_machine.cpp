@@ -268,7 +268,7 @@ TEST(Machine, EveryFigureSaysWhereItIsFrom) {
             EXPECT_NE(figure.source, "") << name << ": " << figure.value;
 }
 
-/// FLOP/byte at which the matrix unit and the pipe from the first level take equally long.
+/// FLOP/byte at which the tensor cores and the pipe from the first level take equally long.
 double ridge(const Machine& machine, DType type) {
     for (const Ridge& r : ridges(machine))
         if (r.unit == "tensor" && r.type == type && r.level == 1) return r.flop_per_byte;
@@ -304,7 +304,7 @@ TEST(Machine, TheDocumentsFiguresFollow) {
 
 TEST(Machine, RatesThatAreNotGiven) {
     const Machine h100 = built_in("h100-sxm5");
-    EXPECT_EQ(per_clock(h100, "tensor", DType::f32), 0) << "no matrix unit in single precision";
+    EXPECT_EQ(per_clock(h100, "tensor", DType::f32), 0) << "no tensor cores in single precision";
     EXPECT_EQ(per_clock(h100, "log", DType::bf16), 16) << "as in single precision";
     EXPECT_GT(per_clock(h100, "exp", DType::f64), 0) << "a polynomial";
     EXPECT_LT(per_clock(h100, "exp", DType::f64), 64);

@@ -1,4 +1,4 @@
-// The time of products on the matrix unit of a GPU, and what is planned by it.
+// The time of products on the tensor cores of a GPU, and what is planned by it.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -58,7 +58,7 @@ VariableId variable_named(const TileKernel& kernel, const std::string& name) {
 
 class AtMostOneFactors : public testing::Test {
 protected:
-    /// Whether the product that reads the weights runs on the matrix unit once the loop's statements are changed.
+    /// Whether the product that reads the weights runs on the tensor cores once the loop's statements are changed.
     static bool is_product(const PlannedForH200& p, const Change& change) {
         const ScheduledKernel& k = p.plan.kernels.at(0).scheduled;
         TileProgram program = *k.program;

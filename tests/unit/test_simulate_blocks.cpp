@@ -1,4 +1,4 @@
-// The time of kernels without a matrix unit on a GPU, and what is planned by it.
+// The time of kernels without tensor cores on a GPU, and what is planned by it.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -242,7 +242,7 @@ TEST(Steps, ContractionsAddPartsOfTheirColumns) {
         s = std::make_shared<const TileLoop>(std::move(wrong));
     }
     EXPECT_NE(tried_on_small_sizes(c.derived, {parts}, 12), "");
-    // A product that stays on the matrix unit is added in parts as well.
+    // A product that stays on the tensor cores is added in parts as well.
     const KernelSteps product = kernel(
         "mm(A[m, k]: f16, B[k, n]: f16) -> C[m, n]: f16\n    C[m, n] = sum(k) A[m, k] * B[k, n]\nsizes m = n = k = "
         "4096\n",
@@ -542,7 +542,7 @@ TEST(Steps, OfOtherDiagrams) {
     }
 }
 
-/// What goes on from itself alone stays where the matrix unit has it, and leaves through the core's memory.
+/// What goes on from itself alone stays where the tensor cores have it, and leaves through the core's memory.
 TEST(Steps, AMatmulAccumulatesOnTheMatrixUnit) {
     const KernelSteps k = kernel(
         "mm(A[m, k]: f16, B[k, n]: f16) -> C[m, n]: f16\n    C[m, n] = sum(k) A[m, k] * B[k, n]\nsizes m = n = k = "

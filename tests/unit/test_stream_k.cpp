@@ -144,7 +144,7 @@ TEST(StreamK, AreRefusedWithTheReason) {
     EXPECT_THAT(why_not(planned(attention(2048, 128, "where(x <= q, S[h, q, x], -inf)"), tile_of_192).value()),
                 HasSubstr("masks say how many chunks a group runs"));
     EXPECT_THAT(why_not(planned(attention(16384, 128), "", "generic-cpu").value()),
-                HasSubstr("registers of a matrix unit"));
+                HasSubstr("registers of tensor cores"));
     EXPECT_THAT(why_not(planned(attention(16384, 128), "", "a100-sxm-80gb").value()), HasSubstr("no role copies"));
     EXPECT_THAT(why_not(planned(attention(16384, 128), tile_of_192 + "threads 86\n").value()),
                 HasSubstr("1376 groups for 86 blocks leave no round unfinished"));
@@ -213,7 +213,7 @@ TEST(Queue, EvensOutTilesThatEndEarly) {
     EXPECT_FALSE(even.kernels.at(0).scheduled.is_dynamic());
 }
 
-// What threads multiply and add is beside what the matrix unit does, and neither bounds the other.
+// What threads multiply and add is beside what the tensor cores do, and neither bounds the other.
 TEST(Busy, TellsTheMatrixUnitFromThreads) {
     const Plan plan = planned(scaled_product(4096, 4096, 4096)).value();
     const double sms = 132, hz = 1.83e9, sustained_unit = 0.92;

@@ -142,9 +142,9 @@ PipelineOptions pipeline_options(const Options& options, Pass until) {
     result.until = until;
     result.keep_plan = true;
     for (const Pass pass : all_passes) {
-        if (contains(options.print_after, name(pass))) {
-            result.print_after.push_back(pass);
-        }
+        if (!contains(options.print_after, name(pass))) continue;
+        result.print_after.push_back(pass);
+        result.until = std::max(result.until, pass);  // what is asked for is made
     }
     result.print = say;
     return result;

@@ -13,7 +13,7 @@ Json machine_json(const Machine& machine);
 
 /// "1979 TFLOP/s", "768 GFLOP/s".
 std::string flops_text(double flop_per_s);
-/// The peaks that tell machines apart: the matrix unit's in 16 and 8 bits, and multiply-adds in f32.
+/// The peaks that tell machines apart: the tensor cores' in 16 and 8 bits, and multiply-adds in f32.
 std::string peaks_text(const Machine& machine);
 
 std::string occupancy_text(const Machine& machine, const BlockShape& block, const Occupancy& occupancy);

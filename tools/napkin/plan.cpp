@@ -186,7 +186,7 @@ void add_plan(CLI::App& app, Main& main) {
                  "The paper's six steps from the diagram to a configured GPU kernel, each tried, and its tables of "
                  "memory and throughput; of several machines, or --machine all, a row each");
     command.flag("--prove", c->prove,
-                 "Of every streamed loop on a matrix unit the interval of its order, what no order is faster than, and "
+                 "Of every streamed loop on tensor cores the interval of its order, what no order is faster than, and "
                  "the proof that none is better");
     command.pipeline(c->common);
 }
