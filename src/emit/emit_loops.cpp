@@ -28,8 +28,9 @@ std::string ProgramPrinter::header_of_tiles(lower::TileOrder order) const {
     switch (order) {
         case lower::TileOrder::range: return "for (Index group = first_group; group < last_group; ++group)";
         case lower::TileOrder::stream_k:
-            return fmt::format("for (StreamKWork {0} = {1}::first_work(); {0}.begin < {0}.end; {0} = {1}::work_after({0}))",
-                               share_name, shares_type(frame_, *stream_k_));
+            return fmt::format(
+                "for (StreamKWork {0} = {1}::first_work(); {0}.begin < {0}.end; {0} = {1}::work_after({0}))",
+                share_name, shares_type(frame_, *stream_k_));
         case lower::TileOrder::queue: return fmt::format("for (Index group = blockIdx.x; group < {};)", tiles);
         case lower::TileOrder::alternating: {
             const std::string sections = fmt::format("{}, {}", tiles / frame_.num_sections(), tiles);

@@ -240,7 +240,9 @@ void ProgramPrinter::print(const lower::WaitProducts& wait) {
     if (wait.outstanding >= 0) out_(fmt::format("wgmma_wait<{}>();", wait.outstanding));
     for (const VariableId v : wait.results) out_(fmt::format("pin({});", frame_.name(v)));
 }
-void ProgramPrinter::print(const lower::WaitStaging& wait) { out_(fmt::format("wait_staging<{}>();", wait.outstanding)); }
+void ProgramPrinter::print(const lower::WaitStaging& wait) {
+    out_(fmt::format("wait_staging<{}>();", wait.outstanding));
+}
 void ProgramPrinter::print(const lower::FenceProxy&) { out_("fence_proxy_async();"); }
 void ProgramPrinter::print(const lower::FenceStores&) { out_("fence_stores();"); }
 void ProgramPrinter::print(const lower::Sync&) { out_("sync();"); }
@@ -268,7 +270,9 @@ void ProgramPrinter::print(const lower::AskTile& ask) {
                      k_block_ranges_bytes(frame_), frame_.num_groups()));
     if (!ask.is_with_last_copies) out_("has_asked_ = false;");
 }
-void ProgramPrinter::print(const lower::WriteTile&) { out_("group = push_tile(queue, queue_iteration_, next_group_);"); }
+void ProgramPrinter::print(const lower::WriteTile&) {
+    out_("group = push_tile(queue, queue_iteration_, next_group_);");
+}
 void ProgramPrinter::print(const lower::ReadTile&) { out_("group = pop_tile(queue, queue_iteration_);"); }
 
 void ProgramPrinter::print(const lower::ClaimStates&) { write_claim(frame_, out_, *stream_k_); }

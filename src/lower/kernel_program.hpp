@@ -67,10 +67,10 @@ struct ForBlocks {
 };
 struct If {
     enum Condition : std::uint8_t {
-        any_k_block,    ///< the loop runs at all
-        tile_is_split,  ///< another CTA has the rest of the output tile
-        arrives_second,   ///< this warp merges the states of both parts; else it leaves its own to the other CTA
-        goes_on,        ///< this warp has all of the tile
+        any_k_block,     ///< the loop runs at all
+        tile_is_split,   ///< another CTA has the rest of the output tile
+        arrives_second,  ///< this warp merges the states of both parts; else it leaves its own to the other CTA
+        goes_on,         ///< this warp has all of the tile
     };
     Condition condition = any_k_block;
     LoopId loop = {};

@@ -29,6 +29,9 @@ struct Run {
     Idle idle = Idle::one_block;
 };
 
+/// More than a run has of any loop, over all of its tiles.
+constexpr std::int64_t most_iterations = 1 << 16;
+
 /// Walks the statements of one role, for one warp.
 class TraceOfRole {
 public:
@@ -118,7 +121,13 @@ private:
         if (blocks.blocks == KBlocks::but_last) turns = std::max<std::int64_t>(0, turns - 1);
         if (blocks.blocks == KBlocks::before_own) turns = before_[blocks.loop];
         if (blocks.blocks == KBlocks::after_own) turns = after_[blocks.loop];
-        for (std::int64_t t = 0; t < turns; ++t) walk(blocks.body);
+        const ScopeId scope = kernel_.loop(blocks.loop).scope;
+        // Loops that copy no operands do not count their iterations themselves.
+        const bool counts = kernel_.on_tensor_cores() && !kernel_.operand_loads(scope).empty();
+        for (std::int64_t t = 0; t < turns; ++t) {
+            walk(blocks.body);
+            if (!counts) ++counters_[scope];
+        }
     }
     /// K blocks that the warp runs. Loops without bounds and copies stand in no scope of their own.
     [[nodiscard]] std::int64_t own(LoopId loop) const {
@@ -173,7 +182,8 @@ private:
                 if (!copies() && agent_.warp != 0) return;
                 return add(Event::fill, copy.tile.operand, number(copy.tile.iteration));
             case Copy::by_threads: return copy_by_threads(copy.tile.operand, number(copy.tile.iteration));
-            case Copy::to_staging: return add(Event::write_staging, variable_of(kernel_.step(copy.step)), box_number(copy));
+            case Copy::to_staging:
+                return add(Event::write_staging, variable_of(kernel_.step(copy.step)), box_number(copy));
             case Copy::from_staging: return add(Event::send, variable_of(kernel_.step(copy.step)), box_number(copy));
             case Copy::leave_states: return add(Event::write_states);
             case Copy::load:
@@ -254,13 +264,16 @@ private:
     void access(StepId step, bool has_barrier_inside) {
         const StepAccesses& touched = touches_.steps[step];
         if (touched.first.empty() && touched.second.empty()) return;
-        const bool is_load = std::holds_alternative<Load>(*kernel_.step(step).statement);
-        if (!touched.first.empty()) out_.push_back({Event::access, -1, accesses_, step, false});
+        const Step& s = kernel_.step(step);
+        const bool is_load = std::holds_alternative<Load>(*s.statement);
+        // Warps that run the same statement for the same iteration access values of their own, whatever else they run.
+        const std::int64_t iteration = number({s.scope, at_offset_}), num_steps = std::ssize(kernel_.steps),
+                           same = 2 * ((tile_ * most_iterations + iteration) * num_steps + step);
+        if (!touched.first.empty()) out_.push_back({Event::access, -1, same, step, false});
         if (touched.has_parts && has_barrier_inside && !is_load) add(Event::meet);
-        // A tile inside of its array gets no zeros and no barrier after them. Only what is copied over them is ordered.
-        if (!(is_load && has_barrier_inside)) ++accesses_;
-        if (!touched.second.empty()) out_.push_back({Event::access, -1, accesses_, step, true});
-        ++accesses_;
+        // A tile inside of its array gets no zeros, and no barrier after them: only what is copied over them is ordered.
+        const std::int64_t second = is_load && has_barrier_inside ? same : same + 1;
+        if (!touched.second.empty()) out_.push_back({Event::access, -1, second, step, true});
     }
 
     // ---- synchronization
@@ -322,7 +335,7 @@ private:
     Agent agent_;
     const Statement* without_;
     bool is_without_ = false, is_last_part_ = true, is_claimed_ = false;
-    std::int64_t tile_ = 0, box_ = 0, accesses_ = 0;
+    std::int64_t tile_ = 0, box_ = 0;
     int at_offset_ = 0;
     std::map<ScopeId, std::int64_t> counters_;
     std::map<LoopId, std::int64_t> own_, before_, after_, end_;  ///< K blocks of a loop, and the number behind its last

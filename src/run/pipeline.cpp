@@ -327,11 +327,9 @@ public:
         } else {
             result = std::move(made);
         }
+        if (contains(options_.print_after, pass)) options_.print(shown(result));
         for (const std::string& fault : faults(result))
             throw InternalError("after " + std::string(name(pass)) + ": " + fault);
-        if (contains(options_.print_after, pass)) {
-            options_.print(shown(result));
-        }
         return pass != options_.until;
     }
 

@@ -40,7 +40,7 @@ struct Event {
         touch,            ///< reads or writes registers of the variable
         free,             ///< releases the tile
         await_staging,    ///< waits until at most so many of its staging tiles are being read
-        write_staging,        ///< writes the staging tile of this number
+        write_staging,    ///< writes the staging tile of this number
         publish,          ///< proxy fence: bulk copies see what it has written to staging tiles
         send,             ///< asks for the copy of the staging tile to global memory
         refill,           ///< producer acquire: waits until all warps have released the tile that is copied over
@@ -50,8 +50,8 @@ struct Event {
         cta_barrier,      ///< waits for all warps of the CTA
         cluster_barrier,  ///< waits for all warps of the cluster that have not ended
         leave,            ///< ends, and its CTA's memory ends with the last consumer warp
-        wait_ping_pong,        ///< ping-pong: waits until another warp has passed it the tensor cores
-        pass_ping_pong,        ///< passes them to the warp of this number
+        wait_ping_pong,   ///< ping-pong: waits until another warp has passed it the tensor cores
+        pass_ping_pong,   ///< passes them to the warp of this number
         write_number,     ///< the tile queue: writes the number of a tile into its stage
         signal_number,    ///< tells the consumers that it is there
         await_number,     ///< waits until it is

@@ -107,9 +107,10 @@ private:
         const VariableId between = in_memory(v, out);
         const VariableId id = on_threads_[v] = copy(between, HeldAt::threads, "_thread", out);
         variable(id).name = unique(variable(v).name + "_thread");
-        note(out_.moves, fmt::format("{} → {} → {}", variable(v).name, variable(between).name, variable(id).name),
-             "no thread can tell which values the tensor cores have left in its registers: they pass through the core's "
-             "memory");
+        note(
+            out_.moves, fmt::format("{} → {} → {}", variable(v).name, variable(between).name, variable(id).name),
+            "no thread can tell which values the tensor cores have left in its registers: they pass through the core's "
+            "memory");
         return id;
     }
 

@@ -90,8 +90,7 @@ Status assign_precision(const StepContext& context, const StepChoices& choices, 
         if (v.product_of >= 0)
             v.type = assigned.variables[v.product_of].type,
             v.type_reason = "as " + assigned.kernel.variables[v.product_of].name;
-        if (demanded.contains(id))
-            v.type = demanded.at(id), v.type_reason = "the tensor cores multiply it by its kind";
+        if (demanded.contains(id)) v.type = demanded.at(id), v.type_reason = "the tensor cores multiply it by its kind";
         const auto product = products.find(id);
         if (product != products.end() && !product->second.adds_in(v.type))
             v.type_reason = fmt::format("{} adds products of {} in {}, and {} is declared",

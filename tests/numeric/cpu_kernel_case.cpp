@@ -12,6 +12,8 @@
 #include "check/verdict.hpp"
 #include "derive/parts.hpp"
 #include "diagram/evaluate.hpp"
+#include "lower/lower.hpp"
+#include "lower/prove.hpp"
 #include "machine/machine.hpp"
 #include "machine/processor.hpp"
 #include "numeric/group_order.hpp"
@@ -400,9 +402,13 @@ Case make_case(const Diagram& diagram, const Extents& sizes_of_diagram, std::uin
     }
     c.program = sized(*tiles, extents, sizes);
     if (const auto faults = verify(c.program); !faults.empty()) throw std::runtime_error(faults.front());
-    if (width.is_gpu)
-        c.gpu_source = cuda::emit(c.scheduled, name + "_");
-    else
+    if (width.is_gpu) {
+        const lower::LoweredProgram lowered = lower::lowered(c.scheduled);
+        for (const lower::KernelProgram& kernel : lowered.kernels)
+            if (const std::string fault = lower::fault_of(kernel); !fault.empty())
+                throw std::runtime_error(fault + "\n" + to_string(kernel));
+        c.gpu_source = cuda::emit(lowered, name + "_");
+    } else
         c.source = cpu::emit(c.scheduled, name + "_");
     return c;
 }

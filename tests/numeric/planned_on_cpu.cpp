@@ -10,6 +10,8 @@
 #include "check/reference.hpp"
 #include "check/verdict.hpp"
 #include "diagram/array_sizes.hpp"
+#include "lower/lower.hpp"
+#include "lower/prove.hpp"
 #include "plan/choose.hpp"
 #include "run/tensor.hpp"
 #include "schedule/reduction_trees.hpp"
@@ -29,7 +31,11 @@ Planned planned(const std::string& text, const std::string& schedule, const Mach
     out.plan = std::move(*plan);
     for (const KernelPlan& k : out.plan.kernels)
         if (const auto broken = verify(k.scheduled); !broken.empty()) throw std::runtime_error(broken.front());
-    out.source = cuda::emit(out.plan.program(), prefix);
+    const lower::LoweredProgram lowered = lower::lowered(out.plan.program());
+    for (const lower::KernelProgram& kernel : lowered.kernels)
+        if (const std::string fault = lower::fault_of(kernel); !fault.empty())
+            throw std::runtime_error(fault + "\n" + to_string(kernel));
+    out.source = cuda::emit(lowered, prefix);
     return out;
 }
 

@@ -350,7 +350,8 @@ TEST(BulkKernels, GoIntoEachOther) {
              "24\n",
              "mma_m q\nwarps 4\nrole copies 4\nstream x = 16\nthreads 1\n"},
         },
-        {"f16_r_t(", "bf16_r(", "store_staging", "fence_proxy_async", "wgmma_wait<1>", "_phase_ ^ 1", "group_after(group, 9, 9)"});
+        {"f16_r_t(", "bf16_r(", "store_staging", "fence_proxy_async", "wgmma_wait<1>", "_phase_ ^ 1",
+         "group_after(group, 9, 9)"});
 }
 
 // ---- waits

@@ -166,7 +166,7 @@ TEST(Names, OfArraysClashWithNothingThatKernelsDeclare) {
     std::string text = attention_of_logits("where(x <= q, S[h, q, x] / k, -inf)", "f16",
                                            "h = 1, q = 128, x = 128, d = 16");
     const std::pair<const char*, const char*> names[] = {
-        {"Q[", "fragment_row["}, {"K[", "Q_stage["},   {"V[", "K_at["},      {"O[", "sum_over_quad["},
+        {"Q[", "fragment_row["}, {"K[", "Q_stage["},        {"V[", "K_at["},      {"O[", "sum_over_quad["},
         {"S[", "P_M_stays["},    {"P[", "wait_ping_pong["}, {"A[", "wgmma_wait["}};
     for (const auto& [from, to] : names)
         for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += std::string(to).size())

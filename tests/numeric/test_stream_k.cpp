@@ -154,13 +154,14 @@ TEST(StreamK, FaultsAreSeen) {
         out.emplace_back(same ? "the same bits" : "other bits");
         return out;
     };
-    EXPECT_EQ(outcomes("publish_partial(word_)", "publish_partial(word_)"), (std::vector<std::string>{"", "", "the same bits"}));
-    const auto unfenced = outcomes("publish_partial(word_)", "__syncwarp(); if (lane_of_thread() == 0) atomicAdd(word_, 2u)");
+    EXPECT_EQ(outcomes("publish_partial(word_)", "publish_partial(word_)"),
+              (std::vector<std::string>{"", "", "the same bits"}));
+    const auto unfenced = outcomes("publish_partial(word_)",
+                                   "__syncwarp(); if (lane_of_thread() == 0) atomicAdd(word_, 2u)");
     EXPECT_NE(unfenced[1], "");
     const auto unsaid = outcomes("publish_partial(word_)", "__threadfence()");
     EXPECT_THAT(unsaid[0], testing::HasSubstr("for ever"));
-    const auto left = outcomes("wait_partial(word_);",
-                               "wait_partial(word_); if (lane_of_thread() == 0) *word_ = 1;");
+    const auto left = outcomes("wait_partial(word_);", "wait_partial(word_); if (lane_of_thread() == 0) *word_ = 1;");
     EXPECT_NE(left[1], "");
     EXPECT_NE(outcomes("const float other_ = ", "const float other_ = 2 * ")[0], "");
     const auto uncorrected = outcomes("P_M_other_[r_] - ", "P_M_own_[r_] - ");

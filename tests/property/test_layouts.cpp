@@ -371,7 +371,7 @@ TEST(Layouts, DescriptorsAddressEveryElement) {
                         const std::int64_t k = ks * 32 / e;
                         const auto tile = shared_operand(mn, k, e, major, box);
                         if (!tile) continue;
-                        const auto descriptor = matrix_descriptor(*tile, e, major);
+                        const auto descriptor = wgmma_descriptor(*tile, e, major);
                         if (!descriptor) {
                             ASSERT_TRUE(major == Major::mn && e != 2) << render(descriptor.errors());
                             continue;

@@ -27,14 +27,14 @@ struct Subject {
     std::string text, schedule = "";
 };
 
-std::string attention(const std::string& score, const std::string& sizes, const char* type = "bf16") {
+std::string attention(const std::string& score, const std::string& sizes, const std::string& more = "") {
     return fmt::format(
-        "attention(Q[h, q, k]: {0}, K[h, x, k]: {0}, V[h, x, d]: {0}) -> O[h, q, d]: {0}\n"
+        "attention(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16{0}) -> O[h, q, d]: bf16\n"
         "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k] * size(k)^-0.5\n"
         "    P[h, q, x] = softmax(x) {1}\n"
         "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n"
         "sizes {2}\n",
-        type, score, sizes);
+        more, score, sizes);
 }
 const std::string dense = "S[h, q, x]", causal = "where(x <= q, S[h, q, x], -inf)",
                   window = "where(x <= q, where(x > q - 1024, S[h, q, x], -inf), -inf)";
@@ -63,6 +63,9 @@ std::vector<Subject> subjects() {
         for (const char* length : {"1000", "4096"})
             for (const auto& [name, score] : {std::pair{"dense", dense}, {"causal", causal}, {"window", window}})
                 out.push_back({name, attention(score, fmt::format("h = 16, q = x = {}, k = d = {}", length, d))});
+    // The last warpgroup has no rows in the last tile, and threads read the bias in place.
+    out.push_back({"bias", attention("S[h, q, x] + B[q, x]", "h = 16, q = x = 8192, k = d = 128", ", B[q, x]: bf16"),
+                   "mma_m q\nwarps 12\nrole copies 4\nstream x = 32\nscheduler stream_k\n"});
     for (const char* sizes : {"m = n = k = 4096", "m = n = k = 8192", "m = 8192, n = 1024, k = 2048",
                               "m = 256, n = 4096, k = 16384", "m = 3000, n = 5000, k = 1000", "m = n = k = 96"})
         out.push_back({"product", product(sizes)});
