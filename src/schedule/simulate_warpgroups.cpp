@@ -17,15 +17,18 @@
 namespace napkin {
 namespace {
 
-/// Constants for kernels with producer warps, for each iteration:
-///  - statement_latency_clocks: clocks for which a warpgroup waits for its own results, in each statement;
-///  - latency_left_ahead: the part of them that is left where products of the previous iteration run meanwhile;
-///  - hidden_ahead: the part of those products that takes no time of its own, or of what is computed beside them if
-///    that is shorter;
-///  - units_exponent: of the norm that joins the tensor cores, the other units and the pace of the warpgroups.
-/// Fitted to 78 schedules of attention: d = 64, 128 and 256, dense and causal, 512 to 16,384 positions, two to four
-/// warpgroups. The model meets times measured on one H200 on 2026-11-23 within 3% in the mean and 15% at most.
-constexpr double statement_latency_clocks = 97, latency_left_ahead = 0.67, hidden_ahead = 0.42, units_exponent = 3.36;
+// The next four constants are of kernels with producer warps, for each iteration. They are fitted to 78 schedules of
+// attention: d = 64, 128 and 256, dense and causal, 512 to 16,384 positions, two to four warpgroups. The model meets
+// times measured on one H200 on 2026-11-23 within 3% in the mean and 15% at most.
+
+/// Clocks for which a warpgroup waits for its own results, in each statement.
+constexpr double statement_latency_clocks = 97;
+/// Fraction of them that is left where products of the previous iteration run meanwhile.
+constexpr double latency_left_ahead = 0.67;
+/// Fraction of those products that takes no time of its own, or of what is computed meanwhile if that is shorter.
+constexpr double hidden_ahead = 0.42;
+/// Exponent of the norm that joins the tensor cores, the other units and the pace of the warpgroups.
+constexpr double units_exponent = 3.36;
 /// The exponent where the loop has nothing but products, whose clock falls under the power limit. Fitted to 13 products
 /// of bf16 and e4m3. The model meets times measured on one H200 on 2026-11-23 within 4% in the mean and 16% at most
 /// (small batches).
@@ -38,9 +41,11 @@ constexpr double enough_warpgroups = 2;
 constexpr double shared_and_cache_bytes = 256 * 1024;
 /// How often a warp waits for L2 where the parts of a split tile are merged.
 constexpr double answers_of_parts = 6;
-/// Clocks between a tile's last iteration and the next tile's first one: where a CTA takes several tiles, and where
-/// each has a CTA of its own. Fitted with the constants for each iteration.
-constexpr double clocks_to_next_group = 2470, clocks_to_next_block = 3840;
+/// Clocks between a tile's last iteration and the next tile's first one, where a CTA takes several tiles. Fitted with
+/// the constants for each iteration.
+constexpr double clocks_to_next_group = 2470;
+/// The same where each tile has a CTA of its own.
+constexpr double clocks_to_next_block = 3840;
 
 }  // namespace
 
