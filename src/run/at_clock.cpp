@@ -1,41 +1,14 @@
 #include "run/at_clock.hpp"
 
-#include "machine/block_machine.hpp"
-#include "plan/recall.hpp"
-#include "support/result.hpp"
+#include "plan/simulate_again.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
-namespace {
-
-/// The machine that the kernel was planned on: as one of its blocks sees a GPU.
-Machine machine_of(const ScheduledKernel& kernel, const Machine& machine) {
-    if (machine.kind != MachineKind::gpu) return machine;
-    const auto copying = kernel.producer_role() ? kernel.producer_role()->workers : 0;
-    return block_machine(machine, static_cast<int>(kernel.schedule.warps.value), kernel.unit.blocks_a_core, copying);
-}
-
-}  // namespace
 
 double seconds_at_clock(const Derived& derived, const Extents& extents, const Machine& machine, const Plan& plan,
                         double clock_hz) {
-    const auto form = changed_form(derived, extents, machine, plan.change);
-    internal_check(form && form->form.kernels.size() == plan.kernels.size(), "at clock: the plan is of another form");
-    double sum = 0;
-    for (std::size_t k = 0; k < plan.kernels.size(); ++k) {
-        const ScheduledKernel& kernel = plan.kernels[k].scheduled;
-        Machine own = machine_of(kernel, machine);
-        const auto simulated = [&](std::int64_t threads) {
-            const Simulator model(form->form, form->form.kernels[k], kernel.program->kernels[k], form->extents, own);
-            return model.run(kernel, threads).seconds;
-        };
-        // A kernel with fewer groups than the machine has cores is planned on all cores, and takes no more of them than
-        // it has groups.
-        const std::int64_t taken = kernel.schedule.threads.value, all = own.num_cores();
-        const std::int64_t threads = taken == all || simulated(taken) == plan.kernels[k].time.seconds ? taken : all;
-        own.clock_hz.value = clock_hz;
-        sum += simulated(threads);
-    }
-    return sum;
+    return sum<double>(simulate_again(derived, extents, machine, plan, {.clock_hz = clock_hz}),
+                       [](const Simulation& time) { return time.seconds; });
 }
 
 }  // namespace napkin

@@ -10,11 +10,13 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "machine/machine.hpp"
 #include "schedule/iteration_clocks.hpp"
 #include "schedule/scheduled.hpp"
+#include "schedule/time_terms.hpp"
 #include "tile/exact.hpp"
 #include "tile/work.hpp"
 
@@ -53,6 +55,7 @@ struct Simulation {
     std::vector<Busy> busy;               ///< longest first
     std::vector<Traffic> traffic;         ///< by level, outermost first
     std::vector<CopyClocks> copies = {};  ///< of the producer warps; what is kept of a plan has none
+    std::vector<TimeTerm> terms = {};     ///< whose sum is `seconds`; only of Simulator::explain
 };
 
 /// Everything about a kernel on a machine that does not depend on its schedule. Simulations of many schedules share it.
@@ -68,6 +71,8 @@ public:
     /// `walk_limit` as TileCounter has it.
     [[nodiscard]] Simulation run(const ScheduledKernel& kernel, std::int64_t threads,
                                  std::int64_t walk_limit = std::int64_t{1} << 22) const;
+    /// `run` with terms.
+    [[nodiscard]] Simulation explain(const ScheduledKernel& kernel, std::int64_t threads) const;
 
     /// Clocks of one iteration of a loop on tensor cores, in a full tile. Pre: the places are applied.
     [[nodiscard]] IterationClocks iteration_clocks(const ScheduledKernel& kernel, const ScheduledLoop& loop) const;
@@ -103,9 +108,15 @@ private:
         double core_clocks = 0, chain_clocks = 0, memory_seconds = 0;
     };
     /// Seconds of an output tile: on its SM's units, on the SM's share of memory, and those for which its CTA waits for
-    /// its own results.
+    /// its own results. Then those in which it waits for other CTAs at the units and at memory.
     struct BlockTime {
         double core = 0, memory = 0, chain = 0;
+        double core_queue = 0, memory_queue = 0;
+        double cycle = 0;  ///< until the CTA's next tile begins
+    };
+    /// What the work on units and in memory consists of.
+    struct BlockTerms {
+        TimeSum core, memory;
     };
     /// Seconds of all iterations, by step: of the units, for all warpgroups of an SM, and of the latency for which each
     /// warpgroup waits.
@@ -123,6 +134,12 @@ private:
         double stages = 0;
         double alone = 0;  ///< fraction of a tile's iterations that nothing overlaps
         double own = 1;    ///< fraction of a CTA's iterations that one warpgroup runs
+        // Where terms are kept: what their texts say of the cores, the tensor cores, and K blocks of all output tiles.
+        const CoresText* text = nullptr;
+        std::string unit_name = {};
+        double k_blocks = 1;
+        [[nodiscard]] TimeSum part(std::string_view name, double seconds) const;
+        [[nodiscard]] TimeSum own_pace(double seconds, double warpgroups) const;
     };
     [[nodiscard]] Pipes compute_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,
                                        const std::vector<std::int64_t>& tile) const;
@@ -139,20 +156,23 @@ private:
                                           const std::vector<std::int64_t>& tile) const;
     [[nodiscard]] double chain_of_copy(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile,
                                        bool is_load) const;
-    [[nodiscard]] double cycle_seconds(double blocks, const BlockTime& group) const;
+    [[nodiscard]] static BlockTime cycle_of(double blocks, const BlockTime& group);
+    [[nodiscard]] static TimeSum rounds_of(const BlockTime& cycle, double times, double blocks, double clock,
+                                           const BlockTerms& terms);
     [[nodiscard]] static double latency_of_warpgroups(const ScheduledKernel& k, const Step& step, double instructions);
     [[nodiscard]] double clocks_of_spills(const ScheduledKernel& k) const;
     static void leave_longest_chains(const ScheduledKernel& k, std::vector<double>& latency);
     static bool end_together(const ScheduledKernel& k);
-    [[nodiscard]] double seconds_of_warpgroups(const ScheduledKernel& k, const WarpgroupWork& work) const;
-    [[nodiscard]] double together_at_pace(const ScheduledKernel& k, const WarpgroupWork& work, double pace) const;
+    [[nodiscard]] TimeSum seconds_of_warpgroups(const ScheduledKernel& k, const WarpgroupWork& work) const;
+    [[nodiscard]] TimeSum together_at_pace(const ScheduledKernel& k, const WarpgroupWork& work, const TimeSum& pace) const;
     [[nodiscard]] double share_of_iteration_alone(const ScheduledKernel& k) const;
     [[nodiscard]] double seconds_of_stages(const ScheduledKernel& k, const Moved& moved, double answer, double copy,
                                            const StepSeconds& steps) const;
     [[nodiscard]] double warpgroups_beside(const ScheduledKernel& k) const;
     [[nodiscard]] double clocks_between_groups(const ScheduledKernel& k) const;
     [[nodiscard]] double seconds_of_parts(const ScheduledKernel& k, const StreamK& cut, double workers) const;
-    [[nodiscard]] double seconds_of_blocks(double groups, double workers, const BlockWork& work) const;
+    [[nodiscard]] TimeSum seconds_of_blocks(double groups, double workers, const BlockWork& work,
+                                            const BlockTerms* terms = nullptr) const;
     [[nodiscard]] double gather_clocks(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile) const;
     [[nodiscard]] bool tables_stay(const ScheduledKernel& k) const;
     [[nodiscard]] static std::int64_t groups_ahead(const ScheduledKernel& k, VariableId id);

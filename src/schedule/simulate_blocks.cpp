@@ -1,6 +1,8 @@
 // The time of CTAs that share SMs. A lone CTA goes from statement to statement and waits at every one: for loads, for
 // values that depend on each other, at barriers. Beside others it also waits for the units and for memory, while they
 // wait for theirs.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -47,6 +49,32 @@ double instructions_of(OpKind kind) {
 }
 
 }  // namespace
+
+/// Terms of so many rounds in which each SM has `blocks` CTAs.
+TimeSum Simulator::rounds_of(const BlockTime& t, double times, double blocks, double clock, const BlockTerms& terms) {
+    TimeSum out(true);
+    const auto add = [&](const std::string& name, double seconds) {
+        out.add(times * seconds, [&] {
+            return TimeTerm{name, 0,
+                            fmt::format("{} round{} of {} CTA{} an SM × {} clocks at {:.4g} GHz", number_text(times),
+                                        times == 1 ? "" : "s", number_text(blocks), blocks == 1 ? "" : "s",
+                                        number_text(seconds * clock), clock / 1e9)};
+        });
+    };
+    // A CTA that has its SM and its share of memory to itself takes a part of what it takes beside others.
+    const auto add_work = [&](const TimeSum& work, double seconds) {
+        out.add(times * seconds, [&] {
+            const double factor = times * seconds / work.seconds();
+            return work.scaled(factor, std::abs(factor - 1) < 1e-9 ? "" : fmt::format(" × {:.4g} without others", factor));
+        });
+    };
+    add("waits of a CTA for its own results", t.chain);
+    add_work(terms.core, t.core);
+    add("other CTAs at the units", t.core_queue);
+    add_work(terms.memory, t.memory);
+    add("other CTAs at memory", t.memory_queue);
+    return out;
+}
 
 /// Clocks of a vector on the units that all instructions share, beside the operation's own unit.
 double Simulator::instruction_clocks(OpKind kind) const {
@@ -139,17 +167,20 @@ double Simulator::chain_of_copy(const ScheduledKernel& k, VariableId id, const s
 /// Seconds from one output tile of a CTA to its next, as the mean value of a closed queueing network (Reiser and
 /// Lavenberg 1980). The CTAs of one SM each wait `chain` for themselves. Then they queue at the SM's units and at its
 /// share of memory, for the seconds that each takes there.
-double Simulator::cycle_seconds(double blocks, const BlockTime& group) const {
-    double at_core = 0, at_memory = 0, cycle = group.chain;
+Simulator::BlockTime Simulator::cycle_of(double blocks, const BlockTime& group) {
+    BlockTime out = group;
+    out.cycle = group.chain;
+    double at_core = 0, at_memory = 0;
     for (double n = 1; n <= blocks; ++n) {
         const double core = group.core * (1 + at_core), memory = group.memory * (1 + at_memory);
-        cycle = group.chain + core + memory;
-        at_core = n * core / cycle, at_memory = n * memory / cycle;
+        out.cycle = group.chain + core + memory;
+        out.core_queue = group.core * at_core, out.memory_queue = group.memory * at_memory;
+        at_core = n * core / out.cycle, at_memory = n * memory / out.cycle;
     }
-    return cycle;
+    return out;
 }
 
-double Simulator::seconds_of_blocks(double groups, double workers, const BlockWork& work) const {
+TimeSum Simulator::seconds_of_blocks(double groups, double workers, const BlockWork& work, const BlockTerms* terms) const {
     const double share = blocks_a_core(machine_), clock = machine_.clock_hz.value;
     const double cores = std::min(machine_.cores.value / share, workers), used = std::min(cores, groups);
     BlockTime group;
@@ -158,8 +189,16 @@ double Simulator::seconds_of_blocks(double groups, double workers, const BlockWo
     group.chain = std::max(0.0, work.chain_clocks / groups / clock - group.core) + group_clocks / clock;
     const double slots = std::ceil(workers / cores), rounds = std::floor(groups / (cores * slots)),
                  rest = groups - rounds * cores * slots;
-    return machine_.group_s.value + first_instructions_s + (rounds > 0 ? rounds * cycle_seconds(slots, group) : 0) +
-           (rest > 0 ? cycle_seconds(std::ceil(rest / cores), group) : 0);
+    TimeSum out(terms != nullptr);
+    out.add(machine_.group_s.value, [] { return TimeTerm{"start of the first CTA", 0, "'group' of the machine"}; });
+    out.add(first_instructions_s, [] { return TimeTerm{"first instructions from memory", 0, "once a kernel"}; });
+    const auto add_rounds = [&](double times, double blocks) {
+        const BlockTime t = cycle_of(blocks, group);
+        out.add(times * t.cycle, [&] { return rounds_of(t, times, blocks, clock, *terms); });
+    };
+    if (rounds > 0) add_rounds(rounds, slots);
+    if (rest > 0) add_rounds(1, std::ceil(rest / cores));
+    return out;
 }
 
 }  // namespace napkin

@@ -62,6 +62,12 @@ struct Simulator::Pipes {
             if (static_cast<OpKind>(i) != OpKind::fma && static_cast<OpKind>(i) != OpKind::simple) sum += by_kind[i];
         return sum;
     }
+    void add(double times, const Pipes& other) {
+        for (const auto pipe : {&Pipes::unit, &Pipes::shared, &Pipes::arithmetic, &Pipes::load, &Pipes::store,
+                                &Pipes::cache, &Pipes::overhead, &Pipes::target, &Pipes::waits})
+            this->*pipe += times * other.*pipe;
+        for (std::size_t i = 0; i < num_op_kinds; ++i) by_kind[i] += times * other.by_kind[i];
+    }
 };
 
 /// Bytes of one load or store: all of them (`bytes`), and those that no earlier transfer moved (`unique`).

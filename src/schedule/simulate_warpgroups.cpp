@@ -1,5 +1,7 @@
 // The time of warpgroups for which producer warps copy operands. Each goes through its iterations at its own pace. The
 // tensor cores, the units of threads and the pipes have the work of all warpgroups that share an SM.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -138,7 +140,7 @@ bool Simulator::end_together(const ScheduledKernel& k) {
 /// pace, those of other resident CTAs among them. Nothing overlaps one iteration of a tile, unless other CTAs have work
 /// meanwhile: the first product has no results to work on, and the last results have no product. A tile's pace is that
 /// of the warpgroup with the most iterations. It is no faster than the stages of its operands come round.
-double Simulator::seconds_of_warpgroups(const ScheduledKernel& k, const WarpgroupWork& w) const {
+TimeSum Simulator::seconds_of_warpgroups(const ScheduledKernel& k, const WarpgroupWork& w) const {
     const double all = warpgroups_beside(k), warpgroups = w.latency > 0 ? all : std::min(all, enough_warpgroups);
     double pace = w.core / warpgroups + w.latency;
     // In an order that runs ahead, a lone warpgroup is no faster than its statements that wait for each other. It is
@@ -149,20 +151,60 @@ double Simulator::seconds_of_warpgroups(const ScheduledKernel& k, const Warpgrou
             (w.core - hidden_ahead * std::min(w.unit, w.core - w.unit)) / warpgroups + w.latency * latency_left_ahead);
     // Warpgroups that wait for the same tile share the tensor cores evenly until all have their results. Then they work
     // on these while the tensor cores stand still.
-    if (all > 1 && end_together(k)) return std::max(w.stages, w.core + w.latency) / w.own;
-    const double beside = together_at_pace(k, w, std::max(w.stages, pace) / w.own);
-    if (all <= 1) return std::max(w.stages, beside) / w.own;
-    return beside + w.alone / blocks_a_core(machine_) * std::max(0.0, w.core + w.latency - beside);
+    const TimeSum stages = w.part("stages that come round", w.stages / w.own);
+    if (all > 1 && end_together(k)) {
+        TimeSum turns = w.part(w.unit_name, w.unit / w.own);
+        turns.add(w.part("special functions", w.special / w.own));
+        turns.add(w.part("other instructions", (w.core - w.unit - w.special) / w.own));
+        turns.add(w.part("waits for own results", w.latency / w.own));
+        return TimeSum::overlapped(std::max(w.stages, w.core + w.latency) / w.own, 0, {turns, stages});
+    }
+    const TimeSum own_pace = TimeSum::overlapped(std::max(w.stages, pace) / w.own, 0,
+                                                 {w.own_pace(pace / w.own, warpgroups), stages});
+    TimeSum beside = together_at_pace(k, w, own_pace);
+    if (all <= 1)
+        return TimeSum::overlapped(std::max(w.stages, beside.seconds()) / w.own, 0, {beside.scaled(1 / w.own), stages});
+    const double one_by_one = w.core + w.latency - beside.seconds();
+    beside.add(w.part("K blocks of a tile beside which nothing runs",
+                      w.alone / blocks_a_core(machine_) * std::max(0.0, one_by_one)));
+    return beside;
+}
+
+TimeSum Simulator::WarpgroupWork::own_pace(double seconds, double warpgroups) const {
+    TimeSum out(text != nullptr);
+    out.add(seconds, [&] {
+        const auto clocks = [&](double of) { return number_text(text->clocks(of / text->waves, k_blocks)); };
+        return TimeTerm{
+            "pace of a warpgroup", 0,
+            fmt::format("{}: {} of its statements and {} of waits for their results, those that overlap once",
+                        text->of_waves(seconds, k_blocks, "K blocks"), clocks(core / own / warpgroups),
+                        clocks(latency / own)),
+            true};
+    });
+    return out;
+}
+
+TimeSum Simulator::WarpgroupWork::part(std::string_view name, double seconds) const {
+    TimeSum out(text != nullptr);
+    out.add(seconds, [&] { return TimeTerm{std::string(name), 0, text->of_waves(seconds, k_blocks, "K blocks"), true}; });
+    return out;
 }
 
 /// The time of the units, and of warpgroups that each keep a pace.
-double Simulator::together_at_pace(const ScheduledKernel& k, const WarpgroupWork& w, double pace) const {
+TimeSum Simulator::together_at_pace(const ScheduledKernel& k, const WarpgroupWork& w, const TimeSum& pace) const {
     const double rest = w.core - w.unit - w.special;
+    const TimeSum special = w.part("special functions", w.special), others = w.part("other instructions", rest);
     // A lone warpgroup overlaps only what its own threads do at a time. What the tensor cores sustain is what the power
     // limit leaves them. It does not bind where they stand still as long.
-    if (warpgroups_beside(k) <= 1)
-        return w.unit * sustained_rate_of(machine_, "tensor") + beside({w.special, rest}) + w.latency;
-    return together({w.unit, w.special, rest, pace}, w.latency > 0 ? units_exponent : products_exponent);
+    if (warpgroups_beside(k) <= 1) {
+        TimeSum in_turn = w.part(w.unit_name, w.unit * sustained_rate_of(machine_, "tensor"));
+        in_turn.add(TimeSum::overlapped(beside({w.special, rest}), exponent_, {special, others}));
+        in_turn.add(w.part("waits for own results", w.latency));
+        return in_turn;
+    }
+    const double exponent = w.latency > 0 ? units_exponent : products_exponent;
+    return TimeSum::overlapped(together({w.unit, w.special, rest, pace.seconds()}, exponent), exponent,
+                               {w.part(w.unit_name, w.unit), special, others, pace});
 }
 
 /// Clocks of a lone warpgroup's iterations in the kernel's order, as a share of those of one statement after the other.
@@ -185,7 +227,7 @@ double Simulator::interval(const ScheduledKernel& k, const IterationClocks& turn
         w.unit += c.unit * turn.warpgroups, w.special += c.special * turn.warpgroups;
         w.core += (c.unit + c.own) * turn.warpgroups, w.latency += c.latency;
     }
-    return together_at_pace(k, w, pace);
+    return together_at_pace(k, w, w.part("", pace)).seconds();
 }
 
 IterationClocks Simulator::iteration_clocks(const ScheduledKernel& k, const ScheduledLoop& loop) const {

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <regex>
+#include <sstream>
 #include <string>
 
 #include "support/json.hpp"
@@ -115,6 +118,33 @@ TEST_F(Cli, plan_searches_the_two_best_shapes) {
         write("by_hand", "kernel O\n  vector axis " + axis + "\n");
         EXPECT_LT(chosen, 1.03 * seconds_of(parsed(napkin(decode + " --schedule by_hand")))) << axis;
     }
+}
+
+// The digits that are printed, and the seconds of the JSON.
+TEST_F(Cli, plan_explains_a_time_by_terms_that_sum_to_it) {
+    write("a.nk", attention);
+    for (const std::string machine : {"generic-cpu", "h200"}) {
+        const std::string plan = "plan a.nk --set q=512 --explain-time --machine " + machine;
+        std::istringstream lines(napkin(plan).out);
+        std::string line;
+        while (std::getline(lines, line) && line != "time of kernel O") continue;
+        std::getline(lines, line);
+        EXPECT_THAT(line, testing::MatchesRegex("  term +(ms|µs) +share  made of"));
+        std::int64_t sum = 0, predicted = 0;
+        while (std::getline(lines, line)) {
+            std::smatch found;
+            if (!std::regex_search(line, found, std::regex(R"(^  (\S.*?) +(\d+)\.(\d+) +\d+\.\d%)"))) continue;
+            (found[1] == "predicted" ? predicted : sum) += std::stoll(found[2].str() + found[3].str());
+        }
+        EXPECT_GT(predicted, 0);
+        EXPECT_EQ(sum, predicted) << machine;
+
+        const nlohmann::json time = parsed(napkin(plan + " --json"))["kernels"][0]["predicted"];
+        double seconds = 0;
+        for (const nlohmann::json& term : time["terms"]) seconds += term["seconds"].get<double>();
+        EXPECT_NEAR(seconds, time["seconds"].get<double>(), 1e-12 * seconds);
+    }
+    EXPECT_EQ(napkin("plan a.nk --steps --explain-time --machine h200").code, 2);
 }
 
 TEST_F(Cli, plan_refuses_what_breaks_a_rule) {

@@ -1,7 +1,10 @@
 // `napkin plan`: every size and choice for one machine, with its reason.
+#include <fmt/format.h>
+
 #include "napkin/command.hpp"
 #include "napkin/cost_compare.hpp"
 #include "napkin/step_report.hpp"
+#include "plan/explain.hpp"
 #include "plan/overrides.hpp"
 #include "plan/prove.hpp"
 #include "schedule/fragment_registers.hpp"
@@ -65,6 +68,25 @@ Json plan_json(const Compilation& compilation) {
     return document;
 }
 
+Json terms_json(const ExplainedTime& time) {
+    Json terms = Json::array();
+    for (const TimeTerm& t : time.terms) {
+        Json hidden = Json::array();
+        for (const HiddenTime& h : t.hidden)
+            hidden.push_back({{"name", h.name},
+                              {"seconds", h.seconds},
+                              {"slack_seconds", h.slack},
+                              {"behind", h.behind},
+                              {"made_of", h.made_of}});
+        terms.push_back({{"name", t.name},
+                         {"seconds", t.seconds},
+                         {"share", t.seconds / time.seconds},
+                         {"made_of", t.made_of},
+                         {"hidden", std::move(hidden)}});
+    }
+    return terms;
+}
+
 Json order_json(const LoopBody& loop, const ProvenOrder& o) {
     Json statements = Json::array();
     for (const int s : o.order.sequence)
@@ -112,7 +134,7 @@ Json proof_json(const LoopProof& p) {
 
 struct PlanCommand {
     Options common;
-    bool steps = false, prove = false;
+    bool steps = false, prove = false, explain_time = false;
 };
 
 ExitCode steps(const Options& options) {
@@ -149,7 +171,8 @@ Status check_readings(const Options& options, const Compilation& compilation) {
     return Done{};
 }
 
-ExitCode plan(const Options& options, bool prove) {
+ExitCode plan(const PlanCommand& command) {
+    const Options& options = command.common;
     const auto compilation = compile(options, Pass::plan);
     if (!compilation) return fail(compilation.errors(), options);
     if (const Status s = check_readings(options, *compilation); !s) return fail(s.errors(), options);
@@ -159,7 +182,14 @@ ExitCode plan(const Options& options, bool prove) {
         document = plan_json(*compilation);
     else
         text = to_string(compilation->plan);
-    if (prove) {
+    if (command.explain_time) {
+        const std::vector<ExplainedTime> times = explained_times(compilation->derived, compilation->extents,
+                                                                 compilation->machine, compilation->plan);
+        if (!options.json) text += to_string(times);
+        for (std::size_t k = 0; k < times.size() && options.json; ++k)
+            document["kernels"][k]["predicted"]["terms"] = terms_json(times[k]);
+    }
+    if (command.prove) {
         const auto proofs = prove_orders(compilation->derived, compilation->extents, compilation->machine,
                                          compilation->plan);
         if (!proofs) return fail(proofs.errors(), options);
@@ -175,12 +205,14 @@ ExitCode plan(const Options& options, bool prove) {
 
 void add_plan(CLI::App& app, Main& main) {
     const auto c = std::make_shared<PlanCommand>();
-    Command command(app, main, "plan", "Choose tile sizes, threads and vectors for a machine, with reasons",
-                    "napkin plan examples/attention.nk --set q=8192 --group q=192", [c] {
-                        if (c->steps && c->prove)
-                            throw UsageError("--prove is of a plan's kernels, and --steps of the paper's: one of them");
-                        return c->steps ? steps(c->common) : plan(c->common, c->prove);
-                    });
+    Command command(
+        app, main, "plan", "Choose tile sizes, threads and vectors for a machine, with reasons",
+        "napkin plan examples/attention.nk --set q=8192 --group q=192", [c] {
+            if (c->steps && (c->prove || c->explain_time))
+                throw UsageError(fmt::format("{} is of a plan's kernels, and --steps of the paper's: one of them",
+                                             c->prove ? "--prove" : "--explain-time"));
+            return c->steps ? steps(c->common) : plan(*c);
+        });
     command.file(c->common);
     command.flag("--steps", c->steps,
                  "The paper's six steps from the diagram to a configured GPU kernel, each tried, and its tables of "
@@ -188,6 +220,9 @@ void add_plan(CLI::App& app, Main& main) {
     command.flag("--prove", c->prove,
                  "Of every streamed loop on tensor cores the interval of its order, what no order is faster than, and "
                  "the proof that none is better");
+    command.flag("--explain-time", c->explain_time,
+                 "The terms of each kernel's predicted time: their seconds and shares, the counts and figures of the "
+                 "machine that they are made of, and what is hidden behind them");
     command.pipeline(c->common);
 }
 

@@ -1,0 +1,62 @@
+// The terms of predicted times, as `napkin plan --explain-time` prints them.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "bench/examples.hpp"
+#include "plan/explain.hpp"
+#include "run/pipeline.hpp"
+#include "support/paths.hpp"
+#include "support/ranges.hpp"
+
+namespace napkin::test_time_terms {
+namespace {
+
+struct Machines {
+    std::string name;
+    std::vector<std::string> only = {};  ///< these examples; none: all
+};
+void PrintTo(const Machines& m, std::ostream* out) { *out << m.name; }
+
+class TimeTerms : public testing::TestWithParam<Machines> {};
+
+void expect_sum(const ExplainedTime& time) {
+    double sum = 0;
+    for (const TimeTerm& t : time.terms) {
+        sum += t.seconds;
+        EXPECT_GE(t.seconds, 0) << t.name;
+        EXPECT_NE(t.made_of, "") << t.name;
+        for (const HiddenTime& h : t.hidden) EXPECT_GE(h.slack, -1e-12 * time.seconds) << h.name;
+    }
+    EXPECT_NEAR(sum, time.seconds, 1e-12 * time.seconds);
+}
+
+TEST_P(TimeTerms, AreNoneBelowZeroAndSumToTheTime) {
+    std::size_t explained = 0;
+    for_each_example(source_dir() / "examples", [&](const std::string& name, const std::string& text) {
+        if (!GetParam().only.empty() && !contains(GetParam().only, name)) return;
+        SCOPED_TRACE(name);
+        PipelineOptions options;
+        options.machine = GetParam().name, options.until = Pass::plan;
+        const auto made = run_pipeline(std::make_shared<const Source>(Source{name, text}), options);
+        ASSERT_TRUE(made.ok()) << render(made.errors());
+        for (const ExplainedTime& time : explained_times(made->derived, made->extents, made->machine, made->plan)) {
+            SCOPED_TRACE(time.kernel);
+            expect_sum(time);
+            ++explained;
+        }
+    });
+    EXPECT_GE(explained, GetParam().only.empty() ? 40u : GetParam().only.size());
+}
+
+const std::vector<std::string> some = {"attention_bf16", "causal", "layernorm", "matmul"};
+
+INSTANTIATE_TEST_SUITE_P(On, TimeTerms,
+                         testing::Values(Machines{"h200"}, Machines{"generic-cpu"}, Machines{"h100-sxm5", some},
+                                         Machines{"a100-sxm-80gb", some}));
+
+}  // namespace
+}  // namespace napkin::test_time_terms
