@@ -41,9 +41,16 @@ AxisId columns_of_statement(const ScheduledKernel& kernel, const Step& step) {
 std::optional<double> constant_value(const ScheduledKernel& kernel, const Expr& e) {
     if (const auto* c = as<Constant>(e)) return c->value;
     if (const auto* size = as<AxisSize>(e)) return static_cast<double>(kernel.extent(size->axis));
+    const auto* u = as<Unary>(e);
+    const auto* cast = as<Cast>(e);
     const auto* b = as<Binary>(e);
-    const auto x = b ? constant_value(kernel, b->a) : std::nullopt, y = b ? constant_value(kernel, b->b) : std::nullopt;
-    return x && y ? std::optional(apply(b->op, *x, *y)) : std::nullopt;
+    const auto x = u                              ? constant_value(kernel, u->a)
+                   : cast && is_float(cast->type) ? constant_value(kernel, cast->a)
+                   : b                            ? constant_value(kernel, b->a)
+                                                  : std::nullopt;
+    if (!x || !b) return x ? std::optional(u ? apply(u->op, *x) : round_to(cast->type, *x)) : std::nullopt;
+    const auto y = constant_value(kernel, b->b);
+    return y ? std::optional(apply(b->op, *x, *y)) : std::nullopt;
 }
 
 CopyAtoms copy_atoms(const Machine& gpu) {
