@@ -4,19 +4,16 @@
 
 #include <array>
 #include <cmath>
-#include <numbers>
 
 #include "emit/emit_index.hpp"
 #include "emit/operator_text.hpp"
-#include "schedule/error_function.hpp"
-#include "schedule/maxima.hpp"
-#include "schedule/quotients.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin::writers {
 
-BodyWriter::BodyWriter(const Frame& frame, const Step& step, std::vector<AxisId> loops, int point_level, Names& names)
+BodyWriter::BodyWriter(const Frame& frame, const Step& step, const lower::MathChoices& math, std::vector<AxisId> loops,
+                       int point_level, Names& names)
     : frame_(frame),
       step_(step),
       atom_(frame.atom(step)),
@@ -25,18 +22,10 @@ BodyWriter::BodyWriter(const Frame& frame, const Step& step, std::vector<AxisId>
       point_level_(point_level),
       names_(names),
       integer_values_(frame),
-      near_error_function_(near_error_function(frame, step)),
-      nonpositive_(nonpositive_exponentials(frame, step)) {}
+      math_(math) {}
 
 ValueId BodyWriter::add_root(const Expr& e, int level, bool vectors, bool rows, bool whole) {
-    const auto* b = as<Binary>(e);
-    const bool is_near = b && b->op == BinaryOp::div && !whole && is_rounded_at_once();
-    const auto common = whole ? std::nullopt : common_divisor(frame_, step_);
-    const ValueId id = common && b && common->divisor == b->b && common->dividend == b->a
-                           ? times_reciprocal(as_number(lower(b->a)), as_number(lower(b->b)))
-                       : is_near ? divided(as_number(lower(b->a)), as_number(lower(b->b)), "near_quotient")
-                       : whole   ? as_whole(lower(e))
-                                 : as_number(lower(e));
+    const ValueId id = whole ? as_whole(lower(e)) : as_number(lower(e));
     roots_[id] = {level, vectors, rows};
     return id;
 }

@@ -20,8 +20,9 @@ class BodyWriter {
 public:
     /// `loops`: the serial loops of the atom, outermost first. Level k is the body of the k-th, level 0 what stands
     /// before them. Up to `point_level` they run over points of the target, then over what is reduced. `names`: of the
-    /// function that is written.
-    BodyWriter(const Frame& frame, const Step& step, std::vector<AxisId> loops, int point_level, Names& names);
+    /// function that is written. `math`: how operations of the roots are computed. It lives as long as the writer does.
+    BodyWriter(const Frame& frame, const Step& step, const lower::MathChoices& math, std::vector<AxisId> loops,
+               int point_level, Names& names);
 
     /// The variable's element at the atom's point stands in registers under this name.
     /// `is_vector`: the name is that of a vector, even where the address does not run along the vector axis.
@@ -94,9 +95,8 @@ private:
                bool splats = false);
     ValueId number(double value);
     ValueId arithmetic(BinaryOp o, ValueId a, ValueId b);
-    ValueId divided(ValueId a, ValueId b, const char* function = "divide");
+    ValueId quotient(ValueId a, ValueId b, lower::MathForm form = lower::MathForm::plain);
     ValueId times_reciprocal(ValueId a, ValueId b);
-    [[nodiscard]] bool is_rounded_at_once() const;
     ValueId call(const std::string& function, std::vector<ValueId> args);
     ValueId compare(BinaryOp o, ValueId a, ValueId b);
     ValueId compare_column(const Binary& b);
@@ -107,8 +107,7 @@ private:
     ValueId own_column();
     ValueId logical(BinaryOp o, ValueId a, ValueId b);
     ValueId power(ValueId base, ValueId exponent);
-    ValueId exponential(const Expr& argument, double factor);
-    [[nodiscard]] bool has_powers_of_two() const;
+    ValueId exponential(const Expr& e, double factor = 1);
     ValueId as_number(ValueId id);
     ValueId as_mask(ValueId id);
     ValueId as_whole(ValueId id);
@@ -117,8 +116,8 @@ private:
     ValueId lower_integer_binary(const Binary& b, Kind kind);
     ValueId lower(const Expr& e);
     ValueId nonpositive_exponential(const Binary& difference);
-    ValueId lower_unary(const Unary& u);
-    ValueId lower_binary(const Binary& b);
+    ValueId lower_unary(const Expr& e, const Unary& u);
+    ValueId lower_binary(const Expr& e, const Binary& b);
     ValueId axis_index(AxisId axis, bool whole = false);
     ValueId read_value(const Read& r);
     ValueId read_by_lane(const Read& r, const Address& address);
@@ -155,8 +154,7 @@ private:
     std::map<VariableId, std::function<Element(const Read&)>> in_memory_;
     Names& names_;
     IntegerValues integer_values_;
-    const Unary* near_error_function_;
-    std::vector<const Unary*> nonpositive_;
+    const lower::MathChoices& math_;
 };
 
 }  // namespace napkin::writers

@@ -11,7 +11,6 @@
 #include "emit/emit_body.hpp"
 #include "emit/emit_index.hpp"
 #include "emit/operator_text.hpp"
-#include "schedule/quotients.hpp"
 #include "support/result.hpp"
 
 namespace napkin::writers {
@@ -74,10 +73,11 @@ ValueId BodyWriter::arithmetic(BinaryOp o, ValueId a, ValueId b) {
 
 /// A GPU's division branches where its operands are extreme, and instructions do not move past that. A call of the
 /// prelude does not branch. A division by a power of two is a multiplication.
-ValueId BodyWriter::divided(ValueId a, ValueId b, const char* function) {
-    int exponent = 0;
-    const bool is_exact = at(b).is_constant && std::abs(std::frexp(at(b).constant, &exponent)) == 0.5;
-    return frame_.in_blocks() && !is_exact ? call(function, {a, b}) : arithmetic(BinaryOp::div, a, b);
+ValueId BodyWriter::quotient(ValueId a, ValueId b, lower::MathForm form) {
+    using lower::MathForm;
+    if (form == MathForm::reciprocal) return times_reciprocal(a, b);
+    if (form == MathForm::near_quotient) return call("near_quotient", {a, b});
+    return frame_.in_blocks() && form == MathForm::plain ? call("divide", {a, b}) : arithmetic(BinaryOp::div, a, b);
 }
 
 /// The quotient by a divisor that loops have in common. What depends on the divisor alone is hoisted out of them.
@@ -85,13 +85,6 @@ ValueId BodyWriter::times_reciprocal(ValueId a, ValueId b) {
     const ValueId scale = call("scale_of_divisor", {b}), reciprocal = call("scaled_reciprocal", {b});
     at(scale).hint = "scale", at(reciprocal).hint = "reciprocal";
     return arithmetic(BinaryOp::mul, arithmetic(BinaryOp::mul, a, scale), reciprocal);
-}
-
-/// Whether the statement's result is stored in a narrow type, which hides the last digits of f32, and nothing else uses
-/// it. A quotient under a floor needs these digits.
-bool BodyWriter::is_rounded_at_once() const {
-    const DType type = frame_.variable(variable_of(step_)).memory_type;
-    return is_result_alone(frame_, step_) && is_float(type) && bytes(type) <= 2;
 }
 
 ValueId BodyWriter::call(const std::string& function, std::vector<ValueId> args) {
@@ -117,8 +110,6 @@ ValueId BodyWriter::logical(BinaryOp o, ValueId a, ValueId b) {
 }
 
 ValueId BodyWriter::power(ValueId base, ValueId exponent) {
-    if (at(base).is_constant && at(base).constant == 2 && !at(exponent).is_constant && has_powers_of_two())
-        return call("exp2", {exponent});
     if (!at(exponent).is_constant) return call("pow", {base, exponent});
     const auto steps = power_steps(at(exponent).constant);
     if (!steps) return call("pow", {base, exponent});
@@ -130,29 +121,23 @@ ValueId BodyWriter::power(ValueId base, ValueId exponent) {
     }
     if (power < 0) return number(1);
     if (steps->has_root) power = arithmetic(BinaryOp::mul, power, call("sqrt", {base}));
-    return steps->is_reciprocal ? divided(number(1), power) : power;
+    return steps->is_reciprocal ? quotient(number(1), power) : power;
 }
 
-/// factor · e^x as 2^(x·log2 e + log2 factor), for which a GPU has an instruction. Where x is a·c - b, c is scaled
-/// beforehand. One fused operation is then left for a value that differs from point to point. This overflows only where
-/// e^x would. With |c·log2 e| <= 1 the scaled product is no larger than a is, and what nearly cancels it is no larger
-/// either. The bounds of check/bounded.cpp rely on the scaled argument.
-ValueId BodyWriter::exponential(const Expr& argument, double factor) {
+/// factor · e^x as 2^(x·log2 e + log2 factor).
+ValueId BodyWriter::exponential(const Expr& e, double factor) {
+    const Expr& argument = as<Unary>(e)->a;
+    const lower::MathChoice& choice = lower::choice_at(math_, e);
     const double by = std::numbers::log2e, more = std::log2(factor);
     const auto plus = [&](ValueId x, double constant) {
         return constant == 0 ? x : arithmetic(BinaryOp::add, x, number(constant));
     };
     const auto scaled = [&](ValueId x, double scale) { return arithmetic(BinaryOp::mul, x, number(scale)); };
+    if (choice.operand < 0) return call("exp2", {plus(scaled(as_number(lower(argument)), by), more)});
     const auto* difference = as<Binary>(argument);
-    const auto* product = difference && difference->op == BinaryOp::sub ? as<Binary>(difference->a) : nullptr;
-    if (product && product->op == BinaryOp::mul)
-        for (const auto& [value, scale] : {std::pair{product->a, product->b}, std::pair{product->b, product->a}}) {
-            const ValueId c = lower(scale);
-            if (!at(c).is_constant || std::abs(at(c).constant * by) > 1) continue;
-            const ValueId a = as_number(lower(value)), b = as_number(lower(difference->b));
-            return call("exp2", {arithmetic(BinaryOp::sub, scaled(a, at(c).constant * by), plus(scaled(b, by), -more))});
-        }
-    return call("exp2", {plus(scaled(as_number(lower(argument)), by), more)});
+    const auto* product = as<Binary>(difference->a);
+    const ValueId a = as_number(lower(choice.operand == 0 ? product->a : product->b)), b = as_number(lower(difference->b));
+    return call("exp2", {arithmetic(BinaryOp::sub, scaled(a, choice.factor * by), plus(scaled(b, by), -more))});
 }
 
 ValueId BodyWriter::axis_index(AxisId axis, bool whole) {
@@ -290,11 +275,12 @@ ValueId BodyWriter::read_value(const Read& r) {
     return intern(std::move(v));
 }
 
-ValueId BodyWriter::lower_unary(const Unary& u) {
-    if (u.op == UnaryOp::exp && has_powers_of_two() && !at(lower(u.a)).is_constant) return exponential(u.a, 1);
-    if (contains(nonpositive_, &u)) return nonpositive_exponential(*as<Binary>(u.a));
+ValueId BodyWriter::lower_unary(const Expr& e, const Unary& u) {
+    const lower::MathForm form = lower::choice_at(math_, e).form;
+    if (form == lower::MathForm::nonpositive) return nonpositive_exponential(*as<Binary>(u.a));
     const ValueId a = lower(u.a);
     if (at(a).is_constant) return number(apply(u.op, at(a).constant));
+    if (form == lower::MathForm::power_of_two) return exponential(e);
     if (u.op == UnaryOp::logical_not) {
         const ValueId m = as_mask(a);
         const ValueId v = op(at(m).vec && !frame_.in_blocks() ? "~{0}" : "!{0}", {m}, 3, {3});
@@ -302,7 +288,7 @@ ValueId BodyWriter::lower_unary(const Unary& u) {
         return v;
     }
     const ValueId x = as_number(a);
-    if (&u == near_error_function_) return call(u.op == UnaryOp::erf ? "near_erf" : "near_erfc", {x});
+    if (form == lower::MathForm::near_error) return call(fmt::format("near_{}", name(u.op)), {x});
     const OperatorText text = operator_text(u.op);
     return op(std::string(text.pattern), {x}, text.precedence, {text.operands[0]}, text.precedence == 4);
 }
@@ -313,33 +299,25 @@ ValueId BodyWriter::nonpositive_exponential(const Binary& difference) {
     return call("exp_nonpositive", {arithmetic(BinaryOp::sub, value, as_number(lower(difference.b)))});
 }
 
-/// Whether exponentials become powers of two, for which a GPU has an instruction in single precision.
-bool BodyWriter::has_powers_of_two() const { return frame_.in_blocks() && !frame_.is_double; }
-
-ValueId BodyWriter::lower_binary(const Binary& b) {
+ValueId BodyWriter::lower_binary(const Expr& e, const Binary& b) {
     if (const ValueId of_column = compare_column(b); of_column >= 0) return of_column;
     const ValueId a = lower(b.a), c = lower(b.b);
     if (at(a).is_constant && at(c).is_constant) return number(apply(b.op, at(a).constant, at(c).constant));
     const bool compares = b.op >= BinaryOp::lt && b.op <= BinaryOp::ne;
     if (step_.is_whole && compares && integer_values_.kind(b.a) != Kind::real && integer_values_.kind(b.b) != Kind::real)
         return compare(b.op, as_whole(a), as_whole(c));
+    const lower::MathChoice& choice = lower::choice_at(math_, e);
+    const bool is_power_of_two = choice.form == lower::MathForm::power_of_two;
     switch (b.op) {
         case BinaryOp::mul:
-            for (const auto& [e, factor] : {std::pair{b.a, c}, std::pair{b.b, a}}) {
-                const auto* exp = as<Unary>(e);
-                // A factor that is neither tiny nor huge: its logarithm beside the argument costs no digits.
-                const bool is_moderate = at(factor).is_constant && at(factor).constant >= 0x1p-32 &&
-                                         at(factor).constant <= 0x1p32;
-                if (exp && exp->op == UnaryOp::exp && has_powers_of_two() && is_moderate)
-                    return exponential(exp->a, at(factor).constant);
-            }
+            if (is_power_of_two) return exponential(choice.operand == 0 ? b.a : b.b, choice.factor);
             [[fallthrough]];
         case BinaryOp::add:
         case BinaryOp::sub: return arithmetic(b.op, as_number(a), as_number(c));
-        case BinaryOp::div: return divided(as_number(a), as_number(c));
+        case BinaryOp::div: return quotient(as_number(a), as_number(c), choice.form);
         case BinaryOp::floor_div: return call("floor", {arithmetic(BinaryOp::div, as_number(a), as_number(c))});
         case BinaryOp::mod: return call("fmod", {as_number(a), as_number(c)});
-        case BinaryOp::pow: return power(as_number(a), as_number(c));
+        case BinaryOp::pow: return is_power_of_two ? call("exp2", {as_number(c)}) : power(as_number(a), as_number(c));
         case BinaryOp::min: return call("minimum", {as_number(a), as_number(c)});
         case BinaryOp::max: return call("maximum", {as_number(a), as_number(c)});
         case BinaryOp::logical_and:
@@ -374,9 +352,9 @@ ValueId BodyWriter::lower(const Expr& e) {
         else if constexpr (std::is_same_v<T, Read>)
             return read_value(node);
         else if constexpr (std::is_same_v<T, Unary>)
-            return lower_unary(node);
+            return lower_unary(e, node);
         else if constexpr (std::is_same_v<T, Binary>)
-            return lower_binary(node);
+            return lower_binary(e, node);
         else if constexpr (std::is_same_v<T, Cast>) {
             const ValueId a = as_number(lower(node.a));
             if (!is_float(node.type) && is_integer(integer_values_.kind(node.a)))

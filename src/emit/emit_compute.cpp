@@ -83,7 +83,7 @@ public:
     /// `before`: a statement of the previous group, which runs at every point before this one does.
     void run(const Step* before) {
         if (frame_.partials(step_) > 0) return run_shared();
-        BodyWriter body(frame_, step_, loops_, target_level_, names_);
+        BodyWriter body(frame_, step_, choices(), loops_, target_level_, names_);
         body_ = &body;
         const int last = static_cast<int>(loops_.size());
         const ValueId root = body.add_root(compute_.body, last, true, true, is_whole());
@@ -124,6 +124,7 @@ public:
     }
 
 private:
+    [[nodiscard]] const lower::MathChoices& choices() const { return frame_.math(step_).any.choices; }
     /// The target's numbers are integers.
     [[nodiscard]] bool is_whole() const { return frame_.is_whole(compute_.variable); }
     /// An integer modulo 2^64, at the target's width.
@@ -137,7 +138,7 @@ private:
     /// warps share the rows and combine these results.
     void run_shared() {
         const int last = static_cast<int>(loops_.size());
-        BodyWriter shares(frame_, step_, loops_, target_level_, names_);
+        BodyWriter shares(frame_, step_, choices(), loops_, target_level_, names_);
         body_ = &shares;
         const ValueId root = shares.add_root(compute_.body, last, true);
         shares.decide();
@@ -153,7 +154,7 @@ private:
         for (int level = 1; level <= target_level_; ++level) out_.close();
         if (step_.synchronizes_inside) out_("sync();");
 
-        BodyWriter totals(frame_, step_, {loops_.begin(), loops_.begin() + target_level_}, target_level_, names_);
+        BodyWriter totals(frame_, step_, choices(), {loops_.begin(), loops_.begin() + target_level_}, target_level_, names_);
         body_ = &totals;
         const ValueId carry = compute_.carry ? totals.add_root(compute_.carry, target_level_, false) : -1;
         totals.decide();
@@ -428,7 +429,8 @@ private:
     void plan_before(const Step& step) {
         frame_before_ = std::make_unique<Frame>(frame_.of_group_before());
         before_ = std::make_unique<ComputeWriter>(*frame_before_, out_, step);
-        before_->own_body_ = std::make_unique<BodyWriter>(*frame_before_, step, loops_, target_level_, names_);
+        before_->own_body_ = std::make_unique<BodyWriter>(*frame_before_, step, before_->choices(), loops_,
+                                                          target_level_, names_);
         before_->body_ = before_->own_body_.get();
         before_->root_ = before_->body_->add_root(before_->compute_.body, target_level_, true);
         before_->body_->decide();
@@ -445,9 +447,10 @@ private:
         const auto& compute = std::get<Compute>(*step.statement);
         const bool has_loop = target_level_ > 0 && axis_at(target_level_) == compute.reduce_axes.front();
         const int around = has_loop ? target_level_ - 1 : target_level_;
-        fused_reduction_ = std::make_unique<FusedReduction>(FusedReduction{
-            compute, around, names_.add(frame_.name(compute.variable) + "_acc"),
-            BodyWriter(frame_, step_, {loops_.begin(), loops_.begin() + target_level_}, around, names_)});
+        fused_reduction_ = std::make_unique<FusedReduction>(
+            FusedReduction{compute, around, names_.add(frame_.name(compute.variable) + "_acc"),
+                           BodyWriter(frame_, step_, frame_.math(step).any.choices,
+                                      {loops_.begin(), loops_.begin() + target_level_}, around, names_)});
         BodyWriter& body = fused_reduction_->body;
         body.give(compute_.variable, result() + index(), true);
         fused_reduction_->root = body.add_root(compute.body, target_level_, true);

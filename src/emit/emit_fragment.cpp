@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -199,16 +198,15 @@ bool reads_elsewhere(const Frame& frame, const Step& step) {
     return any_of(step.reads, [&](const Read* r) { return !frame.is_in_registers(r->variable()); });
 }
 
-/// Every thread computes the expression for each of its values of the statement's target.
-void each_value(const Frame& frame, Lines& out, const Step& step, AxisId columns, const Expr& value) {
+/// Every thread computes the value for each of its values of the statement's target.
+void each_value(const Frame& frame, Lines& out, const Step& step, AxisId columns, const lower::PointMath& point) {
     const auto& compute = std::get<Compute>(*step.statement);
     const int level = columns >= 0 ? 2 : 1;
     Names names = frame.names;
-    BodyWriter body(frame, step, loops_of(frame, columns), level, names);
+    BodyWriter body(frame, step, point.choices, loops_of(frame, columns), level, names);
     const std::vector<const Read*> runs = runs_of_row(frame, step);
     give_values(frame, step, body, runs);
-    const ValueId root = body.add_root(with_row_factors_together(frame, value, step.scope, columns).expression, level,
-                                       false, false, false);
+    const ValueId root = body.add_root(point.value, level, false, false, false);
     body.decide();
 
     ValueLoops loops(frame, out, step.scope, columns, reads_elsewhere(frame, step),
@@ -232,22 +230,11 @@ void each_value(const Frame& frame, Lines& out, const Step& step, AxisId columns
     out.close();
 }
 
-/// An extremum of c·e with c > 0 is c times that of e, to the last bit: multiplying and rounding keep the order.
-/// Returns e and c; none where the body is no such product.
-std::optional<std::pair<Expr, Expr>> scaled_extremum(const Frame& frame, ReduceOp op, const Expr& body) {
-    const auto* product = as<Binary>(body);
-    if ((op != ReduceOp::max && op != ReduceOp::min) || !product || product->op != BinaryOp::mul) return std::nullopt;
-    for (const auto& [e, c] : {std::pair{product->a, product->b}, std::pair{product->b, product->a}})
-        if (const auto value = constant_value(frame, c);
-            value && *value > 0 && std::isfinite(*value) && !constant_value(frame, e))
-            return std::pair{e, c};
-    return std::nullopt;
-}
-
 /// Every thread reduces its columns of a row into the target. Where the result is of the whole row, the four threads of
 /// the row then combine what they found.
 struct Reduced {
-    Expr term, carried;
+    const lower::PointMath& point;
+    Expr carried;
     std::string target;
     bool of_row = true;
 };
@@ -255,10 +242,9 @@ void write_reduction(const Frame& frame, Lines& out, const Step& step, AxisId co
     const auto& compute = std::get<Compute>(*step.statement);
     const ReduceOp op = *compute.reduce;
     Names names = frame.names;
-    BodyWriter body(frame, step, loops_of(frame, columns), 1, names);
+    BodyWriter body(frame, step, reduced.point.choices, loops_of(frame, columns), 1, names);
     give_values(frame, step, body);
-    const auto scaled = scaled_extremum(frame, op, reduced.term);
-    const ValueId root = body.add_root(scaled ? scaled->first : reduced.term, 2, false, false, false);
+    const ValueId root = body.add_root(reduced.point.value, 2, false, false, false);
     const ValueId carry = reduced.carried ? body.add_root(reduced.carried, 1, false, false, false) : -1;
     body.decide();
 
@@ -279,7 +265,7 @@ void write_reduction(const Frame& frame, Lines& out, const Step& step, AxisId co
     });
     loops.close_columns();
     std::string result = reduced.of_row ? fmt::format("{}_over_quad(acc)", horizontal(op)) : "acc";
-    if (scaled) result += " * " + literal(*constant_value(frame, scaled->second), false);
+    if (reduced.point.factor != 1) result += " * " + literal(reduced.point.factor, false);
     if (carry < 0) {
         out(fmt::format("{} = {};", reduced.target, result));
     } else {
@@ -331,12 +317,13 @@ std::string number_in_thread(const Frame& frame, VariableId id) {
 }
 
 void write_state_of_parts(const Frame& frame, Lines& out, const StateMerge& merge, const std::array<Expr, 2>& given,
-                          const std::map<VariableId, std::string>& texts, const std::string& before) {
+                          const lower::MathChoices& math, const std::map<VariableId, std::string>& texts,
+                          const std::string& before) {
     const AxisId columns = column_axis(frame, merge.state);
     const int level = columns >= 0 ? 2 : 1;
     const Step& step = *find_if(frame.steps, [&](const Step& s) { return s.atom >= 0 && variable_of(s) == merge.state; });
     Names names = frame.names;
-    BodyWriter body(frame, step, loops_of(frame, columns), level, names);
+    BodyWriter body(frame, step, math, loops_of(frame, columns), level, names);
     for (const auto& [id, text] : texts) body.give(id, text);
     std::array<ValueId, 2> roots{};
     for (std::size_t part = 0; part < 2; ++part) roots[part] = body.add_root(given[part], level, false, false, false);
@@ -368,40 +355,35 @@ std::string fragment_declaration(const Frame& frame, VariableId id) {
 void write_fragment(const Frame& frame, Lines& out, const Step& step, const std::function<void()>& then) {
     const auto& compute = std::get<Compute>(*step.statement);
     const AxisId columns = columns_of_statement(frame, step);
-    const auto write = [&](const Expr& body, const Expr& carry) {
-        if (compute.reduce && columns >= 0 && column_axis(frame, compute.variable) < 0)
-            return write_reduction(
+    const lower::StatementMath& math = frame.math(step);
+    const auto write = [&](const lower::PointMath& point) {
+        if (math.reduces_columns)
+            write_reduction(
                 frame, out, step, columns,
-                {body, carry, element(frame, compute.variable), !is_kept_by_threads(frame, compute.variable)});
-        // A single term needs no loop: the value itself is the reduction.
-        each_value(frame, out, step, columns, carry ? binary(pairwise(*compute.reduce), carry, body) : body);
-    };
-    const auto within = unmasked(frame, step);
-    if (!within) {
-        write(compute.body, compute.carry);
+                {point, point.carry, element(frame, compute.variable), !is_kept_by_threads(frame, compute.variable)});
+        else
+            each_value(frame, out, step, columns, point);
         if (then) then();
-        return;
-    }
+    };
+    if (!math.within) return write(math.any);
     // A second copy without masks costs less than they do: most tiles lie wholly on one side of them.
     std::string everywhere;
     const OwnRows own{fmt::format("{} * {}", fragment_rows, frame.has_bulk_copies() ? warp_name : "warp_of_thread()"),
                       fragment_rows};
-    for (const Affine& form : within->forms)
+    for (const Affine& form : math.within->forms)
         everywhere += fmt::format("{}{} >= 0", everywhere.empty() ? "" : " && ", lowest(frame, form, step.scope, &own));
-    if (within->by_data) everywhere += (everywhere.empty() ? "" : " && ") + is_unmasked_k_block(frame, step.scope);
+    if (math.within->by_data) everywhere += (everywhere.empty() ? "" : " && ") + is_unmasked_k_block(frame, step.scope);
     out.open(fmt::format("if ({})", everywhere));
-    write(within->body, within->carry);
-    if (then) then();
+    write(*math.unmasked);
     out.close();
     out.open("else");
-    write(compute.body, compute.carry);
-    if (then) then();
+    write(math.any);
     out.close();
 }
 
 void write_sum_of_thread(const Frame& frame, Lines& out, const Step& step, const std::string& target) {
     write_reduction(frame, out, step, columns_of_statement(frame, step),
-                    {std::get<Compute>(*step.statement).body, nullptr, target + "[r_]", false});
+                    {frame.math(step).any, nullptr, target + "[r_]", false});
 }
 
 void write_sums_of_rows(const Frame& frame, Lines& out, ScopeId scope) {
@@ -416,7 +398,7 @@ void write_correction(const Frame& frame, Lines& out, const Step& step, AxisId c
     if (!compute.carry || adds_in_place(compute)) return;
     const bool is_rescaled_late = frame.lazy && reads_variable(compute.carry, frame.lazy->correction);
     if (is_rescaled_late) out.open(fmt::format("if ({})", moves_name(frame)));
-    each_value(frame, out, step, columns, compute.carry);
+    each_value(frame, out, step, columns, frame.math(step).any);
     if (is_rescaled_late) out.close();
 }
 

@@ -75,7 +75,8 @@ std::string shares_type(const Frame& frame, const StreamK& cut);
 /// A state of both parts, made of what each of them gives. What is read has its text in `texts`. The line `before`
 /// stands before every value is computed.
 void write_state_of_parts(const Frame& frame, Lines& out, const StateMerge& merge, const std::array<Expr, 2>& given,
-                          const std::map<VariableId, std::string>& texts, const std::string& before);
+                          const lower::MathChoices& math, const std::map<VariableId, std::string>& texts,
+                          const std::string& before);
 /// Text of the number of a thread's value, in loops over its rows r_ and columns (j_, c_).
 std::string number_in_thread(const Frame& frame, VariableId id);
 

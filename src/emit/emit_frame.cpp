@@ -57,7 +57,8 @@ void add_names(Frame& frame) {
 
 }  // namespace
 
-Frame::Frame(ScheduledKernel kernel, std::string_view prelude) : ScheduledKernel(std::move(kernel)), names(prelude) {
+Frame::Frame(const lower::KernelProgram& program, std::string_view prelude)
+    : ScheduledKernel(*program.kernel), lowered(program), names(prelude) {
     add_names(*this);
 }
 

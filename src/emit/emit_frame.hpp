@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "emit/emit_text.hpp"
+#include "lower/kernel_program.hpp"
 #include "schedule/scheduled.hpp"
 
 namespace napkin::writers {
@@ -28,8 +29,9 @@ struct AxisNames {
 };
 
 struct Frame : ScheduledKernel {
-    Frame(ScheduledKernel kernel, std::string_view prelude);
+    Frame(const lower::KernelProgram& program, std::string_view prelude);
 
+    const lower::KernelProgram& lowered;
     Names names;
     ByAxis<AxisNames> axes;
     ByVariable<std::string> variables;  ///< buffers' names
@@ -43,6 +45,10 @@ struct Frame : ScheduledKernel {
 
     /// The same for a deferred statement, which runs for the previous group.
     [[nodiscard]] Frame of_group_before() const;
+    /// How the statement's operations are computed.
+    [[nodiscard]] const lower::StatementMath& math(const Step& step) const {
+        return lowered.math.statements.at(step.statement);
+    }
     [[nodiscard]] const AxisNames& axis(AxisId id) const { return axes[id]; }
     [[nodiscard]] const std::string& name(VariableId id) const { return variables[id]; }
     /// Whether its array is one that the kernel writes.

@@ -112,7 +112,7 @@ private:
 }  // namespace
 
 std::string kernel_text(const lower::KernelProgram& program, const std::string& entry, std::string_view prelude) {
-    Frame frame(*program.kernel, prelude);
+    Frame frame(program, prelude);
     return KernelWriter(frame, program, entry).run();
 }
 

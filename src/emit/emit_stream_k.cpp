@@ -119,8 +119,14 @@ void write_merged_states(const Frame& frame, Lines& out) {
                                             : part == 0 ? fmt::format("{}[{}]", frame.name(of), number)
                                                         : "other_";
         });
+        lower::MathChoices math;
+        for (int part = 0; part < 2; ++part)
+            for (lower::MathChoice choice : frame.lowered.math.merges[at(&merge - frame.kernel->merges.data())]) {
+                choice.node = parts.given(choice.node, part);
+                math.push_back(std::move(choice));
+            }
         write_state_of_parts(parts.frame(), out, merge, {parts.given(merge.given, 0), parts.given(merge.given, 1)},
-                             texts, has_columns ? fmt::format("const float other_ = {};", left) : "");
+                             math, texts, has_columns ? fmt::format("const float other_ = {};", left) : "");
     });
 }
 

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "lower/select_math.hpp"
 #include "schedule/scheduled.hpp"
 
 namespace napkin::lower {
@@ -271,6 +272,7 @@ struct KernelProgram {
     Block entry;  ///< before the roles part
     std::optional<Role> producer;
     Role consumer;
+    KernelMath math = {};
 };
 
 /// Calls f for each list of statements inside of a statement.

@@ -43,6 +43,7 @@ Role producer(const ScheduledKernel& kernel) {
 
 KernelProgram lowered(const std::shared_ptr<const ScheduledKernel>& kernel) {
     KernelProgram out{.kernel = kernel, .entry = entry(*kernel), .producer = {}, .consumer = consumer(*kernel)};
+    out.math = select_math(*kernel);
     if (kernel->producer_role()) out.producer = producer(*kernel);
     // Where the consumer is alone, a barrier of its own may come before the first use.
     const auto barrier = find_if(out.entry, [](const Statement& s) { return std::holds_alternative<CtaBarrier>(s.kind); });

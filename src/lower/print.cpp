@@ -7,16 +7,32 @@
 namespace napkin::lower {
 namespace {
 
+std::string text(const MathChoice& choice) {
+    const auto* u = as<Unary>(choice.node);
+    const BinaryOp b = u ? BinaryOp::mul : as<Binary>(choice.node)->op;
+    const std::string_view op = u ? name(u->op) : b == BinaryOp::mul ? "exp" : name(b);
+    switch (choice.form) {
+        case MathForm::plain: break;
+        case MathForm::power_of_two: return fmt::format("{} by exp2", op);
+        case MathForm::nonpositive: return fmt::format("{} by exp_nonpositive", op);
+        case MathForm::near_error: return fmt::format("{0} by near_{0}", op);
+        case MathForm::near_quotient: return fmt::format("{} by near_quotient", op);
+        case MathForm::exact_quotient: return fmt::format("{} exactly", op);
+        case MathForm::reciprocal: return fmt::format("{} by a reciprocal", op);
+    }
+    return "";
+}
+
 class Printer {
 public:
-    explicit Printer(const ScheduledKernel& kernel) : kernel_(kernel) {}
+    explicit Printer(const KernelProgram& program) : program_(program), kernel_(*program.kernel) {}
 
-    std::string run(const KernelProgram& program) {
+    std::string run() {
         line("kernel {}", kernel_.kernel->name);
         ++depth_;
-        block(program.entry);
-        if (program.producer) role("producer", *program.producer);
-        role("consumer", program.consumer);
+        block(program_.entry);
+        if (program_.producer) role("producer", *program_.producer);
+        role("consumer", program_.consumer);
         return std::move(out_);
     }
 
@@ -50,6 +66,14 @@ private:
 
     [[nodiscard]] std::string name(VariableId v) const { return kernel_.variable(v).name; }
     [[nodiscard]] std::string name(StepId s) const { return name(variable_of(kernel_.step(s))); }
+    /// How the statement's operations are computed, each way once.
+    [[nodiscard]] std::string math(StepId s) const {
+        std::string out;
+        const PointMath& point = program_.math.statements.at(kernel_.step(s).statement).any;
+        for (const MathChoice& choice : point.choices)
+            if (const std::string way = ", " + text(choice); out.find(way) == std::string::npos) out += way;
+        return point.factor == 1 ? out : fmt::format("{}, then times {:.6g}", out, point.factor);
+    }
     [[nodiscard]] std::string axis(LoopId loop) const {
         return kernel_.program->diagram.axis(kernel_.loop(loop).loop->axis).name;
     }
@@ -139,11 +163,12 @@ private:
     void print(const Mma& s) { line("mma {}; commit", name(s.step)); }
     void print(const Map& s) {
         const bool reduces = std::get<Compute>(*kernel_.step(s.step).statement).reduce.has_value();
-        line("{} {}{}", reduces ? "reduce" : "map", name(s.step), s.has_barrier_inside ? ", sync inside" : "");
+        line("{} {}{}{}", reduces ? "reduce" : "map", name(s.step), math(s.step),
+             s.has_barrier_inside ? ", sync inside" : "");
     }
     void print(const Rescale& s) {
-        line("{} {}, map {}, reduce {}", s.is_first ? "move" : "move where needed", name(kernel_.lazy->maximum),
-             name(kernel_.lazy->weights), name(kernel_.lazy->sum));
+        line("{} {}, map {}{}, reduce {}", s.is_first ? "move" : "move where needed", name(kernel_.lazy->maximum),
+             name(kernel_.lazy->weights), math(kernel_.lazy->weights), name(kernel_.lazy->sum));
     }
     void print(const SumRows&) {}
     void print(const Round& s) { line("round what iteration {} takes", counter({s.scope, s.ahead})); }
@@ -181,6 +206,7 @@ private:
     void print(const SignalStates&) { line("signal states"); }
     void print(const WaitStates&) { line("wait states"); }
 
+    const KernelProgram& program_;
     const ScheduledKernel& kernel_;
     int depth_ = 0;
     std::string out_;
@@ -189,8 +215,8 @@ private:
 }  // namespace
 
 std::string to_string(const KernelProgram& program, const Statement& statement) {
-    return Printer(*program.kernel).run(statement);
+    return Printer(program).run(statement);
 }
-std::string to_string(const KernelProgram& program) { return Printer(*program.kernel).run(program); }
+std::string to_string(const KernelProgram& program) { return Printer(program).run(); }
 
 }  // namespace napkin::lower

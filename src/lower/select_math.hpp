@@ -1,0 +1,55 @@
+#pragma once
+// Select_math: what each statement computes at a point, and how an operation is computed where that is no plain call of
+// the backend's function. Emitters read it, and neither recognize an expression nor weigh its accuracy.
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "schedule/fragments.hpp"
+
+namespace napkin::lower {
+
+enum class MathForm : std::uint8_t {
+    plain,
+    power_of_two,    ///< exp(x), c·exp(x) or 2^x by exp2, for which a GPU has an instruction in single precision
+    nonpositive,     ///< exp of what is at most 0 (schedule/maxima.hpp)
+    near_error,      ///< erf or erfc with fewer digits (schedule/error_function.hpp)
+    near_quotient,   ///< a quotient with fewer digits, which is rounded to 16 bits or fewer at once
+    exact_quotient,  ///< by a power of two
+    reciprocal,      ///< the product with a reciprocal that vectors share (schedule/quotients.hpp)
+};
+
+/// How the operation at a node is computed. A power of two takes up constant factors. For c·exp(x) that is c, and for
+/// exp(a·c − b) with |c·log2 e| <= 1 as well. `operand` is then the number of the product's other operand.
+struct MathChoice {
+    Expr node;
+    MathForm form = MathForm::plain;
+    double factor = 1;
+    int operand = -1;  ///< -1: no factor is taken up
+};
+using MathChoices = std::vector<MathChoice>;
+/// How the node is computed.
+const MathChoice& choice_at(const MathChoices& choices, const Expr& node);
+
+/// What a statement computes at a point. On fragments `value` has a map's carry in it.
+struct PointMath {
+    Expr value, carry = nullptr;  ///< null: it computes none
+    double factor = 1;            ///< of a reduction along columns: its result is multiplied by it, before the carry
+    MathChoices choices = {};
+};
+struct StatementMath {
+    PointMath any;                           ///< in any tile; of a product: the correction of its target
+    std::optional<Unmasked> within = {};     ///< where no mask excludes a point; none: masks make no difference
+    std::optional<PointMath> unmasked = {};  ///< what it computes there
+    bool reduces_columns = false;            ///< a reduction along the columns of fragments
+};
+struct KernelMath {
+    std::map<const TileStatement*, StatementMath> statements;  ///< those that compute
+    std::vector<MathChoices> merges;                           ///< of stream-K: of each state that parts merge
+};
+
+/// Pre: the schedule's atoms and places are applied.
+KernelMath select_math(const ScheduledKernel& kernel);
+
+}  // namespace napkin::lower
