@@ -99,14 +99,11 @@ private:
     ValueId times_reciprocal(ValueId a, ValueId b);
     ValueId call(const std::string& function, std::vector<ValueId> args);
     ValueId compare(BinaryOp o, ValueId a, ValueId b);
-    ValueId compare_column(const Binary& b);
-    ValueId sum_with_column(const Expr& e);
-    std::optional<Affine> small_form(const Expr& e);
-    [[nodiscard]] bool has_own_column(const Affine& form) const;
+    ValueId with_own_column(const Expr& e, const Affine& form);
     ValueId form_of_row(const Affine& form, std::int64_t factor, const char* hint);
     ValueId own_column();
     ValueId logical(BinaryOp o, ValueId a, ValueId b);
-    ValueId power(ValueId base, ValueId exponent);
+    ValueId power(ValueId base, double exponent);
     ValueId exponential(const Expr& e, double factor = 1);
     ValueId as_number(ValueId id);
     ValueId as_mask(ValueId id);

@@ -11,20 +11,6 @@
 
 namespace napkin::writers {
 
-/// The expression as an affine form of small integers, in numbers alone; none where it is no such form.
-std::optional<Affine> BodyWriter::small_form(const Expr& e) {
-    if (!integer_values_.is_small(e)) return std::nullopt;
-    return affine_form(transform(e, [&](const Expr& node) -> Expr {
-        const auto* size = as<AxisSize>(node);
-        return size ? constant(static_cast<double>(frame_.extent(size->axis))) : node;
-    }));
-}
-/// Whether the statement is on fragments, and a thread's column stands in the form once.
-bool BodyWriter::has_own_column(const Affine& form) const {
-    if (step_.atom < 0 || frame_.atom(step_).kind == AtomKind::block || loops_.size() < 2) return false;
-    return frame_.span(loops_.back(), scope_).tile > 1 && std::abs(form.coefficient(loops_.back())) == 1;
-}
-
 /// The part of factor · form that is the same for a row: all of it but the thread's own column (own_column).
 ValueId BodyWriter::form_of_row(const Affine& form, std::int64_t factor, const char* hint) {
     const AxisId column = loops_.back();
@@ -55,31 +41,17 @@ ValueId BodyWriter::own_column() {
     return intern(std::move(own));
 }
 
-/// A sum in which the column stands once; -1 where the expression is none.
-ValueId BodyWriter::sum_with_column(const Expr& e) {
+/// A sum in which the column stands once, or a comparison of such: column · c + rest, compared with 0.
+ValueId BodyWriter::with_own_column(const Expr& e, const Affine& form) {
     const auto* b = as<Binary>(e);
-    const bool is_sum = b && (b->op == BinaryOp::add || b->op == BinaryOp::sub);
-    if (!is_sum && !as<AxisIndex>(e)) return -1;
-    const auto form = small_form(e);
-    if (!form || !has_own_column(*form)) return -1;
-    const bool adds = form->coefficient(loops_.back()) > 0;
-    return arithmetic(adds ? BinaryOp::add : BinaryOp::sub, form_of_row(*form, 1, "of_row"), own_column());
-}
-
-/// A comparison of affine forms in which the column stands once; -1 where it is none.
-ValueId BodyWriter::compare_column(const Binary& b) {
-    if (b.op != BinaryOp::le && b.op != BinaryOp::lt && b.op != BinaryOp::ge && b.op != BinaryOp::gt) return -1;
-    const auto x = small_form(b.a), y = small_form(b.b);
-    if (!x || !y) return -1;
-    // column · c + rest, compared with 0.
-    const Affine form = *x - *y;
-    if (!has_own_column(form)) return -1;
     const std::int64_t c = form.coefficient(loops_.back());
-    const BinaryOp turned = b.op == BinaryOp::le   ? BinaryOp::ge
-                            : b.op == BinaryOp::lt ? BinaryOp::gt
-                            : b.op == BinaryOp::ge ? BinaryOp::le
-                                                   : BinaryOp::lt;
-    return compare(c > 0 ? b.op : turned, own_column(), form_of_row(form, -c, "last_column"));
+    if (!b || !is_comparison(b->op))
+        return arithmetic(c > 0 ? BinaryOp::add : BinaryOp::sub, form_of_row(form, 1, "of_row"), own_column());
+    const BinaryOp turned = b->op == BinaryOp::le   ? BinaryOp::ge
+                            : b->op == BinaryOp::lt ? BinaryOp::gt
+                            : b->op == BinaryOp::ge ? BinaryOp::le
+                                                    : BinaryOp::lt;
+    return compare(c > 0 ? b->op : turned, own_column(), form_of_row(form, -c, "last_column"));
 }
 
 }  // namespace napkin::writers

@@ -109,10 +109,9 @@ ValueId BodyWriter::logical(BinaryOp o, ValueId a, ValueId b) {
     return v;
 }
 
-ValueId BodyWriter::power(ValueId base, ValueId exponent) {
-    if (!at(exponent).is_constant) return call("pow", {base, exponent});
-    const auto steps = power_steps(at(exponent).constant);
-    if (!steps) return call("pow", {base, exponent});
+/// Pre: the exponent has power_steps.
+ValueId BodyWriter::power(ValueId base, double exponent) {
+    const auto steps = power_steps(exponent);
     if (steps->has_root && steps->whole == 0) return call(steps->is_reciprocal ? "rsqrt" : "sqrt", {base});
     ValueId power = -1, square = base;
     for (int n = steps->whole; n > 0; n /= 2) {
@@ -300,7 +299,6 @@ ValueId BodyWriter::nonpositive_exponential(const Binary& difference) {
 }
 
 ValueId BodyWriter::lower_binary(const Expr& e, const Binary& b) {
-    if (const ValueId of_column = compare_column(b); of_column >= 0) return of_column;
     const ValueId a = lower(b.a), c = lower(b.b);
     if (at(a).is_constant && at(c).is_constant) return number(apply(b.op, at(a).constant, at(c).constant));
     const bool compares = b.op >= BinaryOp::lt && b.op <= BinaryOp::ne;
@@ -317,7 +315,9 @@ ValueId BodyWriter::lower_binary(const Expr& e, const Binary& b) {
         case BinaryOp::div: return quotient(as_number(a), as_number(c), choice.form);
         case BinaryOp::floor_div: return call("floor", {arithmetic(BinaryOp::div, as_number(a), as_number(c))});
         case BinaryOp::mod: return call("fmod", {as_number(a), as_number(c)});
-        case BinaryOp::pow: return is_power_of_two ? call("exp2", {as_number(c)}) : power(as_number(a), as_number(c));
+        case BinaryOp::pow:
+            if (choice.form == lower::MathForm::products) return power(as_number(a), choice.factor);
+            return is_power_of_two ? call("exp2", {as_number(c)}) : call("pow", {as_number(a), as_number(c)});
         case BinaryOp::min: return call("minimum", {as_number(a), as_number(c)});
         case BinaryOp::max: return call("maximum", {as_number(a), as_number(c)});
         case BinaryOp::logical_and:
@@ -339,8 +339,8 @@ ValueId BodyWriter::lower(const Expr& e) {
                             !integer_values_.is_small(narrowed->a);
     if (is_integer(kind) && !is_number && (as<Select>(e) || divides || is_of_wide || !integer_values_.is_small(e)))
         return lowered_[e.get()] = lower_integer(e, kind);
-    if (!step_.is_whole)
-        if (const ValueId of_column = sum_with_column(e); of_column >= 0) return lowered_[e.get()] = of_column;
+    if (const lower::MathChoice& choice = lower::choice_at(math_, e); choice.form == lower::MathForm::own_column)
+        return lowered_[e.get()] = with_own_column(e, *choice.sum);
     const auto visitor = [&](const auto& node) -> ValueId {
         using T = std::decay_t<decltype(node)>;
         if constexpr (std::is_same_v<T, Constant>)

@@ -8,17 +8,20 @@ namespace napkin::lower {
 namespace {
 
 std::string text(const MathChoice& choice) {
+    if (choice.form == MathForm::own_column) return "column apart";
     const auto* u = as<Unary>(choice.node);
     const BinaryOp b = u ? BinaryOp::mul : as<Binary>(choice.node)->op;
     const std::string_view op = u ? name(u->op) : b == BinaryOp::mul ? "exp" : name(b);
     switch (choice.form) {
-        case MathForm::plain: break;
+        case MathForm::plain:
+        case MathForm::own_column: break;
         case MathForm::power_of_two: return fmt::format("{} by exp2", op);
         case MathForm::nonpositive: return fmt::format("{} by exp_nonpositive", op);
         case MathForm::near_error: return fmt::format("{0} by near_{0}", op);
         case MathForm::near_quotient: return fmt::format("{} by near_quotient", op);
         case MathForm::exact_quotient: return fmt::format("{} exactly", op);
         case MathForm::reciprocal: return fmt::format("{} by a reciprocal", op);
+        case MathForm::products: return fmt::format("{} by products", op);
     }
     return "";
 }

@@ -4,7 +4,9 @@
 #include <numbers>
 #include <utility>
 
+#include "algebra/power.hpp"
 #include "schedule/error_function.hpp"
+#include "schedule/integer_values.hpp"
 #include "schedule/maxima.hpp"
 #include "schedule/quotients.hpp"
 #include "support/ranges.hpp"
@@ -28,9 +30,14 @@ bool is_rounded_at_once(const ScheduledKernel& kernel, const Step& step) {
 
 class Selection {
 public:
-    explicit Selection(const ScheduledKernel& kernel) : kernel_(kernel) {}
-    Selection(const ScheduledKernel& kernel, const Step& step)
+    Selection(const ScheduledKernel& kernel, IntegerValues& integers) : kernel_(kernel), integers_(integers) {}
+    /// `columns`: the axis along fragments; -1: there is none.
+    Selection(const ScheduledKernel& kernel, IntegerValues& integers, const Step& step, AxisId columns)
         : kernel_(kernel),
+          integers_(integers),
+          scope_(step.scope),
+          columns_(columns),
+          is_whole_(step.is_whole),
           near_error_(near_error_function(kernel, step)),
           nonpositive_(nonpositive_exponentials(kernel, step)),
           common_divisor_(common_divisor(kernel, step)),
@@ -48,10 +55,14 @@ public:
 
 private:
     [[nodiscard]] MathChoice at(const Expr& e, bool is_value) const {
+        if (read_arrays(e).empty() && free_axes(e).empty()) return {e};  // a number
+        if (auto sum = sum_with_column(e)) return {.node = e, .form = MathForm::own_column, .sum = std::move(sum)};
         if (const auto* u = as<Unary>(e)) return at_unary(e, *u);
         const auto* b = as<Binary>(e);
         if (!b) return {e};
         if (b->op == BinaryOp::div) return {e, quotient(*b, is_value)};
+        const auto exponent = b->op == BinaryOp::pow ? constant_value(kernel_, b->b) : std::nullopt;
+        if (exponent && power_steps(*exponent)) return {e, MathForm::products, *exponent};
         if (!has_powers_of_two()) return {e};
         if (b->op == BinaryOp::mul) return product(e, *b);
         return {e, b->op == BinaryOp::pow && constant_value(kernel_, b->a) == 2.0 ? MathForm::power_of_two
@@ -84,8 +95,8 @@ private:
     [[nodiscard]] MathChoice product(const Expr& e, const Binary& b) const {
         for (const int x : {0, 1}) {
             const auto* exp = as<Unary>(operand_of(b, x));
-            const auto c = constant_value(kernel_, operand_of(b, 1 - x));
-            if (exp && exp->op == UnaryOp::exp && c && *c >= 0x1p-32 && *c <= 0x1p32)
+            if (!exp || exp->op != UnaryOp::exp) continue;
+            if (const auto c = constant_value(kernel_, operand_of(b, 1 - x)); c && *c >= 0x1p-32 && *c <= 0x1p32)
                 return {e, MathForm::power_of_two, *c, x};
         }
         return {e};
@@ -98,7 +109,33 @@ private:
         return is_value && is_rounded_at_once_ ? MathForm::near_quotient : MathForm::plain;
     }
 
+    /// A sum in which the column stands once, or the difference of what is compared.
+    [[nodiscard]] std::optional<Affine> sum_with_column(const Expr& e) const {
+        if (columns_ < 0 || kernel_.span(columns_, scope_).tile == 1) return std::nullopt;
+        const auto* b = as<Binary>(e);
+        std::optional<Affine> sum;
+        if (b && b->op >= BinaryOp::lt && b->op <= BinaryOp::ge) {
+            const auto x = small_sum(b->a), y = small_sum(b->b);
+            if (x && y) sum = *x - *y;
+        } else if (!is_whole_ && (as<AxisIndex>(e) || (b && (b->op == BinaryOp::add || b->op == BinaryOp::sub)))) {
+            sum = small_sum(e);
+        }
+        return sum && std::abs(sum->coefficient(columns_)) == 1 ? sum : std::nullopt;
+    }
+    /// The expression as a sum of small integers, with numbers for sizes; none where it is no such sum.
+    [[nodiscard]] std::optional<Affine> small_sum(const Expr& e) const {
+        if (!integers_.is_small(e)) return std::nullopt;
+        return affine_form(transform(e, [&](const Expr& node) -> Expr {
+            const auto* size = as<AxisSize>(node);
+            return size ? constant(static_cast<double>(kernel_.extent(size->axis))) : node;
+        }));
+    }
+
     const ScheduledKernel& kernel_;
+    IntegerValues& integers_;
+    ScopeId scope_ = {};
+    AxisId columns_ = -1;
+    bool is_whole_ = false;  ///< it computes integers
     const Unary* near_error_ = nullptr;
     std::vector<const Unary*> nonpositive_;
     std::optional<CommonDivisor> common_divisor_;
@@ -118,14 +155,14 @@ void take_factor_out(const ScheduledKernel& kernel, ReduceOp op, PointMath& poin
         }
 }
 
-StatementMath of_statement(const ScheduledKernel& kernel, const Step& step) {
+StatementMath of_statement(const ScheduledKernel& kernel, IntegerValues& integers, const Step& step) {
     const auto& compute = std::get<Compute>(*step.statement);
     const AtomKind kind = kernel.atom(step).kind;
     const AxisId columns = kind == AtomKind::block ? AxisId(-1) : columns_of_statement(kernel, step);
     StatementMath out;
     out.reduces_columns = kind == AtomKind::fragment && compute.reduce && columns >= 0 &&
                           column_axis(kernel, compute.variable) < 0;
-    const Selection selection(kernel, step);
+    const Selection selection(kernel, integers, step, columns);
     const auto point = [&](const Expr& body, const Expr& carry) {
         PointMath p{body, carry};
         if (kind == AtomKind::matrix) p = {carry};
@@ -155,11 +192,12 @@ const MathChoice& choice_at(const MathChoices& choices, const Expr& node) {
 
 KernelMath select_math(const ScheduledKernel& kernel) {
     KernelMath out;
+    IntegerValues integers(kernel);
     for (const Step& step : kernel.steps)
-        if (step.atom >= 0) out.statements.emplace(step.statement, of_statement(kernel, step));
+        if (step.atom >= 0) out.statements.emplace(step.statement, of_statement(kernel, integers, step));
     for (const StateMerge& merge : kernel.kernel->merges) {
         PointMath point{merge.given};
-        Selection(kernel).add_choices(point);
+        Selection(kernel, integers).add_choices(point);
         out.merges.push_back(std::move(point.choices));
     }
     return out;

@@ -18,6 +18,10 @@ enum class MathForm : std::uint8_t {
     near_quotient,   ///< a quotient with fewer digits, which is rounded to 16 bits or fewer at once
     exact_quotient,  ///< by a power of two
     reciprocal,      ///< the product with a reciprocal that vectors share (schedule/quotients.hpp)
+    products,        ///< a power with a constant exponent, `factor` (algebra/power.hpp)
+    /// A sum of coordinates, or a comparison of such. The thread's column on fragments stands apart from the rest,
+    /// which is one number a row. Once the loop over columns is unrolled, the compiler knows them as constants.
+    own_column,
 };
 
 /// How the operation at a node is computed. A power of two takes up constant factors. For c·exp(x) that is c, and for
@@ -26,7 +30,8 @@ struct MathChoice {
     Expr node;
     MathForm form = MathForm::plain;
     double factor = 1;
-    int operand = -1;  ///< -1: no factor is taken up
+    int operand = -1;                ///< -1: no factor is taken up
+    std::optional<Affine> sum = {};  ///< of own_column, with numbers for sizes; of a comparison: its sides' difference
 };
 using MathChoices = std::vector<MathChoice>;
 /// How the node is computed.

@@ -27,11 +27,11 @@ std::string of_rows(const std::string& value, const std::string& machine, const 
     return lowered("f(X[r, c]" + type + ") -> Y[r, c]" + type + "\n    Y[r, c] = " + value + "\nsizes r = 64, c = 256\n",
                    machine.c_str());
 }
-std::string attention(const char* machine, const std::string& scale) {
+std::string attention(const char* machine, const std::string& score) {
     return lowered(
         "f(Q[q, k]: bf16, K[x, k]: bf16, V[x, d]: bf16) -> O[q, d]: bf16\n"
-        "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    P[q, x] = softmax(x) S[q, x] * " +
-            scale + "\n    O[q, d] = sum(x) P[q, x] * V[x, d]\nsizes q = x = 4096, k = d = 64\n",
+        "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    P[q, x] = softmax(x) " +
+            score + "\n    O[q, d] = sum(x) P[q, x] * V[x, d]\nsizes q = x = 4096, k = d = 64\n",
         machine);
 }
 
@@ -51,7 +51,7 @@ TEST(SelectMath, KnowsWhatIsAtMostZeroOnCpus) {
 }
 
 TEST(SelectMath, HidesLastDigitsBehindARounding) {
-    EXPECT_THAT(attention("h200", "k^-0.5"), HasSubstr("map O, / by near_quotient\n"));
+    EXPECT_THAT(attention("h200", "S[q, x] * k^-0.5"), HasSubstr("map O, / by near_quotient\n"));
     EXPECT_THAT(of_rows("X[r, c] / (c + 1)", "h200", ": bf16"), HasSubstr("map Y, / by near_quotient\n"));
     EXPECT_THAT(of_rows("X[r, c] / (c + 1)", "h200"), HasSubstr("map Y\n"));
     EXPECT_THAT(of_rows("X[r, c] / 4", "h200", ": bf16"), HasSubstr("map Y, / exactly\n"));
@@ -61,9 +61,22 @@ TEST(SelectMath, HidesLastDigitsBehindARounding) {
 }
 
 TEST(SelectMath, TakesFactorsOutOfMaximaOnFragments) {
-    for (const char* scale : {"k^-0.5", "rsqrt(k)"})
-        EXPECT_THAT(attention("h200", scale), HasSubstr("reduce P_M, then times 0.125\n"));
-    EXPECT_THAT(attention("h200", "-1"), Not(HasSubstr("then times"))) << "the largest would be the smallest";
+    for (const char* score : {"S[q, x] * k^-0.5", "S[q, x] * rsqrt(k)"})
+        EXPECT_THAT(attention("h200", score), HasSubstr("reduce P_M, then times 0.125\n"));
+    EXPECT_THAT(attention("h200", "S[q, x] * -1"), Not(HasSubstr("then times"))) << "the largest would be the smallest";
+}
+
+TEST(SelectMath, MultipliesForConstantExponents) {
+    for (const char* machine : {"h200", "generic-cpu"}) {
+        EXPECT_THAT(of_rows("X[r, c]^-2", machine), HasSubstr("map Y, ^ by products\n"));
+        EXPECT_THAT(of_rows("X[r, c]^0.3", machine), HasSubstr("map Y\n"));
+    }
+}
+
+TEST(SelectMath, SetsColumnsOfFragmentsApart) {
+    const std::string causal = "where(x <= q, S[q, x], -inf)";
+    EXPECT_THAT(attention("h200", causal), HasSubstr("column apart"));
+    EXPECT_THAT(attention("generic-cpu", causal), Not(HasSubstr("column apart"))) << "it has no fragments";
 }
 
 }  // namespace
