@@ -32,6 +32,15 @@ struct Run {
 /// More than a run has of any loop, over all of its tiles.
 constexpr std::int64_t most_iterations = 1 << 16;
 
+bool has_barrier_inside(const Statement& statement) {
+    return std::visit(
+        [](const auto& s) {
+            if constexpr (requires { s.has_barrier_inside; }) return s.has_barrier_inside;
+            return false;
+        },
+        statement.kind);
+}
+
 /// Walks the statements of one role, for one warp.
 class TraceOfRole {
 public:
@@ -64,15 +73,6 @@ private:
             std::visit([&](const auto& kind) { walk(kind); }, statement.kind);
         }
     }
-    static bool has_barrier_inside(const Statement& statement) {
-        return std::visit(
-            [](const auto& s) {
-                if constexpr (requires { s.has_barrier_inside; }) return s.has_barrier_inside;
-                return false;
-            },
-            statement.kind);
-    }
-
     // ---- loops
 
     void walk(const ForTiles& tiles) {
@@ -82,14 +82,11 @@ private:
             count = std::max<std::int64_t>(count, kernel_.place(kernel_.operand_loaded(*load)).stages + 1);
         for (std::int64_t t = 0; t < std::min(count, kernel_.num_groups()); ++t, ++tile_) walk(tiles.body);
     }
-    void walk(const LoopScope& scope) { is_repeated(kernel_, kernel_.loop(scope.loop)) ? repeat(scope) : once(scope); }
-    void repeat(const LoopScope& scope) {
+    /// A loop that is not repeated has a single K block, which always runs.
+    void walk(const LoopScope& scope) {
+        const ScheduledLoop& loop = kernel_.loop(scope.loop);
         begin(scope.loop);
-        walk(scope.body);
-    }
-    /// A loop with a single K block, which always runs.
-    void once(const LoopScope& scope) {
-        end_[scope.loop] = number({kernel_.loop(scope.loop).scope, 0}) + 1;
+        if (!is_repeated(kernel_, loop)) end_[scope.loop] = number({loop.scope, 0}) + 1;
         walk(scope.body);
     }
     /// How the loop's K blocks part into those of others and the warpgroup's own.
@@ -271,7 +268,7 @@ private:
                            same = 2 * ((tile_ * most_iterations + iteration) * num_steps + step);
         if (!touched.first.empty()) out_.push_back({Event::access, -1, same, step, false});
         if (touched.has_parts && has_barrier_inside && !is_load) add(Event::meet);
-        // A tile inside of its array gets no zeros, and no barrier after them: only what is copied over them is ordered.
+        // A tile inside of its array gets no zeros, and no barrier after them.
         const std::int64_t second = is_load && has_barrier_inside ? same : same + 1;
         if (!touched.second.empty()) out_.push_back({Event::access, -1, second, step, true});
     }
@@ -279,8 +276,7 @@ private:
     // ---- synchronization
 
     void walk(const InitBarriers&) {
-        if (agent_.warp != 0) return;
-        add(Event::init_barriers);
+        if (agent_.warp == 0) add(Event::init_barriers);
     }
     void walk(const Wait& wait) {
         const auto& [operand, iteration] = wait.barrier.tile;

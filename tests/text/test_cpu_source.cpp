@@ -197,7 +197,7 @@ TEST(CudaSource, GroupsThatAreCutOnAMatrixUnit) {
         "h200", "mma_m q\nwarps 8\nrole copies 4\nstream x = 96\nthreads 5\ngroups cut\n", "cuda/stream_k.txt");
 }
 
-// A maximum that may lag, products of the turn to come beside it, turns at the tensor cores, and chunks of a warpgroup's
+// A maximum that may lag, products of the next iteration beside it, ping-pong warpgroups, and K blocks of a warpgroup's
 // own rows.
 TEST(CudaSource, CausalAttentionOnAMatrixUnit) {
     expect_on_matrix_unit(
