@@ -144,7 +144,7 @@ TEST(StreamK, AreRefusedWithTheReason) {
     EXPECT_THAT(why_not(planned(attention(2048, 128, "where(x <= q, S[h, q, x], -inf)"), tile_of_192).value()),
                 HasSubstr("masks say how many chunks a group runs"));
     EXPECT_THAT(why_not(planned(attention(16384, 128), "", "generic-cpu").value()),
-                HasSubstr("registers of tensor cores"));
+                HasSubstr("registers of the tensor cores"));
     EXPECT_THAT(why_not(planned(attention(16384, 128), "", "a100-sxm-80gb").value()), HasSubstr("no role copies"));
     EXPECT_THAT(why_not(planned(attention(16384, 128), tile_of_192 + "threads 86\n").value()),
                 HasSubstr("1376 groups for 86 blocks leave no round unfinished"));
