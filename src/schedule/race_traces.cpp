@@ -135,13 +135,23 @@ private:
                     add(Event::read, r->variable(), iteration_of(r->variable(), weights.ahead));
     }
 
+    /// A producer copies operands in the order of the loop's statements.
+    [[nodiscard]] std::vector<const Step*> loads_in_order(const ScheduledLoop& l) const {
+        std::vector<const Step*> out;
+        for (const Node& node : l.body)
+            if (const StepId* s = std::get_if<StepId>(&node); s && kernel_.loads_operand(kernel_.step(*s)))
+                out.push_back(&kernel_.step(*s));
+        return out;
+    }
+
     void loop(const LoopId ref) {
         const ScheduledLoop& l = kernel_.loop(ref);
         if (!kernel_.on_tensor_cores()) {
             for (std::int64_t t = 0; t < turns_[at(ref)]; ++t) walk(l.body);
             return;
         }
-        const std::vector<const Step*> operands = kernel_.operand_loads(l.scope);
+        const std::vector<const Step*> operands = kernel_.producer_role() ? loads_in_order(l)
+                                                                          : kernel_.operand_loads(l.scope);
         std::int64_t& turn = loop_iterations_[l.scope];
         const std::int64_t last = turn + turns_[at(ref)];
         // A producer role is as far ahead as there are free stages. Otherwise copies are asked for so many iterations
