@@ -182,7 +182,7 @@ private:
             if (behind >= 0 && !is_right()) step.staging_behind = behind;
         }
         // What is copied once overwrites nothing, and needs no acquire. Where warpgroups skip K blocks, another operand's
-        // release says nothing of this one: all of them may skip a block, and none then waits for its tiles in order.
+        // release says nothing of this one. All of them may skip a block, and none then waits for its tiles in order.
         const auto may_be_skipped = [&](const Step& step) {
             return any_of(kernel_.loops,
                           [&](const ScheduledLoop& l) { return l.scope == step.scope && have_own_k_blocks(kernel_, l); });
