@@ -181,14 +181,9 @@ private:
             const int behind = std::exchange(step.staging_behind, -1);
             if (behind >= 0 && !is_right()) step.staging_behind = behind;
         }
-        // What is copied once overwrites nothing, and needs no acquire. Where warpgroups skip K blocks, another operand's
-        // release says nothing of this one. All of them may skip a block, and none then waits for its tiles in order.
-        const auto may_be_skipped = [&](const Step& step) {
-            return any_of(kernel_.loops,
-                          [&](const ScheduledLoop& l) { return l.scope == step.scope && have_own_k_blocks(kernel_, l); });
-        };
+        // What is copied once overwrites nothing, and needs no acquire.
         for (Step& step : kernel_.steps) {
-            if (!step.acquires || may_be_skipped(step)) continue;
+            if (!step.acquires) continue;
             step.acquires = false;
             wait_for_products(kernel_);
             if (is_right()) continue;
