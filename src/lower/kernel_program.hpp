@@ -36,7 +36,7 @@ struct TileRef {
 /// Who takes which output tile.
 enum class TileOrder : std::uint8_t {
     range,        ///< a thread of a CPU takes a range
-    strided,      ///< a CTA takes every so manieth tile
+    strided,      ///< a CTA takes the tiles whose numbers are a grid apart
     alternating,  ///< one round forward, the next one backward
     stream_k,     ///< shares of K blocks
     queue,        ///< the next tile that no CTA has taken

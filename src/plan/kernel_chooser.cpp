@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cost/compulsory.hpp"
+#include "plan/candidate_estimates.hpp"
 #include "plan/candidate_schedules.hpp"
 #include "plan/complete.hpp"
 #include "plan/estimates.hpp"
@@ -27,8 +28,6 @@ namespace {
 
 /// Times that differ by less count as equal.
 constexpr double tolerance = 0.005;
-/// Tiles that are walked to count the K blocks of one candidate.
-constexpr std::int64_t walk_limit = 64;
 /// Schedules of one kernel that are simulated for one vector axis.
 constexpr int most_simulated = 64;
 /// Most kernels of a form of which each may have that many. Kernels of a longer form share the total of so many, so
@@ -65,20 +64,17 @@ int simulated_of_each(std::size_t kernels) {
     return std::max(least_simulated, static_cast<int>(most_simulated * most_kernels_in_full / kernels));
 }
 
-/// Bytes of the core's memory, with one stage of everything.
-double bytes_of_one_stage(const ScheduledKernel& kernel) {
-    auto out = static_cast<double>(kernel.memory_bytes());
-    for (const VariableId v : kernel.layouts.ids())
-        if (const auto stages = static_cast<double>(kernel.schedule.places[v].stages); stages > 1)
-            out -= (1 - 1 / stages) * static_cast<double>(kernel.layouts[v].count * kernel.value_bytes());
-    return out;
-}
-
 class KernelChooser {
 public:
     KernelChooser(const CandidateSchedules& schedules, const Simulator& model, const Overrides& hand,
                   const PlanOptions& options, KernelEstimates& known, KernelEstimates& in_vectors)
-        : schedules_(schedules), model_(model), overrides_(hand), options_(options), known_(known), in_vectors_(in_vectors) {
+        : schedules_(schedules),
+          model_(model),
+          overrides_(hand),
+          options_(options),
+          known_(known),
+          in_vectors_(in_vectors),
+          estimates_(schedules, model, options, known, in_vectors) {
         const int in_full = simulated_of_each(model.derived().kernels.size());
         budget_ = most_ = options.quick ? in_full / 4 : in_full;
     }
@@ -204,87 +200,9 @@ private:
         return schedules_.at_sizes(shape_, dimensions_, point);
     }
 
-    /// Whether the schedule has neither tensor cores nor producer warps, so that no product has an order.
-    [[nodiscard]] static bool is_in_vectors(const KernelSchedule& schedule) {
-        return schedule.mma_m_axis < 0 && schedule.roles.empty();
-    }
-
-    /// What an estimate is to have beside what its tiles take.
-    enum class Asked : std::uint8_t { tiles, times_of_fitting, times };
-
-    /// The estimate of the schedule, which is completed where nobody has asked for it yet. It has times where these are
-    /// asked for.
-    const Estimate& estimate_of(KernelSchedule schedule, Asked asked) {
-        std::unique_lock<std::mutex> asking;
-        const bool in_vectors = is_in_vectors(schedule);
-        if (in_vectors) asking = std::unique_lock(in_vectors_.asking);
-        KernelEstimates& known = in_vectors ? in_vectors_ : known_;
-        const auto [found, is_new] = known.candidates.try_emplace(searched_fields(schedule));
-        Estimate& rating = found->second;
-        if (!is_new && (rating.times || !wants_times(asked, rating))) return rating;
-        if (is_new || (!rating.first->times && completed_of_ != rating.first))
-            schedules_.begin(completed_, std::move(schedule)), completed_of_ = nullptr;
-        if (is_new) rating.first = &first_alike(known, rating);
-        Estimate& first = *rating.first;
-        const auto complete = [&] {
-            if (completed_of_ == &first) return;
-            schedules_.complete(completed_, Completion::for_tiles);
-            completed_of_ = &first;
-        };
-        if (is_new && &first == &rating) {
-            complete();
-            rating = {candidate_of(completed_),
-                      static_cast<double>(completed_.memory_bytes()),
-                      bytes_of_one_stage(completed_),
-                      spilled_registers(completed_) > 0,
-                      may_spill(completed_),
-                      {},
-                      &rating};
-        }
-        if (!wants_times(asked, rating)) return rating;
-        if (!first.times) complete(), first.times = times_of_completed();
-        rating.times = first.times;
-        return rating;
-    }
-    [[nodiscard]] bool wants_times(Asked asked, const Estimate& rating) const {
-        if (asked == Asked::times_of_fitting) return fits(rating) && !is_refused(rating.candidate);
-        return asked == Asked::times;
-    }
-
-    /// The first known candidate that is completed as the kernel is, which has its atoms. Else that is the kernel's own
-    /// `rating`. Where it is another one, the rating becomes the same but for its times.
-    Estimate& first_alike(KernelEstimates& known, Estimate& rating) {
-        const KernelSchedule& schedule = completed_.schedule;
-        SearchedFields fields = searched_fields(schedule);
-        fields.vector_axis = -1, fields.panel_vectors = 1;
-        std::vector<FirstEstimate>& others = known.first[std::move(fields)];
-        ChosenAtoms atoms = chosen_atoms(completed_);
-        const auto found = find_if(others, [&](const FirstEstimate& other) { return other.atoms == atoms; });
-        if (found == others.end()) {
-            others.push_back({std::move(atoms), &rating});
-            return rating;
-        }
-        rating = *found->estimate;
-        rating.times.reset();
-        rating.candidate.vector_axis = schedule.vector_axis, rating.candidate.panel_vectors = schedule.panel_vectors;
-        return *found->estimate;
-    }
-
-    /// The times of the completed kernel, of which nothing is left.
-    EstimatedTimes times_of_completed() {
-        completed_of_ = nullptr;
-        if (!completed_.on_tensor_cores()) synchronize(completed_);
-        const Simulation time = choose_grid(completed_, model_, schedules_.threads(), walk_limit),
-                         cut = choose_stream_k(completed_, model_, schedules_.threads(), time, walk_limit);
-        const auto loads = std::find_if(time.busy.begin(), time.busy.end(),
-                                        [](const Busy& b) { return b.what == "loads"; });
-        return {time.seconds, time.core_seconds,
-                time.waves,   loads == time.busy.end() ? std::numeric_limits<double>::infinity() : loads->seconds,
-                cut.seconds,  cut.core_seconds};
-    }
     const Estimate& estimate_at(const Point& point, Asked asked = Asked::tiles) {
         auto& [rating, answered] = at_points_[point];
-        if (!rating || answered < asked) rating = &estimate_of(schedule_at(point), asked), answered = asked;
+        if (!rating || answered < asked) rating = &estimates_.of(schedule_at(point), asked), answered = asked;
         return *rating;
     }
 
@@ -292,7 +210,7 @@ private:
 
     EstimatedStrategy rated_on_ordinary_tiles(const TilingStrategy& shape) {
         EstimatedStrategy rated{shape};
-        const EstimatedTimes& times = *estimate_of(schedules_.ordinary(shape), Asked::times).times;
+        const EstimatedTimes& times = *estimates_.of(schedules_.ordinary(shape), Asked::times).times;
         // How many groups each core gets depends on the sizes, which are chosen later.
         rated.seconds = times.seconds / times.waves;
         rated.loads = times.load_seconds / times.waves;
@@ -380,7 +298,8 @@ private:
         if (!fits_) {
             if (auto error = memory_error(best)) return error;
             Rated& rated = rated_[best];
-            if (const Estimate& smallest_tiles = estimate_at(best, Asked::times); !is_refused(smallest_tiles.candidate))
+            if (const Estimate& smallest_tiles = estimate_at(best, Asked::times);
+                !estimates_.is_refused(smallest_tiles.candidate))
                 rated.seconds = smallest_tiles.times->seconds;
         } else {
             // From ordinary tiles and from the smallest: a cache that holds what all cores work on makes two valleys.
@@ -400,10 +319,7 @@ private:
     }
 
     [[nodiscard]] double bytes_of(const Point& point) { return estimate_at(point).bytes; }
-    [[nodiscard]] bool fits(const Estimate& rating) const {
-        return rating.bytes <= model_.usable_bytes() && (!rating.spills || rating.may_spill);
-    }
-    [[nodiscard]] bool fits(const Point& point) { return fits(estimate_at(point)); }
+    [[nodiscard]] bool fits(const Point& point) { return estimates_.fits(estimate_at(point)); }
     [[nodiscard]] Point smallest() const { return Point(dimensions_.size(), 0); }
 
     /// The smallest groups that have all of their streams at once.
@@ -433,16 +349,12 @@ private:
         return point;
     }
 
-    [[nodiscard]] bool is_refused(const KernelCandidate& candidate) const {
-        return contains(options_.refused, candidate);
-    }
-
     /// Whether the compiler has not refused the candidate with stream-K.
     [[nodiscard]] bool may_use_stream_k(const KernelCandidate& whole) const {
         if (options_.refused.empty()) return true;
         KernelCandidate candidate = whole;
         candidate.uses_stream_k = true;
-        return !is_refused(candidate);
+        return !estimates_.is_refused(candidate);
     }
 
     /// Simulated time. Infinite where the tiles do not fit or are refused, and once the budget is spent.
@@ -451,7 +363,7 @@ private:
         if (!added || simulated_ >= most_) return found->second;
         const Estimate& rating = estimate_at(point, Asked::times_of_fitting);
         found->second.bytes = rating.bytes_of_one_stage;
-        if (!fits(rating) || is_refused(rating.candidate)) return found->second;
+        if (!estimates_.fits(rating) || estimates_.is_refused(rating.candidate)) return found->second;
         ++simulated_;
         const EstimatedTimes& times = *rating.times;
         const bool cuts = may_use_stream_k(rating.candidate);
@@ -514,7 +426,8 @@ private:
             const auto seconds_of = [&](const Point& point) {
                 Rated& rated = rated_[point];
                 const Estimate& rating = estimate_at(point);
-                if (!std::isinf(rated.seconds) || !fits(rating) || is_refused(rating.candidate)) return rated.seconds;
+                if (!std::isinf(rated.seconds) || !estimates_.fits(rating) || estimates_.is_refused(rating.candidate))
+                    return rated.seconds;
                 rated_.erase(point);
                 most_ = std::max(most_, simulated_ + 1);
                 return rate(point).seconds;
@@ -666,8 +579,8 @@ private:
         KernelPlan plan;
         plan.scheduled = schedules_.completed(std::move(schedule), options_.completion);
         const auto choose_ahead = [&](ScheduledKernel& kernel, std::int64_t threads) {
-            simulated_ += choose_prefetches(kernel, model_, threads, walk_limit);
-            simulated_ += choose_tile_pipelining(kernel, model_, threads, walk_limit);
+            simulated_ += choose_prefetches(kernel, model_, threads, candidate_walk_limit);
+            simulated_ += choose_tile_pipelining(kernel, model_, threads, candidate_walk_limit);
             choose_caches(kernel, model_.machine());
         };
         std::optional<ScheduledKernel> with_nothing_ahead;
@@ -715,6 +628,7 @@ private:
     const Overrides& overrides_;
     const PlanOptions& options_;
     KernelEstimates &known_, &in_vectors_;
+    CandidateEstimates estimates_;
     int simulated_ = 0, budget_ = most_simulated;
     int most_ = most_simulated;  ///< schedules that may have been simulated by the end of the current search
     TilingStrategy shape_;
@@ -723,8 +637,6 @@ private:
     std::map<Point, Rated> rated_;
     /// of the current sizes, and what each has been asked for
     std::map<Point, std::pair<const Estimate*, Asked>> at_points_;
-    ScheduledKernel completed_;                                      ///< the last candidate that was completed
-    const Estimate* completed_of_ = nullptr;                         ///< and its rating
     std::map<std::pair<AxisId, int>, EstimatedStrategy> in_panels_;  ///< by vector axis and vectors
 };
 

@@ -47,6 +47,27 @@ TEST_P(CompiledPrograms, ComputeTheirDefinition) {
     RecordProperty("kernels", std::to_string(kernels));
 }
 
+// A tile has one value along the vector axis: a reduction that is fused into a map still reads the map's vectors. The
+// seed draws such a schedule.
+TEST(FusedStatements, GiveVectorsAlongAxesOfOneValue) {
+    constexpr std::uint64_t seed = 3005183;
+    const Diagram diagram = parsed_program(
+        "random(F_2[d], F) -> S2, X1_2[k, d], W1_2[k, d], S2_2[d]\n"
+        "    X1[d] = (d <= d and d > d - 3) * 1\n"
+        "    N = sum(d) 1\n"
+        "    mu = F / N\n"
+        "    S2 = sum(d) 1 * (X1[d] - mu)^2\n"
+        "    X1_2[k, d] = 0.00390625 * (mu * 1)\n"
+        "    W1_2[k, d] = where(1 == 1, exp(tanh(1)), 0)\n"
+        "    N_2[d] = sum(k) W1_2[k, d]\n"
+        "    mu_2[d] = F_2[d] / N_2[d]\n"
+        "    S2_2[d] = sum(k) W1_2[k, d] * (X1_2[k, d] - mu_2[d])^3\n");
+    for (const cpu_case::Width& width : cpu_case::widths()) {
+        const auto c = cpu_case::make_case(diagram, random_extents(diagram, seed), seed, "fused", {}, width);
+        EXPECT_EQ(cpu_case::failures({c}, width).front(), "") << cpu_case::describe(c);
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Shards, CompiledPrograms, testing::Range(0, shards));
 
 }  // namespace

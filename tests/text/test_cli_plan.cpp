@@ -245,4 +245,12 @@ TEST_F(Cli, passes_are_timed_and_printed_on_stderr) {
     EXPECT_THAT(outcome.out, Not(HasSubstr(" ms\n")));
 }
 
+TEST_F(Cli, a_stage_behind_the_plan_runs_where_it_is_printed) {
+    write("a.nk", attention);
+    const Outcome outcome = napkin("plan a.nk --machine h200 --print-after lower");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("for tiles"));
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr("plan for h200"), Not(HasSubstr("for tiles"))));
+}
+
 }  // namespace
