@@ -52,14 +52,17 @@ TEST_P(CompiledPrograms, ComputeTheirDefinition) {
 TEST(FusedStatements, GiveVectorsAlongAxesOfOneValue) {
     constexpr std::uint64_t seed = 3005183;
     const Diagram diagram = parsed_program(
-        "random(F_2[d], F) -> S2, X1_2[k, d], W1_2[k, d], S2_2[d]\n"
-        "    X1[d] = (d <= d and d > d - 3) * 1\n"
-        "    N = sum(d) 1\n"
+        "random(B[d], W[d, k], A[k]: u8, B_2[d]: i8) -> S2, X1_2[k, d], W1_2[k, d], mu_2[d], S2_2[d]\n"
+        "    X1[d] = (d <= d and d > d - 3) * B[d]\n"
+        "    W1[d] = where(d <= 1, 0.5 + B[d] * B[d], 0)\n"
+        "    N = sum(d) W1[d]\n"
+        "    F = sum(d) W1[d] * X1[d]\n"
         "    mu = F / N\n"
-        "    S2 = sum(d) 1 * (X1[d] - mu)^2\n"
-        "    X1_2[k, d] = 0.00390625 * (mu * 1)\n"
-        "    W1_2[k, d] = where(1 == 1, exp(tanh(1)), 0)\n"
+        "    S2 = sum(d) W1[d] * (X1[d] - mu)^2\n"
+        "    X1_2[k, d] = 0.00390625 * (mu * W[d, k])\n"
+        "    W1_2[k, d] = where(B_2[d] == A[k], exp(tanh(W1[d])), 0)\n"
         "    N_2[d] = sum(k) W1_2[k, d]\n"
+        "    F_2[d] = sum(k) W1_2[k, d] * X1_2[k, d]\n"
         "    mu_2[d] = F_2[d] / N_2[d]\n"
         "    S2_2[d] = sum(k) W1_2[k, d] * (X1_2[k, d] - mu_2[d])^3\n");
     for (const cpu_case::Width& width : cpu_case::widths()) {
