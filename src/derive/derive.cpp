@@ -117,17 +117,23 @@ Diagram Derived::diagram_without_kernel_arrays() const {
 
 Result<Derived> derive(const Diagram& diagram, const DeriveOptions& options) {
     std::vector<Diagnostic> errors;
+    Derived derived;
+    derived.form = options.form;
+    const bool is_rewritten = options.fuse && options.kernels.empty();
+    derived.source = is_rewritten ? with_flat_axes(with_sizes_of_joined_dimensions(diagram), options.stream) : diagram;
+    const Diagram normal = is_rewritten ? normal_form(derived.source, derived.normal_steps) : diagram;
     std::vector<AxisId> demanded;
-    Form form = options.form;
     const auto demand = [&](const std::string& axis_name, const SourceRange& range) {
-        const auto axis = diagram.find_axis(axis_name);
+        const auto axis = normal.find_axis(axis_name);
         if (!axis) {
             errors.push_back(problem("unknown-axis", range, fmt::format("no axis '{}' in {}", axis_name, diagram.name),
                                      "an axis to stream", did_you_mean(axis_name, names_of(diagram.axes))));
             return;
         }
-        const bool reduced = any_of(diagram.equations, [&](const Equation& e) { return contains(e.reduce_axes, *axis); });
-        if (!reduced) {
+        const auto is_reduced_in = [&](const Diagram& d) {
+            return any_of(d.equations, [&](const Equation& e) { return contains(e.reduce_axes, *axis); });
+        };
+        if (!is_reduced_in(diagram) && !is_reduced_in(normal)) {
             std::vector<std::string> reducible;
             for (const auto& e : diagram.equations)
                 for (const AxisId a : e.reduce_axes)
@@ -145,7 +151,7 @@ Result<Derived> derive(const Diagram& diagram, const DeriveOptions& options) {
         if (item.kind == ChoiceKind::stream && item.kernel.empty()) demand(item.axis, item.range);
         if (item.kind == ChoiceKind::form) {
             if (item.word == "auxiliary") {
-                form = Form::auxiliary;
+                derived.form = Form::auxiliary;
             } else if (item.word != "unscaled") {
                 errors.push_back(problem("unknown-form", item.range, fmt::format("no form '{}'", item.word),
                                          "unscaled or auxiliary", ""));
@@ -153,12 +159,7 @@ Result<Derived> derive(const Diagram& diagram, const DeriveOptions& options) {
         }
     }
     if (!errors.empty()) return errors;
-    Derived derived;
-    const bool is_rewritten = options.fuse && options.kernels.empty();
-    derived.source = is_rewritten ? with_sizes_of_joined_dimensions(diagram) : diagram;
-    derived.form = form;
-    const Diagram normal = is_rewritten ? normal_form(derived.source, derived.normal_steps) : diagram;
-    KernelBuilder builder(normal, form);
+    KernelBuilder builder(normal, derived.form);
     derived.regions = gather(builder, {options.fuse, options.kernels, std::move(demanded)}, derived.normal_refusals);
     build(derived, builder, chosen_gatherings(derived.regions));
     return derived;

@@ -6,6 +6,7 @@ Diagram normal_form(const Diagram& diagram, std::vector<DerivationStep>& steps) 
     Diagram out = diagram;
     join_dimensions(out, steps);
     unify_axes(out, steps);
+    flatten_axes(out, steps);
     drop_exact_casts(out, steps);
     merge_equal_equations(out, steps);
     inline_shifted_maps(out, steps);

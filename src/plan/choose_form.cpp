@@ -105,22 +105,30 @@ private:
     std::vector<ScheduleItem> of_all_;
 };
 
-/// Whether some product multiplies arrays of different widths, as computed values with loaded ones of fewer bytes. Then
-/// a kernel on the tensor cores rounds a factor.
-bool rounds_a_factor(const TileKernel& kernel, const std::vector<TileStatement>& statements) {
+/// Whether some statement of the program, also in loops, is a sum for which f holds.
+bool has_sum(const std::vector<TileStatement>& statements, const std::function<bool(const Compute&)>& f) {
     return any_of(statements, [&](const TileStatement& s) {
-        if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s))
-            return rounds_a_factor(kernel, (*loop)->body);
+        if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s)) return has_sum((*loop)->body, f);
         const auto* compute = std::get_if<Compute>(&s);
-        const auto* product = compute && compute->reduce == ReduceOp::sum ? as<Binary>(compute->body) : nullptr;
-        if (!product || product->op != BinaryOp::mul) return false;
-        const Read *a = as<Read>(product->a), *b = as<Read>(product->b);
-        const auto type = [&](const Read* r) { return kernel.variables[r->variable()].memory_type; };
-        return a && b && bytes(type(a)) != bytes(type(b)) && std::min(bytes(type(a)), bytes(type(b))) <= 2;
+        return compute && compute->reduce == ReduceOp::sum && f(*compute);
     });
 }
-bool rounds_a_factor(const TileProgram& program) {
-    return any_of(program.kernels, [](const TileKernel& kernel) { return rounds_a_factor(kernel, kernel.body); });
+
+/// Whether the model of forms may be wrong about some product on tensor cores. It takes a product in the widest type of
+/// what it reads, and a kernel on the tensor cores rounds what it computes to the type of the other factor. It also
+/// does not see that a sum over several axes is a product there only if one of them is streamed.
+bool may_mistake_products(const TileProgram& program) {
+    return any_of(program.kernels, [](const TileKernel& kernel) {
+        return has_sum(kernel.body, [&](const Compute& sum) {
+            const auto* product = as<Binary>(sum.body);
+            if (!product || product->op != BinaryOp::mul) return false;
+            const Read *a = as<Read>(product->a), *b = as<Read>(product->b);
+            if (!a || !b) return false;
+            const int first = bytes(kernel.variables[a->variable()].memory_type),
+                      second = bytes(kernel.variables[b->variable()].memory_type);
+            return std::min(first, second) <= 2 && (first != second || sum.reduce_axes.size() > 1);
+        });
+    });
 }
 
 struct FormToPlan {
@@ -282,9 +290,7 @@ Derived choose_form_by_plans(const Derived& derived, const Extents& extents, con
     KernelTimes known(by_user.empty() ? ratings : nullptr);
     Derived least = least_form(derived, extents, machine, by_user, known);
     if (machine.kind != MachineKind::gpu || !has_cuda_blocks(machine)) return least;
-    // The model of forms takes each product in the widest type of what it reads. A kernel on the tensor cores rounds
-    // what it computes.
-    if (!rounds_a_factor(expand(derived))) return least;
+    if (!may_mistake_products(expand(derived))) return least;
     std::vector<FormToPlan> forms{{least}};
     const auto add = [&](FormToPlan next) {
         if (none_of(forms, [&](const FormToPlan& other) { return are_alike(next.form, other.form); }))

@@ -19,9 +19,9 @@ namespace napkin {
 /// Pre: `extents` binds derived.diagram.
 Derived choose_form(const Derived& derived, const Extents& extents, const Machine& machine,
                     const std::vector<ScheduleItem>& by_user = {}, const std::shared_ptr<Estimates>& ratings = {});
-/// The same for one plan, which has more time. Where a GPU's tensor cores may round what the model of forms multiplies
-/// as it is, several forms are planned and the fastest is taken. They are the whole fold, the form that the model
-/// finds, and those that it finds little slower.
+/// The same for one plan, which has more time. Where the model of forms may be wrong about products on a GPU's tensor
+/// cores, several forms are planned and the fastest is taken. They are the whole fold, the form that the model finds,
+/// and those that it finds little slower.
 Derived choose_form_by_plans(const Derived& derived, const Extents& extents, const Machine& machine,
                              const std::vector<ScheduleItem>& by_user = {}, const std::shared_ptr<Estimates>& ratings = {});
 

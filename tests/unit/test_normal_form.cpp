@@ -296,5 +296,52 @@ TEST(JoinedDimensions, OtherReadsKeepTheDimensions) {
     EXPECT_EQ(axes_read("f(K[b, p]) -> Y[w]\n    Y[w] = K[w // 4, w % 4]\nsizes w = 8, b = 3, p = 4\n", "K"), "b, p");
 }
 
+/// Whether the derivation makes one axis of some, and each of its steps means the definition.
+bool flattens(const std::string& text) {
+    const Derived d = derived(text);
+    EXPECT_LT(error_of_steps(d), 1e-9) << explain(d);
+    return has_rule(d, "flatten axes");
+}
+
+TEST(FlattenAxes, AxesOfASumThatStandBesideEachOtherBecomeOne) {
+    const Derived d = derived(
+        "f(A[q, h, k], W[h, k, n]) -> O[q, n]\n    O[q, n] = sum(h, k) A[q, h, k] * W[h, k, n]\n"
+        "sizes q = 3, h = 2, k = 5, n = 4\n");
+    ASSERT_TRUE(has_rule(d, "flatten axes")) << explain(d);
+    const Equation& sum = d.diagram.equations.back();
+    ASSERT_EQ(sum.reduce_axes.size(), 1U);
+    EXPECT_EQ(d.diagram.axis(sum.reduce_axes.front()).name, "h_k");
+    EXPECT_EQ(bind_sizes(d.source).value()[sum.reduce_axes.front()], 10);
+    EXPECT_LT(error_of_steps(d), 1e-9);
+    // Three axes, and arrays between equations.
+    EXPECT_TRUE(flattens(
+        "f(A[q, r, s, c], W[r, s, c, n]) -> O[q, n]\n    B[q, r, s, c] = exp(A[q, r, s, c])\n"
+        "    O[q, n] = sum(r, s, c) B[q, r, s, c] * W[r, s, c, n]\nsizes q = 3, r = 2, s = 3, c = 2, n = 4\n"));
+    EXPECT_TRUE(flattens("f(A[a, b]) -> M\n    M = max(a, b) A[a, b]\nsizes a = 3, b = 4\n"));
+    // One sum and one map of both.
+    EXPECT_TRUE(flattens(
+        "f(X[n, y, z], W[y, z]) -> V[n]\n    M[n] = sum(y, z) X[n, y, z]\n"
+        "    V[n] = sum(y, z) (X[n, y, z] - M[n])^2 * W[y, z]\nsizes n = 2, y = 3, z = 4\n"));
+}
+
+TEST(FlattenAxes, AxesThatAreToldApartStay) {
+    const auto stays = [](const std::string& text) { EXPECT_FALSE(flattens(text)) << text; };
+    // in another order, with one between them, with one alone
+    stays("f(A[q, k, h], W[h, k, n]) -> O[q, n]\n    O[q, n] = sum(h, k) A[q, k, h] * W[h, k, n]\n"
+          "sizes q = 3, h = 2, k = 5, n = 4\n");
+    stays("f(A[h, q, k], W[h, k, n]) -> O[q, n]\n    O[q, n] = sum(h, k) A[h, q, k] * W[h, k, n]\n"
+          "sizes q = 3, h = 2, k = 5, n = 4\n");
+    stays("f(A[h, k], W[h]) -> S\n    S = sum(h, k) A[h, k] * W[h]\nsizes h = 2, k = 5\n");
+    // read at other indices, or as a number
+    stays("f(A[q, h, k], W[h, k]) -> O[q]\n    O[q] = sum(h, k) A[q, h, k] * W[h, size(k) - 1 - k]\n"
+          "sizes q = 3, h = 2, k = 5\n");
+    stays("f(A[q, h, k]) -> O[q]\n    O[q] = sum(h, k) where(k <= h, A[q, h, k], 0)\nsizes q = 3, h = 2, k = 5\n");
+    // reduced by one equation and woven by another
+    stays("f(A[h, k]) -> S, T[h, k]\n    S = sum(h, k) A[h, k]\n    T[h, k] = A[h, k] + S\nsizes h = 2, k = 5\n");
+    stays("f(A[h, k]) -> S[h], T\n    S[h] = sum(k) A[h, k]\n    T = sum(h, k) A[h, k] * S[h]\nsizes h = 2, k = 5\n");
+    // named by the schedule
+    stays("f(A[h, k]) -> S\n    S = sum(h, k) A[h, k]\nsizes h = 2, k = 5\nschedule\n    stream h = 1\n");
+}
+
 }  // namespace
 }  // namespace napkin::test_normal_form

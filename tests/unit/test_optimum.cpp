@@ -106,7 +106,7 @@ grouped(Q[g, q, k], K[x, k], V[x, d]) -> O[g, q, d]
 TEST(Optimum, SaysWhenMemoryIsLarge) {
     // Beside the square tile lie k columns of both operands.
     const OptimumInLetters best = best_of(
-        cost_of("f(A[a, k, b], B[k, b, c]) -> C[a, c]\n    C[a, c] = sum(k, b) A[a, k, b] * B[k, b, c]\n"));
+        cost_of("f(A[a, k, b], B[b, k, c]) -> C[a, c]\n    C[a, c] = sum(k, b) A[a, k, b] * B[b, k, c]\n"));
     ASSERT_TRUE(best.closed) << best.why_not;
     EXPECT_EQ(best.transfers, Size(2) * a * b * c * k * letter("M", Rational(-1, 2)) + a * c);
     ASSERT_EQ(best.at.size(), 3U);
