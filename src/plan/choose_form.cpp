@@ -230,10 +230,12 @@ private:
     std::vector<Planned> planned_;
 };
 
+/// Whether two forms of one derivation have the same kernels, streamed along the same axes.
 bool are_alike(const Derived& a, const Derived& b) {
-    return a.kernels.size() == b.kernels.size() && names_of(a.kernels) == names_of(b.kernels) &&
-           std::equal(a.kernels.begin(), a.kernels.end(), b.kernels.begin(),
-                      [](const Kernel& x, const Kernel& y) { return x.equations == y.equations; });
+    return std::equal(a.regions.begin(), a.regions.end(), b.regions.begin(), b.regions.end(),
+                      [](const Region& x, const Region& y) {
+                          return x.alternatives[x.chosen].kernels == y.alternatives[y.chosen].kernels;
+                      });
 }
 
 /// The forms with another alternative in one region that the model of forms finds little slower, the fastest first.
