@@ -1,12 +1,36 @@
 #include "derive/build.hpp"
 
+#include <fmt/format.h>
+
 #include <set>
 
+#include "derive/flat_stream.hpp"
 #include "diagram/empty_axes.hpp"
+#include "diagram/flat_axes.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
+#include "support/text.hpp"
 
 namespace napkin {
+namespace {
+
+/// The step from sums over several axes to sums along the flat axis.
+void record_flat_axis(const Diagram& diagram, const std::vector<Equation>& along, AxisId flat,
+                      std::vector<DerivationStep>& steps) {
+    Edit edit;
+    for (const Equation& e : along)
+        if (const Equation& before = *diagram.definition(e.target); !(before == e))
+            edit.equations.push_back({before, {e}});
+    if (edit.equations.empty()) return;
+    const SourceRange range = edit.equations.front().before.range;
+    steps.push_back(
+        {"sum along a flat axis", "split axis", "its values stand for all values of its parts, each once",
+         fmt::format("{} are summed as {}", join(names_of(diagram.axes, parts_of_flat_axis(diagram, flat)), ", "),
+                     diagram.axis(flat).name),
+         range, std::move(edit)});
+}
+
+}  // namespace
 
 KernelBuilder::KernelBuilder(const Diagram& diagram, Form form)
     : diagram_(diagram),
@@ -48,14 +72,20 @@ std::vector<ArrayId> KernelBuilder::outputs_of(const std::vector<ArrayId>& targe
     return out;
 }
 
-void KernelBuilder::set_out(const std::vector<ArrayId>& targets) {
-    part_.arrays.resize(diagram_.arrays.size());
+bool KernelBuilder::set_out(const Gathering& gathering) {
     part_.equations.clear();
-    for (const ArrayId t : targets) part_.equations.push_back(definition(t));
+    for (const ArrayId t : gathering.targets) part_.equations.push_back(definition(t));
+    if (!gathering.stream || parts_of_flat_axis(diagram_, *gathering.stream).empty()) return true;
+    auto along = along_flat_axis(diagram_, part_.equations, *gathering.stream);
+    if (along) part_.equations = std::move(*along);
+    return along.has_value();
 }
 
 std::variant<int, Refusal> KernelBuilder::traversals(const Gathering& gathering) {
-    set_out(gathering.targets);
+    part_.arrays.resize(diagram_.arrays.size());
+    if (!set_out(gathering))
+        return Refusal{fmt::format("stream {}", diagram_.axis(*gathering.stream).name),
+                       "an equation has one of its axes without the others", definition(gathering.targets.front()).range};
     std::vector<Refusal> refusals;
     auto analysis = analyse(part_, gathering.targets, gathering.stream, form_, values_, nullptr, refusals);
     if (auto* refusal = std::get_if<Refusal>(&analysis)) return std::move(*refusal);
@@ -63,7 +93,8 @@ std::variant<int, Refusal> KernelBuilder::traversals(const Gathering& gathering)
 }
 
 std::optional<KernelBuilder::Trial> KernelBuilder::try_kernel(const Gathering& gathering) {
-    set_out(gathering.targets);
+    part_.arrays.resize(diagram_.arrays.size());
+    if (!set_out(gathering)) return std::nullopt;
     std::vector<Refusal> refusals;
     const auto analysis = analyse(part_, gathering.targets, gathering.stream, form_, values_, nullptr, refusals);
     if (std::holds_alternative<Refusal>(analysis)) return std::nullopt;
@@ -79,8 +110,8 @@ std::vector<Kernel> KernelBuilder::rewrite(const std::vector<Gathering>& gatheri
     std::vector<std::vector<Equation>> rewritten;
     std::vector<std::vector<ArrayId>> outputs;
     for (const Gathering& g : gatherings) {
-        part_.equations.clear();
-        for (const ArrayId t : g.targets) part_.equations.push_back(definition(t));
+        internal_check(set_out(g), "a gathering that was found legal cannot be streamed");
+        if (g.stream) record_flat_axis(diagram_, part_.equations, *g.stream, steps);
         auto analysis = analyse(part_, g.targets, g.stream, form_, values_, &steps, refusals);
         internal_check(std::holds_alternative<Analysis>(analysis), "a gathering that was found legal cannot be built");
         analyses.push_back(std::get<Analysis>(std::move(analysis)));

@@ -43,8 +43,8 @@ public:
                                 std::vector<Refusal>& refusals);
 
 private:
-    /// The part of the diagram that holds the targets' equations alone, over all arrays.
-    void set_out(const std::vector<ArrayId>& targets);
+    /// Puts the gathering's equations alone into the part, over all arrays; false where its stream cannot be.
+    bool set_out(const Gathering& gathering);
 
     Diagram diagram_;
     Form form_;

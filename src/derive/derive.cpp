@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "derive/array_types.hpp"
+#include "derive/flat_stream.hpp"
 #include "derive/gather.hpp"
 #include "derive/normal_form.hpp"
 #include "derive/replay.hpp"
@@ -120,8 +121,11 @@ Result<Derived> derive(const Diagram& diagram, const DeriveOptions& options) {
     Derived derived;
     derived.form = options.form;
     const bool is_rewritten = options.fuse && options.kernels.empty();
-    derived.source = is_rewritten ? with_flat_axes(with_sizes_of_joined_dimensions(diagram), options.stream) : diagram;
-    const Diagram normal = is_rewritten ? normal_form(derived.source, derived.normal_steps) : diagram;
+    derived.source = is_rewritten ? with_sizes_of_joined_dimensions(diagram) : diagram;
+    Diagram normal = derived.source;
+    for (const std::string& name : options.stream) normal.schedule.push_back({ChoiceKind::stream, name, {}});
+    if (is_rewritten) normal = normal_form(normal, derived.normal_steps);
+    normal.schedule = derived.source.schedule;
     std::vector<AxisId> demanded;
     const auto demand = [&](const std::string& axis_name, const SourceRange& range) {
         const auto axis = normal.find_axis(axis_name);
@@ -133,7 +137,7 @@ Result<Derived> derive(const Diagram& diagram, const DeriveOptions& options) {
         const auto is_reduced_in = [&](const Diagram& d) {
             return any_of(d.equations, [&](const Equation& e) { return contains(e.reduce_axes, *axis); });
         };
-        if (!is_reduced_in(diagram) && !is_reduced_in(normal)) {
+        if (!is_reduced_in(diagram) && !is_reduced_in(normal) && !contains(flat_axes_of(normal, normal.equations), *axis)) {
             std::vector<std::string> reducible;
             for (const auto& e : diagram.equations)
                 for (const AxisId a : e.reduce_axes)

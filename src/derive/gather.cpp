@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "derive/flat_stream.hpp"
 #include "derive/gather_siblings.hpp"
 #include "derive/gather_streams.hpp"
 #include "derive/rank.hpp"
@@ -238,6 +239,8 @@ private:
             if (part.stream) out.push_back({{part.targets, std::nullopt}});
             for (const AxisId a : axes)
                 if (part.stream != a) out.push_back({{part.targets, a}});
+            const auto equations = mapped<Equation>(part.targets, [&](ArrayId t) { return builder_.definition(t); });
+            for (const AxisId a : flat_axes_of(d_, equations)) out.push_back({{part.targets, a}});
         }
         std::vector<std::size_t> cuts;
         for (std::size_t i = 1; i < part.targets.size(); ++i)

@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "algebra/expr_walk.hpp"
+#include "derive/flat_stream.hpp"
 #include "support/ranges.hpp"
 
 namespace napkin {
@@ -37,8 +38,10 @@ Gathering StreamChooser::with_axis(const std::vector<ArrayId>& targets) {
 Gathering StreamChooser::find_axis(const std::vector<ArrayId>& targets) {
     Gathering best{targets, std::nullopt};
     const auto axes = reduced_axes(builder_, targets);
+    const auto equations = mapped<Equation>(targets, [&](ArrayId t) { return builder_.definition(t); });
+    const auto flat = flat_axes_of(builder_.diagram(), equations);
     for (const AxisId a : wanted_)
-        if (contains(axes, a)) return {targets, a};
+        if (contains(axes, a) || contains(flat, a)) return {targets, a};
     std::tuple<int, int, bool> best_score{-1, 0, false};
     for (const AxisId a : axes) {
         int reductions = 0;

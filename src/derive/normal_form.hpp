@@ -1,7 +1,6 @@
 #pragma once
 // What is rewritten before kernels are chosen, so that a diagram's spelling does not decide what fuses. Each pass is
 // one function that edits the diagram and records every edit.
-#include <string>
 #include <vector>
 
 #include "derive/derived.hpp"
@@ -24,14 +23,9 @@ void join_dimensions(Diagram& diagram, std::vector<DerivationStep>& steps);
 /// of S[a, j] over j and an S[a, t] beside it then have one axis.
 void unify_axes(Diagram& diagram, std::vector<DerivationStep>& steps);
 
-/// Axes that stand beside each other, in one order, wherever one of them does become one axis, if some reduction has
-/// them all. For example, sum(h, k) A[q, h, k] * W[h, k, n] is a sum over one axis of h · k values. Not axes of results,
-/// nor those that the schedule names. The axis must be there: with_flat_axes adds it.
+/// Each run of flat_runs becomes its flat axis, if the diagram has that (diagram/flat_axes.hpp). For example, sum(h, k)
+/// A[q, h, k] * W[h, k, n] is a sum over one axis of h · k values.
 void flatten_axes(Diagram& diagram, std::vector<DerivationStep>& steps);
-
-/// The diagram with an axis for each run that flatten_axes makes one, with the product of the sizes as its size. None
-/// where an axis of the run is in `named`.
-Diagram with_flat_axes(Diagram diagram, const std::vector<std::string>& named);
 
 /// A value of a narrower floating-point type is read as it is, without a cast to f32, in which it is the same value.
 void drop_exact_casts(Diagram& diagram, std::vector<DerivationStep>& steps);

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "derive/weigh.hpp"
+#include "diagram/flat_axes.hpp"
 #include "diagram/symbol_names.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
@@ -39,10 +40,11 @@ struct Piece {
 /// Counts what the core holds all at once, whatever its size. What is reduced without a stream counts once. So does
 /// every intermediate array that carries a reduced axis besides the streamed one.
 int held_whole(const KernelBuilder& builder, const Gathering& g, const Kernel& kernel) {
-    std::vector<AxisId> reduced;
+    std::vector<AxisId> reduced, streamed;
+    if (g.stream) streamed = parts_of_flat_axis(builder.diagram(), *g.stream), streamed.push_back(*g.stream);
     for (const ArrayId t : g.targets)
         for (const AxisId a : builder.definition(t).reduce_axes)
-            if (a != g.stream) reduced.push_back(a);
+            if (!contains(streamed, a)) reduced.push_back(a);
     int whole = !reduced.empty() && !g.stream ? 1 : 0;
     for (const ArrayId t : g.targets) {
         const auto& axes = builder.diagram().array(t).axes;

@@ -187,7 +187,7 @@ struct Random {
 }  // namespace
 
 void evaluate(const Diagram& diagram, const Extents& extents, Values& values, Precision precision) {
-    internal_check(extents.size() >= diagram.axes.size(), "evaluate: an extent for every axis is needed");
+    internal_check(extents.size() == diagram.axes.size(), "evaluate: an extent for every axis is needed");
     values.resize(diagram.arrays.size());
     for (ArrayId id : diagram.inputs) {
         internal_check(values[id].size() == static_cast<std::size_t>(count_values(diagram, id, extents)),

@@ -120,7 +120,7 @@ Result<Setting> setting_of(const FiguresRequest& request) {
     auto derived = derive(out.diagram, derive_options);
     if (!derived) return derived.errors();
     out.derived = std::move(derived).value();
-    auto extents = bind_sizes(out.derived.source);
+    auto extents = bind_sizes(out.diagram);
     if (!extents) return extents.errors();
     out.extents = std::move(extents).value();
     if (!request.schedule.empty()) out.schedule = std::make_shared<Source>(Source{"schedule", request.schedule});

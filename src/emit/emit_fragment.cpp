@@ -185,8 +185,8 @@ void give_values(const Frame& frame, const Step& step, BodyWriter& body, const s
         const Variable& v = frame.variable(r->variable());
         const OperandTile tile = *operand_tile(frame, r->variable());
         const auto at_dimension = [&](int d) {
-            const AxisId axis = running_axis(frame, v.dims[at(d)], step.scope);
-            return frame.span(axis, step.scope).tile > 1 ? frame.axis(axis).local : std::string("0");
+            const AxisId axis = *running_axis(frame, v.dims[at(d)], step.scope);
+            return axis >= 0 && frame.span(axis, step.scope).tile > 1 ? frame.axis(axis).local : std::string("0");
         };
         body.give(r->variable(), fmt::format("operand_value<{}, {}>({}, {}, {}, {})", memory_type(v.memory_type),
                                              tile.rows, frame.name(r->variable()), stage_name(frame, r->variable()),

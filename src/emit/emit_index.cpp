@@ -50,13 +50,21 @@ BoundsText bounds_of(const Frame& frame, const Expr& e, ScopeId scope, bool padd
     if (!b) return {whole_number(whole(e)), whole_number(whole(e))};
     const BoundsText x = bounds_of(frame, b->a, scope, padded), y = bounds_of(frame, b->b, scope, padded);
     const auto both = [&](const IntegerText& p, const IntegerText& q) { return integer_binary(b->op, p, q); };
+    const auto* of = as<AxisIndex>(b->a);
+    const bool is_even = of && as<Constant>(b->b) && divides_evenly(frame, of->axis, whole(b->b), scope);
+    if ((b->op == BinaryOp::floor_div || b->op == BinaryOp::mod) && most_values(frame, Index::of(e), scope) == 1)
+        return {both(x.low, y.low), both(x.low, y.low)};
     switch (b->op) {
         case BinaryOp::add:
         case BinaryOp::min:
         case BinaryOp::max: return {both(x.low, y.low), both(x.high, y.high)};
         case BinaryOp::sub: return {both(x.low, y.high), both(x.high, y.low)};
         case BinaryOp::floor_div: return {both(x.low, y.low), both(x.high, y.low)};
-        case BinaryOp::mod: return {whole_number(0), whole_number(whole(b->b) - 1)};
+        case BinaryOp::mod: {
+            if (!is_even) return {whole_number(0), whole_number(whole(b->b) - 1)};
+            const IntegerText low = both(x.low, y.low);
+            return {low, integer_binary(BinaryOp::add, low, whole_number(frame.span(of->axis, scope).tile - 1))};
+        }
         default: break;
     }
     // A product with a number.

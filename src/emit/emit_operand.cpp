@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "emit/emit_fragment.hpp"
+#include "emit/emit_index.hpp"
 #include "emit/emit_write.hpp"
 #include "schedule/cluster.hpp"
 #include "schedule/fragments.hpp"
@@ -33,7 +34,15 @@ std::int64_t num_stages(const Frame& frame) {
 
 /// Where the tile begins along a dimension.
 std::string begin_of(const Frame& frame, const Variable& v, int dimension, ScopeId scope) {
-    const Affine& form = *v.dims[at(dimension)].affine();
+    const Index& index = v.dims[at(dimension)];
+    if (!index.affine())
+        return index_text(index,
+                          [&](AxisId axis) {
+                              const bool begins = frame.span(axis, scope).begins;
+                              return IntegerText{begins ? frame.axis(axis).begin : "0", coordinates_of(frame, axis, scope)};
+                          })
+            .text;
+    const Affine& form = *index.affine();
     std::string text;
     const auto add = [&](const std::string& term) { text += (text.empty() ? "" : " + ") + term; };
     for (const auto& [axis, factor] : form.terms)

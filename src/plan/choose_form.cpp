@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cost/compulsory.hpp"
+#include "diagram/flat_axes.hpp"
 #include "plan/aligned.hpp"
 #include "plan/blocks.hpp"
 #include "plan/choose.hpp"
@@ -39,7 +40,7 @@ constexpr double near_the_least = 1.25;
 /// products computed on the way to others run on no tensor core.
 constexpr double worth_planning = 2;
 /// A plan's time is at least so many times what that model says of its form.
-constexpr double plan_over_model = 1.25;
+constexpr double plan_over_model = 1;
 /// Most forms that are planned beside the one that the model finds and the calculus' own first choice.
 constexpr std::size_t most_near_forms = 2;
 
@@ -131,6 +132,17 @@ bool may_mistake_products(const TileProgram& program) {
     });
 }
 
+/// Whether some sum has at most one axis that lies whole in a tile, as products on the tensor cores have.
+bool may_run_on_tensor_cores(const Kernel& kernel, const Extents& extents) {
+    return any_of(kernel.stages, [&](const Stage& stage) {
+        const auto* loop = std::get_if<Loop>(&stage);
+        return any_of(statements_of(stage), [&](const Statement& s) {
+            const auto is_whole = [&](AxisId axis) { return extents[axis] > 1 && !(loop && loop->axis == axis); };
+            return s.reduce == ReduceOp::sum && count_if(s.reduce_axes, is_whole) <= 1;
+        });
+    });
+}
+
 struct FormToPlan {
     Derived form;
     double seconds = 0;  ///< by the model of forms; 0: it is planned whatever the model says
@@ -160,8 +172,9 @@ public:
         for (FormToPlan& form : forms) {
             const double by_model = plan_over_model * form.seconds;
             auto least = mapped<double>(form.form.kernels, [&](const Kernel& kernel) {
-                return least_seconds(form.form, kernel, statement_work(form.form, kernel), extents, gpu,
-                                     ComputedBy::tensor_cores);
+                return least_seconds(
+                    form.form, kernel, statement_work(form.form, kernel), extents, gpu,
+                    may_run_on_tensor_cores(kernel, extents) ? ComputedBy::tensor_cores : ComputedBy::cores);
             });
             planned_.push_back({std::move(form.form), by_model, std::move(least)});
         }
@@ -238,6 +251,14 @@ bool are_alike(const Derived& a, const Derived& b) {
                       });
 }
 
+bool streams_flat_axis(const Derived& form) {
+    return any_of(form.regions, [&](const Region& region) {
+        return any_of(region.alternatives[region.chosen].kernels, [&](const Gathering& g) {
+            return g.stream && !parts_of_flat_axis(form.diagram, *g.stream).empty();
+        });
+    });
+}
+
 /// The forms with another alternative in one region that the model of forms finds little slower, the fastest first.
 std::vector<FormToPlan> near_forms(const Derived& least, const std::function<double(const Derived&, double)>& seconds) {
     const double enough = worth_planning * seconds(least, std::numeric_limits<double>::infinity());
@@ -255,7 +276,6 @@ std::vector<FormToPlan> near_forms(const Derived& least, const std::function<dou
         chosen[r] = kept;
     }
     stable_sort(found, [](const FormToPlan& a, const FormToPlan& b) { return a.seconds < b.seconds; });
-    if (found.size() > most_near_forms) found.resize(most_near_forms);
     return found;
 }
 
@@ -263,6 +283,8 @@ std::vector<FormToPlan> near_forms(const Derived& least, const std::function<dou
 Derived least_form(const Derived& derived, const Extents& extents, const Machine& machine,
                    const std::vector<ScheduleItem>& by_user, KernelTimes& known) {
     const auto quick = [&](const Derived& form, double enough) {
+        // Vectors lie along any axis of a product, so that a processor gains nothing by one summed axis.
+        if (machine.kind == MachineKind::cpu && streams_flat_axis(form)) return std::numeric_limits<double>::infinity();
         if (by_user.empty()) return estimated_seconds(form, extents, machine, known, enough);
         return estimated_seconds(form, extents, machine, known, enough,
                                  LinesOfForm(form, extents, by_user).of_all_kernels());
@@ -300,10 +322,11 @@ Derived choose_form_by_plans(const Derived& derived, const Extents& extents, con
     };
     add({derived});
     if (by_user.empty()) {
+        const std::size_t most = forms.size() + most_near_forms;
         for (FormToPlan& next : near_forms(least, [&](const Derived& form, double enough) {
                  return estimated_seconds(form, extents, machine, known, enough);
              }))
-            add(std::move(next));
+            if (forms.size() < most) add(std::move(next));
     }
     if (forms.size() == 1) return least;
     return FormsByKernels(

@@ -90,7 +90,7 @@ std::string kernel_names(const Derived& derived) {
 /// Sizes by hand may make another form the fastest than all sizes would that may be chosen, which is said.
 Derived choose(Compilation& c, const std::shared_ptr<const Source>& schedule_file, bool is_for_plan,
                const std::shared_ptr<Estimates>& ratings) {
-    const auto extents = bind_sizes(c.derived.source);
+    const auto extents = bind_sizes(c.diagram);
     if (!extents) return c.derived;
     // What is wrong in the file is said where the plan reads it.
     const auto items = all_overrides(c.derived, {}, schedule_file);
@@ -217,7 +217,7 @@ class Choices {
 public:
     Choices(Compilation& c, const PipelineOptions& options) : c_(c), options_(options) {
         if (!options.keep_plan || options.until < Pass::plan || own_identity().empty()) return;
-        const auto extents = bind_sizes(c.derived.source);
+        const auto extents = bind_sizes(c.diagram);
         if (!extents) return;
         PlanQuestion question{asked_for(c, options), c.machine, ""};
         if (c.machine.kind == MachineKind::gpu && !c.machine.architecture.empty())
@@ -379,7 +379,7 @@ Result<Compilation> run_pipeline(std::shared_ptr<const Source> source, const Pip
         pass(Pass::machine, c.machine, [&] { return machine_for(c, options); }) &&
         pass(Pass::derive, c.derived, [&] { return last_derivation()(c, options); }) &&
         pass(Pass::choose, c.derived, [&] { return choices.emplace(c, options).form(); }) &&
-        pass(Pass::size, c.extents, [&] { return bind_sizes(c.derived.source); }) &&
+        pass(Pass::size, c.extents, [&] { return bind_sizes(c.diagram); }) &&
         pass(Pass::plan, c.plan, [&] { return choices->plan(); }) &&
         pass(Pass::expand, c.program, [&] { return tiles_of_plan(c); }) &&
         pass(Pass::lower, c.lowered, [&] { return lower::lowered(c.plan.program()); }) &&

@@ -77,15 +77,64 @@ CopyAtoms copy_atoms(const Machine& gpu) {
     return out;
 }
 
-AxisId running_axis(const ScheduledKernel& kernel, const Index& index, ScopeId scope) {
+namespace {
+
+constexpr AxisId one_value = -1;
+
+/// running_axis of an expression. A sum's other terms have one value.
+std::optional<AxisId> running_axis_of(const ScheduledKernel& kernel, const Expr& e, ScopeId scope) {
+    if (const auto* i = as<AxisIndex>(e)) return kernel.span(i->axis, scope).tile > 1 ? i->axis : one_value;
+    if (as<Constant>(e) || as<AxisSize>(e)) return one_value;
+    const auto* b = as<Binary>(e);
+    const auto x = b ? running_axis_of(kernel, b->a, scope) : std::nullopt;
+    const auto y = b ? running_axis_of(kernel, b->b, scope) : std::nullopt;
+    if (!x || !y) return std::nullopt;
+    if (*x < 0 && *y < 0) return one_value;
+    if (b->op == BinaryOp::add && (*x < 0 || *y < 0)) return std::max(*x, *y);
+    if (b->op == BinaryOp::sub && *y < 0) return x;
+    const auto* of = as<AxisIndex>(b->a);
+    const auto* by = as<Constant>(b->b);
+    if (!of || !by || !is_one_quotient(kernel, of->axis, static_cast<std::int64_t>(by->value), scope))
+        return std::nullopt;
+    if (b->op == BinaryOp::floor_div) return one_value;
+    return b->op == BinaryOp::mod ? x : std::nullopt;
+}
+
+/// Whether the dimension's index may lie outside of the array.
+bool may_lie_outside(const ScheduledKernel& kernel, const Variable& variable, std::size_t dimension) {
+    const Index& dim = variable.dims[dimension];
+    if (dim.affine() || dim.is_gathered()) return is_cut(kernel, variable, dimension);
+    const Interval range = range_of(dim, std::vector<std::int64_t>(kernel.extents.size(), 0), kernel.extents);
+    return range.low < 0 || range.high >= kernel.extent(variable.limits[dimension]);
+}
+
+/// Whether tiles begin at multiples of 16 bytes along the contiguous dimension.
+bool begins_aligned(const ScheduledKernel& kernel, const Index& inner, std::int64_t value_bytes, ScopeId scope) {
+    if (const Affine* form = inner.affine()) {
+        for (const auto& [axis, factor] : form->terms)
+            if (const Span& span = kernel.span(axis, scope);
+                span.begins && factor * span.tile * value_bytes % operand_stride_bytes != 0)
+                return false;
+        return form->constant * value_bytes % operand_stride_bytes == 0;
+    }
+    // The rest of t by n, in tiles that divide n, begins at multiples of the tile.
+    const auto* rest = as<Binary>(inner.value());
+    const auto* of = rest && rest->op == BinaryOp::mod ? as<AxisIndex>(rest->a) : nullptr;
+    return of && kernel.span(of->axis, scope).tile * value_bytes % operand_stride_bytes == 0;
+}
+
+}  // namespace
+
+std::optional<AxisId> running_axis(const ScheduledKernel& kernel, const Index& index, ScopeId scope) {
     if (const AxisId single = index.single_axis(); single >= 0) return single;
     const Affine* form = index.affine();
-    AxisId running = -1;
-    for (std::size_t t = 0; form && t < form->terms.size(); ++t) {
-        const auto& [axis, factor] = form->terms[t];
-        if (factor < 0 || (factor != 1 && kernel.span(axis, scope).tile > 1) || (factor == 1 && running >= 0))
-            return -1;
-        if (factor == 1) running = axis;
+    if (!form) return running_axis_of(kernel, index.value(), scope);
+    AxisId running = one_value;
+    for (const auto& [axis, factor] : form->terms) {
+        if (factor < 0 || (factor != 1 && kernel.span(axis, scope).tile > 1)) return std::nullopt;
+        if (factor != 1 || kernel.span(axis, scope).tile <= 1) continue;
+        if (running >= 0) return std::nullopt;
+        running = axis;
     }
     return running;
 }
@@ -101,30 +150,25 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
     OperandTile out{.outer = -1, .inner = static_cast<int>(rank) - 1};
     std::int64_t stride = value;
     for (std::size_t d = rank; d-- > 0;) {
-        const AxisId axis = running_axis(kernel, variable.dims[d], scope);
-        if (axis < 0 || is_cut(kernel, variable, d)) return std::nullopt;
+        const auto axis = running_axis(kernel, variable.dims[d], scope);
+        if (!axis || may_lie_outside(kernel, variable, d)) return std::nullopt;
         if (static_cast<int>(d) != out.inner && stride % operand_stride_bytes != 0) return std::nullopt;
         stride *= kernel.extent(variable.limits[d]);
-        if (static_cast<int>(d) == out.inner || kernel.span(axis, scope).tile <= 1) continue;
+        if (static_cast<int>(d) == out.inner || *axis < 0 || kernel.span(*axis, scope).tile <= 1) continue;
         if (out.outer >= 0) return std::nullopt;
         out.outer = static_cast<int>(d);
     }
     if (out.outer < 0) out.outer = 0;
-    // A copy begins at a multiple of 16 bytes in memory.
-    for (const auto& [axis, factor] : variable.dims[at(out.inner)].affine()->terms)
-        if (const Span& span = kernel.span(axis, scope);
-            span.begins && factor * span.tile * value % operand_stride_bytes != 0)
-            return std::nullopt;
-    if (variable.dims[at(out.inner)].affine()->constant * value % operand_stride_bytes != 0) return std::nullopt;
+    const AxisId rows = *running_axis(kernel, variable.dims[at(out.outer)], scope),
+                 columns = *running_axis(kernel, variable.dims[at(out.inner)], scope);
+    if (columns < 0 || !begins_aligned(kernel, variable.dims[at(out.inner)], value, scope)) return std::nullopt;
     out.width = operand_row_bytes / value;
-    out.rows = columns_of(kernel, running_axis(kernel, variable.dims[at(out.outer)], scope), scope);
-    out.panels = (kernel.span(running_axis(kernel, variable.dims[at(out.inner)], scope), scope).tile + out.width - 1) /
-                 out.width;
+    out.rows = rows < 0 ? 2 * fragment_columns : columns_of(kernel, rows, scope);
+    out.panels = (kernel.span(columns, scope).tile + out.width - 1) / out.width;
     // Each warp has its rows of the M axis, past the tile's end too.
     const std::int64_t dealt = kernel.schedule.warps.value * fragment_rows;
-    if (variable.dims[at(out.outer)].is_axis(kernel.schedule.mma_m_axis)) out.rows = std::max(out.rows, dealt);
-    if (variable.dims[at(out.inner)].is_axis(kernel.schedule.mma_m_axis))
-        out.panels = std::max(out.panels, (dealt + out.width - 1) / out.width);
+    if (rows == kernel.schedule.mma_m_axis) out.rows = std::max(out.rows, dealt);
+    if (columns == kernel.schedule.mma_m_axis) out.panels = std::max(out.panels, (dealt + out.width - 1) / out.width);
     out.bytes = out.panels * out.panel_bytes();
     if (kernel.has_bulk_copies() && out.rows > kernel.unit.copies.bulk_box) return std::nullopt;
     return out;

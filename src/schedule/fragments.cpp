@@ -28,11 +28,11 @@ bool runs_along(const ScheduledKernel& kernel, const Read& r, AxisId axis, Scope
 AxisId other_axis(const ScheduledKernel& kernel, const Read& r, AxisId axis, ScopeId scope) {
     AxisId found = -1;
     for (const Index& index : r.indices) {
-        const AxisId a = running_axis(kernel, index, scope);
-        if (a < 0) return -1;
-        if (a == axis || !is_wide(kernel, a, scope)) continue;
-        if (found >= 0 && found != a) return -1;
-        found = a;
+        const auto a = running_axis(kernel, index, scope);
+        if (!a) return -1;
+        if (*a < 0 || *a == axis || !is_wide(kernel, *a, scope)) continue;
+        if (found >= 0 && found != *a) return -1;
+        found = *a;
     }
     return found;
 }

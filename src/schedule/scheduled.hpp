@@ -415,6 +415,8 @@ std::vector<const Read*> reads_of(const Compute& compute);
 std::int64_t total_terms(const ScheduledKernel& kernel, const Compute& compute);
 /// A load must check where the array ends: an index is not affine, or leaves the array for some values of its axes.
 bool is_cut(const ScheduledKernel& kernel, const Variable& variable, std::size_t dimension);
+/// Whether tiles of the axis, which begin at multiples of their length, divide the number and have no padding.
+bool divides_evenly(const ScheduledKernel& kernel, AxisId axis, std::int64_t number, ScopeId scope);
 /// The most values that an index takes over a scope's tile, padding included, wherever the tile is.
 std::int64_t most_values(const ScheduledKernel& kernel, const Index& index, ScopeId scope);
 

@@ -6,6 +6,12 @@
 #include "support/ranges.hpp"
 
 namespace napkin {
+
+bool divides_evenly(const ScheduledKernel& kernel, AxisId axis, std::int64_t number, ScopeId scope) {
+    const Span& span = kernel.span(axis, scope);
+    return span.padded == span.tile && number % span.tile == 0;
+}
+
 namespace {
 
 /// One past the largest value of the axis that any tile of the variable reads, padding included.
@@ -25,6 +31,12 @@ std::int64_t most_of(const ScheduledKernel& kernel, const Expr& e, ScopeId scope
     if (!b) return 1;
     const auto number = [](const Expr& c) { return static_cast<std::int64_t>(as<Constant>(c)->value); };
     const std::int64_t x = most_of(kernel, b->a, scope), y = most_of(kernel, b->b, scope);
+    if (const auto* of = as<AxisIndex>(b->a);
+        of && as<Constant>(b->b) && divides_evenly(kernel, of->axis, number(b->b), scope)) {
+        if (b->op == BinaryOp::floor_div) return 1;
+        if (b->op == BinaryOp::mod) return x;
+    }
+    if ((b->op == BinaryOp::floor_div || b->op == BinaryOp::mod) && x == 1) return 1;
     switch (b->op) {
         case BinaryOp::add:
         case BinaryOp::sub: return x + y - 1;

@@ -80,7 +80,7 @@ Result<Costed> cost_kernels(const CostQuery& query) {
                           .hint = "leave --special-overhead out"};
     PlanOptions plan_options;
     plan_options.file = pipeline.schedule_file;
-    auto extents = bind_sizes(c.derived.source);
+    auto extents = bind_sizes(c.diagram);
     if (!extents) {
         // Letters need no sizes; whoever names a machine, some sizes or M wants numbers.
         const bool wants_numbers = !pipeline.sizes.empty() || !pipeline.machine.empty() || query.memory_values;

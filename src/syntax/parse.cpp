@@ -6,6 +6,7 @@
 
 #include "diagram/blocks.hpp"
 #include "diagram/conversions.hpp"
+#include "diagram/flat_axes.hpp"
 #include "support/ranges.hpp"
 #include "syntax/elaborate.hpp"
 #include "syntax/parser.hpp"
@@ -72,23 +73,14 @@ void check_size_names(const Module& module, const Diagram& main, Diagnostics& di
 /// Choices that name an axis.
 constexpr std::array kinds_of_axes{ChoiceKind::group, ChoiceKind::stream, ChoiceKind::subloop, ChoiceKind::split};
 
-/// Names of axes in a row, as a derivation names the axis that these become (flatten_axes).
-bool is_made_of_axes(const Diagram& d, std::string_view name) {
-    for (auto end = name.find('_'); end != std::string_view::npos; end = name.find('_', end + 1)) {
-        const std::string_view rest = name.substr(end + 1);
-        if (d.find_axis(name.substr(0, end)) && (d.find_axis(rest) || is_made_of_axes(d, rest))) return true;
-    }
-    return false;
-}
-
 void check_schedule_axes(const Diagram& d, const AstDefinition& definition, Diagnostics& diagnostics) {
     if (definition.broken) return;
     const std::set<std::string> like_axes = axis_like_names(definition);
     std::vector<std::string> names(like_axes.begin(), like_axes.end());
-    for (const Axis& axis : d.axes) names.push_back(axis.name);
+    for (const Axis& axis : with_flat_axes(d).axes) names.push_back(axis.name);
     for (const ScheduleItem& item : d.schedule) {
         if (!contains(kinds_of_axes, item.kind)) continue;
-        if (item.axis.empty() || contains(names, item.axis) || is_made_of_axes(d, item.axis)) continue;
+        if (item.axis.empty() || contains(names, item.axis)) continue;
         diagnostics.error(Code::unknown_schedule_axis, item.range,
                           fmt::format("{} has no axis {}", definition.name.text, item.axis),
                           fmt::format("an axis of {}", definition.name.text), did_you_mean(item.axis, names));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "diagram/flat_axes.hpp"
 #include "diagram/symbol_names.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
@@ -155,7 +156,7 @@ Diagram canonical(const Diagram& d) {
         });
         out.equations.push_back(std::move(e));
     }
-    return out;
+    return with_flat_axes(std::move(out));
 }
 
 std::string print(const Diagram& d) {
@@ -186,7 +187,7 @@ std::string print(const Diagram& d) {
     std::string sizes;
     for (const AxisId i : d.axes.ids()) {
         const Axis& axis = d.axes[i];
-        if (!axis.size && shown[i]) continue;
+        if ((!axis.size && shown[i]) || !parts_of_flat_axis(d, i).empty()) continue;
         sizes += (sizes.empty() ? "sizes " : ", ") + axis.name;
         if (axis.size) sizes += " = " + to_string(*axis.size, symbol_names(d), true);
     }

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "check/probe.hpp"
+#include "diagram/flat_axes.hpp"
 #include "numeric/cpu_kernel_case.hpp"
 #include "numeric/without_a_wait.hpp"
 #include "run/gpu/kernel.hpp"
@@ -33,6 +34,14 @@ const ProductSubject products_and_layers[] = {
      "    C[b, h, m, n] = sum(k) A[b, h, m, k] * B[b, h, k, n]\n"},
     {"layer of a batch",
      "f(X[b, m, k]: bf16, W[n, k]: bf16) -> Y[b, m, n]: bf16\n    Y[b, m, n] = sum(k) X[b, m, k] * W[n, k]\n"},
+    // The flat axis of h and k, where one operand has rows between them; a convolution; an operand at one place.
+    {"heads summed",
+     "f(A[h, m, k]: bf16, B[h, k, n]: bf16) -> C[m, n]\n    C[m, n] = sum(h, k) A[h, m, k] * B[h, k, n]\n"},
+    {"convolution",
+     "f(X[b, y, z, k]: bf16, W[r, s, k, n]: bf16) -> Y[b, u, q, n]: bf16\n"
+     "    Y[b, u, q, n] = sum(r, s, k) X[b, u + r, q + s, k] * W[r, s, k, n]\n"
+     "sizes r = 3, s = 2, u = 3, y = u + r - 1, z = q + s - 1\n"},
+    {"one place", "f(A[h, m, k]: bf16, B[n, k]: bf16) -> C[m, n]\n    C[m, n] = sum(k) A[0, m, k] * B[n, k]\n"},
     {"fp8", "f(A[m, k]: e4m3, B[n, k]: e4m3) -> C[m, n]\n    C[m, n] = sum(k) A[m, k] * B[n, k]\n"},
     {"transposed result", "f(A[m, k]: bf16, B[n, k]: bf16) -> C[n, m]\n    C[n, m] = sum(k) A[m, k] * B[n, k]\n"},
     {"epilogue",
@@ -94,19 +103,30 @@ Extents extents_with(const Diagram& diagram, const std::map<std::string, std::in
     return bind_sizes(diagram, own).value();
 }
 
+/// The form that streams a flat axis in each region that offers one.
+Derived along_flat_axes(const Derived& first) {
+    std::vector<std::size_t> chosen(first.regions.size(), 0);
+    for (std::size_t r = 0; r < chosen.size(); ++r)
+        for (std::size_t a = 0; a < first.regions[r].alternatives.size(); ++a)
+            for (const Gathering& g : first.regions[r].alternatives[a].kernels)
+                if (g.stream && !parts_of_flat_axis(first.diagram, *g.stream).empty()) chosen[r] = a;
+    return rederive(first, chosen);
+}
+
 /// All products_and_layers at all sizes, with tiles drawn from the seed.
 std::vector<cpu_case::Case> drawn_cases(std::uint64_t seed) {
     std::vector<cpu_case::Case> cases;
     for (const ProductSubject& subject : products_and_layers) {
         const Diagram diagram = parsed(subject.text);
-        const auto form = derive(diagram);
-        if (!form) throw std::runtime_error(render(form.errors()));
+        const auto first = derive(diagram);
+        if (!first) throw std::runtime_error(render(first.errors()));
+        const Derived form = along_flat_axes(*first);
         for (const auto& sizes : product_sizes) {
             ++seed;
             const Extents extents = extents_with(diagram, sizes);
-            std::vector<KernelSchedule> schedules = cpu_case::random_schedules(*form, extents, seed);
+            std::vector<KernelSchedule> schedules = cpu_case::random_schedules(form, extents, seed);
             for (KernelSchedule& s : schedules) s.subloop.clear();
-            cases.push_back(cpu_case::make_case(diagram, extents, seed, fmt::format("m{}_", seed), *form, schedules,
+            cases.push_back(cpu_case::make_case(diagram, extents, seed, fmt::format("m{}_", seed), form, schedules,
                                                 cpu_case::warps_with_matrix_unit()));
         }
     }

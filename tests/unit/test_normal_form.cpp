@@ -319,22 +319,25 @@ TEST(FlattenAxes, AxesOfASumThatStandBesideEachOtherBecomeOne) {
         "    O[q, n] = sum(r, s, c) B[q, r, s, c] * W[r, s, c, n]\nsizes q = 3, r = 2, s = 3, c = 2, n = 4\n"));
     EXPECT_TRUE(flattens("f(A[a, b]) -> M\n    M = max(a, b) A[a, b]\nsizes a = 3, b = 4\n"));
     // One sum and one map of both.
-    EXPECT_TRUE(flattens(
-        "f(X[n, y, z], W[y, z]) -> V[n]\n    M[n] = sum(y, z) X[n, y, z]\n"
-        "    V[n] = sum(y, z) (X[n, y, z] - M[n])^2 * W[y, z]\nsizes n = 2, y = 3, z = 4\n"));
+    EXPECT_TRUE(
+        flattens("f(X[n, y, z], W[y, z]) -> V[n]\n    M[n] = sum(y, z) X[n, y, z]\n"
+                 "    V[n] = sum(y, z) (X[n, y, z] - M[n])^2 * W[y, z]\nsizes n = 2, y = 3, z = 4\n"));
 }
 
 TEST(FlattenAxes, AxesThatAreToldApartStay) {
     const auto stays = [](const std::string& text) { EXPECT_FALSE(flattens(text)) << text; };
     // in another order, with one between them, with one alone
-    stays("f(A[q, k, h], W[h, k, n]) -> O[q, n]\n    O[q, n] = sum(h, k) A[q, k, h] * W[h, k, n]\n"
-          "sizes q = 3, h = 2, k = 5, n = 4\n");
-    stays("f(A[h, q, k], W[h, k, n]) -> O[q, n]\n    O[q, n] = sum(h, k) A[h, q, k] * W[h, k, n]\n"
-          "sizes q = 3, h = 2, k = 5, n = 4\n");
+    stays(
+        "f(A[q, k, h], W[h, k, n]) -> O[q, n]\n    O[q, n] = sum(h, k) A[q, k, h] * W[h, k, n]\n"
+        "sizes q = 3, h = 2, k = 5, n = 4\n");
+    stays(
+        "f(A[h, q, k], W[h, k, n]) -> O[q, n]\n    O[q, n] = sum(h, k) A[h, q, k] * W[h, k, n]\n"
+        "sizes q = 3, h = 2, k = 5, n = 4\n");
     stays("f(A[h, k], W[h]) -> S\n    S = sum(h, k) A[h, k] * W[h]\nsizes h = 2, k = 5\n");
     // read at other indices, or as a number
-    stays("f(A[q, h, k], W[h, k]) -> O[q]\n    O[q] = sum(h, k) A[q, h, k] * W[h, size(k) - 1 - k]\n"
-          "sizes q = 3, h = 2, k = 5\n");
+    stays(
+        "f(A[q, h, k], W[h, k]) -> O[q]\n    O[q] = sum(h, k) A[q, h, k] * W[h, size(k) - 1 - k]\n"
+        "sizes q = 3, h = 2, k = 5\n");
     stays("f(A[q, h, k]) -> O[q]\n    O[q] = sum(h, k) where(k <= h, A[q, h, k], 0)\nsizes q = 3, h = 2, k = 5\n");
     // reduced by one equation and woven by another
     stays("f(A[h, k]) -> S, T[h, k]\n    S = sum(h, k) A[h, k]\n    T[h, k] = A[h, k] + S\nsizes h = 2, k = 5\n");

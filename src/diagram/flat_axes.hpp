@@ -1,0 +1,26 @@
+#pragma once
+// Flat axes: one axis for all values of several, its parts, as t for the h and k of sum(h, k) A[q, h, k] * W[h, k, n]. Its
+// size is the product of theirs, and it stands in a diagram for derivations that sum along it. Nothing else runs over it.
+#include <vector>
+
+#include "diagram/diagram.hpp"
+
+namespace napkin {
+
+/// Axes that stand beside each other, in one order, wherever one of them does, and that some equation reduces. Each run
+/// has the outermost axis first. Axes of results are in none, nor are axes that the schedule names.
+std::vector<std::vector<AxisId>> flat_runs(const Diagram& diagram);
+
+/// The axes of which a flat axis is made, in the order of an array that has them all. Empty: it is no flat axis.
+std::vector<AxisId> parts_of_flat_axis(const Diagram& diagram, AxisId axis);
+
+/// The flat axis of these parts; -1: there is none.
+AxisId flat_axis_of(const Diagram& diagram, const std::vector<AxisId>& parts);
+
+bool is_named_in_schedule(const Diagram& diagram, AxisId axis);
+
+/// The diagram with a flat axis for each run, and for all axes over which a sum multiplies two arrays, if an array has
+/// them all. They are the last axes.
+Diagram with_flat_axes(Diagram diagram);
+
+}  // namespace napkin
