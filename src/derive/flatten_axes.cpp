@@ -1,5 +1,5 @@
-// Axes that stand beside each other wherever they occur: the two of sum(h, k) A[q, h, k] * W[h, k, n], whose arrays have
-// the rows of k one after the other for each h. One axis says the same, and products then have one reduced axis.
+// Axes that stand beside each other wherever they occur become one. In sum(h, k) A[q, h, k] * W[h, k, n] the arrays
+// have the values of k one after the other for each h. Products then have one reduced axis.
 #include <fmt/format.h>
 
 #include "derive/normal_form.hpp"

@@ -1,6 +1,6 @@
 #pragma once
-// Flat axes: one axis for all values of several, its parts, as t for the h and k of sum(h, k) A[q, h, k] * W[h, k, n]. Its
-// size is the product of theirs, and it stands in a diagram for derivations that sum along it. Nothing else runs over it.
+// Flat axes. One axis stands for all values of several, its parts, as t for h and k in sum(h, k) A[q, h, k] * W[h, k, n].
+// Its size is the product of theirs. Derivations sum along it, and no equation of a text runs over it.
 #include <vector>
 
 #include "diagram/diagram.hpp"

@@ -69,9 +69,9 @@ struct MmaRoles {
 /// Pre: KernelSchedule::mma_m_axis is set.
 MmaRoles mma_roles(const ScheduledKernel& kernel);
 
-/// The axis along which an index goes from one value to the next in tiles of the scope; -1: it has one value there;
-/// none where it goes on in another way. The axis stands alone, in a sum, or in a remainder, as t in t % 64 where tiles
-/// of t divide the 64. All else has one value in a tile, as t // 64 has then.
+/// The axis along which an index goes from one value to the next in tiles of the scope. -1: the index has one value
+/// there. None: it goes on in another way. The axis stands alone, in a sum, or in a remainder, as t in t % 64 where
+/// tiles of t divide the 64. All else has one value in a tile, as t // 64 has then.
 std::optional<AxisId> running_axis(const ScheduledKernel& kernel, const Index& index, ScopeId scope);
 
 /// The tile of an operand in shared memory: panels of `width` columns, in each of which every row takes 128 bytes.
