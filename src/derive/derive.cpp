@@ -11,6 +11,7 @@
 #include "derive/gather.hpp"
 #include "derive/normal_form.hpp"
 #include "derive/replay.hpp"
+#include "diagram/flat_axes.hpp"
 #include "support/ranges.hpp"
 #include "support/share_out.hpp"
 #include "support/text.hpp"
@@ -120,11 +121,12 @@ Result<Derived> derive(const Diagram& diagram, const DeriveOptions& options) {
     std::vector<Diagnostic> errors;
     Derived derived;
     derived.form = options.form;
+    derived.flat_rows = options.flat_rows;
     const bool is_rewritten = options.fuse && options.kernels.empty();
     derived.source = is_rewritten ? with_sizes_of_joined_dimensions(diagram) : diagram;
     Diagram normal = derived.source;
     for (const std::string& name : options.stream) normal.schedule.push_back({ChoiceKind::stream, name, {}});
-    if (is_rewritten) normal = normal_form(normal, derived.normal_steps);
+    if (is_rewritten) normal = normal_form(normal, options.flat_rows, derived.normal_steps);
     normal.schedule = derived.source.schedule;
     std::vector<AxisId> demanded;
     const auto demand = [&](const std::string& axis_name, const SourceRange& range) {
@@ -174,6 +176,7 @@ Derived rederive(const Derived& derived, const std::vector<std::size_t>& chosen)
     Derived out;
     out.source = derived.source;
     out.form = derived.form;
+    out.flat_rows = derived.flat_rows;
     out.regions = derived.regions;
     out.normal_steps = derived.normal_steps;
     out.normal_refusals = derived.normal_refusals;
@@ -181,6 +184,15 @@ Derived rederive(const Derived& derived, const std::vector<std::size_t>& chosen)
     KernelBuilder builder(normal_form_of(derived), derived.form);
     build(out, builder, chosen_gatherings(out.regions));
     return out;
+}
+
+std::optional<Derived> with_flat_rows(const Derived& derived) {
+    if (derived.flat_rows || flat_rows(derived.source).empty()) return std::nullopt;
+    DeriveOptions options;
+    options.form = derived.form;
+    options.flat_rows = true;
+    auto flat = derive(derived.source, options);
+    return flat ? std::optional(std::move(*flat)) : std::nullopt;
 }
 
 Derived with_least_cost(const Derived& derived, const std::function<double(const Derived&, double)>& cost,
@@ -196,6 +208,7 @@ Derived with_least_cost(const Derived& derived, const std::function<double(const
                 Derived alone;
                 alone.source = derived.source;
                 alone.form = derived.form;
+                alone.flat_rows = derived.flat_rows;
                 KernelBuilder builder(normal, derived.form);
                 build(alone, builder, region.alternatives[i].kernels);
                 return alone;

@@ -14,7 +14,8 @@ namespace napkin {
 
 struct DeriveOptions {
     Form form = Form::unscaled;
-    bool fuse = true;  ///< false: every equation is a kernel of its own
+    bool fuse = true;       ///< false: every equation is a kernel of its own
+    bool flat_rows = false;  ///< axes along which products have rows become one (diagram/flat_axes.hpp)
     /// fixes the partition: target names of each kernel; empty: derived
     std::vector<std::vector<std::string>> kernels;
     /// axes that must be streamed where they are reduced; refused when they cannot be
@@ -27,6 +28,9 @@ Result<Derived> derive(const Diagram& diagram, const DeriveOptions& options = {}
 
 /// The same derivation with another alternative of each region.
 Derived rederive(const Derived& derived, const std::vector<std::size_t>& chosen);
+
+/// The same derivation with flat rows; none where there are no such axes, or it has them already.
+std::optional<Derived> with_flat_rows(const Derived& derived);
 
 /// The same derivation with the alternative of least cost in each region, found region by region. `cost` is asked of
 /// the kernels of one alternative alone. Its second argument is a limit: above it, it may return anything that is not

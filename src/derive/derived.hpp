@@ -183,6 +183,7 @@ struct Derived {
     Diagram diagram;
     Diagram source;  ///< as it came in
     Form form = Form::unscaled;
+    bool flat_rows = false;       ///< DeriveOptions::flat_rows
     std::vector<Region> regions;  ///< what the kernels were chosen among, in execution order
     std::vector<Kernel> kernels;  ///< in execution order
     std::vector<DerivationStep> steps;

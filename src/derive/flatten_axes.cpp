@@ -25,8 +25,10 @@ std::vector<T> flattened(std::vector<T> list, const Run& run, const T& whole, F 
 
 }  // namespace
 
-void flatten_axes(Diagram& diagram, std::vector<DerivationStep>& steps) {
-    for (const Run& run : flat_runs(diagram)) {
+void flatten_axes(Diagram& diagram, bool rows, std::vector<DerivationStep>& steps) {
+    std::vector<Run> runs = flat_runs(diagram);
+    if (rows) append(runs, flat_rows(diagram));
+    for (const Run& run : runs) {
         const AxisId whole = flat_axis_of(diagram, run);
         if (whole < 0) continue;
         const auto axes_flattened = [&](std::vector<AxisId> axes) {

@@ -2,11 +2,11 @@
 
 namespace napkin {
 
-Diagram normal_form(const Diagram& diagram, std::vector<DerivationStep>& steps) {
+Diagram normal_form(const Diagram& diagram, bool flat_rows, std::vector<DerivationStep>& steps) {
     Diagram out = diagram;
     join_dimensions(out, steps);
     unify_axes(out, steps);
-    flatten_axes(out, steps);
+    flatten_axes(out, flat_rows, steps);
     drop_exact_casts(out, steps);
     merge_equal_equations(out, steps);
     inline_shifted_maps(out, steps);

@@ -8,7 +8,7 @@
 namespace napkin {
 
 /// All passes, in the order below.
-Diagram normal_form(const Diagram& diagram, std::vector<DerivationStep>& steps);
+Diagram normal_form(const Diagram& diagram, bool flat_rows, std::vector<DerivationStep>& steps);
 
 /// The diagram in which the size of an axis is given as that of neighbouring dimensions of an input. All reads of the
 /// input along these must recombine to the axis, and the sizes must be numbers that agree.
@@ -24,8 +24,8 @@ void join_dimensions(Diagram& diagram, std::vector<DerivationStep>& steps);
 void unify_axes(Diagram& diagram, std::vector<DerivationStep>& steps);
 
 /// Each run of flat_runs becomes its flat axis, if the diagram has that (diagram/flat_axes.hpp). For example, sum(h, k)
-/// A[q, h, k] * W[h, k, n] is a sum over one axis of h · k values.
-void flatten_axes(Diagram& diagram, std::vector<DerivationStep>& steps);
+/// A[q, h, k] * W[h, k, n] is a sum over one axis of h · k values. With `rows`, each run of flat_rows does so, too.
+void flatten_axes(Diagram& diagram, bool rows, std::vector<DerivationStep>& steps);
 
 /// A value of a narrower floating-point type is read as it is, without a cast to f32, in which it is the same value.
 void drop_exact_casts(Diagram& diagram, std::vector<DerivationStep>& steps);

@@ -1,5 +1,6 @@
 #include "diagram/flat_axes.hpp"
 
+#include <functional>
 #include <set>
 
 #include "support/ids.hpp"
@@ -16,14 +17,14 @@ AxisId plain_axis(const Read& r, std::size_t dimension) { return r.indices[dimen
 
 class Runs {
 public:
-    explicit Runs(const Diagram& diagram) : d_(diagram), next_(diagram.axes.size(), AxisId(-1)) {
+    Runs(const Diagram& diagram, bool of_results) : d_(diagram), of_results_(of_results), next_(diagram.axes.size(), AxisId(-1)) {
         for (const AxisId a : d_.axes.ids()) next_[at(a)] = follower(a);
         for (const AxisId a : d_.axes.ids())
             if (next_[at(a)] >= 0 && !are_one(a, next_[at(a)])) next_[at(a)] = -1;
     }
 
-    /// Axes that become one, the outermost first. Some reduction has them all.
-    [[nodiscard]] std::vector<Run> all() const {
+    /// The runs for which the test holds, each with the outermost axis first.
+    [[nodiscard]] std::vector<Run> that(const std::function<bool(const Run&)>& test) const {
         std::vector<Run> out;
         std::set<AxisId> inner;
         for (const AxisId a : next_)
@@ -32,8 +33,7 @@ public:
             if (inner.contains(first)) continue;
             Run run{first};
             while (next_[at(run.back())] >= 0) run.push_back(next_[at(run.back())]);
-            if (run.size() > 1 && any_of(d_.equations, [&](const Equation& e) { return contains(e.reduce_axes, first); }))
-                out.push_back(std::move(run));
+            if (run.size() > 1 && test(run)) out.push_back(std::move(run));
         }
         return out;
     }
@@ -66,7 +66,7 @@ private:
     [[nodiscard]] bool are_one(AxisId a, AxisId b) const {
         if (is_named_in_schedule(d_, a) || is_named_in_schedule(d_, b)) return false;
         for (const Array& array : d_.arrays)
-            if (array.role == ArrayRole::output && contains(array.axes, a)) return false;
+            if (!of_results_ && array.role == ArrayRole::output && contains(array.axes, a)) return false;
         return all_of(d_.equations, [&](const Equation& e) {
             if (contains(e.reduce_axes, a) != contains(e.reduce_axes, b)) return false;
             bool are_plain = true;
@@ -91,6 +91,7 @@ private:
     }
 
     const Diagram& d_;
+    bool of_results_;           ///< whether axes of results are taken, too
     std::vector<AxisId> next_;  ///< by axis
 };
 
@@ -143,9 +144,27 @@ std::vector<Run> summed_together(const Diagram& diagram, const std::vector<Run>&
     return out;
 }
 
+/// Whether the equation is a product of two factors of which one alone has the axis.
+bool are_rows_of_product(const Equation& e, AxisId axis) {
+    const auto* product = e.reduce == ReduceOp::sum ? as<Binary>(e.body) : nullptr;
+    return product && product->op == BinaryOp::mul && depends_on_axis(product->a, axis) != depends_on_axis(product->b, axis);
+}
+
 }  // namespace
 
-std::vector<Run> flat_runs(const Diagram& diagram) { return Runs(diagram).all(); }
+std::vector<Run> flat_runs(const Diagram& diagram) {
+    return Runs(diagram, false).that([&](const Run& run) {
+        return any_of(diagram.equations, [&](const Equation& e) { return contains(e.reduce_axes, run.front()); });
+    });
+}
+
+std::vector<Run> flat_rows(const Diagram& diagram) {
+    return Runs(diagram, true).that([&](const Run& run) {
+        const AxisId first = run.front();
+        return none_of(diagram.equations, [&](const Equation& e) { return contains(e.reduce_axes, first); }) &&
+               any_of(diagram.equations, [&](const Equation& e) { return are_rows_of_product(e, first); });
+    });
+}
 
 std::vector<AxisId> parts_of_flat_axis(const Diagram& diagram, AxisId axis) {
     const auto& size = diagram.axis(axis).size;
@@ -178,6 +197,7 @@ Diagram with_flat_axes(Diagram diagram) {
     any.schedule.clear();
     std::vector<Run> runs = flat_runs(any);
     append(runs, summed_together(any, runs));
+    append(runs, flat_rows(any));
     for (const Run& run : runs) {
         if (flat_axis_of(diagram, run) >= 0) continue;
         const AxisId flat = add_axis(diagram, join(names_of(diagram.axes, run), "_"), 1, diagram.axis(run.front()).range);

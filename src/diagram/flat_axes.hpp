@@ -11,6 +11,10 @@ namespace napkin {
 /// has the outermost axis first. Axes of results are in none, nor are axes that the schedule names.
 std::vector<std::vector<AxisId>> flat_runs(const Diagram& diagram);
 
+/// The same for axes that nothing reduces, and along which a product has rows: one factor has them, and the other has
+/// not. Axes of results may be among them.
+std::vector<std::vector<AxisId>> flat_rows(const Diagram& diagram);
+
 /// The axes of which a flat axis is made, in the order of an array that has them all. Empty: it is no flat axis.
 std::vector<AxisId> parts_of_flat_axis(const Diagram& diagram, AxisId axis);
 
@@ -19,7 +23,7 @@ AxisId flat_axis_of(const Diagram& diagram, const std::vector<AxisId>& parts);
 
 bool is_named_in_schedule(const Diagram& diagram, AxisId axis);
 
-/// The diagram with a flat axis for each run, and for all axes over which a sum multiplies two arrays, if an array has
+/// The diagram with a flat axis for each run of both kinds, and for all axes over which a sum multiplies two arrays, if an array has
 /// them all. They are the last axes.
 Diagram with_flat_axes(Diagram diagram);
 

@@ -245,7 +245,8 @@ private:
 
 /// Whether two forms of one derivation have the same kernels, streamed along the same axes.
 bool are_alike(const Derived& a, const Derived& b) {
-    return std::equal(a.regions.begin(), a.regions.end(), b.regions.begin(), b.regions.end(),
+    return a.flat_rows == b.flat_rows &&
+           std::equal(a.regions.begin(), a.regions.end(), b.regions.begin(), b.regions.end(),
                       [](const Region& x, const Region& y) {
                           return x.alternatives[x.chosen].kernels == y.alternatives[y.chosen].kernels;
                       });
@@ -301,32 +302,56 @@ Derived least_form(const Derived& derived, const Extents& extents, const Machine
     return fastest_planned({{std::move(least)}, {derived}}, extents, machine, by_user, {.ratings = known.ratings()});
 }
 
+/// The derivation with flat rows, where an override names one of their axes.
+std::optional<Derived> flat_rows_by_user(const Derived& derived, const std::vector<ScheduleItem>& by_user) {
+    for (const std::vector<AxisId>& run : flat_rows(derived.source)) {
+        const AxisId flat = flat_axis_of(derived.source, run);
+        if (flat >= 0 && any_of(by_user, [&](const ScheduleItem& item) {
+                return item.axis == derived.source.axis(flat).name;
+            }))
+            return with_flat_rows(derived);
+    }
+    return std::nullopt;
+}
+
 }  // namespace
 
 Derived choose_form(const Derived& derived, const Extents& extents, const Machine& machine,
                     const std::vector<ScheduleItem>& by_user, const std::shared_ptr<Estimates>& ratings) {
     KernelTimes known(by_user.empty() ? ratings : nullptr);
+    if (const auto flat = flat_rows_by_user(derived, by_user))
+        return least_form(*flat, extents, machine, by_user, known);
     return least_form(derived, extents, machine, by_user, known);
 }
 
 Derived choose_form_by_plans(const Derived& derived, const Extents& extents, const Machine& machine,
                              const std::vector<ScheduleItem>& by_user, const std::shared_ptr<Estimates>& ratings) {
+    if (const auto flat = flat_rows_by_user(derived, by_user))
+        return choose_form_by_plans(*flat, extents, machine, by_user, ratings);
     KernelTimes known(by_user.empty() ? ratings : nullptr);
     Derived least = least_form(derived, extents, machine, by_user, known);
     if (machine.kind != MachineKind::gpu || !has_cuda_blocks(machine)) return least;
     if (!may_mistake_products(expand(derived))) return least;
-    std::vector<FormToPlan> forms{{least}};
+    std::vector<FormToPlan> forms;
     const auto add = [&](FormToPlan next) {
         if (none_of(forms, [&](const FormToPlan& other) { return are_alike(next.form, other.form); }))
             forms.push_back(std::move(next));
     };
-    add({derived});
-    if (by_user.empty()) {
+    const auto add_forms_of = [&](const Derived& first, const Derived& fastest) {
+        add({fastest});
+        add({first});
         const std::size_t most = forms.size() + most_near_forms;
-        for (FormToPlan& next : near_forms(least, [&](const Derived& form, double enough) {
+        for (FormToPlan& next : near_forms(fastest, [&](const Derived& form, double enough) {
                  return estimated_seconds(form, extents, machine, known, enough);
              }))
             if (forms.size() < most) add(std::move(next));
+    };
+    if (by_user.empty()) {
+        add_forms_of(derived, least);
+        if (const auto flat = with_flat_rows(derived))
+            add_forms_of(*flat, least_form(*flat, extents, machine, by_user, known));
+    } else {
+        add({least}), add({derived});
     }
     if (forms.size() == 1) return least;
     return FormsByKernels(

@@ -125,7 +125,8 @@ std::string to_text(const Chosen& chosen) {
     for (const KernelPlan& kernel : chosen.plan.kernels)
         schedules += to_string(*kernel.scheduled.program, *kernel.scheduled.kernel, kernel.schedule());
     json text{
-        {"machine", chosen.plan.machine}, {"change", chosen.plan.change}, {"notes", chosen.notes}, {"schedules", schedules}};
+        {"machine", chosen.plan.machine}, {"change", chosen.plan.change}, {"notes", chosen.notes}, {"schedules", schedules},
+        {"flat_rows", chosen.derived.flat_rows}};
     for (const Region& region : chosen.derived.regions) text["alternatives"].push_back(region.chosen);
     for (const KernelPlan& kernel : chosen.plan.kernels)
         text["kernels"].push_back(
@@ -133,9 +134,11 @@ std::string to_text(const Chosen& chosen) {
     return text.dump();
 }
 
-std::optional<Chosen> recall(const std::string& text, const Derived& derived, const Extents& extents,
+std::optional<Chosen> recall(const std::string& text, const Derived& first, const Extents& extents,
                              const Machine& machine, const std::shared_ptr<const Source>& file) try {
     const json read = json::parse(text);
+    const auto flat = read.at("flat_rows").get<bool>() ? with_flat_rows(first) : std::nullopt;
+    const Derived& derived = flat ? *flat : first;
     const auto alternatives = read.at("alternatives").get<std::vector<std::size_t>>();
     if (alternatives.size() != derived.regions.size()) return std::nullopt;
     bool differs = false;

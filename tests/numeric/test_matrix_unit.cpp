@@ -34,14 +34,6 @@ const ProductSubject products_and_layers[] = {
      "    C[b, h, m, n] = sum(k) A[b, h, m, k] * B[b, h, k, n]\n"},
     {"layer of a batch",
      "f(X[b, m, k]: bf16, W[n, k]: bf16) -> Y[b, m, n]: bf16\n    Y[b, m, n] = sum(k) X[b, m, k] * W[n, k]\n"},
-    // The flat axis of h and k, where one operand has rows between them; a convolution; an operand at one place.
-    {"heads summed",
-     "f(A[h, m, k]: bf16, B[h, k, n]: bf16) -> C[m, n]\n    C[m, n] = sum(h, k) A[h, m, k] * B[h, k, n]\n"},
-    {"convolution",
-     "f(X[b, y, z, k]: bf16, W[r, s, k, n]: bf16) -> Y[b, u, q, n]: bf16\n"
-     "    Y[b, u, q, n] = sum(r, s, k) X[b, u + r, q + s, k] * W[r, s, k, n]\n"
-     "sizes r = 3, s = 2, u = 3, y = u + r - 1, z = q + s - 1\n"},
-    {"one place", "f(A[h, m, k]: bf16, B[n, k]: bf16) -> C[m, n]\n    C[m, n] = sum(k) A[0, m, k] * B[n, k]\n"},
     {"fp8", "f(A[m, k]: e4m3, B[n, k]: e4m3) -> C[m, n]\n    C[m, n] = sum(k) A[m, k] * B[n, k]\n"},
     {"transposed result", "f(A[m, k]: bf16, B[n, k]: bf16) -> C[n, m]\n    C[n, m] = sum(k) A[m, k] * B[n, k]\n"},
     {"epilogue",
@@ -86,6 +78,14 @@ const ProductSubject products_and_layers[] = {
      "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    P[q, x] = softmax(x) S[q, x]\n"
      "    O[q, d] = sum(x) P[q, x] * V[x, d]\n    L[q] = logsumexp(x) S[q, x]\n"
      "    A[q] = sum(x) P[q, x] * S[q, x]\n    E[q] = L[q] - A[q]\n"},
+    // The flat axis of h and k, where one operand has rows between them; a convolution; an operand at one place.
+    {"heads summed",
+     "f(A[h, m, k]: bf16, B[h, k, n]: bf16) -> C[m, n]\n    C[m, n] = sum(h, k) A[h, m, k] * B[h, k, n]\n"},
+    {"convolution",
+     "f(X[b, y, z, k]: bf16, W[r, s, k, n]: bf16) -> Y[b, u, q, n]: bf16\n"
+     "    Y[b, u, q, n] = sum(r, s, k) X[b, u + r, q + s, k] * W[r, s, k, n]\n"
+     "sizes r = 3, s = 2, u = 3, y = u + r - 1, z = q + s - 1\n"},
+    {"one place", "f(A[h, m, k]: bf16, B[n, k]: bf16) -> C[m, n]\n    C[m, n] = sum(k) A[0, m, k] * B[n, k]\n"},
 };
 
 /// Sizes of every axis that a subject may have: whole tiles, remainders, fewer rows than a warp has, more chunks than

@@ -87,9 +87,9 @@ TEST(ChooseForm, TakesNoFormThatIsSlowerThanTheWholeFold) {
 
 /// All passes up to the plan.
 Result<Compilation> compiled(const std::string& text, const std::string& file = "",
-                             const std::vector<std::string>& options = {}) {
+                             const std::vector<std::string>& options = {}, const std::string& machine = "generic-cpu") {
     PipelineOptions pipeline;
-    pipeline.machine = "generic-cpu", pipeline.until = Pass::plan, pipeline.schedule = options;
+    pipeline.machine = machine, pipeline.until = Pass::plan, pipeline.schedule = options;
     if (!file.empty()) pipeline.schedule_file = std::make_shared<const Source>(Source{"a.schedule", file});
     return run_pipeline(std::make_shared<const Source>(Source{"a.nk", text}), pipeline);
 }
@@ -255,6 +255,36 @@ TEST(ChooseForm, NormsBeforeAttentionHaveGroupsForAllCoresOfAGpu) {
     const Plan plan = choose_plan(form, extents, h200).value();
     for (const KernelPlan& kernel : plan.kernels) EXPECT_GE(kernel.time.groups, 64) << to_string(plan);
     EXPECT_LT(plan.seconds(), 1e-4) << to_string(plan);
+}
+
+/// Seconds of the plan on an H200.
+double seconds_on_h200(const std::string& text) {
+    const auto made = compiled(text, "", {}, "h200");
+    if (!made) throw std::runtime_error(render(made.errors()));
+    return made->plan.seconds();
+}
+
+// The same function with several axes of a product written as one: summed axes that lie beside each other, with rows
+// between them in one operand, and the window of a convolution whose image is one row; and rows.
+TEST(ChooseForm, TakesSeveralAxesOfAProductAsOne) {
+    const auto summed = [](const std::string& a, const std::string& b, const std::string& axes, const std::string& sizes) {
+        return fmt::format(
+            "f(A[{0}]: bf16, B[{1}]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum({2}) A[{0}] * B[{1}]\n"
+            "sizes m = n = 4096, {3}\n",
+            a, b, axes, sizes);
+    };
+    const double one = seconds_on_h200(summed("m, t", "t, n", "t", "t = 4096"));
+    EXPECT_NEAR(seconds_on_h200(summed("m, h, k", "h, k, n", "h, k", "h = 32, k = 128")) / one, 1, 0.01);
+    EXPECT_NEAR(seconds_on_h200(summed("h, m, k", "h, k, n", "h, k", "h = 32, k = 128")) / one, 1, 0.02);
+    EXPECT_NEAR(seconds_on_h200(summed("h, m, k", "h, k, n", "h, k", "h = 8, k = 512")) / one, 1, 0.02);
+    const auto queries = [](const std::string& rows, const std::string& sizes) {
+        return fmt::format(
+            "f(Q[{0}, k]: bf16, K[x, k]: bf16, V[x, d]: bf16) -> O[{0}, d]: bf16\n"
+            "    S[{0}, x] = sum(k) Q[{0}, k] * K[x, k]\n    P[{0}, x] = softmax(x) S[{0}, x] * k^-0.5\n"
+            "    O[{0}, d] = sum(x) P[{0}, x] * V[x, d]\nsizes {1}, x = 65536, k = d = 128\n",
+            rows, sizes);
+    };
+    EXPECT_NEAR(seconds_on_h200(queries("h, q", "h = q = 8")) / seconds_on_h200(queries("t", "t = 64")), 1, 0.01);
 }
 
 }  // namespace

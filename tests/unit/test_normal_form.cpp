@@ -1,4 +1,5 @@
 // What a diagram becomes before its kernels are chosen, how kernels are gathered, and the record of it all.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -344,6 +345,38 @@ TEST(FlattenAxes, AxesThatAreToldApartStay) {
     stays("f(A[h, k]) -> S[h], T\n    S[h] = sum(k) A[h, k]\n    T = sum(h, k) A[h, k] * S[h]\nsizes h = 2, k = 5\n");
     // named by the schedule
     stays("f(A[h, k]) -> S\n    S = sum(h, k) A[h, k]\nsizes h = 2, k = 5\nschedule\n    stream h = 1\n");
+}
+
+const char* const grouped_queries =
+    "f(Q[h, q, k], K[x, k], V[x, d]) -> O[h, q, d]\n    S[h, q, x] = sum(k) Q[h, q, k] * K[x, k]\n"
+    "    P[h, q, x] = softmax(x) S[h, q, x]\n    O[h, q, d] = sum(x) P[h, q, x] * V[x, d]\n"
+    "sizes h = 3, q = 2, x = 5, k = 2, d = 3\n";
+
+TEST(FlattenAxes, RowsOfAProductBecomeOneAxisWhereThatIsWanted) {
+    const Derived first = derived(grouped_queries);
+    EXPECT_FALSE(has_rule(first, "flatten axes"));
+    const auto flat = with_flat_rows(first);
+    ASSERT_TRUE(flat.has_value());
+    EXPECT_EQ(verify(*flat), std::vector<std::string>{});
+    EXPECT_TRUE(has_rule(*flat, "flatten axes")) << explain(*flat);
+    EXPECT_LT(error_of_steps(*flat), 1e-9) << explain(*flat);
+    EXPECT_FALSE(with_flat_rows(*flat));
+    EXPECT_TRUE(rederive(*flat, std::vector<std::size_t>(flat->regions.size(), 0)).flat_rows);
+}
+
+TEST(FlattenAxes, RowsThatAreToldApartStay) {
+    const auto stays = [](const std::string& keys, const std::string& scores, const std::string& schedule) {
+        const Derived first = derived(
+            fmt::format("f(Q[h, q, k], K[{0}], V[x, d]) -> O[h, q, d]\n    S[h, q, x] = sum(k) Q[h, q, k] * K[{0}]\n"
+                        "    P[h, q, x] = softmax(x) {1}\n    O[h, q, d] = sum(x) P[h, q, x] * V[x, d]\n"
+                        "sizes h = 3, q = 2, x = 5, k = 2, d = 3\n{2}",
+                        keys, scores, schedule));
+        EXPECT_FALSE(with_flat_rows(first)) << explain(first);
+    };
+    stays("h, x, k", "S[h, q, x]", "");
+    stays("x, k", "where(x <= q, S[h, q, x], -inf)", "");
+    stays("x, k", "S[h, q, x] * (h + 1)", "");
+    stays("x, k", "S[h, q, x]", "schedule\n    group q = 1\n");
 }
 
 }  // namespace
