@@ -14,7 +14,7 @@ namespace napkin {
 
 struct DeriveOptions {
     Form form = Form::unscaled;
-    bool fuse = true;       ///< false: every equation is a kernel of its own
+    bool fuse = true;        ///< false: every equation is a kernel of its own
     bool flat_rows = false;  ///< axes along which products have rows become one (diagram/flat_axes.hpp)
     /// fixes the partition: target names of each kernel; empty: derived
     std::vector<std::vector<std::string>> kernels;

@@ -17,7 +17,8 @@ AxisId plain_axis(const Read& r, std::size_t dimension) { return r.indices[dimen
 
 class Runs {
 public:
-    Runs(const Diagram& diagram, bool of_results) : d_(diagram), of_results_(of_results), next_(diagram.axes.size(), AxisId(-1)) {
+    Runs(const Diagram& diagram, bool of_results)
+        : d_(diagram), of_results_(of_results), next_(diagram.axes.size(), AxisId(-1)) {
         for (const AxisId a : d_.axes.ids()) next_[at(a)] = follower(a);
         for (const AxisId a : d_.axes.ids())
             if (next_[at(a)] >= 0 && !are_one(a, next_[at(a)])) next_[at(a)] = -1;
@@ -147,7 +148,8 @@ std::vector<Run> summed_together(const Diagram& diagram, const std::vector<Run>&
 /// Whether the equation is a product of two factors of which one alone has the axis.
 bool are_rows_of_product(const Equation& e, AxisId axis) {
     const auto* product = e.reduce == ReduceOp::sum ? as<Binary>(e.body) : nullptr;
-    return product && product->op == BinaryOp::mul && depends_on_axis(product->a, axis) != depends_on_axis(product->b, axis);
+    return product && product->op == BinaryOp::mul &&
+           depends_on_axis(product->a, axis) != depends_on_axis(product->b, axis);
 }
 
 }  // namespace
@@ -182,6 +184,13 @@ AxisId flat_axis_of(const Diagram& diagram, const std::vector<AxisId>& parts) {
     return found == all.end() ? AxisId(-1) : *found;
 }
 
+std::vector<AxisId> axes_of_text(const Diagram& diagram) {
+    std::vector<AxisId> out;
+    for (const AxisId axis : diagram.axes.ids())
+        if (parts_of_flat_axis(diagram, axis).empty()) out.push_back(axis);
+    return out;
+}
+
 bool is_named_in_schedule(const Diagram& diagram, AxisId axis) {
     const std::string& name = diagram.axis(axis).name;
     return any_of(diagram.schedule, [&](const ScheduleItem& item) {
@@ -200,7 +209,7 @@ Diagram with_flat_axes(Diagram diagram) {
     append(runs, flat_rows(any));
     for (const Run& run : runs) {
         if (flat_axis_of(diagram, run) >= 0) continue;
-        const AxisId flat = add_axis(diagram, join(names_of(diagram.axes, run), "_"), 1, diagram.axis(run.front()).range);
+        const AxisId flat = add_axis(diagram, join(names_of(diagram.axes, run), ""), 1, diagram.axis(run.front()).range);
         diagram.axes[flat].size = size_of(run);
     }
     return diagram;

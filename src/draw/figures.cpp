@@ -5,6 +5,7 @@
 
 #include "derive/derive.hpp"
 #include "diagram/empty_axes.hpp"
+#include "diagram/flat_axes.hpp"
 #include "machine/builtin.hpp"
 #include "plan/choose_form.hpp"
 #include "plan/overrides.hpp"
@@ -171,7 +172,7 @@ nlohmann::ordered_json figures_json(const Figures& f, const std::vector<KernelFi
     using Json = nlohmann::ordered_json;
     Json out{
         {"schema", "napkin.figures/1"}, {"diagram", f.diagram.name}, {"machine", f.machine.name}, {"sizes", Json::object()}};
-    for (const AxisId a : f.diagram.axes.ids()) out["sizes"][f.diagram.axes[a].name] = f.extents[a];
+    for (const AxisId a : axes_of_text(f.diagram)) out["sizes"][f.diagram.axes[a].name] = f.extents[a];
     if (f.no_cost.empty()) {
         out["seconds"] = f.seconds(), out["bound_s"] = f.bound_s(), out["bound_by"] = f.bound_by();
         out["cost"] = counts_json(f, costs);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "diagram/flat_axes.hpp"
 #include "draw/configuration_chart.hpp"
 #include "draw/diagram_picture.hpp"
 #include "draw/hierarchy_chart.hpp"
@@ -172,14 +173,14 @@ Fragment tiles_of_setting(const Figures& f) {
 
 std::string sizes_text(const Figures& f) {
     std::vector<std::string> sizes;
-    for (const AxisId a : f.diagram.axes.ids())
+    for (const AxisId a : axes_of_text(f.diagram))
         sizes.push_back(fmt::format("{} = {}", f.diagram.axes[a].name, f.extents[a]));
     return join(sizes, ", ");
 }
 
 html::KnownNames known_names(const Diagram& diagram) {
     html::KnownNames out;
-    for (const Axis& axis : diagram.axes) out.axes.push_back(axis.name);
+    for (const AxisId axis : axes_of_text(diagram)) out.axes.push_back(diagram.axis(axis).name);
     for (const Array& array : diagram.arrays) out.arrays.push_back(array.name);
     return out;
 }

@@ -306,9 +306,8 @@ Derived least_form(const Derived& derived, const Extents& extents, const Machine
 std::optional<Derived> flat_rows_by_user(const Derived& derived, const std::vector<ScheduleItem>& by_user) {
     for (const std::vector<AxisId>& run : flat_rows(derived.source)) {
         const AxisId flat = flat_axis_of(derived.source, run);
-        if (flat >= 0 && any_of(by_user, [&](const ScheduleItem& item) {
-                return item.axis == derived.source.axis(flat).name;
-            }))
+        if (flat >= 0 &&
+            any_of(by_user, [&](const ScheduleItem& item) { return item.axis == derived.source.axis(flat).name; }))
             return with_flat_rows(derived);
     }
     return std::nullopt;

@@ -124,9 +124,11 @@ std::string to_text(const Chosen& chosen) {
     std::string schedules;
     for (const KernelPlan& kernel : chosen.plan.kernels)
         schedules += to_string(*kernel.scheduled.program, *kernel.scheduled.kernel, kernel.schedule());
-    json text{
-        {"machine", chosen.plan.machine}, {"change", chosen.plan.change}, {"notes", chosen.notes}, {"schedules", schedules},
-        {"flat_rows", chosen.derived.flat_rows}};
+    json text{{"machine", chosen.plan.machine},
+              {"change", chosen.plan.change},
+              {"notes", chosen.notes},
+              {"schedules", schedules},
+              {"flat_rows", chosen.derived.flat_rows}};
     for (const Region& region : chosen.derived.regions) text["alternatives"].push_back(region.chosen);
     for (const KernelPlan& kernel : chosen.plan.kernels)
         text["kernels"].push_back(

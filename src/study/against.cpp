@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "diagram/flat_axes.hpp"
 #include "study/compare.hpp"
 #include "support/ids.hpp"
 #include "support/text.hpp"
@@ -171,7 +172,7 @@ AxisSizes sizes_of(const Diagram& diagram) {
     AxisSizes sizes;
     const auto extents = bind_sizes(diagram);
     if (!extents) return sizes;
-    for (const AxisId i : diagram.axes.ids()) sizes[diagram.axes[i].name] = (*extents)[i];
+    for (const AxisId i : axes_of_text(diagram)) sizes[diagram.axes[i].name] = (*extents)[i];
     return sizes;
 }
 

@@ -1,6 +1,7 @@
 // The answers to questions as JSON.
 #include "cost/footprint.hpp"
 #include "cost/report.hpp"
+#include "diagram/flat_axes.hpp"
 #include "machine/peaks.hpp"
 #include "study/report.hpp"
 #include "support/json.hpp"
@@ -22,7 +23,7 @@ json coalescing(const Compilation& c) {
     for (const auto* arrays : {&c.diagram.inputs, &c.diagram.outputs})
         for (const ArrayId id : *arrays) {
             const Array& array = c.diagram.array(id);
-            for (const AxisId axis : c.diagram.axes.ids()) {
+            for (const AxisId axis : axes_of_text(c.diagram)) {
                 std::int64_t stride = 0, step = 1;
                 for (auto a = array.axes.rbegin(); a != array.axes.rend(); ++a) {
                     if (*a == axis) stride = step;

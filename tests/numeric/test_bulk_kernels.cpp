@@ -308,22 +308,22 @@ TEST(BulkKernels, SumAlongFlatAxes) {
     const auto heads = [](const std::string& a, const std::string& b, const std::string& type) {
         return fmt::format(
             "f(A[{0}]: {2}, B[{1}]: {2}) -> C[m, n]\n    C[m, n] = sum(h, k) A[{0}] * B[{1}]\n"
-            "sizes h = 3, m = 72, n = 80, k = 96\nschedule\n    stream h_k\n",
+            "sizes h = 3, m = 72, n = 80, k = 96\nschedule\n    stream hk\n",
             a, b, type);
     };
     expect_all_right(
         {
             {"rows between", heads("h, m, k", "h, k, n", "bf16"),
-             "mma_m m\nwarps 4\nrole copies 4\nstream h_k = 48\ngroup n = 40\nthreads 2\n"},
+             "mma_m m\nwarps 4\nrole copies 4\nstream hk = 48\ngroup n = 40\nthreads 2\n"},
             {"rows along the sum", heads("h, k, m", "h, n, k", "f16"),
-             "mma_m m\nwarps 4\nrole copies 4\nstream h_k = 16\nthreads 1\n"},
-            {"8 bits", heads("h, m, k", "n, h, k", "e4m3"), "mma_m m\nwarps 4\nstream h_k = 32\nthreads 1\n"},
+             "mma_m m\nwarps 4\nrole copies 4\nstream hk = 16\nthreads 1\n"},
+            {"8 bits", heads("h, m, k", "n, h, k", "e4m3"), "mma_m m\nwarps 4\nstream hk = 32\nthreads 1\n"},
             {"window",
              "f(X[b, y, z, c]: bf16, W[r, s, c, n]: bf16) -> Y[b, u, v, n]: bf16\n"
              "    Y[b, u, v, n] = sum(r, s, c) X[b, u + r, v + s, c] * W[r, s, c, n]\n"
              "sizes b = 2, u = 2, v = 40, r = 2, s = 3, c = 32, n = 24, y = u + r - 1, z = v + s - 1\n"
-             "schedule\n    stream r_s_c\n",
-             "mma_m v\nwarps 4\nrole copies 4\nstream r_s_c = 16\ngroup u = 1\nthreads 2\n"},
+             "schedule\n    stream rsc\n",
+             "mma_m v\nwarps 4\nrole copies 4\nstream rsc = 16\ngroup u = 1\nthreads 2\n"},
             {"one place",
              "f(A[h, m, k]: bf16, B[n, k]: bf16) -> C[m, n]\n    C[m, n] = sum(k) A[2, m, k] * B[n, k]\n"
              "sizes h = 3, m = 72, n = 40, k = 80\n",

@@ -149,14 +149,14 @@ TEST(WarpProducts, TakeRaggedTilesOfAnyNumberOfWarps) {
 TEST(WarpProducts, SumAlongFlatAxes) {
     expect_right(
         "f(A[h, m, k]: f16, B[h, k, n]: f16) -> C[m, n]\n    C[m, n] = sum(h, k) A[h, m, k] * B[h, k, n]\n"
-        "sizes h = 3, m = 72, n = 80, k = 64\nschedule\n    stream h_k\n",
-        "mma_m m\nwarps 2\ngroup n = 80\nstream h_k = 32\n", a100());
+        "sizes h = 3, m = 72, n = 80, k = 64\nschedule\n    stream hk\n",
+        "mma_m m\nwarps 2\ngroup n = 80\nstream hk = 32\n", a100());
     expect_right(
         "f(X[b, y, z, c]: bf16, W[r, s, c, n]: bf16) -> Y[b, u, v, n]\n"
         "    Y[b, u, v, n] = sum(r, s, c) X[b, u + r, v + s, c] * W[r, s, c, n]\n"
         "sizes b = 2, u = 2, v = 40, r = 2, s = 3, c = 32, n = 24, y = u + r - 1, z = v + s - 1\n"
-        "schedule\n    stream r_s_c\n",
-        "mma_m v\nwarps 2\nstream r_s_c = 16\ngroup u = 1\n", a100());
+        "schedule\n    stream rsc\n",
+        "mma_m v\nwarps 2\nstream rsc = 16\ngroup u = 1\n", a100());
 }
 
 TEST(WarpProducts, TakeEightBits) {

@@ -311,7 +311,7 @@ TEST(FlattenAxes, AxesOfASumThatStandBesideEachOtherBecomeOne) {
     ASSERT_TRUE(has_rule(d, "flatten axes")) << explain(d);
     const Equation& sum = d.diagram.equations.back();
     ASSERT_EQ(sum.reduce_axes.size(), 1U);
-    EXPECT_EQ(d.diagram.axis(sum.reduce_axes.front()).name, "h_k");
+    EXPECT_EQ(d.diagram.axis(sum.reduce_axes.front()).name, "hk");
     EXPECT_EQ(bind_sizes(d.source).value()[sum.reduce_axes.front()], 10);
     EXPECT_LT(error_of_steps(d), 1e-9);
     // Three axes, and arrays between equations.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "diagram/flat_axes.hpp"
 #include "draw/drawings.hpp"
 #include "draw/machine_steps.hpp"
 #include "plan/overrides.hpp"
@@ -19,7 +20,7 @@ std::vector<std::string> drawn_sizes(const Diagram& diagram, const std::map<std:
     const auto extents = bind_sizes(diagram, given);
     if (!extents || diagram.axes.empty()) return {};
     std::vector<std::string> sizes;
-    for (const AxisId a : diagram.axes.ids())
+    for (const AxisId a : axes_of_text(diagram))
         sizes.push_back(fmt::format("{} = {}", diagram.axes[a].name, (*extents)[a]));
     return {"sizes: " + join(sizes, ", ")};
 }
