@@ -184,7 +184,7 @@ void RoleLowering::simple_loop(LoopId id, Block& out) {
     if (!is_producer_ && fills(node) && !kernel_.producer_role()) blocks.body.emplace_back(CopyAhead{id, false});
     if (is_producer_ && kernel_.is_dynamic() && is_last_of_copies(id)) blocks.body.emplace_back(AskTile{true, id});
     nodes(node.body, blocks.body);
-    if (!is_producer_) defer(id, blocks.body);
+    if (!is_producer_) defer(id, node.body, blocks.body);
     if (fills(node)) blocks.body.emplace_back(Advance{node.scope});
     out.emplace_back(std::move(blocks));
 }
@@ -200,7 +200,7 @@ void RoleLowering::modulo_loop(LoopId id, Block& out) {
     ForBlocks steady{id, KBlocks::but_last, {}};
     const auto rest = [&](const std::vector<Node>& list, Block& body) {
         iteration(id, list, 0, body);
-        defer(id, body);
+        defer(id, list, body);
         body.emplace_back(Advance{node.scope});
     };
     rest(node.body, steady.body);
@@ -280,8 +280,17 @@ std::vector<VariableId> RoleLowering::deferred_releases(const ScheduledLoop& loo
     add(kernel_.body);
     return out;
 }
-void RoleLowering::defer(LoopId id, Block& out) {
-    for (const VariableId v : deferred_releases(kernel_.loop(id))) out.emplace_back(Defer{v, true});
+/// The nodes are an iteration's. What they release of it already is not deferred, as behind the last iteration.
+void RoleLowering::defer(LoopId id, const std::vector<Node>& nodes, Block& out) {
+    const auto is_released = [&](VariableId v) {
+        return any_of(nodes, [&](const Node& n) {
+            const auto* settle = std::get_if<WaitGroup>(&n);
+            return settle &&
+                   any_of(settle->frees, [&](const Release& freed) { return freed.operand == v && freed.ahead == 0; });
+        });
+    };
+    for (const VariableId v : deferred_releases(kernel_.loop(id)))
+        if (!is_released(v)) out.emplace_back(Defer{v, true});
 }
 
 /// Without a producer, the operands of the first iterations are copied before a loop, one iteration fewer than there

@@ -39,7 +39,7 @@ private:
     void modulo_loop(LoopId id, Block& out);
     void iteration(LoopId id, const std::vector<Node>& list, int shift, Block& out);
     void blocks_of_others(LoopId id, KBlocks blocks, Block& out);
-    void defer(LoopId id, Block& out);
+    void defer(LoopId id, const std::vector<Node>& nodes, Block& out);
     void copy_ahead(LoopId id, bool is_loop, Block& out);
 
     [[nodiscard]] bool fills(const ScheduledLoop& loop) const { return !kernel_.operand_loads(loop.scope).empty(); }

@@ -151,6 +151,10 @@ TEST(MatrixUnit, RunsWhatItIsFor) {
     EXPECT_GE(there, cases.size() * 8 / 10);
 }
 
+/// A product outlasts the iterations of a loop whose first statements run ahead, and the last iteration releases its own
+/// tile. Seed 1900 draws rows normed beside a product so; kernels that are drawn are proved.
+TEST(MatrixUnit, ReleasesTheTileOfALastIterationOnce) { EXPECT_FALSE(drawn_cases(1900).empty()); }
+
 /// One row leaves the unit to others, and what a group has of its axis is a loop of no turns.
 TEST(MatrixUnit, HasNothingToDoForOneRow) {
     const Diagram diagram = parsed(products_and_layers[0].text);
