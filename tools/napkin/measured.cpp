@@ -6,6 +6,7 @@
 #include <chrono>
 #include <iostream>
 
+#include "diagram/flat_axes.hpp"
 #include "run/npy.hpp"
 #include "support/ranges.hpp"
 #include "support/text.hpp"
@@ -176,7 +177,7 @@ Json measured_json(const Measured& m) {
     Json document;
     document["diagram"] = m.compilation.diagram.name;
     document["sizes"] = Json::object();
-    for (const AxisId i : m.compilation.extents.ids())
+    for (const AxisId i : axes_of_text(m.compilation.diagram))
         document["sizes"][m.compilation.diagram.axes[i].name] = m.compilation.extents[i];
     document["machine"] = m.compilation.plan.machine;
     document["kernels"] = Json::array();
