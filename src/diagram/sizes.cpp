@@ -8,6 +8,7 @@
 
 #include "diagram/blocks.hpp"
 #include "diagram/check_reads.hpp"
+#include "diagram/flat_axes.hpp"
 #include "diagram/product.hpp"
 #include "diagram/solve_sizes.hpp"
 #include "diagram/symbol_names.hpp"
@@ -42,7 +43,7 @@ private:
     }
 
     [[nodiscard]] Diagnostic unknown_axis(const std::string& name, SourceRange range, const std::string& message) const {
-        const std::vector<std::string> names = names_of(d_.axes);
+        const std::vector<std::string> names = names_of(d_.axes, axes_of_text(d_));
         return {"unknown-axis",
                 std::move(range),
                 message,

@@ -7,6 +7,7 @@
 
 #include "derive/verify.hpp"
 #include "diagram/empty_axes.hpp"
+#include "diagram/flat_axes.hpp"
 #include "diagram/solve_sizes.hpp"
 #include "diagram/verifier.hpp"
 #include "emit/cpu/emit.hpp"
@@ -27,6 +28,7 @@
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 #include "support/share_out.hpp"
+#include "support/text.hpp"
 #include "syntax/parse.hpp"
 #include "syntax/print.hpp"
 #include "tile/expand.hpp"
@@ -123,6 +125,13 @@ JitOptions for_width(int vector_bytes) {
 /// no error yet: derivations do without.
 Result<Diagram> with_sizes(Result<Diagram> parsed, const std::map<std::string, std::int64_t>& sizes) {
     if (!parsed) return parsed;
+    for (const auto& [name, size] : sizes)
+        if (const auto axis = parsed->find_axis(name); axis && !parts_of_flat_axis(*parsed, *axis).empty())
+            return Diagnostic{
+                .code = "unknown-axis",
+                .message = fmt::format("a size is given for {}, which has the product of other sizes", name),
+                .expected = fmt::format("sizes of {}",
+                                        join(names_of(parsed->axes, parts_of_flat_axis(*parsed, *axis)), ", "))};
     const auto all = with_solved_sizes(*parsed, sizes);
     if (!all) return all.errors();
     Diagram diagram = *parsed;

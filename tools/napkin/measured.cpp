@@ -138,7 +138,7 @@ std::string bad_name(const std::string& path) {
 
 std::string sizes_text(const Compilation& compilation) {
     std::string text;
-    for (const AxisId i : compilation.extents.ids()) {
+    for (const AxisId i : axes_of_text(compilation.diagram)) {
         text += fmt::format("{}{}={}", text.empty() ? "" : " ", compilation.diagram.axes[i].name, compilation.extents[i]);
     }
     return text;
