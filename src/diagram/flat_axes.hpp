@@ -1,5 +1,5 @@
 #pragma once
-// Flat axes. One axis stands for all values of several, its parts, as t for h and k in sum(h, k) A[q, h, k] * W[h, k, n].
+// Flat axes. One axis stands for all values of its parts, as t for h and k in sum(h, k) A[q, h, k] · W[h, k, n].
 // Its size is the product of theirs. Derivations sum along it, and no equation of a text runs over it.
 #include <vector>
 
@@ -26,8 +26,8 @@ std::vector<AxisId> axes_of_text(const Diagram& diagram);
 
 bool is_named_in_schedule(const Diagram& diagram, AxisId axis);
 
-/// The diagram with a flat axis for each run of both kinds, and for all axes over which a sum multiplies two arrays, if an array has
-/// them all. They are the last axes.
+/// The diagram with a flat axis for each run of both kinds, and for all axes over which a sum multiplies two arrays, if
+/// an array has them all. They are the last axes.
 Diagram with_flat_axes(Diagram diagram);
 
 }  // namespace napkin

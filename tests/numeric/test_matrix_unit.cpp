@@ -151,7 +151,7 @@ TEST(MatrixUnit, RunsWhatItIsFor) {
     EXPECT_GE(there, cases.size() * 8 / 10);
 }
 
-/// A product outlasts the iterations of a loop whose first statements run ahead, and the last iteration releases its own
+/// A product outlasts the iterations of a loop whose first statements run ahead. The last iteration releases its own
 /// tile. Seed 1900 draws rows normed beside a product so; kernels that are drawn are proved.
 TEST(MatrixUnit, ReleasesTheTileOfALastIterationOnce) { EXPECT_FALSE(drawn_cases(1900).empty()); }
 

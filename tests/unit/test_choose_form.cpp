@@ -264,8 +264,8 @@ double seconds_on_h200(const std::string& text) {
     return made->plan.seconds();
 }
 
-// The same function with several axes of a product written as one: summed axes that lie beside each other, with rows
-// between them in one operand, and the window of a convolution whose image is one row; and rows.
+// The same function with several axes of a product written as one. Summed axes lie beside each other, or one operand
+// has rows between them. Rows are those of two axes.
 TEST(ChooseForm, TakesSeveralAxesOfAProductAsOne) {
     const auto summed = [](const std::string& a, const std::string& b, const std::string& axes, const std::string& sizes) {
         return fmt::format(
