@@ -69,6 +69,22 @@ std::vector<Subject> subjects() {
     for (const char* sizes : {"m = n = k = 4096", "m = n = k = 8192", "m = 8192, n = 1024, k = 2048",
                               "m = 256, n = 4096, k = 16384", "m = 3000, n = 5000, k = 1000", "m = n = k = 96"})
         out.push_back({"product", product(sizes)});
+    // Tiles one after the other in a CTA, whose loop runs ahead with the norm of the next K block.
+    for (const char* sizes : {"m = 1024, n = 8192, k = 4096", "m = 8192, n = 4096, k = 512"})
+        out.push_back({"normed rows",
+                       fmt::format("normed(X[m, k]: bf16, W[n, k]: bf16) -> Y[m, n]: bf16\n"
+                                   "    R[m] = rsqrt(sum(k) X[m, k] * X[m, k] / size(k) + 1e-5)\n"
+                                   "    Y[m, n] = sum(k) X[m, k] * R[m] * W[n, k]\nsizes {}\n",
+                                   sizes)});
+    out.push_back({"heads summed",
+                   "heads(A[h, m, k]: bf16, B[h, k, n]: bf16) -> C[m, n]: bf16\n"
+                   "    C[m, n] = sum(h, k) A[h, m, k] * B[h, k, n]\nsizes m = n = 4096, h = 8, k = 512\n"
+                   "schedule\n    stream hk\n"});
+    out.push_back({"convolution",
+                   "conv(X[b, y, z, c]: bf16, W[r, s, c, n]: bf16) -> Y[b, u, v, n]: bf16\n"
+                   "    Y[b, u, v, n] = sum(r, s, c) X[b, u + r, v + s, c] * W[r, s, c, n]\n"
+                   "sizes b = 16, u = v = 64, r = s = 3, c = n = 256, y = u + r - 1, z = v + s - 1\n"
+                   "schedule\n    stream rsc\n"});
     const std::string four = "mma_m m\nwarps 4\nrole copies 4\n", eight = "mma_m m\nwarps 8\nrole copies 4\n";
     for (const std::string& schedule : {four + "group n = 32\nstream k = 32\nthreads 2\ncluster m 2\n",
                                         four + "group n = 128\nstream k = 16\ngrid 4\ncluster m 2\n",
