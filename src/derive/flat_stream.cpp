@@ -7,10 +7,6 @@
 namespace napkin {
 namespace {
 
-bool has_any(const std::vector<AxisId>& axes, const std::vector<AxisId>& of) {
-    return any_of(axes, [&](AxisId axis) { return contains(of, axis); });
-}
-
 bool sums_over(const Equation& e, std::vector<AxisId> axes) {
     sort(axes);
     return e.reduce == ReduceOp::sum && e.reduce_axes == axes;
@@ -45,9 +41,10 @@ std::vector<AxisId> flat_axes_of(const Diagram& diagram, const std::vector<Equat
 std::optional<std::vector<Equation>> along_flat_axis(const Diagram& diagram, std::vector<Equation> equations, AxisId flat) {
     const std::vector<AxisId> parts = parts_of_flat_axis(diagram, flat);
     const std::vector<Index> indices = indices_of(parts, flat);
+    const auto is_part = [&](AxisId axis) { return contains(parts, axis); };
     for (Equation& e : equations) {
-        if (has_any(diagram.array(e.target).axes, parts)) return std::nullopt;
-        if (!has_any(e.reduce_axes, parts)) continue;
+        if (any_of(diagram.array(e.target).axes, is_part)) return std::nullopt;
+        if (none_of(e.reduce_axes, is_part)) continue;
         if (!sums_over(e, parts)) return std::nullopt;
         e.reduce_axes = {flat};
         e.body = substitute_axes(e.body, [&](AxisId axis) -> std::optional<Index> {

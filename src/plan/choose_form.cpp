@@ -39,8 +39,6 @@ constexpr double near_the_least = 1.25;
 /// A form is planned if the model of forms finds at most this multiple of the least time. That model does not see that
 /// products computed on the way to others run on no tensor core.
 constexpr double worth_planning = 2;
-/// A plan's time is at least so many times what that model says of its form.
-constexpr double plan_over_model = 1;
 /// Most forms that are planned beside the one that the model finds and the calculus' own first choice.
 constexpr std::size_t most_near_forms = 2;
 
@@ -170,13 +168,12 @@ public:
         : extents_(extents), gpu_(gpu), by_user_(by_user), options_(std::move(options)) {
         if (!options_.ratings) options_.ratings = std::make_shared<Estimates>();
         for (FormToPlan& form : forms) {
-            const double by_model = plan_over_model * form.seconds;
             auto least = mapped<double>(form.form.kernels, [&](const Kernel& kernel) {
                 return least_seconds(
                     form.form, kernel, statement_work(form.form, kernel), extents, gpu,
                     may_run_on_tensor_cores(kernel, extents) ? ComputedBy::tensor_cores : ComputedBy::cores);
             });
-            planned_.push_back({std::move(form.form), by_model, std::move(least)});
+            planned_.push_back({std::move(form.form), form.seconds, std::move(least)});
         }
     }
 

@@ -94,7 +94,7 @@ std::optional<AxisId> running_axis_of(const ScheduledKernel& kernel, const Expr&
     if (b->op == BinaryOp::sub && *y < 0) return x;
     const auto* of = as<AxisIndex>(b->a);
     const auto* by = as<Constant>(b->b);
-    if (!of || !by || !is_one_quotient(kernel, of->axis, static_cast<std::int64_t>(by->value), scope))
+    if (!of || !by || !divides_evenly(kernel, of->axis, static_cast<std::int64_t>(by->value), scope))
         return std::nullopt;
     if (b->op == BinaryOp::floor_div) return one_value;
     return b->op == BinaryOp::mod ? x : std::nullopt;

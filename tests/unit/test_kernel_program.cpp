@@ -71,11 +71,10 @@ std::vector<Subject> subjects() {
         out.push_back({"product", product(sizes)});
     // Tiles one after the other in a CTA, whose loop runs ahead with the norm of the next K block.
     for (const char* sizes : {"m = 1024, n = 8192, k = 4096", "m = 8192, n = 4096, k = 512"})
-        out.push_back({"normed rows",
-                       fmt::format("normed(X[m, k]: bf16, W[n, k]: bf16) -> Y[m, n]: bf16\n"
-                                   "    R[m] = rsqrt(sum(k) X[m, k] * X[m, k] / size(k) + 1e-5)\n"
-                                   "    Y[m, n] = sum(k) X[m, k] * R[m] * W[n, k]\nsizes {}\n",
-                                   sizes)});
+        out.push_back({"normed rows", fmt::format("normed(X[m, k]: bf16, W[n, k]: bf16) -> Y[m, n]: bf16\n"
+                                                  "    R[m] = rsqrt(sum(k) X[m, k] * X[m, k] / size(k) + 1e-5)\n"
+                                                  "    Y[m, n] = sum(k) X[m, k] * R[m] * W[n, k]\nsizes {}\n",
+                                                  sizes)});
     out.push_back({"heads summed",
                    "heads(A[h, m, k]: bf16, B[h, k, n]: bf16) -> C[m, n]: bf16\n"
                    "    C[m, n] = sum(h, k) A[h, m, k] * B[h, k, n]\nsizes m = n = 4096, h = 8, k = 512\n"
