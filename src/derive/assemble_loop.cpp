@@ -129,6 +129,9 @@ public:
             else if (reads_integers_in_place(k_.diagram, form))
                 loop.masks.push_back(std::move(form));
         insert_chunk_arrays(statements);
+        std::vector<ReferenceParts> references = references_of(fold, t);
+        std::vector<Expr*> facts;
+        for (ReferenceParts& parts : references) facts.insert(facts.end(), {&parts.guarded, &parts.correction});
         const auto changes = [&, t](ArrayId id) {
             return k_.on_stream(id) || arrived_.is_one(id) ||
                    (k_.is_state(id) && k_.analysis.states.at(id).traversal == t) ||
@@ -142,8 +145,9 @@ public:
                     if (changes(r)) return false;
                 return true;
             },
-            &hoisted);
+            &hoisted, facts);
         loop.body = std::move(statements);
+        keep_facts(std::move(references), loop, fold);
         finish(fold, t);
         if (!fold.states.empty()) kernel.folds.push_back(std::move(fold));
         return loop;
@@ -182,6 +186,56 @@ private:
                 return k_.counts.contains(state) ? arrived_.points(k_.definition(state), true)
                                                  : read_self(k_.diagram, old_of(state));
             });
+    }
+
+    /// A reference while its loop is made: its parts are expressions still.
+    struct ReferenceParts {
+        FoldReference fact;
+        Expr guarded, correction;
+    };
+
+    /// The references that are states of the fold themselves.
+    std::vector<ReferenceParts> references_of(const Fold& fold, int t) {
+        std::vector<ReferenceParts> out;
+        const auto at = [&](const Expr& e, bool old) { return running(e, t, old); };
+        for (const FoldState& follower : fold.states) {
+            if (!k_.is_state(follower.state)) continue;  // a count
+            const Correction& correction = k_.analysis.states.at(follower.state).correction;
+            if (correction.references.size() != 1) continue;
+            const Reference& reference = correction.references[0];
+            const Expr value = at(reference.value, false);
+            const auto* state = as<Read>(value);
+            if (!state || !any_of(fold.states, [&](const FoldState& s) { return s.state == state->array; })) continue;
+            const Expr factor = correction_of(reference, at);
+            auto found = find_if(out, [&](const ReferenceParts& r) {
+                return r.fact.state == state->array && equal(r.correction, factor);
+            });
+            if (found == out.end()) {
+                Expr rate = or_one(reference.scale);
+                if (reference.base) rate = binary(BinaryOp::mul, rate, unary(UnaryOp::log, reference.base));
+                if (!reference.is_max) rate = unary(UnaryOp::neg, rate);
+                out.push_back(
+                    {{state->array, old_of(state->array), -1, -1, simplify(rate)}, at(reference.guarded, false), factor});
+                found = out.end() - 1;
+            }
+            if (correction.selections.empty() && !correction.moment && !correction.kept)
+                found->fact.followers.push_back(follower.state);
+        }
+        return out;
+    }
+
+    /// Keeps the references of which the loop has every part in an array of its own.
+    static void keep_facts(std::vector<ReferenceParts> references, const Loop& loop, Fold& fold) {
+        const auto is_computed = [&](ArrayId id) {
+            return any_of(loop.body, [&](const Statement& s) { return s.target == id; });
+        };
+        for (auto& [fact, guarded, correction] : references) {
+            const auto *g = as<Read>(guarded), *c = as<Read>(correction);
+            if (!g || !c) continue;
+            fact.guarded = g->array, fact.correction = c->array;
+            if (is_computed(fact.old) && is_computed(fact.guarded) && is_computed(fact.correction))
+                fold.references.push_back(std::move(fact));
+        }
     }
 
     /// The body at running values; a kept 1/z is guarded while z is still 0.

@@ -6,17 +6,13 @@
 #include "support/result.hpp"
 
 namespace napkin {
-namespace {
 
-/// b^(s·(R′ − R)), where the old R′ is infinite while nothing has arrived: the factor is then 0, not undefined, since
-/// the new one is finite.
+// The old R′ is infinite while nothing has arrived. The factor is then 0, not undefined, since the new one is finite.
 Expr correction_of(const Reference& reference, const std::function<Expr(const Expr&, bool)>& at) {
     const Expr before = at(reference.value, true), now = at(reference.guarded, false);
     const Expr moved = simplify(reference.is_max ? binary(BinaryOp::sub, before, now) : binary(BinaryOp::sub, now, before));
     return exponential(reference.base, times(moved, reference.scale));
 }
-
-}  // namespace
 
 double binomial(int n, int k) {
     double value = 1;

@@ -11,6 +11,9 @@ namespace napkin {
 Expr carried(const Correction& correction, ReduceOp op, const Expr& own,
              const std::function<Expr(const Expr&, bool old)>& at, const std::function<Expr(ArrayId)>& old);
 
+/// b^(s·(R′ − R)), by which what was accumulated under the reference follows it.
+Expr correction_of(const Reference& reference, const std::function<Expr(const Expr&, bool old)>& at);
+
 /// n over k.
 double binomial(int n, int k);
 

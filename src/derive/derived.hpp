@@ -57,6 +57,18 @@ struct FoldState {
     ArrayId old = -1;  ///< the id that carries use for this state's value before the step
 };
 
+/// A running extremum R of a fold that exponentials b^(s·(A − R)) refer to. What was accumulated under it is multiplied
+/// by the correction b^(s·(R′ − R)) as it moves. So results depend on R only through the range of numbers (Reference,
+/// factor.hpp).
+struct FoldReference {
+    ArrayId state = -1;                   ///< R
+    ArrayId old = -1;                     ///< R′, its value before the step
+    ArrayId guarded = -1;                 ///< R, but finite
+    ArrayId correction = -1;              ///< b^(s·(R′ − R)), 0 while nothing has arrived
+    Expr rate;                            ///< s·ln b: of a maximum positive, of a minimum negative
+    std::vector<ArrayId> followers = {};  ///< states that the correction alone multiplies, where they are not infinite
+};
+
 /// (state, init, lift, merge, finish) over an axis: merge(a, b) computes each state in order as carry(a) ⊕ carry(b),
 /// the old ids standing for a's and then b's values.
 struct Fold {
@@ -65,6 +77,7 @@ struct Fold {
     /// the number of points that have arrived is where the chunk ends.
     std::vector<FoldState> states;
     std::vector<std::pair<ArrayId, Expr>> finish;  ///< reduction results, in order, from states and earlier results
+    std::vector<FoldReference> references = {};    ///< those of which the loop computes every part
 };
 
 /// Says of which stream a kernel runs one part in each group. The part is the chunks [p·n/P, (p + 1)·n/P) of the axis'

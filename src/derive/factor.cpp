@@ -228,7 +228,7 @@ bool has_exponential(const Expr& e) {
         visit(e, [&](const Expr& node) {
             const auto* u = as<Unary>(node);
             const auto* b = as<Binary>(node);
-            found = found || (u && u->op == UnaryOp::exp) || (b && b->op == BinaryOp::pow);
+            found = found || (u && (u->op == UnaryOp::exp || u->op == UnaryOp::exp2)) || (b && b->op == BinaryOp::pow);
         });
     return found;
 }

@@ -213,7 +213,7 @@ bool is_expensive(const Expr& e) {
 }
 
 void share(Diagram& diagram, std::vector<Statement>& statements, const std::function<bool(const Expr&)>& hoistable,
-           std::vector<Statement>* hoisted) {
+           std::vector<Statement>* hoisted, const std::vector<Expr*>& facts) {
     // First what is worth an array, the definitions of such arrays included: they may hold something that varies over
     // fewer axes still.
     Kinds kinds = kinds_of(diagram);
@@ -285,6 +285,7 @@ void share(Diagram& diagram, std::vector<Statement>& statements, const std::func
     };
     for (const auto& s : statements) place(s, out);
     statements = std::move(out);
+    for (Expr* fact : facts) *fact = Replacing(diagram, table)({*fact, nullptr});
 }
 
 }  // namespace napkin

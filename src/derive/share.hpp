@@ -13,8 +13,9 @@ namespace napkin {
 bool is_expensive(const Expr& e);
 
 /// Introduces arrays into `diagram` and their defining statements into `statements`, each before its first use. Those
-/// for which `hoistable` holds go to `hoisted` instead (they do not change within the loop).
+/// for which `hoistable` holds go to `hoisted` instead (they do not change within the loop). Each of `facts` becomes
+/// what statements now write in its place.
 void share(Diagram& diagram, std::vector<Statement>& statements, const std::function<bool(const Expr&)>& hoistable,
-           std::vector<Statement>* hoisted);
+           std::vector<Statement>* hoisted, const std::vector<Expr*>& facts = {});
 
 }  // namespace napkin

@@ -19,6 +19,7 @@ struct Power {
 };
 std::optional<Power> as_exponential(const Expr& e) {
     if (const auto* u = as<Unary>(e); u && u->op == UnaryOp::exp) return Power{nullptr, u->a};
+    if (const auto* u = as<Unary>(e); u && u->op == UnaryOp::exp2) return Power{constant(2), u->a};
     const auto* b = as<Binary>(e);
     if (!b || b->op != BinaryOp::pow) return std::nullopt;
     if (const auto* base = as<Constant>(b->a); base && base->value > 0 && base->value != 1 && std::isfinite(base->value)) {

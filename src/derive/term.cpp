@@ -61,7 +61,9 @@ Expr masked(const Conditions& masks, const Expr& e) {
     return masks.empty() ? e : select(conjunction(masks), e, constant(0));
 }
 Expr exponential(const Expr& base, const Expr& e) {
-    return base ? binary(BinaryOp::pow, base, e) : unary(UnaryOp::exp, e);
+    if (!base) return unary(UnaryOp::exp, e);
+    const auto* number = as<Constant>(base);
+    return number && number->value == 2 ? unary(UnaryOp::exp2, e) : binary(BinaryOp::pow, base, e);
 }
 
 std::vector<Part> addends(const Expr& e, std::size_t limit) {

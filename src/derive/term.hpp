@@ -41,7 +41,7 @@ inline Expr or_zero(const Expr& a) { return a ? a : constant(0); }
 
 /// e where all conditions hold, else 0.
 Expr masked(const Conditions& masks, const Expr& e);
-/// b^e, exp(e) where the base is null.
+/// b^e; exp(e) where the base is null, exp2(e) where it is 2.
 Expr exponential(const Expr& base, const Expr& e);
 
 /// e = Σ sign·part, and e = Π part^±1: nested sums, differences and negations, products and quotients, in order.

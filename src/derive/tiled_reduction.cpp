@@ -126,6 +126,7 @@ public:
         for (Fold& fold : kernel.folds) {
             for (FoldState& s : fold.states) s.body = (*this)(s.body), s.carry = (*this)(s.carry);
             for (auto& [array, e] : fold.finish) e = (*this)(e);
+            for (FoldReference& r : fold.references) r.rate = (*this)(r.rate);
         }
         kernel.group_axes = tiled(kernel.group_axes);
     }

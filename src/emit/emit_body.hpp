@@ -112,7 +112,7 @@ private:
     ValueId lower_integer(const Expr& e, Kind kind);
     ValueId lower_integer_binary(const Binary& b, Kind kind);
     ValueId lower(const Expr& e);
-    ValueId nonpositive_exponential(const Binary& difference);
+    ValueId nonpositive_exponential(const Expr& e, const Binary& difference);
     ValueId lower_unary(const Expr& e, const Unary& u);
     ValueId lower_binary(const Expr& e, const Binary& b);
     ValueId axis_index(AxisId axis, bool whole = false);

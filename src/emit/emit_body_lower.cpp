@@ -276,7 +276,7 @@ ValueId BodyWriter::read_value(const Read& r) {
 
 ValueId BodyWriter::lower_unary(const Expr& e, const Unary& u) {
     const lower::MathForm form = lower::choice_at(math_, e).form;
-    if (form == lower::MathForm::nonpositive) return nonpositive_exponential(*as<Binary>(u.a));
+    if (form == lower::MathForm::nonpositive) return nonpositive_exponential(e, *as<Binary>(u.a));
     const ValueId a = lower(u.a);
     if (at(a).is_constant) return number(apply(u.op, at(a).constant));
     if (form == lower::MathForm::power_of_two) return exponential(e);
@@ -292,10 +292,13 @@ ValueId BodyWriter::lower_unary(const Expr& e, const Unary& u) {
     return op(std::string(text.pattern), {x}, text.precedence, {text.operands[0]}, text.precedence == 4);
 }
 
-ValueId BodyWriter::nonpositive_exponential(const Binary& difference) {
-    ValueId value = as_number(lower(difference.a));
-    if (!as<Read>(difference.a)) value = call("keep", {value});
-    return call("exp_nonpositive", {arithmetic(BinaryOp::sub, value, as_number(lower(difference.b)))});
+ValueId BodyWriter::nonpositive_exponential(const Expr& e, const Binary& difference) {
+    const lower::MathChoice& choice = lower::choice_at(math_, e);
+    ValueId a = as_number(lower(difference.a));
+    if (choice.rounds_first) a = call("keep", {a});
+    ValueId b = as_number(lower(difference.b));
+    if (choice.rounds_second) b = call("keep", {b});
+    return call("exp_nonpositive", {arithmetic(BinaryOp::sub, a, b)});
 }
 
 ValueId BodyWriter::lower_binary(const Expr& e, const Binary& b) {

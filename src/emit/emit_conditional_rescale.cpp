@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <numbers>
@@ -75,9 +76,10 @@ private:
         const std::string delta = frame_.name(rescale_.correction), maximum = frame_.name(rescale_.maximum);
         std::string moves_again;
         for (int r = 0; r < 2; ++r)
-            moves_again += fmt::format("{0}({1}[{2}] > 0.0f && {1}[{2}] < {3}) || {4}[{2}] == {5}", r > 0 ? " || " : "",
-                                       delta, r, literal(1 / rescale_.limit, false), maximum,
-                                       literal(-std::numeric_limits<double>::infinity(), false));
+            moves_again += fmt::format(
+                "{0}({1}[{2}] > 0.0f && {1}[{2}] < {3}) || {4}[{2}] == {5}", r > 0 ? " || " : "", delta, r,
+                literal(1 / rescale_.limit, false), maximum,
+                literal(std::copysign(std::numeric_limits<double>::infinity(), -rescale_.rate), false));
         out_(fmt::format("{} = !any_of_warp({});", stays_name(frame_), moves_again));
     }
     /// Where all weights of the warp's rows are in range, the reference moves by whole powers of two, by each row's
@@ -100,7 +102,7 @@ private:
         for (const StepId s : rescale_.moving) {
             if (variable_of(frame_.step(s)) == rescale_.maximum)
                 out_(fmt::format("EACH(r_, 2) {0}[r_] = {0}[r_] + whole_powers({1}[r_]) * {2};", maximum, most,
-                                 literal(std::numbers::ln2, false)));
+                                 literal(std::numbers::ln2 / rescale_.rate, false)));
             else
                 write(s);
         }

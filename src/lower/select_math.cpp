@@ -63,17 +63,21 @@ private:
         if (b->op == BinaryOp::div) return {e, quotient(*b, is_value)};
         const auto exponent = b->op == BinaryOp::pow ? constant_value(kernel_, b->b) : std::nullopt;
         if (exponent && power_steps(*exponent)) return {e, MathForm::products, *exponent};
-        if (!has_powers_of_two()) return {e};
-        if (b->op == BinaryOp::mul) return product(e, *b);
-        return {e, b->op == BinaryOp::pow && constant_value(kernel_, b->a) == 2.0 ? MathForm::power_of_two
-                                                                                  : MathForm::plain};
+        if (b->op == BinaryOp::mul && has_powers_of_two()) return product(e, *b);
+        const bool is_of_two = b->op == BinaryOp::pow && constant_value(kernel_, b->a) == 2.0;
+        return {e, is_of_two ? MathForm::power_of_two : MathForm::plain};
     }
 
     [[nodiscard]] MathChoice at_unary(const Expr& e, const Unary& u) const {
         if (&u == near_error_) return {e, MathForm::near_error};
         if (u.op != UnaryOp::exp) return {e};
         if (has_powers_of_two()) return exponential(e, u);
-        return {e, contains(nonpositive_, &u) ? MathForm::nonpositive : MathForm::plain};
+        if (!contains(nonpositive_, &u)) return {e};
+        const auto* difference = as<Binary>(u.a);
+        return {.node = e,
+                .form = MathForm::nonpositive,
+                .rounds_first = is_rounded_before(difference->a),
+                .rounds_second = is_rounded_before(difference->b)};
     }
     [[nodiscard]] bool has_powers_of_two() const { return kernel_.in_blocks() && !kernel_.is_double; }
 

@@ -12,7 +12,7 @@ namespace napkin::lower {
 
 enum class MathForm : std::uint8_t {
     plain,
-    power_of_two,    ///< exp(x), c·exp(x) or 2^x by exp2, for which a GPU has an instruction in single precision
+    power_of_two,    ///< 2^x by exp2; exp(x) and c·exp(x) where a GPU has an instruction for it, in single precision
     nonpositive,     ///< exp of what is at most 0 (schedule/maxima.hpp)
     near_error,      ///< erf or erfc with fewer digits (schedule/error_function.hpp)
     near_quotient,   ///< a quotient with fewer digits, which is rounded to 16 bits or fewer at once
@@ -30,7 +30,8 @@ struct MathChoice {
     Expr node;
     MathForm form = MathForm::plain;
     double factor = 1;
-    int operand = -1;                ///< -1: no factor is taken up
+    int operand = -1;                                  ///< -1: no factor is taken up
+    bool rounds_first = false, rounds_second = false;  ///< of nonpositive: the side's product is rounded by itself
     std::optional<Affine> sum = {};  ///< of own_column, with numbers for sizes; of a comparison: its sides' difference
 };
 using MathChoices = std::vector<MathChoice>;

@@ -4,8 +4,8 @@
 
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <map>
+#include <numbers>
 #include <optional>
 
 #include "schedule/fragments.hpp"
@@ -22,17 +22,24 @@ constexpr double largest_sum = 8192;
 /// The fraction of a type's largest number that a weight may reach.
 constexpr double share_of_range = 0.25;
 
-/// How an expression changes where the reference grows by t and all sums are multiplied by e^-t. Its value becomes
+/// How an expression changes where the reference moves so that all sums are multiplied by e^-t. Its value becomes
 /// e^(-scaled·t) times what it was, plus shifted·t.
 struct Drift {
-    int scaled = 0, shifted = 0;
-    [[nodiscard]] bool is_none() const { return scaled == 0 && shifted == 0; }
-    friend bool operator==(const Drift&, const Drift&) = default;
+    double scaled = 0, shifted = 0;
+    [[nodiscard]] bool is_none() const { return *this == Drift{}; }
+    /// Up to rounding: rates are products of sizes' powers and logarithms.
+    friend bool operator==(const Drift& x, const Drift& y) {
+        const auto near = [](double a, double b) {
+            return std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b));
+        };
+        return near(x.scaled, y.scaled) && near(x.shifted, y.shifted);
+    }
 };
 
 /// Drifts of expressions over variables whose own drifts are known. All other variables have none.
 class Drifts {
 public:
+    explicit Drifts(const ScheduledKernel& kernel) : kernel_(kernel) {}
     void set(VariableId id, Drift drift) { known_[id] = drift; }
 
     [[nodiscard]] std::optional<Drift> of(const Expr& e) const {
@@ -66,28 +73,40 @@ private:
         const auto a = of(u.a);
         if (!a || a->is_none()) return a;
         if (u.op == UnaryOp::neg) return Drift{a->scaled, -a->shifted};
-        if (u.op == UnaryOp::exp && a->scaled == 0) return Drift{-a->shifted, 0};
+        if (u.op == UnaryOp::exp) return exponential(*a, 1);
+        if (u.op == UnaryOp::exp2) return exponential(*a, std::numbers::ln2);
         if (u.op == UnaryOp::log && a->shifted == 0) return Drift{0, -a->scaled};
+        if (u.op == UnaryOp::log2 && a->shifted == 0) return Drift{0, -a->scaled / std::numbers::ln2};
         if (u.op == UnaryOp::abs && a->shifted == 0) return a;
         return std::nullopt;
+    }
+    /// The drift of e^(rate·x).
+    static std::optional<Drift> exponential(const Drift& x, double rate) {
+        return x.scaled == 0 ? std::optional(Drift{-rate * x.shifted, 0}) : std::nullopt;
     }
     [[nodiscard]] std::optional<Drift> of(const Binary& b) const {
         const auto x = of(b.a), y = of(b.b);
         if (!x || !y) return std::nullopt;
         if (x->is_none() && y->is_none()) return Drift{};
+        const auto factor = constant_value(kernel_, b.b), first = constant_value(kernel_, b.a);
         switch (b.op) {
             case BinaryOp::add:
             case BinaryOp::sub: {
                 const int sign = b.op == BinaryOp::add ? 1 : -1;
-                if (x->scaled == 0 && y->scaled == 0) return Drift{0, x->shifted + sign * y->shifted};
+                if (x->scaled == 0 && y->scaled == 0)
+                    return *x == Drift{0, -sign * y->shifted} ? Drift{} : Drift{0, x->shifted + sign * y->shifted};
                 return *x == *y ? x : std::nullopt;
             }
             case BinaryOp::mul:
-                if (x->shifted != 0 || y->shifted != 0) return std::nullopt;
-                return Drift{x->scaled + y->scaled, 0};
+                if (x->shifted == 0 && y->shifted == 0) return Drift{x->scaled + y->scaled, 0};
+                if (factor && x->scaled == 0) return Drift{0, x->shifted * *factor};
+                return first && y->scaled == 0 ? std::optional(Drift{0, y->shifted * *first}) : std::nullopt;
             case BinaryOp::div:
-                if (x->shifted != 0 || y->shifted != 0) return std::nullopt;
-                return Drift{x->scaled - y->scaled, 0};
+                if (x->shifted == 0 && y->shifted == 0) return Drift{x->scaled - y->scaled, 0};
+                return factor && x->scaled == 0 ? std::optional(Drift{0, x->shifted / *factor}) : std::nullopt;
+            case BinaryOp::pow:
+                if (first && *first > 0) return exponential(*y, std::log(*first));
+                return factor && x->shifted == 0 ? std::optional(Drift{x->scaled * *factor, 0}) : std::nullopt;
             case BinaryOp::min:
             case BinaryOp::max: return *x == *y ? x : std::nullopt;
             case BinaryOp::eq:
@@ -103,22 +122,28 @@ private:
         }
     }
 
+    const ScheduledKernel& kernel_;
     std::map<VariableId, Drift> known_;
 };
 
-/// Finds out whether a running maximum of a kernel allows conditional rescaling, and the steps around it.
+/// Finds out whether a reference of a kernel allows conditional rescaling, and the steps around it.
 class Search {
 public:
-    Search(const ScheduledKernel& kernel, StepId maximum) : k_(kernel), maximum_(maximum) {
-        found_.maximum = variable_of(k_.step(maximum));
+    Search(const ScheduledKernel& kernel, const TileReference& reference) : k_(kernel), reference_(reference) {
+        found_.maximum = reference.state;
     }
 
-    /// Why the maximum may not stay behind; empty: it may.
+    /// Why the reference may not stay behind; empty: it may.
     std::string run() {
+        maximum_ = definition(found_.maximum);
+        if (maximum_ < 0 || !is_fragment(maximum_)) return "it is not computed on fragments";
         const Compute& m = compute(maximum_);
         const auto loop = find_if(k_.loops, [&](const ScheduledLoop& l) { return l.scope == k_.step(maximum_).scope; });
         if (loop == k_.loops.end() || !is_repeated(k_, *loop)) return "its loop has one turn";
         if (!m.carry || !is_read(m.carry, found_.maximum)) return "it follows something else than itself";
+        const auto rate = reference_.rate ? constant_value(k_, reference_.rate) : std::nullopt;
+        if (!rate || !std::isfinite(*rate) || *rate == 0) return "its exponent has a factor that depends on data";
+        found_.rate = *rate;
         if (auto refusal = find_rescale_steps(); !refusal.empty()) return refusal;
         if (auto refusal = find_sums(m); !refusal.empty()) return refusal;
         if (auto refusal = find_again(); !refusal.empty()) return refusal;
@@ -137,6 +162,16 @@ private:
     [[nodiscard]] bool is_fragment(StepId step) const { return k_.atom(k_.step(step)).kind == AtomKind::fragment; }
     [[nodiscard]] bool is_in_loop(StepId step) const { return k_.step(step).scope == k_.step(maximum_).scope; }
 
+    /// The one step that computes the variable; -1: there are none or several.
+    [[nodiscard]] StepId definition(VariableId id) const {
+        StepId found = -1;
+        for (const StepId s : k_.steps.ids()) {
+            if (k_.step(s).atom < 0 || variable_of(k_.step(s)) != id) continue;
+            if (found >= 0) return -1;
+            found = s;
+        }
+        return found;
+    }
     /// Compute steps that read the variable, except those that compute it.
     [[nodiscard]] std::vector<StepId> readers(VariableId id) const {
         std::vector<StepId> out;
@@ -145,76 +180,91 @@ private:
         return out;
     }
 
-    /// Finds the steps of the old maximum, of the maximum without infinities, and of the correction.
+    /// Finds the steps that move the reference. What else the loop makes of it would notice where it stays.
     std::string find_rescale_steps() {
-        const Expr own = read_of(found_.maximum);
-        const Expr infinite = binary(BinaryOp::eq, own, constant(-std::numeric_limits<double>::infinity()));
-        for (const StepId s : readers(found_.maximum)) {
-            if (!is_in_loop(s)) continue;
-            const Compute& c = compute(s);
-            if (!is_map(s)) return fmt::format("{} is reduced with it", name(c.variable));
-            if (is_read(c.body, found_.maximum) && s < maximum_)
-                old_ = s;
-            else if (equal(c.body, select(infinite, constant(0), own)))
-                finite_ = s;
-            else
-                return fmt::format("{} is made of it", name(c.variable));
-        }
-        if (old_ < 0 || finite_ < 0) return "nothing is corrected as it moves";
-        const Expr correction = unary(UnaryOp::exp, binary(BinaryOp::sub, read_of(variable_of(k_.step(old_))),
-                                                           read_of(variable_of(k_.step(finite_)))));
-        for (const StepId s : readers(variable_of(k_.step(old_)))) {
-            if (!is_map(s) || !equal(compute(s).body, correction) || correction_ >= 0)
-                return fmt::format("{} is made of what it was", name(compute(s).variable));
-            correction_ = s;
-        }
-        if (correction_ < 0) return "nothing is corrected as it moves";
+        old_ = definition(reference_.old), finite_ = definition(reference_.guarded);
+        correction_ = definition(reference_.correction);
         found_.moving = {old_, maximum_, finite_, correction_};
-        sort(found_.moving);
-        found_.correction = compute(correction_).variable;
         for (const StepId s : found_.moving)
-            if (!is_fragment(s)) return "it is not computed on fragments";
+            if (s < 0 || !is_in_loop(s) || !is_fragment(s)) return "it is not computed on fragments";
+        found_.correction = reference_.correction;
+        for (const StepId s : readers(found_.maximum)) {
+            if (!is_in_loop(s) || s == old_ || s == finite_) continue;
+            return fmt::format("{} is {}", name(compute(s).variable), is_map(s) ? "made of it" : "reduced with it");
+        }
+        for (const StepId s : readers(reference_.old))
+            if (s != correction_) return fmt::format("{} is made of what it was", name(compute(s).variable));
         return "";
     }
 
     /// Finds the weights and the sums over them.
     std::string find_sums(const Compute& maximum) {
-        const VariableId finite = variable_of(k_.step(finite_));
-        const Expr weights = unary(UnaryOp::exp, binary(BinaryOp::sub, maximum.body, read_of(finite)));
-        for (const StepId s : readers(finite)) {
-            if (s == correction_) continue;
-            if (!is_map(s) || !is_fragment(s) || !are_weights(compute(s).body, weights) || found_.weights >= 0)
-                return fmt::format("{} is made of it", name(compute(s).variable));
+        // Maps of the reference alone move with it: they stand for their bodies.
+        std::map<VariableId, Expr> moved = {{reference_.guarded, read_of(reference_.guarded)}};
+        const auto inlined = [&](const Expr& body) {
+            return transform(body, [&](const Expr& node) {
+                const auto* r = as<Read>(node);
+                return r ? value_or(moved, r->variable(), node) : node;
+            });
+        };
+        for (const StepId s : k_.steps.ids()) {
+            if (k_.step(s).atom < 0 || s == correction_ ||
+                none_of(k_.step(s).reads, [&](const Read* r) { return moved.contains(r->variable()); }))
+                continue;
+            const Compute& c = compute(s);
+            const bool is_map_on_fragments = is_in_loop(s) && is_map(s) && is_fragment(s);
+            if (is_map_on_fragments &&
+                all_of(k_.step(s).reads, [&](const Read* r) { return moved.contains(r->variable()); })) {
+                moved.emplace(c.variable, inlined(c.body)), found_.moving.push_back(s);
+                continue;
+            }
+            if (!is_map_on_fragments || !are_weights(inlined(c.body), maximum.body) || found_.weights >= 0)
+                return fmt::format("{} is made of it", name(c.variable));
             found_.weights = s;
         }
+        sort(found_.moving);
         if (found_.weights < 0) return "no weights refer to it";
         const VariableId w = compute(found_.weights).variable;
         for (const StepId s : readers(found_.correction))
             if (!follows(s)) return fmt::format("{} is corrected in a way of its own", name(compute(s).variable));
         for (const StepId s : readers(w)) {
             const Compute& c = compute(s);
-            if (c.reduce != ReduceOp::sum || !follows(s) || !is_linear(c.body, w))
+            if (!c.reduce || *c.reduce == ReduceOp::prod || !follows(s) || !is_linear(c.body, w))
                 return fmt::format("{} is no sum of its weights", name(c.variable));
-            if (!is_read(c.body, w) || column_axis(k_, c.variable) >= 0 || c.reduce_axes != maximum.reduce_axes)
+            if (c.reduce != ReduceOp::sum || !is_read(c.body, w) || column_axis(k_, c.variable) >= 0 ||
+                c.reduce_axes != maximum.reduce_axes)
                 continue;
             if (is_fragment(s)) found_.sum = s;
         }
         return found_.sum < 0 ? "no sum of its weights says how large they are" : "";
     }
-    /// Whether `e` is the weights, or a positive constant times them. The limit is in units of that constant.
-    bool are_weights(const Expr& e, const Expr& weights) {
-        if (equal(e, weights)) return true;
-        const auto* b = as<Binary>(e);
-        if (!b || b->op != BinaryOp::mul || !equal(b->a, weights)) return false;
-        const auto part = constant_value(k_, b->b);
-        part_ = part.value_or(0);
-        return part_ > 0 && std::isfinite(part_);
+    /// Whether `e` is a positive constant times e^(rate·(A − R)), where R is an extremum of A. The limit is in units of
+    /// that constant.
+    bool are_weights(const Expr& e, const Expr& extremum_of) {
+        Drifts drifts(k_);
+        drifts.set(reference_.guarded, {0, 1 / found_.rate});
+        if (drifts.of(e) != Drift{1, 0}) return false;
+        // The constant is what stands there where A and R are 0.
+        const Expr zero = constant(0);
+        for (const Expr& values : {extremum_of, without_mask(extremum_of)}) {
+            const Expr at_extremum = transform(without_mask(e), [&](const Expr& node) {
+                return equal(node, values) || is_read(node, reference_.guarded) ? zero : node;
+            });
+            part_ = constant_value(k_, at_extremum).value_or(0);
+            if (part_ > 0 && std::isfinite(part_)) return true;
+        }
+        return false;
     }
-    /// It runs through the loop, and its carry is itself times the correction.
+    /// What the expression is where its mask lets a value through.
+    static Expr without_mask(const Expr& e) {
+        const auto* choice = as<Select>(e);
+        const auto* excluded = choice ? as<Constant>(choice->b) : nullptr;
+        return excluded && (excluded->value == 0 || std::isinf(excluded->value)) ? choice->a : e;
+    }
+    /// It runs through the loop, and the correction alone multiplies it.
     [[nodiscard]] bool follows(StepId s) const {
         const Compute& c = compute(s);
-        return is_in_loop(s) && c.carry &&
-               equal(c.carry, binary(BinaryOp::mul, read_of(c.variable), read_of(found_.correction)));
+        return is_in_loop(s) && c.carry && contains(reference_.followers, c.variable);
     }
     [[nodiscard]] bool is_linear(const Expr& e, VariableId w) const {
         if (is_read(e, w)) return true;
@@ -235,7 +285,7 @@ private:
         for (int before = found_.weights - 1; before >= 0; --before) {
             const auto s = StepId::of(before);
             const Step& step = k_.step(s);
-            if (step.atom < 0 || !is_in_loop(s) || s == finite_ || !contains(wanted, variable_of(step))) continue;
+            if (step.atom < 0 || !is_in_loop(s) || found_.moves(s) || !contains(wanted, variable_of(step))) continue;
             if (compute(s).carry || step.ahead != ahead || k_.atom(step).kind == AtomKind::block)
                 return fmt::format("{} is not computed again within a turn", name(variable_of(step)));
             if (k_.atom(step).kind == AtomKind::matrix && !product_by_warp(k_, step))
@@ -243,7 +293,9 @@ private:
             found_.again.insert(found_.again.begin(), s);
             want(s);
         }
-        for (const StepId s : {found_.sum, old_, maximum_, finite_, correction_})
+        std::vector<StepId> together = found_.moving;
+        together.push_back(found_.sum);
+        for (const StepId s : together)
             if (k_.step(s).ahead != ahead) return "it moves in another turn than its weights";
         DType type = DType::f32;
         for (const StepId s : readers(compute(found_.weights).variable))
@@ -257,14 +309,14 @@ private:
 
     /// Why something computed after the loop, or stored, depends on the reference; empty: nothing does.
     std::string drifting() {
-        Drifts drifts;
-        drifts.set(found_.maximum, {0, 1});
-        for (const StepId s : readers(found_.correction)) drifts.set(variable_of(k_.step(s)), {1, 0});
-        std::vector<VariableId> moved = {compute(found_.weights).variable, found_.correction,
-                                         variable_of(k_.step(old_)), variable_of(k_.step(finite_))};
+        std::vector<VariableId> moved = {compute(found_.weights).variable};
+        for (const StepId s : found_.moving)
+            if (s != maximum_) moved.push_back(compute(s).variable);
         std::map<VariableId, Drift> of;
-        of[found_.maximum] = {0, 1};
+        of[found_.maximum] = {0, 1 / found_.rate};
         for (const StepId s : readers(found_.correction)) of[variable_of(k_.step(s))] = {1, 0};
+        Drifts drifts(k_);
+        for (const auto& [variable, drift] : of) drifts.set(variable, drift);
         for (const StepId s : k_.steps.ids()) {
             const Step& step = k_.step(s);
             if (const auto* store = std::get_if<Store>(step.statement)) {
@@ -291,6 +343,7 @@ private:
     [[nodiscard]] Expr read_of(VariableId id) const { return read(id, k_.variable(id).dims); }
 
     const ScheduledKernel& k_;
+    const TileReference& reference_;
     StepId maximum_, old_, finite_, correction_;
     double part_ = 1;
     ConditionalRescale found_;
@@ -299,15 +352,12 @@ private:
 }  // namespace
 
 std::variant<ConditionalRescale, std::string> conditional_rescale(const ScheduledKernel& kernel) {
-    std::string refusal = "no running maximum is computed on fragments";
-    for (const StepId s : kernel.steps.ids()) {
-        const Step& step = kernel.step(s);
-        if (step.atom < 0 || step.scope == 0 || kernel.atom(step).kind != AtomKind::fragment) continue;
-        if (std::get<Compute>(*step.statement).reduce != ReduceOp::max) continue;
-        Search search(kernel, s);
+    std::string refusal = "no running maximum or minimum is a reference of exponentials";
+    for (const TileReference& reference : kernel.kernel->references) {
+        Search search(kernel, reference);
         const std::string why = search.run();
         if (why.empty()) return search.found();
-        refusal = fmt::format("{}: {}", kernel.variable(variable_of(step)).name, why);
+        refusal = fmt::format("{}: {}", kernel.variable(reference.state).name, why);
     }
     return refusal;
 }

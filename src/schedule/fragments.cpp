@@ -38,7 +38,7 @@ AxisId other_axis(const ScheduledKernel& kernel, const Read& r, AxisId axis, Sco
 }
 
 /// Finds out whether what a statement computes is at most 1 in size. Then it may be rounded to a type of a narrow
-/// range. That holds for products of such factors, and for exponentials of a value less a maximum over all such values.
+/// range. That holds for products of such factors, and for exponentials of what is at most 0.
 class AtMostOne {
 public:
     explicit AtMostOne(const ScheduledKernel& kernel) : kernel_(kernel), maxima_(kernel) {}
@@ -55,11 +55,9 @@ private:
     [[nodiscard]] bool expression(const Expr& e, StepId reader) const {
         if (const auto* c = as<Constant>(e)) return std::abs(c->value) <= 1;
         if (const auto* s = as<Select>(e)) return expression(s->a, reader) && expression(s->b, reader);
-        if (const auto* u = as<Unary>(e)) {
-            const auto* difference = u->op == UnaryOp::exp ? as<Binary>(u->a) : nullptr;
-            return difference && difference->op == BinaryOp::sub &&
-                   maxima_.dominates(difference->b, difference->a, reader, Dominance::nearly);
-        }
+        if (const auto* u = as<Unary>(e))
+            return (u->op == UnaryOp::exp || u->op == UnaryOp::exp2) &&
+                   maxima_.is_at_most_zero(u->a, reader, Dominance::nearly);
         const auto* b = as<Binary>(e);
         if (!b) return false;
         if (b->op == BinaryOp::mul) return expression(b->a, reader) && expression(b->b, reader);

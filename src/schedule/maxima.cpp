@@ -1,20 +1,23 @@
 #include "schedule/maxima.hpp"
 
 #include <cmath>
+#include <tuple>
 
 #include "algebra/expr_walk.hpp"
+#include "schedule/fragments.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
 
-/// Whether the condition says that m is -inf. Under `nearly` it may also say that m is infinite.
-bool is_infinite(const Expr& condition, const Expr& m, Dominance how) {
+/// Whether the condition says that m is the identity of `op`: -inf of a maximum. Under `nearly` it may also say that m
+/// is infinite.
+bool is_infinite(ReduceOp op, const Expr& condition, const Expr& m, Dominance how) {
     const auto* test = as<Binary>(condition);
     const auto* bound = test && test->op == BinaryOp::eq ? as<Constant>(test->b) : nullptr;
     if (!bound || !std::isinf(bound->value)) return false;
-    if (equal(test->a, m)) return bound->value < 0 || how == Dominance::nearly;
+    if (equal(test->a, m)) return bound->value == identity(op) || how == Dominance::nearly;
     const auto* size = as<Unary>(test->a);
     return how == Dominance::nearly && size && size->op == UnaryOp::abs && equal(size->a, m);
 }
@@ -63,16 +66,39 @@ bool Maxima::is_read_in_place(const Read& r) const {
     return true;
 }
 
-bool Maxima::dominates(const Expr& m, const Expr& value, StepId reader, Dominance how) const {
+bool Maxima::is_at_most_zero(const Expr& exponent, StepId reader, Dominance how) const {
+    const auto* b = as<Binary>(exponent);
+    if (!b) return false;
+    if (b->op == BinaryOp::sub)
+        return dominates(ReduceOp::max, b->b, b->a, reader, how) || dominates(ReduceOp::min, b->a, b->b, reader, how);
+    const auto is_positive = [&](const Expr& e) { return constant_value(kernel_, e).value_or(0) > 0; };
+    return b->op == BinaryOp::mul && ((is_positive(b->a) && is_at_most_zero(b->b, reader, how)) ||
+                                      (is_positive(b->b) && is_at_most_zero(b->a, reader, how)));
+}
+
+bool Maxima::dominates(ReduceOp op, const Expr& m, const Expr& value, StepId reader, Dominance how) const {
     if (const auto* s = as<Select>(m)) {
         const auto* zero = as<Constant>(s->a);
-        return zero && zero->value == 0 && is_infinite(s->condition, s->b, how) && dominates(s->b, value, reader, how);
+        return zero && zero->value == 0 && is_infinite(op, s->condition, s->b, how) &&
+               dominates(op, s->b, value, reader, how);
     }
+    // A positive factor keeps the order, also where products are rounded.
+    const auto *scaled = as<Binary>(m), *other = as<Binary>(value);
+    if (scaled && other && scaled->op == BinaryOp::mul && other->op == BinaryOp::mul)
+        for (const auto& [factor, of_m, with, of_value] :
+             {std::tuple{scaled->a, scaled->b, other->a, other->b}, std::tuple{scaled->b, scaled->a, other->b, other->a}})
+            if (equal(factor, with) && constant_value(kernel_, factor).value_or(0) > 0)
+                return dominates(op, of_m, of_value, reader, how);
     const auto* r = as<Read>(m);
     const std::optional<StepId> step = r && is_read_in_place(*r) ? definition(r->variable()) : std::nullopt;
     if (!step || *step >= reader) return false;
-    if (!compute(*step).reduce) return dominates(compute(*step).body, value, *step, how);
-    return *compute(*step).reduce == ReduceOp::max && equal(compute(*step).body, value) && is_known_before(value, *step);
+    if (!compute(*step).reduce) return dominates(op, compute(*step).body, value, *step, how);
+    return *compute(*step).reduce == op && equal(compute(*step).body, value) && is_known_before(value, *step);
+}
+
+bool is_rounded_before(const Expr& side) {
+    if (const auto* s = as<Select>(side)) return is_rounded_before(s->a) || is_rounded_before(s->b);
+    return as<Binary>(side);
 }
 
 std::vector<const Unary*> nonpositive_exponentials(const ScheduledKernel& kernel, const Step& step) {
@@ -85,7 +111,7 @@ std::vector<const Unary*> nonpositive_exponentials(const ScheduledKernel& kernel
         const auto* u = as<Unary>(e);
         const auto* difference = u && u->op == UnaryOp::exp ? as<Binary>(u->a) : nullptr;
         if (difference && difference->op == BinaryOp::sub && is_rounded_once(difference->a) &&
-            maxima.dominates(difference->b, difference->a, reader, Dominance::exactly))
+            is_rounded_once(difference->b) && maxima.is_at_most_zero(u->a, reader, Dominance::exactly))
             out.push_back(u);
     });
     return out;

@@ -192,10 +192,12 @@ struct GroupAxis {
     friend bool operator==(const GroupAxis&, const GroupAxis&) = default;
 };
 
-/// A running maximum with conditional rescaling, and the steps around it, all in one loop (conditional_rescale.hpp).
+/// A running reference with conditional rescaling, and the steps around it, all in one loop (conditional_rescale.hpp).
 struct ConditionalRescale {
-    VariableId maximum = -1;
-    /// the steps that move it: its old value, the maximum, the maximum without infinities, the correction
+    VariableId maximum = -1;  ///< the reference: a running maximum or minimum
+    double rate = 1;          ///< a reference that moves by t multiplies weights by e^(−rate·t); of a minimum negative
+    /// the steps that move it, in order: its old value, the reference, the reference without infinities, what is made
+    /// of that alone, and the correction
     std::vector<StepId> moving;
     VariableId correction = -1;
     StepId weights = {};  ///< the step exp(A − m)

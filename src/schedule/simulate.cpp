@@ -96,10 +96,11 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
         for (const Unary* u : nonpositive_exponentials(k, step)) {
             // In place of what is counted below for any exponential. A product that is rounded before the difference is
             // an operation of its own.
-            const double product = as<Read>(as<Binary>(u->a)->a) ? 0
-                                                                 : clocks_a_vector_[at(static_cast<int>(OpKind::simple))];
-            const double clocks = block.points(free_axes(u->a)) *
-                                  (product + nonpositive_clocks_ - clocks_a_vector_[at(static_cast<int>(OpKind::exp))]);
+            const auto* difference = as<Binary>(u->a);
+            const double products = is_rounded_before(difference->a) + is_rounded_before(difference->b),
+                         clocks = block.points(free_axes(u->a)) *
+                                  (products * clocks_a_vector_[at(static_cast<int>(OpKind::simple))] +
+                                   nonpositive_clocks_ - clocks_a_vector_[at(static_cast<int>(OpKind::exp))]);
             pipes.by_kind[at(static_cast<int>(OpKind::exp))] += clocks;
             pipes.arithmetic += clocks;
         }

@@ -66,12 +66,26 @@ public:
                 expand_loop(std::get<Loop>(stage), body);
         }
         out_.body = with_releases(out_, std::move(body), {});
+        find_references();
         out_.why_no_merge = find_merges();
         if (!out_.why_no_merge.empty()) out_.merges.clear();
         return std::move(out_);
     }
 
 private:
+    void find_references() {
+        for (const Fold& fold : kernel_.folds)
+            for (const FoldReference& r : fold.references) {
+                const std::vector<ArrayId> parts = {r.state, r.old, r.guarded, r.correction};
+                if (!all_of(parts, [&](ArrayId id) { return computed_.contains(id); })) continue;
+                TileReference& out = out_.references.emplace_back();
+                out.state = computed_variable(r.state), out.old = computed_variable(r.old);
+                out.guarded = computed_variable(r.guarded), out.correction = computed_variable(r.correction);
+                if (read_arrays(r.rate).empty()) out.rate = r.rate;
+                for (const ArrayId id : r.followers) out.followers.push_back(computed_variable(id));
+            }
+    }
+
     /// Sets the merges of the kernel's stream. Returns why it has none, else an empty text.
     std::string find_merges() {
         if (std::string why = why_not_in_parts(diagram_, kernel_); !why.empty()) return why;

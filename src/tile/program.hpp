@@ -80,6 +80,17 @@ struct StateMerge {
     Expr given;
 };
 
+/// What the calculus proved of a running extremum R that exponentials refer to (FoldReference, derived.hpp). One loop
+/// computes every part of it.
+struct TileReference {
+    VariableId state = -1;                   ///< R
+    VariableId old = -1;                     ///< R′
+    VariableId guarded = -1;                 ///< R, but finite
+    VariableId correction = -1;              ///< e^(rate·(R′ − R))
+    Expr rate = {};                          ///< of a maximum positive, of a minimum negative; null: it depends on data
+    std::vector<VariableId> followers = {};  ///< states that the correction alone multiplies
+};
+
 /// One launch: `body` runs for every tile of the grouped axes.
 struct TileKernel {
     std::string name;
@@ -93,6 +104,7 @@ struct TileKernel {
     /// the reason of why_no_merge.
     std::vector<StateMerge> merges = {};
     std::string why_no_merge = {};
+    std::vector<TileReference> references = {};
 };
 
 /// The box of a read whose arrays are variables of the kernel, each with the axes of its array. For a gathered

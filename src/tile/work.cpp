@@ -58,7 +58,10 @@ public:
             for (const Expr& child : {b->a, b->b})
                 if (sum && is_product(child) && free_axes(child) == axes && remove(OpKind::simple, axes))
                     return add(OpKind::fma, axes);
-            if (b->op == BinaryOp::pow)
+            const auto* base = b->op == BinaryOp::pow ? as<Constant>(b->a) : nullptr;
+            if (base && base->value == 2)
+                add(scalar_function(UnaryOp::exp2).is.work, axes);
+            else if (b->op == BinaryOp::pow)
                 add_power(steps_of_power(*b), axes);
             else
                 add(kind_of(b->op), axes);

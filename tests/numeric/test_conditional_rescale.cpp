@@ -26,6 +26,17 @@ const std::string ahead =
 class ConditionalRescale : public testing::TestWithParam<std::size_t> {};
 constexpr std::size_t shards = 2;
 
+/// Quotients of sums under another reference than softmax has: the extremum of the logits and what refers to it.
+std::string referring(const std::string& logits, const std::string& extremum, const std::string& weight,
+                      const std::string& type, const std::string& line = "", const std::string& outputs = "") {
+    return "f(Q[h, q, k]: " + type + ", K[h, x, k]: " + type + ", V[h, x, d]: " + type + ") -> O[h, q, d]: " + type +
+           outputs + "\n    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    A[h, q, x] = " + logits +
+           "\n    M[h, q] = " + extremum + "(x) A[h, q, x]\n    E[h, q, x] = " + weight +
+           "\n    Z[h, q] = sum(x) E[h, q, x]\n" + line +
+           "    O[h, q, d] = (sum(x) E[h, q, x] * V[h, x, d]) / Z[h, q]\nsizes h = 1, q = 72, x = 112, k = 32, d = "
+           "16\n";
+}
+
 TEST_P(ConditionalRescale, IsRightWhateverItsInputsAre) {
     const std::vector<Planned> all = {
         planned_on_hopper(attention_of_logits("S[h, q, x] / k", "f16", "h = 1, q = 72, x = 136, d = 24"), in_turn, "a"),
@@ -59,6 +70,20 @@ TEST_P(ConditionalRescale, IsRightWhateverItsInputsAre) {
             "    P[h, q, x] = softmax(x) A[h, q, x]\n    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n"
             "    L[h, q] = logsumexp(x) A[h, q, x]\nsizes h = 1, q = 72, x = 136, k = 32, d = 16\n",
             in_turn, "m"),
+        // Minima, other bases and factors; logits that fall by 2^10 or 2^70 a chunk.
+        planned_on_hopper(referring("S[h, q, x] / k", "min", "exp(M[h, q] - A[h, q, x])", "f16"), in_turn, "n"),
+        planned_on_hopper(referring("S[h, q, x] / k - x * 0.43", "min", "exp(M[h, q] - A[h, q, x])", "bf16"), in_turn,
+                          "o"),
+        planned_on_hopper(referring("S[h, q, x] / k - x * 3", "min", "2^(M[h, q] - A[h, q, x])", "bf16"), in_turn, "p"),
+        planned_on_hopper(referring("S[h, q, x] + x * 0.6", "max", "exp(0.25 * (A[h, q, x] - M[h, q]))", "bf16",
+                                    "    L[h, q] = M[h, q] + log(Z[h, q]) * 4\n", ", L[h, q]"),
+                          in_turn, "r"),
+        planned_on_hopper(referring("where(x <= q, S[h, q, x] + x * 0.4, -inf)", "max",
+                                    "exp(k^-0.5 * A[h, q, x] - k^-0.5 * M[h, q])", "bf16"),
+                          in_turn, "s"),
+        planned_on_hopper(referring("S[h, q, x] / k + x * 0.3", "max", "exp2(A[h, q, x] - M[h, q])", "f16",
+                                    "    T[h, q] = (max(x) E[h, q, x] * (x + 1)) / Z[h, q]\n", ", T[h, q]"),
+                          in_turn, "t"),
     };
     for (const Planned& p : all)
         EXPECT_THAT(p.source.text, testing::AllOf(testing::HasSubstr("_stays_"), testing::HasSubstr("_most_[r_]")))

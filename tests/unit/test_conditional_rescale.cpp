@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "plan/blocks.hpp"
 #include "support/parsed.hpp"
 
@@ -55,6 +57,51 @@ TEST(ConditionalRescale, IsThatOfQuotientsOfSums) {
 
 TEST(ConditionalRescale, IsThatOfALogarithmBesideIt) {
     EXPECT_EQ(refusal(attention + "    L[h, q] = logsumexp(x) S[h, q, x] * k^-0.5\n", "O[h, q, d]: bf16, L[h, q]"), "");
+}
+
+/// Weights of this exponential under this extremum of the logits, their sum, and this result line beside the output.
+std::string referring(const std::string& extremum, const std::string& weight, const std::string& line = "") {
+    return "    M[h, q] = " + extremum + "\n    E[h, q, x] = " + weight + "\n    Z[h, q] = sum(x) E[h, q, x]\n" + line +
+           "    O[h, q, d] = (sum(x) E[h, q, x] * V[h, x, d]) / Z[h, q]\n";
+}
+
+// The calculus says what refers to what: an extremum, a base, a factor and a spelling make no difference here.
+TEST(ConditionalRescale, IsThatOfAnyReferenceOfExponentials) {
+    const auto rate = [](const std::string& extremum, const std::string& weight, const std::string& line = "",
+                         const std::string& outputs = "O[h, q, d]: bf16") {
+        const auto lazy = found(referring(extremum, weight, line), outputs);
+        if (const auto* why = std::get_if<std::string>(&lazy)) throw std::runtime_error(weight + ": " + *why);
+        return std::get<ConditionalRescale>(lazy).rate;
+    };
+    const std::string most = "max(x) S[h, q, x]", least = "min(x) S[h, q, x]";
+    EXPECT_EQ(rate(most, "exp(S[h, q, x] - M[h, q])"), 1);
+    EXPECT_EQ(rate(least, "exp(M[h, q] - S[h, q, x])"), -1);
+    EXPECT_DOUBLE_EQ(rate(most, "2^(S[h, q, x] - M[h, q])"), std::log(2.0));
+    EXPECT_DOUBLE_EQ(rate(least, "exp2(M[h, q] - S[h, q, x])"), -std::log(2.0));
+    EXPECT_DOUBLE_EQ(rate(most, "10^(S[h, q, x] - M[h, q])"), std::log(10.0));
+    EXPECT_DOUBLE_EQ(rate(most, "exp(0.25 * (S[h, q, x] - M[h, q]))"), 0.25);
+    EXPECT_DOUBLE_EQ(rate(most, "exp(k^-0.5 * S[h, q, x] - k^-0.5 * M[h, q])"), 0.125);
+    EXPECT_DOUBLE_EQ(rate(least, "exp(-0.25 * (S[h, q, x] - M[h, q]))"), -0.25);
+    EXPECT_EQ(rate(most, "3 * exp(S[h, q, x] - M[h, q])"), 1);
+    EXPECT_EQ(rate("max(x) where(x <= q, S[h, q, x], -inf)", "exp(where(x <= q, S[h, q, x], -inf) - M[h, q])"), 1);
+    // The largest weight, and the logarithm of the sums in each base.
+    const std::string bits = "O[h, q, d]: bf16, T[h, q]";
+    EXPECT_EQ(rate(most, "exp(S[h, q, x] - M[h, q])", "    T[h, q] = (max(x) E[h, q, x] * (x + 1)) / Z[h, q]\n", bits), 1);
+    EXPECT_EQ(rate(least, "exp(M[h, q] - S[h, q, x])", "    T[h, q] = M[h, q] - log(Z[h, q])\n", bits), -1);
+    EXPECT_DOUBLE_EQ(rate(most, "2^(S[h, q, x] - M[h, q])", "    T[h, q] = M[h, q] + log2(Z[h, q])\n", bits), std::log(2.0));
+    EXPECT_DOUBLE_EQ(
+        rate(most, "exp(0.25 * (S[h, q, x] - M[h, q]))", "    T[h, q] = M[h, q] + log(Z[h, q]) * 4\n", bits), 0.25);
+}
+
+TEST(ConditionalRescale, IsNoneWhereAnotherRateWouldBeLeft) {
+    const std::string bits = "O[h, q, d]: bf16, T[h, q]", most = "max(x) S[h, q, x]",
+                      of_two = "2^(S[h, q, x] - M[h, q])";
+    EXPECT_THAT(refusal(referring(most, of_two, "    T[h, q] = M[h, q] + log(Z[h, q])\n"), bits),
+                HasSubstr("T is stored"));
+    EXPECT_THAT(refusal(referring(most, of_two, "    T[h, q] = M[h, q] - log2(Z[h, q])\n"), bits),
+                HasSubstr("T is stored"));
+    EXPECT_THAT(refusal(referring(most, of_two, "    T[h, q] = (max(x) E[h, q, x] * (x + 1))\n"), bits),
+                HasSubstr("stored"));
 }
 
 TEST(ConditionalRescale, IsNoneOnWhichAResultDepends) {

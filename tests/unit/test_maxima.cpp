@@ -56,6 +56,13 @@ TEST(Maxima, BoundProductsOfTwoValues) {
     EXPECT_EQ(of_rows("max(c) X[r, c] * G[r, c]", "X[r, c] * G[r, c] - M[r]"), (Counted{1, 1}));
 }
 
+TEST(Maxima, OfMinimaBoundTheirDifferences) {
+    EXPECT_EQ(of_rows("min(c) X[r, c]", "M[r] - X[r, c]"), (Counted{1, 1}));
+    EXPECT_EQ(of_rows("min(c) X[r, c] * 0.3", "M[r] - X[r, c] * 0.3"), (Counted{1, 1}));
+    EXPECT_EQ(of_rows("min(c) X[r, c]", "where(M[r] == inf, 0, M[r]) - X[r, c]"), (Counted{1, 1}));
+    EXPECT_EQ(of_rows("min(c) X[r, c]", "where(M[r] == -inf, 0, M[r]) - X[r, c]"), (Counted{0, 1}));
+}
+
 TEST(Maxima, BoundNothingElse) {
     EXPECT_EQ(of_rows("max(c) X[r, c]", "M[r] - X[r, c]"), (Counted{0, 1})) << "it is not negative";
     EXPECT_EQ(of_rows("min(c) X[r, c]", "X[r, c] - M[r]"), (Counted{0, 1}));
@@ -98,14 +105,17 @@ TEST(Maxima, AreOfCpusInSinglePrecision) {
 
 // Contracted with the difference, the product would be rounded with it alone.
 TEST(Maxima, HaveTheProductsThatTheyAreOverRoundedBeforeTheDifference) {
-    const auto source = [](const std::string& value) {
-        const Derived derived = derived_from("f(X[r, c]) -> Y[r, c]\n    M[r] = max(c) " + value +
-                                             "\n    Y[r, c] = exp(" + value + " - M[r])\nsizes r = 64, c = 256\n");
+    const auto emitted = [](const std::string& extremum, const std::string& exponent) {
+        const Derived derived = derived_from("f(X[r, c]) -> Y[r, c]\n    M[r] = " + extremum + "\n    Y[r, c] = exp(" +
+                                             exponent + ")\nsizes r = 64, c = 256\n");
         const Machine machine = load_machine("generic-cpu").value();
         return cpu::emit(choose_plan(derived, bind_sizes(derived.diagram).value(), machine).value().program()).text;
     };
+    const auto source = [&](const std::string& value) { return emitted("max(c) " + value, value + " - M[r]"); };
+    const auto least = [&](const std::string& value) { return emitted("min(c) " + value, "M[r] - " + value); };
     EXPECT_THAT(source("X[r, c] * 0.3"), testing::HasSubstr("exp_nonpositive(keep("));
     EXPECT_THAT(source("X[r, c]"), testing::HasSubstr("exp_nonpositive(load("));
+    EXPECT_THAT(least("X[r, c] * 0.3"), testing::ContainsRegex("exp_nonpositive\\(.* - keep\\("));
 }
 
 }  // namespace
