@@ -17,9 +17,7 @@ LIMITS = {"function": 100, "class": 300}
 # (file, name) of what is still longer.
 ALLOWED = {
     ("src/emit/emit_compute.cpp", "ComputeWriter"),
-    ("src/plan/kernel_chooser.cpp", "KernelChooser"),
     ("src/schedule/race_checker.cpp", "RaceChecker"),
-    ("src/schedule/rules.cpp", "Rules"),
 }
 
 # What is no code: comments, strings, characters, and lines of the preprocessor. A ' behind a digit parts digits.

@@ -139,9 +139,20 @@ private:
 
     [[nodiscard]] StateSpec state_of(const Term& t) const {
         Correction correction{t.references, t.selections, std::nullopt, kept_};
-        Expr body = or_one(t.body);
+        Expr body = masked_body(t);
         if (kept_) body = simplify(binary(BinaryOp::mul, body, kept_));
-        return {"_acc", op_, masked(t.masks, body), correction};
+        return {"_acc", op_, std::move(body), correction};
+    }
+    /// The masks stay on the factor that they were written on: a product of two arrays remains one.
+    static Expr masked_body(const Term& t) {
+        if (!t.masked_factor || !t.body) return masked(t.masks, or_one(t.body));
+        std::vector<Part> parts = factors(t.body);
+        const auto found = find_if(parts, [&](const Part& p) { return p.sign > 0 && equal(p.e, t.masked_factor); });
+        if (found == parts.end()) return masked(t.masks, t.body);
+        found->e = masked(t.masks, found->e);
+        Expr out;
+        for (const auto& [sign, e] : parts) out = sign > 0 ? times(out, e) : over(out, e);
+        return out;
     }
 
     /// Null, and failure_, where the term is refused.

@@ -230,6 +230,30 @@ private:
         return ranked(builder_, candidates);
     }
 
+    /// Reductions of inputs alone, as norms of keys, become kernels of their own in front of the others. Each has fewer
+    /// axes than another result, so that it is read where it would be computed again. `only_streamed`: those along the
+    /// stream, which every group would compute.
+    std::vector<Gathering> with_small_reductions_first(const Gathering& part, bool only_streamed) {
+        const auto axes = [&](ArrayId id) -> const std::vector<AxisId>& { return d_.array(id).axes; };
+        std::vector<Gathering> pieces;
+        Targets rest;
+        for (const ArrayId t : part.targets) {
+            const Equation& e = builder_.definition(t);
+            const auto reads = read_arrays(e.body);
+            const bool is_leaf = e.reduce && none_of(reads, [&](ArrayId r) { return contains(part.targets, r); });
+            const bool is_small = any_of(part.targets, [&](ArrayId other) {
+                return axes(other).size() > axes(t).size() &&
+                       all_of(axes(t), [&](AxisId a) { return contains(axes(other), a); });
+            });
+            if (is_leaf && is_small && (!only_streamed || (part.stream && contains(axes(t), *part.stream))))
+                pieces.push_back(streams_.with_axis({t}));
+            else
+                rest.push_back(t);
+        }
+        if (!rest.empty()) pieces.push_back(streams_.with_axis(rest));
+        return pieces;
+    }
+
     /// Other ways to compute the equations of one part: along another axis, and cut before reductions (a map alone has
     /// no reason to leave the kernel of its operands).
     std::vector<std::vector<Gathering>> splittings(const Gathering& part) {
@@ -242,6 +266,9 @@ private:
             const auto equations = mapped<Equation>(part.targets, [&](ArrayId t) { return builder_.definition(t); });
             for (const AxisId a : flat_axes_of(d_, equations)) out.push_back({{part.targets, a}});
         }
+        for (const bool only_streamed : {true, false})
+            if (auto pieces = with_small_reductions_first(part, only_streamed); pieces.size() > 1 && !contains(out, pieces))
+                out.push_back(std::move(pieces));
         std::vector<std::size_t> cuts;
         for (std::size_t i = 1; i < part.targets.size(); ++i)
             if (builder_.definition(part.targets[i]).reduce) cuts.push_back(i);

@@ -123,7 +123,12 @@ private:
 const char* name_for(const Expr& e, bool carry) {
     if (carry) return "delta";
     if (const auto* u = as<Unary>(e); u && u->op == UnaryOp::exp) return "weight";
-    if (as<Select>(e)) return "guarded";
+    if (const auto* s = as<Select>(e)) {
+        // A mask leaves a weight its name.
+        const auto* excluded = as<Constant>(s->b);
+        const bool is_mask = excluded && excluded->value == 0 && std::string_view(name_for(s->a, carry)) == "weight";
+        return is_mask ? "weight" : "guarded";
+    }
     if (const auto* b = as<Binary>(e)) {
         // A weight keeps its name when a constant scales it.
         if (b->op == BinaryOp::mul && free_axes(b->b).empty() && read_arrays(b->b).empty())

@@ -219,6 +219,12 @@ std::optional<Terms> Splitter::multiplied(const Expr& whole, const Terms& a, con
             p.body = times(s.body, t.body);
             p.tail = times(s.tail, t.tail);
             if (const auto* c = p.tail ? as<Constant>(p.tail) : nullptr; c && c->value == 1) p.tail = nullptr;
+            if (t.masks.empty() != s.masks.empty()) {
+                const Term& under = t.masks.empty() ? s : t;
+                p.masked_factor = under.masked_factor ? under.masked_factor : under.body;
+            } else {
+                p.masked_factor = nullptr;
+            }
             append(p.masks, t.masks);
             p.masked_tail = s.masked_tail || t.masked_tail || (s.is_branch && t.tail) || (t.is_branch && s.tail);
             p.is_branch = s.is_branch || t.is_branch;
@@ -478,6 +484,7 @@ std::optional<Terms> Splitter::branch(const Expr& side, const Conditions& stated
         // A constant stays in its branch: behind the sum an infinite one would meet the other branch's 0.
         if (!t.body && t.shifted.empty() && t.tail && as<Constant>(t.tail)) std::swap(t.body, t.tail);
         t.masked_tail = t.masked_tail || (t.tail && !of_stream.empty());
+        if (!of_stream.empty() || !running.empty()) t.masked_factor = nullptr;  // they are of all that stands here
         t.masks.insert(t.masks.begin(), of_stream.begin(), of_stream.end());
         t.guards.insert(t.guards.begin(), guards.begin(), guards.end());
         append(t.masks, running);

@@ -18,6 +18,9 @@ struct Shifted {
 struct Term {
     Expr body;         ///< in the stream and in references
     Conditions masks;  ///< of the stream
+    /// The factor of the body that the masks make 0, as written: the other factors count there, infinite ones too.
+    /// Null: the masks are of all of the body.
+    Expr masked_factor;
     std::vector<Shifted> shifted;
     std::vector<Reference> references;
     std::vector<Selection> selections;

@@ -22,11 +22,11 @@ namespace {
 constexpr double largest_rescaled_weight = 0x1p64;
 
 /// The maximum moved little in the previous iteration, so it is worth trying without.
-std::string stays_name(const Frame& frame) { return frame.name(frame.lazy->maximum) + "_stays_"; }
+std::string stays_name(const Frame& frame) { return frame.name(frame.rescale->maximum) + "_stays_"; }
 
 class RescaleWriter {
 public:
-    RescaleWriter(const Frame& frame, Lines& out) : frame_(frame), rescale_(*frame.lazy), out_(out) {}
+    RescaleWriter(const Frame& frame, Lines& out) : frame_(frame), rescale_(*frame.rescale), out_(out) {}
 
     /// Weights with the maximum as it stands, and again after it has moved where that was too little.
     void try_as_it_stands() {
@@ -144,11 +144,11 @@ private:
     /// together.
     void run_again(StepId step) {
         const Step& s = frame_.step(step);
-        if (frame_.atom(s).kind != AtomKind::matrix) return write(step);
+        if (frame_.atom(s).kind != AtomKind::mma) return write(step);
         out_(fmt::format("// {}", equation(frame_, std::get<Compute>(*s.statement))));
         // Two products would declare the same names.
         const bool is_alone = std::count_if(rescale_.again.begin(), rescale_.again.end(), [&](StepId other) {
-                                  return frame_.atom(frame_.step(other)).kind == AtomKind::matrix;
+                                  return frame_.atom(frame_.step(other)).kind == AtomKind::mma;
                               }) == 1;
         if (!is_alone) out_.open("");
         write_product_again(frame_, out_, s, large());
@@ -162,12 +162,12 @@ private:
 
 }  // namespace
 
-std::string moves_name(const Frame& frame) { return frame.name(frame.lazy->maximum) + "_moves_"; }
+std::string moves_name(const Frame& frame) { return frame.name(frame.rescale->maximum) + "_moves_"; }
 
 void declare_rescale(const Frame& frame, Lines& out) {
     // Integers, not truth values: they live through the loop in registers. In a kernel that is short of registers, the
     // assembler (CUDA 13.0) spills a few bytes more for truth values.
-    if (frame.lazy) out(fmt::format("int {} = true, {} = false;", moves_name(frame), stays_name(frame)));
+    if (frame.rescale) out(fmt::format("int {} = true, {} = false;", moves_name(frame), stays_name(frame)));
 }
 
 void write_init_of_rescale(const Frame& frame, Lines& out) {

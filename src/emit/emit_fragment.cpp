@@ -48,9 +48,12 @@ public:
           may_leave_(may_leave),
           columns_of_part_(columns_of_part) {}
 
+    /// Nothing that follows differs from row to row.
+    void leave_out_rows() { has_rows_ = false; }
     void open_rows() {
+        if (!has_rows_) return;
         out_.open("EACH(r_, 2)");
-        declare(frame_.schedule.mma_m_axis, "fragment_row(r_)", fragment_rows * frame_.schedule.warps.value);
+        declare(frame_.schedule.mma_m, "fragment_row(r_)", fragment_rows * frame_.schedule.warps.value);
     }
     void open_columns() {
         if (columns_ < 0) return;
@@ -77,7 +80,9 @@ public:
         if (columns_ >= 0) out_.close();
         if (in_runs_) out_.close(), out_.close();
     }
-    void close_rows() { out_.close(); }
+    void close_rows() {
+        if (has_rows_) out_.close();
+    }
 
     /// Whether some of `n` values along the axis lie past the tile's end.
     [[nodiscard]] bool is_padded(AxisId axis, std::int64_t n) const {
@@ -88,7 +93,7 @@ public:
         return columns_ >= 0 && is_padded(columns_, columns_of(frame_, columns_, scope_));
     }
     [[nodiscard]] bool rows_are_padded() const {
-        return is_padded(frame_.schedule.mma_m_axis, fragment_rows * frame_.schedule.warps.value);
+        return is_padded(frame_.schedule.mma_m, fragment_rows * frame_.schedule.warps.value);
     }
     /// Whether a thread's column is one of the tile, and not what stands for one past its end.
     [[nodiscard]] std::string is_inside() const {
@@ -111,12 +116,12 @@ private:
     AxisId columns_;
     bool may_leave_;
     std::int64_t columns_of_part_;  ///< that the loop over columns covers; 0: all of them
-    bool in_runs_ = false;
+    bool in_runs_ = false, has_rows_ = true;
 };
 
 /// The loops that BodyWriter hoists out of, rows around columns.
 std::vector<AxisId> loops_of(const Frame& frame, AxisId columns) {
-    std::vector<AxisId> loops{frame.schedule.mma_m_axis};
+    std::vector<AxisId> loops{frame.schedule.mma_m};
     if (columns >= 0) loops.push_back(columns);
     return loops;
 }
@@ -179,7 +184,7 @@ void give_values(const Frame& frame, const Step& step, BodyWriter& body, const s
                                                inner_axes(frame, read.indices, step.scope)};
                 if (!is_read_by_rows(frame, read.variable())) return element_in_memory(frame, read, step.scope);
                 return BodyWriter::Element{row_element(frame, read.variable(), frame.name(read.variable())),
-                                           {frame.schedule.mma_m_axis}};
+                                           {frame.schedule.mma_m}};
             });
         if (!frame.is_operand(r->variable())) continue;
         const Variable& v = frame.variable(r->variable());
@@ -203,6 +208,7 @@ void each_value(const Frame& frame, Lines& out, const Step& step, AxisId columns
     const auto& compute = std::get<Compute>(*step.statement);
     const int level = columns >= 0 ? 2 : 1;
     Names names = frame.names;
+    // A value without rows stands under the same levels, of which that of rows has no loop.
     BodyWriter body(frame, step, point.choices, loops_of(frame, columns), level, names);
     const std::vector<const Read*> runs = runs_of_row(frame, step);
     give_values(frame, step, body, runs);
@@ -211,6 +217,7 @@ void each_value(const Frame& frame, Lines& out, const Step& step, AxisId columns
 
     ValueLoops loops(frame, out, step.scope, columns, reads_elsewhere(frame, step),
                      frame.runs_in_parts(step) ? frame.column_parts->columns : 0);
+    if (!has_rows(frame, compute.variable)) loops.leave_out_rows();
     out.open("");
     body.hoist(out, 0);
     loops.open_rows();
@@ -313,7 +320,9 @@ void write_rows_at(const Frame& frame, Lines& out, const Step& step, const std::
 std::string warpgroup_text() { return fmt::format("{} / {}", warp_name, warps_together); }
 
 std::string number_in_thread(const Frame& frame, VariableId id) {
-    return column_axis(frame, id) < 0 ? "r_" : "4 * j_ + 2 * r_ + c_";
+    const bool has_columns = column_axis(frame, id) >= 0;
+    if (!has_rows(frame, id)) return has_columns ? "2 * j_ + c_" : "0";
+    return has_columns ? "4 * j_ + 2 * r_ + c_" : "r_";
 }
 
 void write_state_of_parts(const Frame& frame, Lines& out, const StateMerge& merge, const std::array<Expr, 2>& given,
@@ -396,7 +405,7 @@ void write_sums_of_rows(const Frame& frame, Lines& out, ScopeId scope) {
 void write_correction(const Frame& frame, Lines& out, const Step& step, AxisId columns) {
     const auto& compute = std::get<Compute>(*step.statement);
     if (!compute.carry || adds_in_place(compute)) return;
-    const bool is_rescaled_late = frame.lazy && reads_variable(compute.carry, frame.lazy->correction);
+    const bool is_rescaled_late = frame.rescale && reads_variable(compute.carry, frame.rescale->correction);
     if (is_rescaled_late) out.open(fmt::format("if ({})", moves_name(frame)));
     each_value(frame, out, step, columns, frame.math(step).any);
     if (is_rescaled_late) out.close();
@@ -415,15 +424,15 @@ void write_fetches(const Frame& frame, Lines& out) {
             std::size_t row = 0;
             for (std::size_t d = 0; d < r->indices.size(); ++d) {
                 const AxisId axis = r->indices[d].single_axis();
-                const bool is_wide = r->indices[d].is_axis(frame.schedule.mma_m_axis) || d + 1 == r->indices.size();
-                if (r->indices[d].is_axis(frame.schedule.mma_m_axis)) row = d;
+                const bool is_wide = r->indices[d].is_axis(frame.schedule.mma_m) || d + 1 == r->indices.size();
+                if (r->indices[d].is_axis(frame.schedule.mma_m)) row = d;
                 const std::string at = !is_wide                     ? index_in_tile(frame, r->indices[d], 0)
                                        : frame.span(axis, 0).begins ? frame.axis(axis).begin
                                                                     : std::string("0");
                 if (at != "0") tile += fmt::format(" + {} * {}[{}]", at, strides, d);
             }
             out(fmt::format("fetch_rows({0}, {1}[{2}], {1}[{3}], {4}, {5});  // {6}", tile, strides, row,
-                            r->indices.size() - 1, frame.count(frame.schedule.mma_m_axis, 0),
+                            r->indices.size() - 1, frame.count(frame.schedule.mma_m, 0),
                             frame.count(r->indices.back().single_axis(), 0), v.name));
         }
     }
@@ -463,7 +472,7 @@ void write_init_of_fragments(const Frame& frame, Lines& out, const Init& init) {
 
 void write_store_of_fragments(const Frame& frame, Lines& out, VariableId variable, ScopeId scope) {
     const Variable& v = frame.variable(variable);
-    const AxisId columns = column_axis(frame, variable), rows = frame.schedule.mma_m_axis;
+    const AxisId columns = column_axis(frame, variable), rows = frame.schedule.mma_m;
     ValueLoops loops(frame, out, scope, columns, false);
     const auto place = [&](bool with_columns) {
         std::string text = frame.memory.at(v.array);

@@ -62,24 +62,24 @@ void write_header(const Frame& frame, Lines& out) {
     for (const Equation& e : diagram.equations)
         if (shown.contains(e.target)) out("//     " + to_string(diagram, e));
     out("//");
-    const auto line = [&](const std::string& what, const Choice& choice) {
-        std::string text = fmt::format("//     {:<14} {:>6}  {}", what, choice.value, choice.reason);
+    const auto row = [&](const std::string& what, const auto& value, const std::string& reason) {
+        std::string text = fmt::format("//     {:<14} {:>6}  {}", what, value, reason);
         text.erase(text.find_last_not_of(' ') + 1);
         out(text);
     };
+    const auto line = [&](const std::string& what, const Choice& choice) { row(what, choice.value, choice.reason); };
     const KernelSchedule& s = frame.schedule;
     for (const auto& [axis, choice] : s.group) line("group " + diagram.axis(axis).name, choice);
     for (const auto& [axis, choice] : s.stream) line("stream " + diagram.axis(axis).name, choice);
     line("threads", s.threads);
     if (s.grid.value > 0) line("grid", s.grid);
-    if (s.cluster_axis >= 0) line("cluster " + frame.diagram().axis(s.cluster_axis).name, s.cluster);
-    if (frame.uses_stream_k())
-        out(fmt::format("//     {:<14} {:>6}  {}", "scheduler", name(TileScheduler::cut), s.dealing.reason));
+    if (const auto& [axis, ctas] = s.cluster.value; axis >= 0)
+        row("cluster " + diagram.axis(axis).name, ctas, s.cluster.reason);
+    if (frame.uses_stream_k()) row("scheduler", name(TileScheduler::stream_k), s.scheduler.reason);
     if (frame.in_blocks())
         line("warps", {s.warps.value, fmt::format("{} block{} an SM{}{}", s.blocks.value, s.blocks.value == 1 ? "" : "s",
                                                   s.warps.reason.empty() ? "" : "; ", s.warps.reason)});
-    if (s.vector_axis >= 0)
-        out(fmt::format("//     {:<14} {:>6}  {}", "vector axis", diagram.axis(s.vector_axis).name, s.vector_axis_reason));
+    if (s.vector_axis >= 0) row("vector axis", diagram.axis(s.vector_axis).name, s.vector_axis.reason);
 }
 
 }  // namespace napkin::writers

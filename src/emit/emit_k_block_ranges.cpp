@@ -42,7 +42,7 @@ std::string first_range(const Frame& frame, const KBlockRanges& ranges) {
         at = at.empty() || at == "0" ? own : fmt::format("({}) * {} + {}", at, tiles, own);
     };
     for (const AxisId axis : ranges.others) add(axis, num_tiles(frame, axis), frame.span(axis, 0).tile);
-    add(frame.schedule.mma_m_axis, ranges.tiles, ranges.rows);
+    add(frame.schedule.mma_m, ranges.tiles, ranges.rows);
     return at;
 }
 
@@ -50,7 +50,7 @@ std::string first_range(const Frame& frame, const KBlockRanges& ranges) {
 class Pass {
 public:
     Pass(const Frame& frame, const ScheduledLoop& node, const KBlockRanges& ranges)
-        : frame_(frame), node_(node), ranges_(ranges), stream_(node.loop->axis), rows_(frame.schedule.mma_m_axis) {
+        : frame_(frame), node_(node), ranges_(ranges), stream_(node.loop->axis), rows_(frame.schedule.mma_m) {
         for (const MaskForm& form : ranges.forms)
             for (const Expr& e : {form.plus, form.minus})
                 if (e && place_of(e) == reads_.end()) reads_.push_back(e);
@@ -170,7 +170,7 @@ void write_k_block_range(const Frame& frame, Lines& out, const ScheduledLoop& no
     if (!ranges) return;
     for (const MaskForm& form : ranges->forms)
         out(fmt::format("// {} >= 0, as the pass before says", text_of(frame, form)));
-    const std::int64_t n = is_own ? 1 : frame.span(frame.schedule.mma_m_axis, 0).tile / ranges->rows;
+    const std::int64_t n = is_own ? 1 : frame.span(frame.schedule.mma_m, 0).tile / ranges->rows;
     const std::string range = range_name(frame, node, is_own);
     out(fmt::format("const KBlockRange {} = range_of_tiles<{}>(scratch, {}{});", range, n, first_range(frame, *ranges),
                     is_own ? " + " + warpgroup_text() : ""));

@@ -98,7 +98,7 @@ void write_k_block_bounds(const Frame& frame, Lines& out, const ScheduledLoop& n
                           const std::string& from, const std::string& end, const std::string& to, const OwnRows* own) {
     const TileLoop& l = *node.loop;
     const Span& span = frame.span(l.axis, node.scope);
-    const AxisId rows = frame.schedule.mma_m_axis;
+    const AxisId rows = frame.schedule.mma_m;
     const bool may_have_no_rows = own && frame.span(rows, 0).ragged;
     const bool is_fixed = l.support.empty() && !may_have_no_rows && !k_block_ranges(frame, node);
     out(fmt::format("{}Index {} = {}, {} = {};", is_fixed ? "const " : "", begin, from, end, to));

@@ -217,7 +217,7 @@ void write_product_again(const Frame& frame, Lines& out, const Step& step, const
 /// The product whose first factor is the variable.
 const Step& product_of(const Frame& frame, VariableId id) {
     return *find_if(frame.steps, [&](const Step& s) {
-        if (s.atom < 0 || frame.atom(s).kind != AtomKind::matrix) return false;
+        if (s.atom < 0 || frame.atom(s).kind != AtomKind::mma) return false;
         const auto product = mma_product(frame, s);
         return product->a_in_registers && product->a->variable() == id;
     });

@@ -129,7 +129,7 @@ void ProgramPrinter::print(const lower::Init& init) {
     const auto& statement = std::get<Init>(*frame_.step(init.step).statement);
     frame_.is_in_registers(statement.variable) ? write_init_of_fragments(frame_, out_, statement)
                                                : write_init(frame_, out_, statement);
-    if (frame_.lazy && frame_.lazy->maximum == statement.variable) write_init_of_rescale(frame_, out_);
+    if (frame_.rescale && frame_.rescale->maximum == statement.variable) write_init_of_rescale(frame_, out_);
 }
 
 void ProgramPrinter::print(const lower::Mma& product) {

@@ -21,7 +21,7 @@ namespace {
 
 /// The staging tile of tile_, in which a warp's rows lie.
 std::string staging_tile(const Frame& frame, VariableId variable) {
-    const int held = frame.place(variable).boxes;
+    const int held = frame.place(variable).staging_tiles;
     return held == 1 ? "staging" : fmt::format("staging + {} * (tile_ % {})", box_bytes, held);
 }
 
@@ -31,8 +31,8 @@ void write_staging_header(const Frame& frame, Lines& out, const Step& store) {
     const VariableId variable = variable_of(store);
     const std::int64_t count = staging_tiles_of(frame, variable)->count;
     out(fmt::format("const unsigned staging = shared_address(shared_memory) + {} + {} * {};",
-                    frame.layout(variable).offset * frame.value_bytes(), frame.place(variable).boxes * box_bytes,
-                    warp_name));
+                    frame.layout(variable).offset * frame.value_bytes(),
+                    frame.place(variable).staging_tiles * box_bytes, warp_name));
     out.open(count > 1 ? fmt::format("EACH(tile_, {})", count) : "");
 }
 

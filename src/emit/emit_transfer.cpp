@@ -229,7 +229,7 @@ std::string bound(const Frame& frame, const Affine& form, ScopeId scope, bool hi
         const Span& span = frame.span(axis, scope);
         const auto add = [&](const std::string& what) { add_term(sum, c == -1 ? "-" + what : scaled(c, what)); };
         if (span.begins) add(wide(frame.axis(axis).begin));
-        if (own && axis == frame.schedule.mma_m_axis) {
+        if (own && axis == frame.schedule.mma_m) {
             add_term(sum, scaled(c, wide(fmt::format("({})", own->first))));
             if ((c > 0) == high) constant += c * (std::min(own->count, span.tile) - 1);
             continue;

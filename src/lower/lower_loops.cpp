@@ -37,7 +37,7 @@ TileOrder order_of(const ScheduledKernel& kernel, bool in_shares) {
 
 RoleLowering::RoleLowering(const ScheduledKernel& kernel, bool is_producer)
     : kernel_(kernel), is_producer_(is_producer), stream_k_(chosen_stream_k(kernel)) {
-    if (!is_producer && kernel.schedule.turns.value > 0) ping_pong_ = ping_pong(kernel);
+    if (!is_producer && kernel.schedule.ping_pong.value) ping_pong_ = ping_pong(kernel);
 }
 
 Block RoleLowering::run() {

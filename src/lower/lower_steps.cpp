@@ -62,11 +62,11 @@ void RoleLowering::store(const Step& s, Block& out) {
 void RoleLowering::compute(const Step& s, Block& out) {
     const StepId number = kernel_.number(s);
     if (kernel_.atom(s).follows) return;
-    if (kernel_.lazy && (kernel_.lazy->moves(number) || kernel_.lazy->sum == number)) return;
+    if (kernel_.rescale && (kernel_.rescale->moves(number) || kernel_.rescale->sum == number)) return;
     const Iteration iteration{s.scope, s.ahead + shift_};
-    if (kernel_.lazy && kernel_.lazy->weights == number)
+    if (kernel_.rescale && kernel_.rescale->weights == number)
         out.emplace_back(Rescale{shift_ < 0, iteration});
-    else if (kernel_.atom(s).kind == AtomKind::matrix)
+    else if (kernel_.atom(s).kind == AtomKind::mma)
         out.emplace_back(Mma{number, iteration});
     else
         out.emplace_back(Map{number, s.synchronizes_inside});

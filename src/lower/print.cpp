@@ -170,8 +170,8 @@ private:
              s.has_barrier_inside ? ", sync inside" : "");
     }
     void print(const Rescale& s) {
-        line("{} {}, map {}{}, reduce {}", s.is_first ? "move" : "move where needed", name(kernel_.lazy->maximum),
-             name(kernel_.lazy->weights), math(kernel_.lazy->weights), name(kernel_.lazy->sum));
+        line("{} {}, map {}{}, reduce {}", s.is_first ? "move" : "move where needed", name(kernel_.rescale->maximum),
+             name(kernel_.rescale->weights), math(kernel_.rescale->weights), name(kernel_.rescale->sum));
     }
     void print(const SumRows&) {}
     void print(const Round& s) { line("round what iteration {} takes", counter({s.scope, s.ahead})); }

@@ -189,7 +189,7 @@ private:
         }
     }
     [[nodiscard]] std::int64_t box_number(const Copy& copy) const {
-        return box_ % kernel_.place(variable_of(kernel_.step(copy.step))).boxes;
+        return box_ % kernel_.place(variable_of(kernel_.step(copy.step))).staging_tiles;
     }
     void copy_by_threads(VariableId operand, std::int64_t turn) {
         add(Event::fill, operand, turn);
@@ -236,11 +236,11 @@ private:
             add(Event::read, v, number(of_operand(v, {s.scope, at_offset_})));
     }
     void walk(const Rescale& rescale) {
-        for (const StepId s : kernel_.lazy->moving) compute(s, false);
-        compute(kernel_.lazy->weights, false);
-        compute(kernel_.lazy->sum, false);
+        for (const StepId s : kernel_.rescale->moving) compute(s, false);
+        compute(kernel_.rescale->weights, false);
+        compute(kernel_.rescale->sum, false);
         if (rescale.is_first) return;
-        for (const StepId again : kernel_.lazy->again)
+        for (const StepId again : kernel_.rescale->again)
             for (const Read* r : kernel_.step(again).reads)
                 if (kernel_.is_operand(r->variable()))
                     add(Event::read, r->variable(), number(of_operand(r->variable(), rescale.iteration)));

@@ -169,7 +169,7 @@ StatementMath of_statement(const ScheduledKernel& kernel, IntegerValues& integer
     const Selection selection(kernel, integers, step, columns);
     const auto point = [&](const Expr& body, const Expr& carry) {
         PointMath p{body, carry};
-        if (kind == AtomKind::matrix) p = {carry};
+        if (kind == AtomKind::mma) p = {carry};
         // A single term needs no loop: the value itself is the reduction.
         if (kind == AtomKind::fragment && carry && !out.reduces_columns)
             p = {binary(pairwise(*compute.reduce), carry, body)};

@@ -29,11 +29,12 @@ std::string described(const KernelPlan& kernel) {
     };
     std::string panels;
     if (s.vector_axis >= 0)
-        panels = fmt::format(" panels of {} vector{} along {},", s.panel_vectors, s.panel_vectors == 1 ? "" : "s",
+        panels = fmt::format(" panels of {} vector{} along {},", s.panel_vectors.value, s.panel_vectors == 1 ? "" : "s",
                              diagram.axis(s.vector_axis).name);
-    const std::string clusters = kernel.scheduled.in_cluster() ? fmt::format(", {} a cluster along {}", s.cluster.value,
-                                                                             diagram.axis(s.cluster_axis).name)
-                                                               : "";
+    const std::string clusters = kernel.scheduled.in_cluster()
+                                     ? fmt::format(", {} a cluster along {}", s.cluster.value.ctas,
+                                                   diagram.axis(s.cluster.value.axis).name)
+                                     : "";
     return fmt::format("kernel {} with{}{}{} in blocks of {} warps that have {} each{}", s.kernel,
                        sizes("groups", s.group), sizes("chunks", s.stream), panels, s.warps.value,
                        bytes_text(static_cast<double>(kernel.scheduled.unit.share_bytes)), clusters);

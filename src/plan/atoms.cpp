@@ -49,7 +49,8 @@ public:
             (!kernel_.in_blocks() || compute_.reduce))
             atom.vectors = kernel_.schedule.panel_vectors;
         else
-            atom.vectors = fitting_block(vectors, std::max(kernel_.schedule.panel_vectors, least_chains(atom, vectors)));
+            atom.vectors = fitting_block(vectors,
+                                         std::max(kernel_.schedule.panel_vectors.value, least_chains(atom, vectors)));
         while (atom.vector_axis >= 0 && !takes_blocks(atom.vector_axis, atom.vectors * kernel_.lanes)) --atom.vectors;
         choose_rows(atom);
         if (!kernel_.in_blocks()) fill_chains(atom, vectors);
@@ -268,8 +269,8 @@ void choose_orders(ScheduledKernel& kernel) {
 void choose_atoms(ScheduledKernel& kernel) {
     if (const AxisId axis = kernel.schedule.vector_axis; axis >= 0) {
         const std::int64_t vectors = (kernel.span(axis, 0).tile + kernel.lanes - 1) / kernel.lanes;
-        int& panel = kernel.schedule.panel_vectors;
-        if (!kernel.schedule.panel_by_user) panel = fitting_block(vectors, panel);
+        Chosen<int>& panel = kernel.schedule.panel_vectors;
+        if (!panel.by_user) panel.value = fitting_block(vectors, panel.value);
     }
     By<AtomId, Atom>& atoms = kernel.schedule.atoms;
     const auto num_atoms = count_if(kernel.steps, [](const Step& step) { return step.atom >= 0; });

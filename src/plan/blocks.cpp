@@ -136,8 +136,8 @@ Result<BlocksByUser> blocks_by_user(const Derived& derived, const Extents& exten
     });
     const auto checked = checked_overrides(derived, extents, items);
     if (!checked) return checked.errors();
-    if (checked->warps) out.warps = *checked->warps->value;
-    out.blocks = checked->blocks;
+    if (const ScheduleItem* warps = checked->line(ChoiceKind::warps)) out.warps = *warps->value;
+    if (const ScheduleItem* blocks = checked->line(ChoiceKind::blocks)) out.blocks = *blocks;
     return out;
 }
 

@@ -23,7 +23,7 @@ double bytes_of_one_stage(const ScheduledKernel& kernel) {
 }
 
 /// Whether the schedule has neither tensor cores nor producer warps, so that no product has an order.
-bool is_in_vectors(const KernelSchedule& schedule) { return schedule.mma_m_axis < 0 && schedule.roles.empty(); }
+bool is_in_vectors(const KernelSchedule& schedule) { return schedule.mma_m < 0 && schedule.roles.empty(); }
 
 }  // namespace
 

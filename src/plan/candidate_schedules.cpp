@@ -53,7 +53,7 @@ CandidateSchedules::CandidateSchedules(const std::shared_ptr<const TileProgram>&
       given_(std::move(given)),
       unit_(unit_of(model)),
       unscheduled_(unscheduled(program, kernel, model.extents(), unit_)),
-      threads_(hand.threads ? *hand.threads->value : model.machine().num_cores()) {}
+      threads_(hand.value(ChoiceKind::threads, model.machine().num_cores())) {}
 
 std::int64_t CandidateSchedules::extent(AxisId axis) const { return model_.extents()[axis]; }
 
@@ -70,6 +70,11 @@ std::int64_t CandidateSchedules::longest_k_block(AxisId axis) const {
     return model_.kernel().parts.cut(axis) ? std::max<std::int64_t>(1, extent(axis) / num_parts()) : extent(axis);
 }
 
+std::optional<std::int64_t> CandidateSchedules::fixed_size(ChoiceKind kind, AxisId axis) const {
+    const auto found = overrides_.of(kind).find(axis);
+    return found == overrides_.of(kind).end() ? std::nullopt : found->second.value;
+}
+
 /// Rows of a tile that the block's warps have on the tensor cores.
 std::int64_t CandidateSchedules::rows_of_warps() const { return options_.warps.value * fragment_rows; }
 
@@ -83,12 +88,12 @@ bool CandidateSchedules::is_cut_whole(AxisId axis) const {
 // ---- shapes
 
 std::vector<VectorAxis> CandidateSchedules::vectors() const {
-    if (overrides_.vector) return {{overrides_.vector_axis, "override", true}};
+    if (overrides_.fixes(ChoiceKind::vector)) return {{overrides_.axis(ChoiceKind::vector), "", true}};
     return vector_axes(model_);
 }
 
 TilingStrategy CandidateSchedules::in_panels(const VectorAxis& axis, int vectors) const {
-    return {axis, overrides_.vectors ? static_cast<int>(*overrides_.vectors->value) : vectors};
+    return {axis, static_cast<int>(overrides_.value(ChoiceKind::vectors, vectors))};
 }
 
 TilingStrategy CandidateSchedules::on_tensor_cores(AxisId axis) const {
@@ -101,15 +106,17 @@ TilingStrategy CandidateSchedules::on_tensor_cores(AxisId axis) const {
 std::vector<TilingStrategy> CandidateSchedules::on_tensor_cores() const {
     std::vector<TilingStrategy> shapes;
     if (options_.warps.value == 0 || unit_.matrix.empty()) return shapes;
-    if (overrides_.tensor ? overrides_.mma_m_axis < 0 : overrides_.vector || overrides_.vectors) return shapes;
+    const AxisId wanted = overrides_.axis(ChoiceKind::mma_m);
+    const bool is_fixed = overrides_.fixes(ChoiceKind::mma_m);
+    if (is_fixed ? wanted < 0 : overrides_.fixes(ChoiceKind::vector) || overrides_.fixes(ChoiceKind::vectors))
+        return shapes;
     if (!may_have_products()) return shapes;
     ScheduledKernel scratch = unscheduled_;
     const std::vector<AxisId> streamed = streamed_axes();
     for (const AxisId axis : model_.kernel().group_axes) {
-        if (overrides_.tensor && axis != overrides_.mma_m_axis) continue;
-        const auto by_user = overrides_.group.find(axis);
-        if (by_user != overrides_.group.end() && *by_user->second.value != std::min(rows_of_warps(), extent(axis)))
-            continue;
+        if (is_fixed && axis != wanted) continue;
+        const std::int64_t rows = std::min(rows_of_warps(), extent(axis));
+        if (fixed_size(ChoiceKind::group, axis).value_or(rows) != rows) continue;
         // Tiles have rows and columns. A stream may have a product of its own for every value, as for blocks that have
         // a scale each. A K block of it is then a single value.
         const TilingStrategy first = on_tensor_cores(axis);
@@ -120,7 +127,7 @@ std::vector<TilingStrategy> CandidateSchedules::on_tensor_cores() const {
                 shape.chunk = chunk, found = runs_there(shape, scratch);
         if (!found) shape = first, found = find_columns(shape, scratch);
         for (const AxisId single : streamed)
-            if (!found && !overrides_.stream.contains(single))
+            if (!found && !overrides_.fixes(ChoiceKind::stream, single))
                 shape = first, shape.single = single, found = runs_there(shape, scratch) || find_columns(shape, scratch);
         if (found) shapes.push_back(shape);
     }
@@ -161,17 +168,19 @@ bool CandidateSchedules::runs_there(const TilingStrategy& shape, ScheduledKernel
 }
 
 std::optional<Diagnostic> CandidateSchedules::why_no_mma() const {
-    if (!overrides_.tensor || overrides_.mma_m_axis < 0) return std::nullopt;
+    const ScheduleItem* wanted = overrides_.line(ChoiceKind::mma_m);
+    const AxisId axis = overrides_.axis(ChoiceKind::mma_m);
+    if (!wanted || axis < 0) return std::nullopt;
     // Reported where the override names this kernel, or the program has no other.
-    if (overrides_.tensor->kernel.empty() && unscheduled_.program->kernels.size() != 1) return std::nullopt;
+    if (wanted->kernel.empty() && unscheduled_.program->kernels.size() != 1) return std::nullopt;
     std::string why = fmt::format("{} has none", model_.machine().name);
     if (options_.warps.value > 0 && !unit_.matrix.empty()) {
-        ScheduledKernel k = with_sizes(unscheduled_, ordinary(on_tensor_cores(overrides_.mma_m_axis)));
+        ScheduledKernel k = with_sizes(unscheduled_, ordinary(on_tensor_cores(axis)));
         choose_orders(k);
         why = mma_roles(k).refusal;
     }
     return Diagnostic{"no-tensor",
-                      overrides_.tensor->range,
+                      wanted->range,
                       fmt::format("kernel {} does not run on tensor cores: {}", model_.kernel().name, why),
                       "a kernel with a product of 16-bit or 8-bit tiles that the machine's instructions take",
                       "leave 'tensor' out",
@@ -184,8 +193,8 @@ std::optional<Diagnostic> CandidateSchedules::why_no_mma() const {
 std::optional<SearchedSize> CandidateSchedules::group_size(const TilingStrategy& shape, AxisId axis) const {
     if (is_cut_whole(axis)) return std::nullopt;
     SearchedSize d{axis, false, {}, false};
-    if (const auto found = overrides_.group.find(axis); found != overrides_.group.end()) {
-        d.sizes = {*found->second.value};
+    if (const auto fixed = fixed_size(ChoiceKind::group, axis)) {
+        d.sizes = {*fixed};
         d.by_user = true;
     } else if (axis == shape.tensor) {
         d.sizes = {std::min(extent(axis), rows_of_warps())};
@@ -201,8 +210,7 @@ std::optional<SearchedSize> CandidateSchedules::group_size(const TilingStrategy&
 }
 
 SearchedSize CandidateSchedules::stream_size(const TilingStrategy& shape, AxisId axis) const {
-    if (const auto found = overrides_.stream.find(axis); found != overrides_.stream.end())
-        return {axis, true, {*found->second.value}, true};
+    if (const auto fixed = fixed_size(ChoiceKind::stream, axis)) return {axis, true, {*fixed}, true};
     if (axis == shape.single) return {axis, true, {1}, false};
     std::vector<std::int64_t> sizes = candidate_sizes(longest_k_block(axis), 1);
     // K blocks with fewer values than an mma takes leave the product to other units. With products ahead, an iteration
@@ -225,7 +233,7 @@ std::vector<SearchedSize> CandidateSchedules::sizes(const TilingStrategy& shape)
     const Kernel& kernel = model_.kernel();
     std::vector<SearchedSize> out;
     for (const AxisId axis : kernel.group_axes)
-        if (!contains(kernel.recompute_axes, axis) || overrides_.group.contains(axis))
+        if (!contains(kernel.recompute_axes, axis) || overrides_.fixes(ChoiceKind::group, axis))
             if (auto size = group_size(shape, axis)) out.push_back(std::move(*size));
     for (const AxisId axis : streamed_axes()) out.push_back(stream_size(shape, axis));
     return out;
@@ -234,7 +242,7 @@ std::vector<SearchedSize> CandidateSchedules::sizes(const TilingStrategy& shape)
 std::vector<SearchedSize> CandidateSchedules::repeating_sizes(const TilingStrategy& shape) const {
     std::vector<SearchedSize> out;
     for (const AxisId axis : model_.kernel().recompute_axes)
-        if (!overrides_.group.contains(axis))
+        if (!overrides_.fixes(ChoiceKind::group, axis))
             if (auto size = group_size(shape, axis)) out.push_back(std::move(*size));
     return out;
 }
@@ -244,9 +252,9 @@ std::vector<SearchedSize> CandidateSchedules::repeating_sizes(const TilingStrate
 /// Whether blocks form clusters. A cluster override for all kernels applies to those on the tensor cores that group its
 /// axis.
 bool CandidateSchedules::joins_blocks(const TilingStrategy& shape) const {
-    if (!overrides_.cluster) return false;
-    return !overrides_.cluster->kernel.empty() || unscheduled_.program->kernels.size() == 1 ||
-           (shape.tensor >= 0 && contains(model_.kernel().group_axes, overrides_.cluster_axis));
+    const ScheduleItem* cluster = overrides_.line(ChoiceKind::cluster);
+    return cluster && (!cluster->kernel.empty() || unscheduled_.program->kernels.size() == 1 ||
+                       (shape.tensor >= 0 && contains(model_.kernel().group_axes, overrides_.axis(ChoiceKind::cluster))));
 }
 
 KernelSchedule CandidateSchedules::of_shape(const TilingStrategy& shape) const {
@@ -254,14 +262,13 @@ KernelSchedule CandidateSchedules::of_shape(const TilingStrategy& shape) const {
     s.atoms = given_.atoms, s.places = given_.places, s.prefetches = given_.prefetches,
     s.tile_pipelining = given_.tile_pipelining;
     s.kernel = model_.kernel().name;
-    s.vector_axis = shape.axis.axis, s.vector_axis_reason = shape.axis.reason, s.panel_vectors = shape.vectors;
-    s.panel_by_user = overrides_.vectors.has_value();
-    s.mma_m_axis = shape.tensor;
-    if (shape.tensor >= 0) s.mma_m_axis_reason = fmt::format("{} rows a warp", fragment_rows);
-    s.threads = {threads_, "", overrides_.threads.has_value()};
-    if (overrides_.grid) s.grid = {*overrides_.grid->value, "", true};
+    s.vector_axis = {shape.axis.axis, shape.axis.reason, overrides_.fixes(ChoiceKind::vector)};
+    s.panel_vectors = {shape.vectors, "", overrides_.fixes(ChoiceKind::vectors)};
+    if (shape.tensor >= 0)
+        s.mma_m = {shape.tensor, fmt::format("{} rows a warp", fragment_rows), overrides_.fixes(ChoiceKind::mma_m)};
+    s.threads = {threads_, "", overrides_.fixes(ChoiceKind::threads)};
     if (joins_blocks(shape))
-        s.cluster_axis = overrides_.cluster_axis, s.cluster = {*overrides_.cluster->value, "", true};
+        s.cluster = {{overrides_.axis(ChoiceKind::cluster), overrides_.value(ChoiceKind::cluster, 1)}, "", true};
     s.warps = options_.warps;
     if (s.warps.value > 0) s.blocks = {unit_.blocks_a_core, "an SM", options_.blocks_by_user};
     s.split.value = num_parts();
@@ -269,11 +276,11 @@ KernelSchedule CandidateSchedules::of_shape(const TilingStrategy& shape) const {
     if (s.roles.empty() && shape.tensor >= 0 && options_.producer_warps > 0)
         s.roles = {{"copies", options_.producer_warps, "asks for tiles as stages are free", false}};
     for (const CoreLoop& loop : model_.live().loops)
-        if (loop.is_sub) s.subloop[loop.axis] = {*overrides_.subloop.at(loop.axis).value, "", true};
-    s.rows = {overrides_.rows ? *overrides_.rows->value : unit_.registers, "", overrides_.rows.has_value()};
-    if (overrides_.turns) s.turns = {*overrides_.turns->value, "", true};
-    if (overrides_.dealing) s.dealing = {*overrides_.dealing->value, "", true};
-    if (overrides_.maximum) s.lazy = {*overrides_.maximum->value, "", true};
+        if (loop.is_sub) s.subloop[loop.axis] = {*fixed_size(ChoiceKind::subloop, loop.axis), "", true};
+    s.rows.value = unit_.registers;
+    for (const FieldRow& field : schedule_fields)
+        if (const ScheduleItem* line = field.is_searched ? nullptr : overrides_.line(field.kind))
+            set_field(s, field, *line, overrides_.axis(field.kind), {line->value.value_or(0), "", true});
     return s;
 }
 
@@ -281,8 +288,8 @@ KernelSchedule CandidateSchedules::ordinary(const TilingStrategy& shape) const {
     KernelSchedule s = of_shape(shape);
     for (const AxisId axis : model_.kernel().group_axes) {
         if (is_cut_whole(axis)) continue;
-        if (const auto found = overrides_.group.find(axis); found != overrides_.group.end()) {
-            s.group[axis] = {*found->second.value, "", true};
+        if (const auto fixed = fixed_size(ChoiceKind::group, axis)) {
+            s.group[axis] = {*fixed, "", true};
         } else if (!contains(model_.kernel().recompute_axes, axis)) {
             const bool batch = shape.columns >= 0 ? axis != shape.columns && axis != shape.tensor
                                                   : model_.carried_by_all_memory(axis) && axis != shape.axis.axis &&
@@ -296,11 +303,8 @@ KernelSchedule CandidateSchedules::ordinary(const TilingStrategy& shape) const {
         }
     }
     for (const AxisId axis : streamed_axes()) {
-        const auto found = overrides_.stream.find(axis);
-        s.stream[axis] = {found != overrides_.stream.end() ? *found->second.value
-                          : axis == shape.single           ? 1
-                                                           : std::min(longest_k_block(axis), shape.chunk),
-                          "", false};
+        const std::int64_t open = axis == shape.single ? 1 : std::min(longest_k_block(axis), shape.chunk);
+        s.stream[axis] = {fixed_size(ChoiceKind::stream, axis).value_or(open), "", false};
     }
     return s;
 }

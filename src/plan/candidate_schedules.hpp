@@ -91,6 +91,8 @@ private:
     [[nodiscard]] SearchedSize stream_size(const TilingStrategy& shape, AxisId axis) const;
     [[nodiscard]] std::vector<AxisId> streamed_axes() const;
     [[nodiscard]] std::int64_t extent(AxisId axis) const;
+    /// The override of the size, where there is one.
+    [[nodiscard]] std::optional<std::int64_t> fixed_size(ChoiceKind kind, AxisId axis) const;
     [[nodiscard]] std::int64_t num_parts() const;
     [[nodiscard]] std::int64_t longest_k_block(AxisId axis) const;
     [[nodiscard]] std::int64_t panel(const TilingStrategy& shape) const;

@@ -43,18 +43,9 @@ Result<Overrides> with_own(const Overrides& hand, const Derived& derived, const 
     if (!checked) return checked.errors();
     Overrides out = hand;
     // An override for all kernels applies to those that have the axis.
-    if (out.vector && out.vector_axis >= 0 && !contains(axes_of(derived.diagram, kernel), out.vector_axis))
-        out.vector = std::nullopt, out.vector_axis = -1;
-    for (const auto& [axis, item] : checked->group) out.group[axis] = item;
-    for (const auto& [axis, item] : checked->stream) out.stream[axis] = item;
-    for (const auto& [axis, item] : checked->subloop) out.subloop[axis] = item;
-    for (const auto field : {&Overrides::threads, &Overrides::grid, &Overrides::warps, &Overrides::blocks,
-                             &Overrides::rows, &Overrides::vectors, &Overrides::vector, &Overrides::tensor,
-                             &Overrides::maximum, &Overrides::turns, &Overrides::dealing, &Overrides::cluster})
-        if ((*checked).*field) out.*field = (*checked).*field;
-    if (checked->vector) out.vector_axis = checked->vector_axis;
-    if (checked->tensor) out.mma_m_axis = checked->mma_m_axis;
-    if (checked->cluster) out.cluster_axis = checked->cluster_axis;
+    const AxisId vectors = out.axis(ChoiceKind::vector);
+    if (vectors >= 0 && !contains(axes_of(derived.diagram, kernel), vectors)) out.drop(ChoiceKind::vector);
+    out.take_over(*checked);
     return out;
 }
 
@@ -100,14 +91,15 @@ Diagnostic broken(const BrokenRule& rule, const std::string& kernel, const std::
 /// vector.
 std::optional<Diagnostic> no_vectors(const Derived& derived, const Overrides& hand, const KernelPlan& plan) {
     const ScheduledKernel& k = plan.scheduled;
-    if (!hand.vector || hand.vector_axis < 0 || k.schedule.vector_axis == hand.vector_axis) return std::nullopt;
+    const AxisId wanted = hand.axis(ChoiceKind::vector);
+    if (wanted < 0 || k.schedule.vector_axis == wanted) return std::nullopt;
     std::vector<std::string> longer;
     for (const AxisId axis : axes_of(derived.diagram, derived.kernels[plan.whole]))
         if (k.span(axis, 0).tile > 1) longer.push_back(derived.diagram.axis(axis).name);
-    const std::string& axis = derived.diagram.axis(hand.vector_axis).name;
+    const std::string& axis = derived.diagram.axis(wanted).name;
     return Diagnostic{
         "no-vector-axis",
-        hand.vector->range,
+        hand.line(ChoiceKind::vector)->range,
         fmt::format("kernel {} has a single value of {} in a tile, which fills no vectors", k.schedule.kernel, axis),
         longer.empty() ? "vector none" : fmt::format("one of {}, or none", join(longer, ", ")),
         fmt::format("groups of several values of {} fill vectors along it, where it has several", axis),
@@ -118,8 +110,9 @@ std::optional<Diagnostic> no_vectors(const Derived& derived, const Overrides& ha
 /// The error where some part would have no K block.
 std::optional<Diagnostic> too_many_parts(const Derived& derived, const Kernel& kernel, const Extents& extents,
                                          const Overrides& hand) {
-    const auto item = hand.stream.find(kernel.parts.axis);
-    if (!kernel.parts.any() || item == hand.stream.end()) return std::nullopt;
+    const Overrides::Lines& lines = hand.of(ChoiceKind::stream);
+    const auto item = lines.find(kernel.parts.axis);
+    if (!kernel.parts.any() || item == lines.end()) return std::nullopt;
     const std::int64_t parts = extents[kernel.parts.part], extent = extents[kernel.parts.axis],
                        chunks = ceil_div(extent, *item->second.value);
     if (parts <= chunks) return std::nullopt;
@@ -198,7 +191,7 @@ Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const 
 Result<Plan> plan_whole_or_in_parts(const Derived& derived, const Extents& extents, const Machine& machine,
                                     const Overrides& hand, const std::vector<ScheduleItem>& items,
                                     const std::vector<std::optional<Choice>>& parts, const PlanOptions& options) {
-    const std::int64_t cores = hand.threads ? *hand.threads->value : machine.num_cores();
+    const std::int64_t cores = hand.value(ChoiceKind::threads, machine.num_cores());
     return plan_in_parts(derived, extents, machine, cores, parts, options,
                          [&](const Derived& form, const Extents& sizes, const PlanOptions& how) {
                              return plan_kernels(form, sizes, machine, hand, items, how);
@@ -282,12 +275,12 @@ KernelCandidate candidate_of(const ScheduledKernel& kernel) {
                         s.warps.value,
                         1,
                         s.vector_axis,
-                        s.mma_m_axis,
+                        s.mma_m,
                         s.panel_vectors,
                         {},
                         {},
                         runs_ahead(kernel),
-                        s.cluster_axis,
+                        s.cluster.value.axis,
                         kernel.cluster_blocks(),
                         kernel.uses_stream_k()};
     if (const StreamParts& parts = kernel.kernel->parts; parts.any()) out.split = kernel.extent(parts.part);

@@ -8,7 +8,7 @@
 namespace napkin {
 namespace {
 void choose_all_fragments(ScheduledKernel& kernel) {
-    if (kernel.on_tensor_cores() && !choose_fragments(kernel)) kernel.schedule.mma_m_axis = -1;
+    if (kernel.on_tensor_cores() && !choose_fragments(kernel)) kernel.schedule.mma_m.value = -1;
 }
 /// Warps share each statement as a whole: panels would leave most of them without work.
 void choose_fusions(ScheduledKernel& kernel) {

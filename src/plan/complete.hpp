@@ -35,7 +35,7 @@ void choose_staging(ScheduledKernel& kernel);
 /// tile's operands while this one's are still read. It needs a producer role and room. The room may come from a staging
 /// tile and from stages that the copies do not need. Pre: staging tiles are chosen.
 void choose_group_stages(ScheduledKernel& kernel);
-/// The tile scheduler (`KernelSchedule::dealing`). It is dynamic where producers copy ahead of the current tile, and
+/// The tile scheduler (`KernelSchedule::scheduler`). It is dynamic where producers copy ahead of the current tile, and
 /// there are more tiles than blocks that run at once. Also, tiles must differ in their K blocks or in the rows that
 /// they have, or blocks in their pace. Pre: stages are chosen.
 void choose_tile_scheduler(ScheduledKernel& kernel);

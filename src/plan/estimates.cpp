@@ -3,7 +3,7 @@
 namespace napkin {
 
 SearchedFields searched_fields(const KernelSchedule& schedule) {
-    SearchedFields out{schedule.vector_axis, schedule.mma_m_axis, schedule.panel_vectors, {}, {}};
+    SearchedFields out{schedule.vector_axis, schedule.mma_m, schedule.panel_vectors, {}, {}};
     out.group.reserve(schedule.group.size()), out.stream.reserve(schedule.stream.size());
     for (const auto& [axis, choice] : schedule.group) out.group.emplace_back(axis, choice.value, choice.by_user);
     for (const auto& [axis, choice] : schedule.stream) out.stream.emplace_back(axis, choice.value, choice.by_user);

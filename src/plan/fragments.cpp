@@ -67,7 +67,7 @@ SharedBytes shared_bytes(ScheduledKernel& kernel) {
     SharedBytes out{.share = kernel.unit.share_bytes};
     for (const VariableId id : kernel.layouts.ids()) {
         const Place& place = kernel.place(id);
-        out.boxes += place.boxes * kernel.schedule.warps.value * box_bytes;
+        out.boxes += place.staging_tiles * kernel.schedule.warps.value * box_bytes;
         if (kernel.is_operand(id)) {
             const bool is_staged = kernel.layouts[id].scope > 0;
             (is_staged ? out.staged : out.others) += operand_bytes(kernel, id);
@@ -112,9 +112,9 @@ void choose_roles(ScheduledKernel& kernel) {
 }
 
 void choose_tile_scheduler(ScheduledKernel& kernel) {
-    Choice& dealing = kernel.schedule.dealing;
-    if (dealing.by_user) return;
-    dealing = {static_cast<std::int64_t>(TileScheduler::fixed), "", false};
+    Chosen<TileScheduler>& scheduler = kernel.schedule.scheduler;
+    if (scheduler.by_user) return;
+    scheduler = {};
     const bool by_data = std::any_of(kernel.loops.begin(), kernel.loops.end(),
                                      [&](const ScheduledLoop& loop) { return k_block_ranges(kernel, loop).has_value(); });
     const bool has_shorter = std::any_of(kernel.loops.begin(), kernel.loops.end(),
@@ -133,28 +133,28 @@ void choose_tile_scheduler(ScheduledKernel& kernel) {
     // A producer that cannot go on to the next tile's operands has nothing to fetch meanwhile.
     for (const Step* load : kernel.operand_loads(0))
         if (kernel.place(kernel.operand_loaded(*load)).stages < 2) return;
-    dealing = {static_cast<std::int64_t>(TileScheduler::queue),
-               fmt::format("{}: a block takes the next one as it ends one", why), false};
+    scheduler = {TileScheduler::dynamic, fmt::format("{}: a block takes the next one as it ends one", why), false};
 }
 
 void choose_ping_pong(ScheduledKernel& kernel) {
-    Choice& turns = kernel.schedule.turns;
-    if (!turns.by_user) turns = {ping_pong(kernel).has_value(), "", false};
+    Chosen<bool>& chosen = kernel.schedule.ping_pong;
+    if (!chosen.by_user) chosen = {ping_pong(kernel).has_value(), "", false};
 }
 
 // Weights that grew large are multiplied where they are finite. That takes a part of the time of computing the K block
 // again, with its product and its exponentials. Where none grew, both modes issue the same.
 void choose_rescale(ScheduledKernel& kernel) {
-    Choice& lazy = kernel.schedule.lazy;
-    if (!lazy.by_user) {
-        lazy = {0, "", false};
-        if (kernel.on_tensor_cores())
-            if (const auto found = conditional_rescale(kernel);
-                const auto* maximum = std::get_if<ConditionalRescale>(&found))
-                lazy = moves_by_position(kernel, *maximum)
-                           ? Choice{0, "what it is taken of grows with the position: it moves in every chunk", false}
-                           : Choice{static_cast<std::int64_t>(RescaleMode::rescaled), "", false};
-    }
+    Chosen<RescaleMode>& rescaling = kernel.schedule.rescaling;
+    if (rescaling.by_user) return;
+    rescaling = {};
+    if (!kernel.on_tensor_cores()) return;
+    const auto found = conditional_rescale(kernel);
+    const auto* reference = std::get_if<ConditionalRescale>(&found);
+    if (!reference) return;
+    if (moves_by_position(kernel, *reference))
+        rescaling.reason = "what it is taken of grows with the position: it moves in every chunk";
+    else
+        rescaling.value = RescaleMode::rescale;
 }
 
 void choose_column_parts(ScheduledKernel& kernel) {
@@ -174,7 +174,7 @@ void choose_column_parts(ScheduledKernel& kernel) {
     }
     if (!placed.column_parts || spilled_registers(placed) > 0) return;
     for (const StepId s : placed.column_parts->steps)
-        if (Atom& atom = kernel.schedule.atoms[kernel.step(s).atom]; atom.kind == AtomKind::matrix)
+        if (Atom& atom = kernel.schedule.atoms[kernel.step(s).atom]; atom.kind == AtomKind::mma)
             atom.parts = static_cast<int>(placed.column_parts->parts);
 }
 
@@ -203,7 +203,7 @@ void choose_staging(ScheduledKernel& kernel) {
         std::int64_t n = std::min(boxes->count, most_staging);
         const auto bytes_of = [&](std::int64_t count) { return count * kernel.schedule.warps.value * box_bytes; };
         while (n > 0 && (boxes->count % n != 0 || bytes_of(n) > left)) --n;
-        place.boxes = static_cast<int>(n);
+        place.staging_tiles = static_cast<int>(n);
         left -= bytes_of(n);
     }
 }
@@ -217,7 +217,7 @@ void choose_group_stages(ScheduledKernel& kernel) {
         Place& place = kernel.schedule.places[id];
         if (kernel.is_operand(id)) (kernel.layouts[id].scope == 0 ? once : repeated).push_back(&place);
         if (kernel.is_operand(id) && kernel.layouts[id].scope == 0) needed += operand_bytes(kernel, id);
-        if (place.boxes > 0) stored.push_back(&place);
+        if (place.staging_tiles > 0) stored.push_back(&place);
     }
     const auto is_open = [](const Place* place) { return !place->by_user; };
     if (once.empty() || !std::all_of(once.begin(), once.end(), is_open)) return;
@@ -225,7 +225,7 @@ void choose_group_stages(ScheduledKernel& kernel) {
     const auto has_room = [&] { return shared_bytes(kernel).left() >= needed; };
     // A second staging tile, and stages past those that the copies need, are worth less than the next tile's operands.
     for (Place* place : stored)
-        if (!has_room() && is_open(place)) place->boxes = 1;
+        if (!has_room() && is_open(place)) place->staging_tiles = 1;
     const std::int64_t staged = shared_bytes(kernel).staged;
     const auto enough = static_cast<int>(staged == 0 ? 1 : 1 + (bytes_under_way + staged - 1) / staged);
     while (!has_room() && !repeated.empty() && std::all_of(repeated.begin(), repeated.end(), is_open) &&

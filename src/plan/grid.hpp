@@ -11,9 +11,9 @@ namespace napkin {
 Simulation choose_grid(ScheduledKernel& kernel, const Simulator& model, std::int64_t threads,
                        std::int64_t walk_limit = std::int64_t{1} << 22);
 
-/// Chooses stream-K for the tiles of the last rounds, where `KernelSchedule::dealing` is open. The machine's file must
-/// have the seconds of a handover between blocks. Stream-K must also be faster than whole tiles, which take `whole`.
-/// Returns the time of the kernel as it is then.
+/// Chooses stream-K for the tiles of the last rounds, where `KernelSchedule::scheduler` is open. The machine's file
+/// must have the seconds of a handover between blocks. Stream-K must also be faster than whole tiles, which take
+/// `whole`. Returns the time of the kernel as it is then.
 Simulation choose_stream_k(ScheduledKernel& kernel, const Simulator& model, std::int64_t threads, Simulation whole,
                            std::int64_t walk_limit = std::int64_t{1} << 22);
 

@@ -27,8 +27,8 @@ public:
 
     Result<Overrides> run(const std::vector<ScheduleItem>& items) {
         for (const ScheduleItem& item : items) check(item);
-        for (const auto& [axis, item] : choices_.subloop)
-            if (choices_.group.contains(axis))
+        for (const auto& [axis, item] : choices_.of(ChoiceKind::subloop))
+            if (choices_.fixes(ChoiceKind::group, axis))
                 error("no-subloop", item, fmt::format("{} is cut into groups and by a subloop", item.axis),
                       "one of the two", fmt::format("leave 'group {}' or 'subloop {}' out", item.axis, item.axis));
         if (!errors_.empty()) return std::move(errors_);
@@ -52,28 +52,22 @@ private:
     }
 
     void check(const ScheduleItem& item) {
+        if (is_of_steps(item))
+            return error("only-of-steps", item,
+                         fmt::format("{} is a choice of the paper's steps, which no kernel is made from", name(item.kind)),
+                         "napkin plan --steps", "leave the line out");
         switch (item.kind) {
-            case ChoiceKind::group: check_sized(item, choices_.group, groupable_); break;
-            case ChoiceKind::stream: check_sized(item, choices_.stream, streamed_); break;
-            case ChoiceKind::split: check_sized(item, choices_.split, streamed_); break;
-            case ChoiceKind::subloop: check_subloop(item); break;
-            case ChoiceKind::threads: choices_.threads = item; break;
-            case ChoiceKind::grid: choices_.grid = item; break;
-            case ChoiceKind::warps: choices_.warps = item; break;
-            case ChoiceKind::blocks: choices_.blocks = item; break;
-            case ChoiceKind::rows: choices_.rows = item; break;
-            case ChoiceKind::vectors: choices_.vectors = item; break;
-            case ChoiceKind::vector: check_vector(item); break;
-            case ChoiceKind::mma_m: check_mma_m(item); break;
-            case ChoiceKind::rescaling: choices_.maximum = item; break;
-            case ChoiceKind::ping_pong: choices_.turns = item; break;
-            case ChoiceKind::scheduler: choices_.dealing = item; break;
-            case ChoiceKind::cluster: check_cluster(item); break;
+            case ChoiceKind::group: return check_sized(item, groupable_);
+            case ChoiceKind::stream:
+            case ChoiceKind::split: return check_sized(item, streamed_);
+            case ChoiceKind::subloop: return check_subloop(item);
+            case ChoiceKind::vector: return check_vector(item);
+            case ChoiceKind::mma_m: return check_mma_m(item);
+            case ChoiceKind::cluster: return check_cluster(item);
+            case ChoiceKind::role: return;  // one of several, of which the schedule's reader knows
             default:
-                if (is_of_steps(item))
-                    error("only-of-steps", item,
-                          fmt::format("{} is a choice of the paper's steps, which no kernel is made from", name(item.kind)),
-                          "napkin plan --steps", "leave the line out");
+                if (any_of(schedule_fields, [&](const FieldRow& field) { return field.kind == item.kind; }))
+                    choices_.take(item);
         }
     }
 
@@ -101,7 +95,7 @@ private:
         return contains(groupable_, axis) ? "every output carries it: it is grouped" : "no kernel has a loop over it";
     }
 
-    void check_sized(const ScheduleItem& item, std::map<AxisId, ScheduleItem>& into, const std::vector<AxisId>& legal) {
+    void check_sized(const ScheduleItem& item, const std::vector<AxisId>& legal) {
         const auto axis = find_axis(item, item.axis);
         if (!axis) return;
         const bool group = item.kind == ChoiceKind::group;
@@ -118,7 +112,7 @@ private:
                          fmt::format("one of {}", list(legal)), hint);
         }
         // The line `stream x` alone asks the derivation for a loop, and leaves its K block to the model.
-        if (item.value || item.kind != ChoiceKind::stream) take_size(item, *axis, into);
+        if (item.value || item.kind != ChoiceKind::stream) take_size(item, *axis);
     }
 
     /// At least one reduction must be cut. If none is, the error says why the first reduction along the axis is not.
@@ -128,7 +122,7 @@ private:
         std::string why;
         for (const Kernel& kernel : kernels_)
             if (const SubloopsOver cut = with_subloops_over(diagram_, expand(derived_, kernel), *axis); cut.num_cut > 0)
-                return take_size(item, *axis, choices_.subloop);
+                return take_size(item, *axis);
             else if (why.empty())
                 why = cut.refusal;
         error("no-subloop", item,
@@ -137,7 +131,7 @@ private:
               "an axis along which a reduction alone loads", "leave the line out");
     }
 
-    void take_size(const ScheduleItem& item, AxisId axis, std::map<AxisId, ScheduleItem>& into) {
+    void take_size(const ScheduleItem& item, AxisId axis) {
         if (*item.value < 1 || *item.value > extent(axis))
             return error(
                 "size-out-of-range", item,
@@ -145,51 +139,40 @@ private:
                             extent(axis)),
                 fmt::format("1 … {}", extent(axis)),
                 fmt::format("the nearest legal size is {}", std::clamp<std::int64_t>(*item.value, 1, extent(axis))));
-        into[axis] = item;
+        choices_.take(item, axis);
     }
 
     void check_vector(const ScheduleItem& item) {
         const std::string name = item.axis.empty() ? item.word : item.axis;
-        choices_.vector_axis = -1;
-        if (name != "none") {
-            const auto axis = find_axis(item, name);
-            if (!axis) return;
-            std::vector<AxisId> have;
-            for (const Kernel& kernel : kernels_)
-                for (const AxisId own : axes_of(diagram_, kernel)) add(have, own);
-            if (!contains(have, *axis))
-                return error("no-vector-axis", item,
-                             kernels_.size() == 1
-                                 ? fmt::format("kernel {} computes nothing along {}", kernels_[0].name, name)
-                                 : fmt::format("no kernel computes anything along {}", name),
-                             fmt::format("one of {}, or none", list(have)));
-            choices_.vector_axis = *axis;
-        }
-        choices_.vector = item;
+        if (name == "none") return choices_.take(item);
+        const auto axis = find_axis(item, name);
+        if (!axis) return;
+        std::vector<AxisId> have;
+        for (const Kernel& kernel : kernels_)
+            for (const AxisId own : axes_of(diagram_, kernel)) add(have, own);
+        if (!contains(have, *axis))
+            return error("no-vector-axis", item,
+                         kernels_.size() == 1 ? fmt::format("kernel {} computes nothing along {}", kernels_[0].name, name)
+                                              : fmt::format("no kernel computes anything along {}", name),
+                         fmt::format("one of {}, or none", list(have)));
+        choices_.take(item, *axis);
     }
 
     void check_mma_m(const ScheduleItem& item) {
         const std::string name = item.axis.empty() ? item.word : item.axis;
-        choices_.mma_m_axis = -1;
-        if (name != "none") {
-            const auto axis = find_axis(item, name);
-            if (!axis) return;
-            if (!contains(groupable_, *axis))
-                return error("not-groupable", item, fmt::format("{} is no axis of groups: {}", name, obstacle(item, *axis)),
-                             "one of " + list(groupable_), "warps share the rows of a group's tile");
-            choices_.mma_m_axis = *axis;
-        }
-        choices_.tensor = item;
+        if (name == "none") return choices_.take(item);
+        check_grouped(item, name, "warps share the rows of a group's tile");
     }
-
     void check_cluster(const ScheduleItem& item) {
-        const auto axis = find_axis(item, item.axis);
+        check_grouped(item, item.axis, "the blocks of a cluster run groups that lie beside each other");
+    }
+    void check_grouped(const ScheduleItem& item, const std::string& name, const char* hint) {
+        const auto axis = find_axis(item, name);
         if (!axis) return;
         if (!contains(groupable_, *axis))
-            return error("not-groupable", item,
-                         fmt::format("{} is no axis of groups: {}", item.axis, obstacle(item, *axis)),
-                         "one of " + list(groupable_), "the blocks of a cluster run groups that lie beside each other");
-        choices_.cluster = item, choices_.cluster_axis = *axis;
+            return error("not-groupable", item, fmt::format("{} is no axis of groups: {}", name, obstacle(item, *axis)),
+                         "one of " + list(groupable_), hint);
+        choices_.take(item, *axis);
     }
 
     const Derived& derived_;
@@ -202,6 +185,44 @@ private:
 };
 
 }  // namespace
+
+namespace {
+
+/// A line names one of the axes of which the field has sizes. Other fields have one line.
+bool has_sizes_of_axes(ChoiceKind kind) {
+    return any_of(schedule_fields, [&](const FieldRow& field) {
+        return field.kind == kind &&
+               (std::holds_alternative<SizesByAxis KernelSchedule::*>(field.member) || kind == ChoiceKind::split);
+    });
+}
+
+}  // namespace
+
+const Overrides::Lines& Overrides::of(ChoiceKind kind) const {
+    static const Lines none;
+    const auto found = lines_.find(kind);
+    return found == lines_.end() ? none : found->second;
+}
+const ScheduleItem* Overrides::line(ChoiceKind kind) const {
+    const Lines& lines = of(kind);
+    return lines.empty() ? nullptr : &lines.begin()->second;
+}
+AxisId Overrides::axis(ChoiceKind kind) const {
+    const Lines& lines = of(kind);
+    return lines.empty() ? AxisId() : lines.begin()->first;
+}
+std::int64_t Overrides::value(ChoiceKind kind, std::int64_t otherwise) const {
+    const ScheduleItem* said = line(kind);
+    return said ? said->value.value_or(otherwise) : otherwise;
+}
+void Overrides::take(const ScheduleItem& item, AxisId axis) {
+    if (!has_sizes_of_axes(item.kind)) drop(item.kind);
+    lines_[item.kind][axis] = item;
+}
+void Overrides::take_over(const Overrides& over) {
+    for (const auto& [kind, lines] : over.lines_)
+        for (const auto& [axis, item] : lines) take(item, axis);
+}
 
 std::vector<AxisId> axes_of(const Diagram& diagram, const Kernel& kernel) {
     std::vector<AxisId> axes;

@@ -13,13 +13,27 @@
 
 namespace napkin {
 
-struct Overrides {
-    std::map<AxisId, ScheduleItem> group, stream, subloop, split;  ///< with a value
-    std::optional<ScheduleItem> threads, grid, warps, blocks, rows, vectors, vector, tensor, maximum, turns, dealing,
-        cluster;
-    AxisId vector_axis = -1;   ///< where `vector` is set; -1: scalar code
-    AxisId cluster_axis = -1;  ///< where `cluster` is set
-    AxisId mma_m_axis = -1;    ///< where `tensor` is set; -1: no statement uses the tensor cores
+/// The lines of all kernels or of one, checked. The field that a line fixes is a row of schedule_fields.
+class Overrides {
+public:
+    /// By the axis that the line names; -1: it names none.
+    using Lines = std::map<AxisId, ScheduleItem>;
+
+    [[nodiscard]] const Lines& of(ChoiceKind kind) const;
+    [[nodiscard]] bool fixes(ChoiceKind kind) const { return !of(kind).empty(); }
+    [[nodiscard]] bool fixes(ChoiceKind kind, AxisId axis) const { return of(kind).contains(axis); }
+    /// The line of a field that has one value, and the axis that it names. Null, -1: it is open.
+    [[nodiscard]] const ScheduleItem* line(ChoiceKind kind) const;
+    [[nodiscard]] AxisId axis(ChoiceKind kind) const;
+    [[nodiscard]] std::int64_t value(ChoiceKind kind, std::int64_t otherwise) const;
+
+    void take(const ScheduleItem& item, AxisId axis = -1);
+    void drop(ChoiceKind kind) { lines_.erase(kind); }
+    /// What `over` fixes is as it says.
+    void take_over(const Overrides& over);
+
+private:
+    std::map<ChoiceKind, Lines> lines_;
 };
 
 /// The axes along which the kernel's statements compute or reduce.

@@ -90,7 +90,7 @@ bool is_better_in_place(ScheduledKernel& kernel, VariableId id) {
     const Layout& layout = kernel.layout(id);
     shape(kernel, id);
     const std::int64_t copied = layout.count;
-    place.holding = MemorySpace::view;
+    place.holding = MemorySpace::global;
     shape(kernel, id);
     return !layout.may_overrun || layout.reach <= 2 * copied;
 }
@@ -105,11 +105,12 @@ void choose_storage(ScheduledKernel& kernel) {
         if (place.by_user || place.holding == MemorySpace::registers || place.holding == MemorySpace::operand) continue;
         if (may_be_view(kernel, id) &&
             (kernel.on_tensor_cores() || kernel.facts(id).is_only_gathered || is_better_in_place(kernel, id)))
-            place.holding = MemorySpace::view;
+            place.holding = MemorySpace::global;
         else if (!kernel.in_blocks() && may_be_packed(kernel, id))
-            place.holding = MemorySpace::packed;
+            place.holding = MemorySpace::packed_panel;
         else
-            place.holding = kernel.schedule.vector_axis >= 0 && local[id] ? MemorySpace::panel : MemorySpace::buffer;
+            place.holding = kernel.schedule.vector_axis >= 0 && local[id] ? MemorySpace::register_panel
+                                                                          : MemorySpace::buffer;
     }
 }
 

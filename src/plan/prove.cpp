@@ -37,7 +37,7 @@ public:
         const auto found = modulo_body(kernel, loop, clocks_);
         out_.kernel = kernel.schedule.kernel, out_.axis = kernel.program->diagram.axis(loop.loop->axis).name;
         out_.chunk = kernel.span(loop.loop->axis, loop.scope).tile;
-        out_.warpgroups = clocks_.warpgroups, out_.is_ping_pong = kernel.schedule.turns.value > 0;
+        out_.warpgroups = clocks_.warpgroups, out_.is_ping_pong = kernel.schedule.ping_pong.value;
         if (const auto* why = std::get_if<std::string>(&found))
             out_.refusal = *why;
         else

@@ -46,7 +46,7 @@ bool is_whole(const KernelSchedule& s, const TileKernel& kernel, bool on_gpu, st
     };
     const bool whole = s.atoms.size() == atom_names(kernel).size() && s.places.size() == kernel.variables.size() &&
                        are_within(s.group) && are_within(s.stream) && are_within(s.subloop) && s.threads.value <= most &&
-                       (s.warps.value > 0) == on_gpu && (s.blocks.value > 0) == on_gpu && (on_gpu || s.mma_m_axis < 0);
+                       (s.warps.value > 0) == on_gpu && (s.blocks.value > 0) == on_gpu && (on_gpu || s.mma_m < 0);
     return whole &&
            all_of(s.places.ids(),
                   [&](VariableId v) { return kernel.variables[v].dims.empty() == (s.places[v].innermost < 0); }) &&
@@ -120,7 +120,7 @@ std::optional<Cut> changed_form(const Derived& derived, const Extents& extents, 
     return cut;
 }
 
-std::string to_text(const Chosen& chosen) {
+std::string to_text(const ChosenPlan& chosen) {
     std::string schedules;
     for (const KernelPlan& kernel : chosen.plan.kernels)
         schedules += to_string(*kernel.scheduled.program, *kernel.scheduled.kernel, kernel.schedule());
@@ -136,8 +136,8 @@ std::string to_text(const Chosen& chosen) {
     return text.dump();
 }
 
-std::optional<Chosen> recall(const std::string& text, const Derived& first, const Extents& extents,
-                             const Machine& machine, const std::shared_ptr<const Source>& file) try {
+std::optional<ChosenPlan> recall(const std::string& text, const Derived& first, const Extents& extents,
+                                 const Machine& machine, const std::shared_ptr<const Source>& file) try {
     const json read = json::parse(text);
     const auto flat = read.at("flat_rows").get<bool>() ? with_flat_rows(first) : std::nullopt;
     const Derived& derived = flat ? *flat : first;
@@ -148,7 +148,8 @@ std::optional<Chosen> recall(const std::string& text, const Derived& first, cons
         if (alternatives[i] >= derived.regions[i].alternatives.size()) return std::nullopt;
         differs |= alternatives[i] != derived.regions[i].chosen;
     }
-    Chosen out{differs ? rederive(derived, alternatives) : derived, {}, read.at("notes").get<std::vector<std::string>>()};
+    ChosenPlan out{
+        differs ? rederive(derived, alternatives) : derived, {}, read.at("notes").get<std::vector<std::string>>()};
     auto plan = plan_in(read, out.derived, extents, machine, file);
     if (!plan) return std::nullopt;
     out.plan = std::move(*plan);

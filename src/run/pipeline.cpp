@@ -256,7 +256,7 @@ private:
     const PipelineOptions& options_;
     const std::shared_ptr<Estimates> ratings_ = std::make_shared<Estimates>();
     std::string key_;  ///< empty: nothing is kept
-    std::optional<Chosen> kept_;
+    std::optional<ChosenPlan> kept_;
 };
 
 /// Where no output has values there are no kernels, and no plan that tells of what form they are.

@@ -444,7 +444,7 @@ void place_partials(ScheduledKernel& kernel) {
 void place_staging(ScheduledKernel& kernel) {
     const std::int64_t unit = operand_alignment / kernel.value_bytes();
     for (const VariableId v : kernel.layouts.ids()) {
-        const std::int64_t boxes = kernel.schedule.places[v].boxes * kernel.schedule.warps.value;
+        const std::int64_t boxes = kernel.schedule.places[v].staging_tiles * kernel.schedule.warps.value;
         if (boxes == 0) continue;
         kernel.layouts[v].offset = round_up(kernel.arena_values, unit);
         kernel.arena_values = kernel.layouts[v].offset + boxes * box_bytes / kernel.value_bytes();

@@ -52,7 +52,7 @@ std::int64_t nearest_number_of_blocks(std::int64_t of, std::int64_t wanted, cons
 }  // namespace
 
 std::optional<ClusterPart> cluster_part(const ScheduledKernel& kernel, VariableId id) {
-    if (!kernel.in_cluster() || carries(kernel.variable(id), kernel.schedule.cluster_axis)) return std::nullopt;
+    if (!kernel.in_cluster() || carries(kernel.variable(id), kernel.schedule.cluster.value.axis)) return std::nullopt;
     return part_of(kernel, id, kernel.cluster_blocks());
 }
 
@@ -66,7 +66,7 @@ std::vector<AxisId> axes_to_share(const ScheduledKernel& kernel, std::int64_t bl
 
 std::string why_no_cluster(const ScheduledKernel& kernel) {
     if (!kernel.in_cluster()) return "";
-    const AxisId axis = kernel.schedule.cluster_axis;
+    const AxisId axis = kernel.schedule.cluster.value.axis;
     const std::int64_t blocks = kernel.cluster_blocks();
     const std::vector<std::int64_t>& joined = kernel.unit.copies.clusters;
     const auto axis_name = [&](AxisId a) { return kernel.program->diagram.axis(a).name; };

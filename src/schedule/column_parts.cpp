@@ -22,7 +22,7 @@ public:
     Columns(const ScheduledKernel& kernel, std::int64_t parts) : k_(kernel), parts_(parts) {}
 
     std::variant<ColumnParts, std::string> run() {
-        if (!k_.on_tensor_cores() || k_.loops.size() != 1 || k_.lazy || runs_ahead(k_))
+        if (!k_.on_tensor_cores() || k_.loops.size() != 1 || k_.rescale || runs_ahead(k_))
             return std::string("it takes one loop on the tensor cores whose statements run in turn");
         out_.parts = parts_, out_.scope = k_.loops.front().scope;
         for (const Node& node : k_.loops.front().body) {
@@ -49,6 +49,7 @@ private:
         const Step& step = k_.step(number);
         const auto& compute = std::get<Compute>(*step.statement);
         const AxisId axis = column_axis(k_, compute.variable);
+        if (!has_rows(k_, compute.variable)) return fmt::format("{} has no rows", name(number));
         if (out_.axis < 0) {
             out_.axis = axis;
             const std::int64_t tile = axis < 0 ? 0 : k_.span(axis, step.scope).tile;

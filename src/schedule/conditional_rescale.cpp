@@ -288,7 +288,7 @@ private:
             if (step.atom < 0 || !is_in_loop(s) || found_.moves(s) || !contains(wanted, variable_of(step))) continue;
             if (compute(s).carry || step.ahead != ahead || k_.atom(step).kind == AtomKind::block)
                 return fmt::format("{} is not computed again within a turn", name(variable_of(step)));
-            if (k_.atom(step).kind == AtomKind::matrix && !product_by_warp(k_, step))
+            if (k_.atom(step).kind == AtomKind::mma && !product_by_warp(k_, step))
                 return fmt::format("no warp computes {} by itself", name(variable_of(step)));
             found_.again.insert(found_.again.begin(), s);
             want(s);
@@ -299,7 +299,7 @@ private:
             if (k_.step(s).ahead != ahead) return "it moves in another turn than its weights";
         DType type = DType::f32;
         for (const StepId s : readers(compute(found_.weights).variable))
-            if (const auto product = k_.atom(k_.step(s)).kind == AtomKind::matrix ? mma_product(k_, k_.step(s)) : std::nullopt)
+            if (const auto product = k_.atom(k_.step(s)).kind == AtomKind::mma ? mma_product(k_, k_.step(s)) : std::nullopt)
                 type = product->type;
         found_.limit = std::min(largest_sum * part_,
                                 std::exp2(std::floor(std::log2(share_of_range * format_range(type).largest))));
@@ -386,15 +386,15 @@ bool moves_by_position(const ScheduledKernel& kernel, const ConditionalRescale& 
 }
 
 std::optional<ConditionalRescale> chosen_rescale(const ScheduledKernel& kernel) {
-    if (kernel.schedule.lazy.value == 0) return std::nullopt;
+    if (kernel.schedule.rescaling == RescaleMode::always) return std::nullopt;
     auto found = conditional_rescale(kernel);
     auto* lazy = std::get_if<ConditionalRescale>(&found);
     return lazy ? std::optional(std::move(*lazy)) : std::nullopt;
 }
 
 bool reads_again(const ScheduledKernel& kernel, StepId step, VariableId operand) {
-    return kernel.lazy && kernel.lazy->weights == step &&
-           any_of(kernel.lazy->again, [&](StepId again) { return reads(kernel.step(again), operand); });
+    return kernel.rescale && kernel.rescale->weights == step &&
+           any_of(kernel.rescale->again, [&](StepId again) { return reads(kernel.step(again), operand); });
 }
 
 }  // namespace napkin

@@ -11,10 +11,11 @@ namespace napkin {
 
 std::int64_t fragment_registers(const ScheduledKernel& kernel, VariableId id) {
     const AxisId axis = column_axis(kernel, id);
-    if (axis < 0) return 2;
+    const std::int64_t rows = has_rows(kernel, id) ? fragment_rows / 8 : 1;
+    if (axis < 0) return rows;
     const bool is_one_part = kernel.column_parts && kernel.column_parts->is_passing(id);
     return (is_one_part ? kernel.column_parts->columns : columns_of(kernel, axis, kernel.layout(id).scope)) /
-           fragment_columns * 4;
+           fragment_columns * 2 * rows;
 }
 
 bool is_kept_by_threads(const ScheduledKernel& kernel, VariableId id) {
@@ -40,7 +41,7 @@ bool is_kept_by_threads(const ScheduledKernel& kernel, VariableId id) {
     const bool follows = is_own(compute.carry) || (factors && factors->op == BinaryOp::mul && is_own(factors->a) &&
                                                    !reads_variable(factors->b, id));
     const bool has_columns = any_of(compute.reduce_axes, [&](AxisId axis) {
-        return axis != kernel.schedule.mma_m_axis && kernel.span(axis, sum->scope).tile > 1;
+        return axis != kernel.schedule.mma_m && kernel.span(axis, sum->scope).tile > 1;
     });
     return follows && has_columns && none_of(kernel.steps, [&](const Step& step) {
                return step.scope != 0 && step.atom >= 0 && &step != sum && reads(step, id);
@@ -69,7 +70,7 @@ std::int64_t most_registers(const ScheduledKernel& kernel) {
                 }))
                 held += fragment_registers(kernel, id) / (is_rounded(id, step.position) ? 2 : 1);
         }
-        if (step.atom >= 0 && kernel.atom(step).kind == AtomKind::matrix)
+        if (step.atom >= 0 && kernel.atom(step).kind == AtomKind::mma)
             // A factor that lives on is rounded into registers of its own. One that dies here is rounded in place.
             if (const auto product = mma_product(kernel, step); product && product->a_in_registers) {
                 const auto& lives = kernel.layout(product->a->variable()).lives;
@@ -88,7 +89,7 @@ std::int64_t spilled_registers(const ScheduledKernel& kernel) {
 
 bool may_spill(const ScheduledKernel& kernel) {
     const KernelSchedule& s = kernel.schedule;
-    const auto group = s.group.find(s.mma_m_axis);
+    const auto group = s.group.find(s.mma_m);
     return group != s.group.end() && group->second.by_user && s.warps.by_user &&
            all_of(s.stream, [](const auto& chunk) { return chunk.second.by_user; });
 }

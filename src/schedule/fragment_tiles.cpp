@@ -22,10 +22,14 @@ std::int64_t columns_of(const ScheduledKernel& kernel, AxisId axis, ScopeId scop
     return round_up(kernel.span(axis, scope).tile, 2 * fragment_columns);
 }
 
+bool has_rows(const ScheduledKernel& kernel, VariableId id) {
+    return carries(kernel.variable(id), kernel.schedule.mma_m);
+}
+
 AxisId column_axis(const ScheduledKernel& kernel, VariableId id) {
     for (const Index& dim : kernel.variable(id).dims)
         if (const AxisId a = dim.single_axis();
-            a != kernel.schedule.mma_m_axis && a >= 0 && kernel.span(a, kernel.layout(id).scope).tile > 1)
+            a != kernel.schedule.mma_m && a >= 0 && kernel.span(a, kernel.layout(id).scope).tile > 1)
             return a;
     return -1;
 }
@@ -34,7 +38,7 @@ AxisId columns_of_statement(const ScheduledKernel& kernel, const Step& step) {
     const auto& compute = std::get<Compute>(*step.statement);
     if (const AxisId axis = column_axis(kernel, compute.variable); axis >= 0) return axis;
     for (const AxisId axis : compute.reduce_axes)
-        if (axis >= 0 && axis != kernel.schedule.mma_m_axis && kernel.span(axis, step.scope).tile > 1) return axis;
+        if (axis >= 0 && axis != kernel.schedule.mma_m && kernel.span(axis, step.scope).tile > 1) return axis;
     return -1;
 }
 
@@ -167,8 +171,8 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
     out.panels = (kernel.span(columns, scope).tile + out.width - 1) / out.width;
     // Each warp has its rows of the M axis, past the tile's end too.
     const std::int64_t dealt = kernel.schedule.warps.value * fragment_rows;
-    if (rows == kernel.schedule.mma_m_axis) out.rows = std::max(out.rows, dealt);
-    if (columns == kernel.schedule.mma_m_axis) out.panels = std::max(out.panels, (dealt + out.width - 1) / out.width);
+    if (rows == kernel.schedule.mma_m) out.rows = std::max(out.rows, dealt);
+    if (columns == kernel.schedule.mma_m) out.panels = std::max(out.panels, (dealt + out.width - 1) / out.width);
     out.bytes = out.panels * out.panel_bytes();
     if (kernel.has_bulk_copies() && out.rows > kernel.unit.copies.bulk_box) return std::nullopt;
     return out;
@@ -177,7 +181,7 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
 bool only_adds_products(const ScheduledKernel& kernel, ScopeId scope) {
     return all_of(kernel.steps, [&](const Step& step) {
         const auto* c = std::get_if<Compute>(step.statement);
-        return !c || step.scope != scope || (kernel.atom(step).kind == AtomKind::matrix && adds_in_place(*c));
+        return !c || step.scope != scope || (kernel.atom(step).kind == AtomKind::mma && adds_in_place(*c));
     });
 }
 
@@ -212,13 +216,14 @@ bool is_read_by_rows(const ScheduledKernel& kernel, VariableId id) {
     if (!kernel.is_read_by_threads(id) || kernel.is_whole(id) || !may_be_read_by_threads(kernel, id) || runs_ahead(kernel))
         return false;
     const std::vector<AxisId> axes = inner_axes(kernel, kernel.variable(id).dims, kernel.layout(id).scope);
-    return all_of(axes, [&](AxisId axis) { return axis == kernel.schedule.mma_m_axis; });
+    return all_of(axes, [&](AxisId axis) { return axis == kernel.schedule.mma_m; });
 }
 
 bool is_read_in_runs(const ScheduledKernel& kernel, const Step& step, const Read& read) {
     const auto& compute = std::get<Compute>(*step.statement);
-    const AxisId columns = columns_of_statement(kernel, step), rows = kernel.schedule.mma_m_axis;
-    if (columns < 0 || read.indices.empty() || column_axis(kernel, compute.variable) < 0 || kernel.runs_in_parts(step))
+    const AxisId columns = columns_of_statement(kernel, step), rows = kernel.schedule.mma_m;
+    if (columns < 0 || read.indices.empty() || column_axis(kernel, compute.variable) < 0 ||
+        !has_rows(kernel, compute.variable) || kernel.runs_in_parts(step))
         return false;
     if (!kernel.is_read_by_threads(read.variable()) || kernel.is_whole(read.variable()) ||
         is_read_by_rows(kernel, read.variable()))
@@ -240,7 +245,7 @@ std::int64_t runs_together(const ScheduledKernel& kernel, const Step& step) {
 
 bool is_fetched_with_group(const ScheduledKernel& kernel, const Step& step, const Read& read) {
     if (step.scope != 0 || kernel.loops.empty() || !is_read_in_runs(kernel, step, read)) return false;
-    const AxisId rows = kernel.schedule.mma_m_axis;
+    const AxisId rows = kernel.schedule.mma_m;
     return all_of(read.indices, [&](const Index& index) {
         return index.is_axis(rows) || &index == &read.indices.back() || inner_axes(kernel, {index}, step.scope).empty();
     });
@@ -381,7 +386,7 @@ std::optional<StagingTiles> staging_tiles_of(const ScheduledKernel& kernel, Vari
         if (axis < 0 || is_cut(kernel, variable, d)) return std::nullopt;
         if (static_cast<int>(d) != out.columns && stride % operand_stride_bytes != 0) return std::nullopt;
         stride *= kernel.extent(variable.limits[d]);
-        if (axis == kernel.schedule.mma_m_axis) out.rows = static_cast<int>(d);
+        if (axis == kernel.schedule.mma_m) out.rows = static_cast<int>(d);
     }
     const AxisId columns = column_axis(kernel, id);
     if (out.rows < 0 || columns < 0 || !variable.dims.back().is_axis(columns)) return std::nullopt;

@@ -99,7 +99,7 @@ namespace {
 
 class RoleChoice {
 public:
-    explicit RoleChoice(const ScheduledKernel& kernel) : kernel_(kernel), row_(kernel.schedule.mma_m_axis) {}
+    explicit RoleChoice(const ScheduledKernel& kernel) : kernel_(kernel), row_(kernel.schedule.mma_m) {}
 
     MmaRoles run() {
         out_.atoms.assign(num_atoms(), AtomKind::fragment);
@@ -136,16 +136,16 @@ private:
             if (step.atom < 0) continue;
             const auto product = mma_product(kernel_, step);
             if (!product) continue;
-            out_.atoms[at(step.atom)] = AtomKind::matrix;
+            out_.atoms[at(step.atom)] = AtomKind::mma;
             for (const Read* r : {product->a, product->b})
                 if (!computed_[at(r->variable())]) operands_.insert(r->variable());
         }
-        if (!contains(out_.atoms, AtomKind::matrix))
+        if (!contains(out_.atoms, AtomKind::mma))
             return fmt::format("no statement is a product that an instruction of the unit takes, with rows along {}", axis);
         for (const Step& step : kernel_.steps) {
             if (step.atom >= 0) {
-                const bool fits = out_.atoms[at(step.atom)] == AtomKind::matrix ? reads_fragments(step)
-                                                                                : runs_on_fragments(step);
+                const bool fits = out_.atoms[at(step.atom)] == AtomKind::mma ? reads_fragments(step)
+                                                                             : runs_on_fragments(step);
                 if (!fits)
                     return fmt::format("{} is neither a product nor a map or reduction of rows and one axis of columns",
                                        name(std::get<Compute>(*step.statement).variable));
@@ -178,10 +178,11 @@ private:
             if (is_outermost && !loop.loop->is_sub) streams_.insert(loop.scope);
         }
     }
-    /// One value a row, or one for each column of the row along one axis.
+    /// One value a row, or one for each column of the row along one axis. What has no rows is a map: each thread
+    /// computes it for its own columns.
     [[nodiscard]] bool has_fragments(VariableId id) const {
         const Variable& variable = kernel_.variable(id);
-        if (kernel_.is_whole(id) || !carries(variable, row_)) return false;
+        if (kernel_.is_whole(id) || (!carries(variable, row_) && !is_map(id))) return false;
         int columns = 0;
         for (const Index& dim : variable.dims) {
             const AxisId axis = dim.single_axis();
@@ -189,6 +190,16 @@ private:
             if (axis != row_ && is_wide(kernel_, axis, kernel_.layout(id).scope)) ++columns;
         }
         return columns <= 1;
+    }
+
+    [[nodiscard]] bool is_map(VariableId id) const {
+        return all_of(kernel_.steps, [&](const Step& step) {
+            const auto* c = std::get_if<Compute>(step.statement);
+            const auto* init = std::get_if<Init>(step.statement);
+            const auto* store = std::get_if<Store>(step.statement);
+            return !(init && init->variable == id) && !(store && store->variable == id) &&
+                   !(c && c->variable == id && (c->reduce || c->carry));
+        });
     }
 
     /// What the step reads from registers, it reads at the axes under which it was computed.
@@ -215,6 +226,8 @@ private:
         }
         for (const Read* r : step.reads) {
             if (operands_.contains(r->variable()) && !reads_operand(*r, step.scope)) return false;
+            if (computed_[at(r->array)] && has_rows(kernel_, r->variable()) && !has_rows(kernel_, compute.variable))
+                return false;
             for (const Index& index : r->indices) {
                 if (index.is_gathered()) return false;
                 for (const AxisId axis : index.axes()) add(axis);
@@ -246,7 +259,7 @@ namespace {
 /// mma_product with an instruction of at most so many threads.
 std::optional<MmaProduct> product_of_threads(const ScheduledKernel& kernel, const Step& step, std::int64_t most) {
     const auto* compute = std::get_if<Compute>(step.statement);
-    const AxisId m = kernel.schedule.mma_m_axis;
+    const AxisId m = kernel.schedule.mma_m;
     if (!compute || m < 0 || step.is_whole || kernel.is_double || compute->reduce != ReduceOp::sum) return std::nullopt;
     const auto* product = as<Binary>(compute->body);
     if (!product || product->op != BinaryOp::mul) return std::nullopt;

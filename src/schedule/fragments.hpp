@@ -191,7 +191,10 @@ std::int64_t barrier_bytes(const ScheduledKernel& kernel);
 
 /// The columns of a tile along the axis, rounded up to a multiple of 16, which both sides of a product need.
 std::int64_t columns_of(const ScheduledKernel& kernel, AxisId axis, ScopeId scope);
-/// The axis of the columns of a variable in registers; -1: it has one value a row.
+/// Whether a variable in registers has values for each row. Else each thread has those of its own columns, or one: what
+/// a map makes of keys' norms or of scales.
+bool has_rows(const ScheduledKernel& kernel, VariableId id);
+/// The axis of the columns of a variable in registers; -1: it has none.
 AxisId column_axis(const ScheduledKernel& kernel, VariableId id);
 /// The axis of a statement's columns: of its target, or of what it reduces; -1: it has one value a row.
 AxisId columns_of_statement(const ScheduledKernel& kernel, const Step& step);

@@ -72,7 +72,7 @@ double share_of_different(const std::vector<GroupAxis>& order, const Loaded& var
 /// The order of clusters, with the CTA tiles of each cluster as the innermost digit. Where the rest of their axis is
 /// next to it, both are one digit.
 std::vector<GroupAxis> with_groups_of_clusters(const ScheduledKernel& kernel, std::vector<GroupAxis> order) {
-    const AxisId axis = kernel.schedule.cluster_axis;
+    const AxisId axis = kernel.schedule.cluster.value.axis;
     for (GroupAxis& digit : order)
         if (digit.axis == axis) digit.stride *= kernel.cluster_blocks();
     if (!order.empty() && order.back().axis == axis && order.back().stride == kernel.cluster_blocks())
@@ -179,7 +179,7 @@ std::vector<GroupAxis> group_order(const ScheduledKernel& kernel) {
     }
     std::stable_partition(out.begin(), out.end(), [](const GroupAxis& a) { return a.is_uneven; });
     if (!kernel.in_blocks()) return out;
-    const auto joined = find_if(out, [&](const GroupAxis& a) { return a.axis == kernel.schedule.cluster_axis; });
+    const auto joined = find_if(out, [&](const GroupAxis& a) { return a.axis == kernel.schedule.cluster.value.axis; });
     const bool is_clustered = kernel.in_cluster() && joined != out.end() && joined->tiles % kernel.cluster_blocks() == 0;
     if (is_clustered) joined->tiles /= kernel.cluster_blocks();
     const std::vector<Loaded> tiles = loaded(kernel);

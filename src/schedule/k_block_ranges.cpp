@@ -39,7 +39,7 @@ bool KBlockRanges::tell_rows_apart(AxisId rows_axis) const {
 }
 
 std::optional<KBlockRanges> k_block_ranges(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
-    const AxisId stream = loop.loop->axis, rows = kernel.schedule.mma_m_axis;
+    const AxisId stream = loop.loop->axis, rows = kernel.schedule.mma_m;
     if (kernel.loops.size() != 1 || !kernel.on_tensor_cores() || !kernel.arena_in_core() || loop.loop->is_sub ||
         !is_repeated(kernel, loop))
         return std::nullopt;

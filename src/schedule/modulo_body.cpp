@@ -77,12 +77,12 @@ private:
     /// With conditional rescaling, some operations run in the iteration of the weights. These move the maximum, or are
     /// computed again as it moves.
     void bind_to_weights() {
-        if (!k_.lazy) return;
-        const auto weights = find(out_.steps, k_.lazy->weights);
+        if (!k_.rescale) return;
+        const auto weights = find(out_.steps, k_.rescale->weights);
         if (weights == out_.steps.end()) return;
-        std::vector<StepId> bound = k_.lazy->moving;
-        append(bound, k_.lazy->again);
-        bound.push_back(k_.lazy->sum), bound.push_back(k_.lazy->weights);
+        std::vector<StepId> bound = k_.rescale->moving;
+        append(bound, k_.rescale->again);
+        bound.push_back(k_.rescale->sum), bound.push_back(k_.rescale->weights);
         int first = -1;
         for (std::size_t o = 0; o < out_.steps.size(); ++o)
             if (contains(bound, out_.steps[o])) {
@@ -155,7 +155,7 @@ private:
         int products = 0;
         for (const int r : value.readers) {
             const Step& step = k_.step(out_.steps[at(r)]);
-            if (k_.atom(step).kind != AtomKind::matrix) continue;
+            if (k_.atom(step).kind != AtomKind::mma) continue;
             const auto product = mma_product(k_, step);
             if (!product || !product->a_in_registers || product->a->variable() != v) return false;
             ++products;
@@ -165,7 +165,7 @@ private:
     /// Adds registers for a rounded factor that others read after the product.
     void round_into_own(VariableId v, int reader, const ModuloValue& value) {
         const Step& step = k_.step(out_.steps[at(reader)]);
-        if (k_.atom(step).kind != AtomKind::matrix) return;
+        if (k_.atom(step).kind != AtomKind::mma) return;
         const auto product = mma_product(k_, step);
         const bool lives_on = value.is_carried || any_of(value.readers, [&](int r) { return r > reader; });
         if (product && product->a_in_registers && product->a->variable() == v && lives_on)

@@ -13,7 +13,7 @@ constexpr Apply apply_of(SchedulePass pass) {
     switch (pass) {
         case SchedulePass::fusions: return apply_atoms;
         case SchedulePass::slots: return apply_slots;
-        case SchedulePass::rescaling: return [](ScheduledKernel& kernel) { kernel.lazy = chosen_rescale(kernel); };
+        case SchedulePass::rescaling: return [](ScheduledKernel& kernel) { kernel.rescale = chosen_rescale(kernel); };
         case SchedulePass::column_parts:
             return [](ScheduledKernel& kernel) { kernel.column_parts = chosen_column_parts(kernel); };
         case SchedulePass::arena: return apply_storage;

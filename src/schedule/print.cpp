@@ -20,27 +20,8 @@ public:
         : diagram_(diagram), kernel_(kernel), s_(schedule) {}
 
     std::string run() {
-        for (const auto& [axis, choice] : s_.group) row("group " + name(axis), choice);
-        for (const auto& [axis, choice] : s_.stream) row("stream " + name(axis), choice);
-        for (const auto& [axis, choice] : s_.subloop) row("subloop " + name(axis), choice);
-        if (kernel_.parts.any()) row("split " + name(kernel_.parts.axis), s_.split);
-        const bool is_on_gpu = s_.warps.value > 0;
-        row(std::string(is_on_gpu ? gpu_threads : napkin::name(ChoiceKind::threads)), s_.threads);
-        if (s_.grid.value > 0) row("grid", s_.grid);
-        if (s_.dealing.value > 0 || s_.dealing.by_user)
-            row("scheduler", std::string(napkin::name(static_cast<TileScheduler>(s_.dealing.value))), s_.dealing);
-        if (s_.cluster_axis >= 0) row("cluster " + name(s_.cluster_axis), s_.cluster);
-        if (s_.warps.value > 0) row("warps", s_.warps);
-        if (s_.blocks.value > 0) row("blocks", s_.blocks);
-        for (const Role& role : s_.roles) row("role " + role.name, {role.workers, role.reason, role.by_user});
-        rows_.push_back({"vector axis", s_.vector_axis < 0 ? "-" : name(s_.vector_axis), s_.vector_axis_reason});
-        if (s_.mma_m_axis >= 0) rows_.push_back({"mma_m axis", name(s_.mma_m_axis), s_.mma_m_axis_reason});
-        if (s_.lazy.value > 0 || s_.lazy.by_user || !s_.lazy.reason.empty())
-            row("rescaling", std::string(rescale_words[s_.lazy.value]), s_.lazy);
-        if (s_.turns.value > 0 || s_.turns.by_user)
-            row("ping_pong", std::string(ping_pong_words[s_.turns.value]), s_.turns);
-        row("panel vectors", {s_.panel_vectors, "", s_.panel_by_user});
-        row(std::string(is_on_gpu ? gpu_rows : napkin::name(ChoiceKind::rows)), s_.rows);
+        for (const FieldRow& field : schedule_fields)
+            std::visit([&](auto member) { print(field, s_.*member, KernelSchedule{}.*member); }, field.member);
         const std::vector<std::string> atoms = atom_names(kernel_);
         for (const AtomId i : s_.atoms.ids()) rows_.push_back({"atom " + atoms[i], "", text(s_.atoms[i])});
         for (const VariableId v : s_.places.ids())
@@ -71,8 +52,44 @@ public:
 private:
     [[nodiscard]] const std::string& name(AxisId axis) const { return diagram_.axis(axis).name; }
 
-    void row(const std::string& key, const Choice& choice) { row(key, std::to_string(choice.value), choice); }
-    void row(const std::string& key, const std::string& value, const Choice& choice) {
+    void print(const FieldRow& field, const SizesByAxis& sizes, const SizesByAxis&) {
+        for (const auto& [axis, size] : sizes) row(word(field) + " " + name(axis), std::to_string(size.value), size);
+    }
+    void print(const FieldRow& field, const std::vector<Role>& roles, const std::vector<Role>&) {
+        for (const Role& role : roles)
+            rows_.push_back({word(field) + " " + role.name, std::to_string(role.workers), why(role.reason, role.by_user)});
+    }
+    template <class T>
+    void print(const FieldRow& field, const Chosen<T>& choice, const Chosen<T>& otherwise) {
+        if (field.kind == ChoiceKind::split) {  // the kernel's program says of which axis
+            if (kernel_.parts.any())
+                row(word(field) + " " + name(kernel_.parts.axis), text(field, choice.value), choice);
+        } else if (field.is_always_printed || choice.by_user || choice.value != otherwise.value || !choice.reason.empty()) {
+            std::string key = word(field);
+            if constexpr (std::is_same_v<T, CtaCluster>) key += " " + name(choice.value.axis);
+            row(key, text(field, choice.value), choice);
+        }
+    }
+    [[nodiscard]] std::string word(const FieldRow& field) const {
+        const bool is_on_gpu = s_.warps.value > 0 && !field.printed_on_gpu.empty();
+        return std::string(is_on_gpu               ? field.printed_on_gpu
+                           : field.printed.empty() ? napkin::name(field.kind)
+                                                   : field.printed);
+    }
+    template <class T>
+    [[nodiscard]] std::string text(const FieldRow& field, const T& value) const {
+        if constexpr (std::is_same_v<T, AxisId>)
+            return value < 0 ? "-" : name(value);
+        else if constexpr (std::is_same_v<T, CtaCluster>)
+            return std::to_string(value.ctas);
+        else if constexpr (std::is_enum_v<T> || std::is_same_v<T, bool>)
+            return std::string(choice_fields[at(field.kind)].words[static_cast<std::size_t>(value)]);
+        else
+            return std::to_string(value);
+    }
+
+    template <class T>
+    void row(const std::string& key, const std::string& value, const Chosen<T>& choice) {
         rows_.push_back({key, value, why(choice.reason, choice.by_user)});
     }
     static std::string why(const std::string& reason, bool by_user) {
@@ -113,9 +130,9 @@ private:
     }
 
     [[nodiscard]] std::string text(const Slot& slot) const {
-        std::string out = fmt::format("order {}", slot.position);
+        std::string out = fmt::format("order {}", slot.order);
         if (slot.role >= 0) out += fmt::format(", role {}", s_.roles.at(at(slot.role)).name);
-        if (slot.ahead != 0) out += fmt::format(", stage_offset {}", slot.ahead);
+        if (slot.stage_offset != 0) out += fmt::format(", stage_offset {}", slot.stage_offset);
         return out;
     }
 
@@ -130,7 +147,7 @@ private:
         }
         if (p.stages != 1) out += fmt::format(", stages {}", p.stages);
         if (p.non_temporal) out += ", nontemporal";
-        if (p.boxes > 0) out += fmt::format(", staging {}", p.boxes);
+        if (p.staging_tiles > 0) out += fmt::format(", staging {}", p.staging_tiles);
         return out + comment("", p.by_user);
     }
 

@@ -86,7 +86,7 @@ private:
     void store_staged(const Step& s, std::int64_t boxes) {
         const VariableId id = variable_of(s);
         for (std::int64_t box = 0; box < boxes; ++box) {
-            const std::int64_t number = box % kernel_.place(id).boxes;
+            const std::int64_t number = box % kernel_.place(id).staging_tiles;
             if (s.staging_behind >= 0) add(Event::await_staging, -1, s.staging_behind);
             add(Event::write_staging, id, number);
             if (s.fences_proxy) add(Event::publish, id);
@@ -124,12 +124,12 @@ private:
         if (touches.runs_beside) add(Event::begin, variable_of(s));
         for (const VariableId v : touches.operands)
             add(touches.runs_beside ? Event::factor : Event::read, v, iteration_of(v, s.ahead));
-        if (kernel_.lazy && &s == &kernel_.step(kernel_.lazy->weights)) run_again(s);
+        if (kernel_.rescale && &s == &kernel_.step(kernel_.rescale->weights)) run_again(s);
     }
     /// Where conditional rescaling moves the maximum, the weights are computed again from their operands, and waited
     /// for.
     void run_again(const Step& weights) {
-        for (const StepId again : kernel_.lazy->again)
+        for (const StepId again : kernel_.rescale->again)
             for (const Read* r : kernel_.step(again).reads)
                 if (kernel_.is_operand(r->variable()))
                     add(Event::read, r->variable(), iteration_of(r->variable(), weights.ahead));

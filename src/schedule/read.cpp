@@ -104,39 +104,14 @@ private:
     }
 
     void read_choice(const ScheduleItem& item, const TileKernel& kernel, KernelSchedule& s) {
-        const Choice said = choice(item, item.value.value_or(0));
-        const auto sized = [&](std::map<AxisId, Choice>& sizes) {
-            if (item.value) sizes[axis(item.axis, item.range)] = said;
-        };
-        const auto named = [&] {
-            const std::string& name = item.axis.empty() ? item.word : item.axis;
-            return name == "none" ? AxisId() : axis(name, item.range);
-        };
-        const std::string why = as_printed_ ? said.reason : "override";
-        switch (item.kind) {
-            case ChoiceKind::group: sized(s.group); break;
-            case ChoiceKind::stream: sized(s.stream); break;
-            case ChoiceKind::subloop: sized(s.subloop); break;
-            case ChoiceKind::split: read_split(item, kernel, s); break;
-            case ChoiceKind::threads: s.threads = said; break;
-            case ChoiceKind::grid: s.grid = said; break;
-            case ChoiceKind::scheduler: s.dealing = said; break;
-            case ChoiceKind::cluster: s.cluster_axis = axis(item.axis, item.range), s.cluster = said; break;
-            case ChoiceKind::warps: s.warps = said; break;
-            case ChoiceKind::blocks: s.blocks = said; break;
-            case ChoiceKind::role:
-                s.roles.push_back({item.axis, static_cast<int>(said.value), said.reason, said.by_user});
-                break;
-            case ChoiceKind::rows: s.rows = said; break;
-            case ChoiceKind::vectors:
-                s.panel_vectors = static_cast<int>(said.value), s.panel_by_user = said.by_user;
-                break;
-            case ChoiceKind::rescaling: s.lazy = said; break;
-            case ChoiceKind::ping_pong: s.turns = said; break;
-            case ChoiceKind::mma_m: s.mma_m_axis = named(), s.mma_m_axis_reason = why; break;
-            case ChoiceKind::vector: s.vector_axis = named(), s.vector_axis_reason = why; break;
-            default: break;
-        }
+        const auto row = find_if(schedule_fields, [&](const FieldRow& field) { return field.kind == item.kind; });
+        if (row == std::end(schedule_fields)) return;
+        if (item.kind == ChoiceKind::split) return read_split(item, kernel, s);
+        // A role has a name of its own.
+        const bool is_axis = item.kind == ChoiceKind::vector || item.kind == ChoiceKind::mma_m;
+        const std::string& name = is_axis && item.axis.empty() ? item.word : item.axis;
+        const bool has_axis = !name.empty() && name != "none" && item.kind != ChoiceKind::role;
+        set_field(s, *row, item, has_axis ? axis(name, item.range) : AxisId(), choice(item, item.value.value_or(0)));
     }
 
     /// The kernel's program already has its parts, so the item must agree with it. A split without a kernel's name is
@@ -169,7 +144,7 @@ private:
             const auto has = [&](std::string_view word) {
                 return std::any_of(c.names.begin() + 1, c.names.end(), [&](const auto& n) { return n.text == word; });
             };
-            for (const AtomKind kind : {AtomKind::fragment, AtomKind::matrix})
+            for (const AtomKind kind : {AtomKind::fragment, AtomKind::mma})
                 if (c.word == name(kind)) a.kind = kind;
             if (c.word == "vectors") {
                 a.vector_axis = axis_of(c), a.vectors = number;
@@ -189,8 +164,8 @@ private:
     void read_slot(const ScheduleItem& item, StepId index, KernelSchedule& s) {
         Slot slot;
         for (const ScheduleClause& c : item.clauses) {
-            if (c.word == "order") slot.position = static_cast<int>(*c.number);
-            if (c.word == "stage_offset") slot.ahead = static_cast<int>(*c.number);
+            if (c.word == "order") slot.order = static_cast<int>(*c.number);
+            if (c.word == "stage_offset") slot.stage_offset = static_cast<int>(*c.number);
             if (c.word != "role") continue;
             const std::vector<std::string> roles = names_of(s.roles);
             const std::string& name = c.names[0].text;
@@ -211,7 +186,7 @@ private:
                                              std::begin(memory_space_names));
         for (const ScheduleClause& c : item.clauses) {
             if (c.word == "stages") p.stages = static_cast<int>(*c.number);
-            if (c.word == "staging") p.boxes = static_cast<int>(*c.number);
+            if (c.word == "staging") p.staging_tiles = static_cast<int>(*c.number);
             if (c.word == "inner") p.innermost = dimension(c, kernel, kernel.variables[index]);
             if (c.word == "dimension") p.innermost = dimension_like(c, p.innermost, kernel.variables[index]);
             if (c.word == "nontemporal") p.non_temporal = true;
@@ -313,6 +288,27 @@ bool is_of_steps(const ScheduleItem& item) {
 const ScheduleItem* machine_line(const std::vector<ScheduleItem>& items) {
     const auto found = find_if(items, [](const ScheduleItem& item) { return item.kind == ChoiceKind::machine; });
     return found == items.end() ? nullptr : &*found;
+}
+
+void set_field(KernelSchedule& schedule, const FieldRow& field, const ScheduleItem& item, AxisId axis, const Choice& said) {
+    const auto with = [&]<class T>(T value) { return Chosen<T>{std::move(value), said.reason, said.by_user}; };
+    std::visit(
+        [&]<class T>(T KernelSchedule::* member) {
+            T& to = schedule.*member;
+            if constexpr (std::is_same_v<T, SizesByAxis>) {
+                // The line `stream x` alone asks for a loop, and has no size.
+                if (item.value) to[axis] = said;
+            } else if constexpr (std::is_same_v<T, std::vector<Role>>) {
+                to.push_back({item.axis, static_cast<int>(said.value), said.reason, said.by_user});
+            } else if constexpr (std::is_same_v<T, Chosen<AxisId>>) {
+                to = with(axis);
+            } else if constexpr (std::is_same_v<T, Chosen<CtaCluster>>) {
+                to = with(CtaCluster{axis, said.value});
+            } else {
+                to = with(static_cast<decltype(to.value)>(said.value));
+            }
+        },
+        field.member);
 }
 
 Result<std::vector<KernelSchedule>> schedule_overrides(const std::vector<ScheduleItem>& items, const TileProgram& program) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "diagram/diagram.hpp"
@@ -17,19 +18,24 @@
 namespace napkin {
 
 /// A chosen value and its reason. `by_user`: the user overrides it.
-struct Choice {
-    std::int64_t value = 0;
-    std::string reason;
+template <class T>
+struct Chosen {
+    T value = {};
+    std::string reason = {};
     bool by_user = false;
-    friend bool operator==(const Choice&, const Choice&) = default;
+
+    operator const T&() const { return value; }
+    friend bool operator==(const Chosen&, const Chosen&) = default;
 };
+using Choice = Chosen<std::int64_t>;
+using SizesByAxis = std::map<AxisId, Choice>;
 
 /// What executes a compute statement.
 enum class AtomKind : std::uint8_t {
     block,  ///< a register block of vectors, in a thread of a CPU or in a warp
     /// each thread computes its own register fragment, in the accumulator layout of the mma
     fragment,
-    matrix,  ///< the mma of the tensor cores
+    mma,  ///< of the tensor cores
 };
 
 inline constexpr std::string_view atom_kind_names[] = {"block", "fragment", "mma"};
@@ -70,11 +76,12 @@ struct Atom {
 
 /// Where the core (SM) holds a variable.
 enum class MemorySpace : std::uint8_t {
-    buffer,     ///< its own tile in the arena
-    panel,      ///< the same for one panel of the vector axis, for a variable that lives within fused statements
-    packed,     ///< a tile whose panels of the vector axis lie one after the other, each contiguous
-    view,       ///< read in place in memory, or written in place
-    registers,  ///< each thread holds its register fragment, in the accumulator layout of the mma
+    buffer,  ///< its own tile in the arena
+    /// the same for one panel of the vector axis, for a variable that lives within fused statements
+    register_panel,
+    packed_panel,  ///< a tile whose panels of the vector axis lie one after the other, each contiguous
+    global,        ///< read in place in memory, or written in place
+    registers,     ///< each thread holds its register fragment, in the accumulator layout of the mma
     /// a shared-memory operand tile in its type in memory, as the mma reads it: rows of 128 bytes with swizzled 16-byte
     /// parts
     operand,
@@ -88,10 +95,10 @@ struct Place {
     MemorySpace holding = MemorySpace::buffer;
     int innermost = -1;         ///< the dimension that is contiguous; -1: a single value
     int stages = 1;             ///< tiles of a stream that are held at the same time
-    bool non_temporal = false;  ///< for a view that is written: stores bypass the caches
+    bool non_temporal = false;  ///< for a variable in global memory that is written: stores bypass the caches
     /// For a variable in registers that is stored: each warp's staging tiles for it in shared memory. A staging tile
     /// has 16 rows of 128 bytes, and bulk copies store it. 0: each thread stores its own values.
-    int boxes = 0;
+    int staging_tiles = 0;
     bool by_user = false;
     friend bool operator==(const Place&, const Place&) = default;
 };
@@ -136,77 +143,108 @@ struct Role {
 /// of iterations that it runs ahead of the loop.
 struct Slot {
     int role = -1;  ///< index into KernelSchedule::roles; -1: the consumer warps
-    /// Statements of one role and loop run in ascending order of positions. Those of one position keep the program's
-    /// order.
-    int position = 0;
-    int ahead = 0;
+    /// Statements of one role and loop run in ascending order. Those of one number keep the program's order.
+    int order = 0;
+    int stage_offset = 0;
     friend bool operator==(const Slot&, const Slot&) = default;
 };
 
 /// How the CTAs of a GPU get their output tiles.
 enum class TileScheduler : std::uint8_t {
-    fixed,  ///< static: the CTA's number says which ones it runs
-    /// dynamic: a CTA takes the next one from a queue when its producer has issued the copies for the last one
-    queue,
-    /// stream-K: the CTA's number says it, and tiles of the last rounds are split so that all CTAs end together
-    /// (stream_k.hpp)
-    cut,
+    static_tiles,  ///< the CTA's number says which ones it runs
+    dynamic,       ///< a CTA takes the next one from a queue when its producer has issued the copies for the last one
+    /// The CTA's number says it, and tiles of the last rounds are split so that all CTAs end together (stream_k.hpp).
+    stream_k,
 };
-constexpr std::string_view name(TileScheduler dealing) { return tile_scheduler_words[at(dealing)]; }
+constexpr std::string_view name(TileScheduler scheduler) { return tile_scheduler_words[at(scheduler)]; }
 
 /// When the running maximum moves to which weights refer (conditional_rescale.hpp).
 enum class RescaleMode : std::uint8_t {
-    exact,  ///< always: in every K block
+    always,  ///< in every K block
     /// Only where weights grow large. Finite weights are multiplied by the correction of the sums, all others are
     /// computed again.
-    rescaled,
+    rescale,
+};
+
+/// Neighbouring CTAs that share what they load (cluster.hpp).
+struct CtaCluster {
+    AxisId axis = -1;  ///< along which they run neighbouring output tiles; -1: each CTA loads for itself
+    std::int64_t ctas = 1;
+    friend bool operator==(const CtaCluster&, const CtaCluster&) = default;
 };
 
 /// The schedule of one kernel. `atoms` are in the order of the kernel's compute statements, `places` in that of its
 /// variables.
 struct KernelSchedule {
     std::string kernel;
-    std::map<AxisId, Choice> group;    ///< sizes of the output tile; an axis without one is not cut
-    std::map<AxisId, Choice> stream;   ///< sizes of K blocks
-    std::map<AxisId, Choice> subloop;  ///< sizes of the parts of a statement
+    SizesByAxis group;    ///< sizes of the output tile; an axis without one is not cut
+    SizesByAxis stream;   ///< sizes of K blocks
+    SizesByAxis subloop;  ///< sizes of the parts of a statement
     /// split-K: parts of the stream that run at the same time; the size of TileKernel::parts' axis
     Choice split{1, "", false};
     Choice threads{1, "", false};
     /// CTAs of a GPU's grid: one for each output tile, or as many as run at once; 0: a rule decides
-    Choice grid{0, "", false};
-    Choice dealing{0, "", false};  ///< on a GPU: a TileScheduler
-    /// On a GPU: a cluster of CTAs runs so many output tiles that are neighbours along this axis. It loads once what
-    /// does not depend on the axis (cluster.hpp). -1: each CTA loads for itself.
-    AxisId cluster_axis = -1;
-    Choice cluster{1, "", false};
-    /// of a CTA, which compute an output tile together; 0: a CPU's thread computes it alone
-    Choice warps{0, "", false};
-    /// resident CTAs of an SM, which share its shared memory and registers; 0: on a CPU
-    Choice blocks{0, "", false};
-    /// of the kernel: fused statements go along its panels; -1: each statement has its own
-    AxisId vector_axis = -1;
-    std::string vector_axis_reason;
-    int panel_vectors = 1;  ///< vectors of a panel
+    Choice grid;
+    Chosen<TileScheduler> scheduler;  ///< of a GPU
+    Chosen<CtaCluster> cluster;       ///< of a GPU
+    Choice warps;   ///< of a CTA, which compute an output tile together; 0: a CPU's thread computes it alone
+    Choice blocks;  ///< resident CTAs of an SM, which share its shared memory and registers; 0: on a CPU
+    std::vector<Role> roles;
+    Chosen<AxisId> vector_axis{-1, "", false};  ///< fused statements go along its panels; -1: each has its own
     /// For a kernel on tensor cores: the M axis of the mma, along which each warp takes 16 rows of all tiles. -1: no
     /// statement uses tensor cores.
-    AxisId mma_m_axis = -1;
-    std::string mma_m_axis_reason;
-    bool panel_by_user = false;
-    /// For a kernel on tensor cores: how its running maximum moves, a RescaleMode.
-    Choice lazy{0, "", false};
-    /// For a kernel on tensor cores with several warpgroups: 1 for ping-pong. One warpgroup then computes beside the
-    /// products of another.
-    Choice turns{0, "", false};
-    Choice rows{1, "", false};  ///< most rows of a register block
+    Chosen<AxisId> mma_m{-1, "", false};
+    Chosen<RescaleMode> rescaling;  ///< of a kernel on tensor cores
+    /// For a kernel on tensor cores with several warpgroups: one of them computes beside the products of another.
+    Chosen<bool> ping_pong;
+    Chosen<int> panel_vectors{1, "", false};  ///< vectors of a panel
+    Choice rows{1, "", false};                ///< most rows of a register block
     By<AtomId, Atom> atoms;
     ByVariable<Place> places;
     std::vector<Prefetch> prefetches;             ///< of views that are read: at most one for each
     std::vector<TilePipelining> tile_pipelining;  ///< at most one for each statement, and at most one in each
-    std::vector<Role> roles;
     /// By statement, as statement_names counts them. A statement that is missing has the default.
     std::map<StepId, Slot> slots;
     friend bool operator==(const KernelSchedule&, const KernelSchedule&) = default;
 };
+
+/// A field that one line of a schedule fixes: how it is read, printed and merged. A new field is a member above, a row
+/// here, and its word (choice_fields in diagram/schedule_item.hpp).
+struct FieldRow {
+    using Member = std::variant<SizesByAxis KernelSchedule::*, Choice KernelSchedule::*, Chosen<int> KernelSchedule::*,
+                                Chosen<bool> KernelSchedule::*, Chosen<AxisId> KernelSchedule::*,
+                                Chosen<TileScheduler> KernelSchedule::*, Chosen<RescaleMode> KernelSchedule::*,
+                                Chosen<CtaCluster> KernelSchedule::*, std::vector<Role> KernelSchedule::*>;
+    ChoiceKind kind;
+    Member member;
+    /// The search gives the field its value, overrides included (CandidateSchedules). Others keep the override.
+    bool is_searched = false;
+    bool is_always_printed = false;
+    std::string_view printed = {}, printed_on_gpu = {};  ///< in place of the word
+};
+/// In the order in which they are printed.
+inline constexpr FieldRow schedule_fields[] = {
+    {ChoiceKind::group, &KernelSchedule::group, true},
+    {ChoiceKind::stream, &KernelSchedule::stream, true},
+    {ChoiceKind::subloop, &KernelSchedule::subloop, true},
+    {ChoiceKind::split, &KernelSchedule::split, true},
+    {ChoiceKind::threads, &KernelSchedule::threads, true, true, {}, gpu_threads},
+    {ChoiceKind::grid, &KernelSchedule::grid},
+    {ChoiceKind::scheduler, &KernelSchedule::scheduler},
+    {ChoiceKind::cluster, &KernelSchedule::cluster, true},
+    {ChoiceKind::warps, &KernelSchedule::warps, true},
+    {ChoiceKind::blocks, &KernelSchedule::blocks, true},
+    {ChoiceKind::role, &KernelSchedule::roles, true},
+    {ChoiceKind::vector, &KernelSchedule::vector_axis, true, true, "vector axis"},
+    {ChoiceKind::mma_m, &KernelSchedule::mma_m, true, false, "mma_m axis"},
+    {ChoiceKind::rescaling, &KernelSchedule::rescaling},
+    {ChoiceKind::ping_pong, &KernelSchedule::ping_pong},
+    {ChoiceKind::vectors, &KernelSchedule::panel_vectors, true, true, "panel vectors"},
+    {ChoiceKind::rows, &KernelSchedule::rows, false, true, {}, gpu_rows},
+};
+/// Sets the field to what a line says: `said` has its number, or the index of its word, and `axis` is the one that it
+/// names, if it names one.
+void set_field(KernelSchedule& schedule, const FieldRow& field, const ScheduleItem& item, AxisId axis, const Choice& said);
 
 /// Names by which atoms are printed and parsed, in the order of the compute statements. A name is the variable that the
 /// statement defines: S, and S#2 where S is defined again.

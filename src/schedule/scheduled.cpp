@@ -301,7 +301,8 @@ void add_sizes(ScheduledKernel& out, KernelSchedule schedule) {
     }
     out.group_order = group_order(out);
     // A vector axis of one value fills no vector: then each statement chooses its own.
-    if (out.schedule.vector_axis >= 0 && out.span(out.schedule.vector_axis, 0).tile < 2) out.schedule.vector_axis = -1;
+    if (out.schedule.vector_axis >= 0 && out.span(out.schedule.vector_axis, 0).tile < 2)
+        out.schedule.vector_axis.value = -1;
 }
 
 void apply_atoms(ScheduledKernel& kernel) {

@@ -253,8 +253,8 @@ struct ScheduledKernel {
     By<StepId, Step> steps;
     std::vector<Node> body;
     By<LoopId, ScheduledLoop> loops;
-    std::optional<ConditionalRescale> lazy;   ///< where the schedule chooses it
-    std::optional<ColumnParts> column_parts;  ///< where the schedule computes products in parts
+    std::optional<ConditionalRescale> rescale;  ///< where the schedule chooses it
+    std::optional<ColumnParts> column_parts;    ///< where the schedule computes products in parts
     /// In a cluster: all threads wait for each other before any CTA copies for the others or releases a stage to them.
     /// They do so again before any CTA ends.
     bool syncs_cluster_before = false, syncs_cluster_after = false;
@@ -278,7 +278,7 @@ struct ScheduledKernel {
     [[nodiscard]] const VariableFacts& facts(VariableId id) const { return variable_facts[id]; }
     [[nodiscard]] const Layout& layout(VariableId id) const { return layouts[id]; }
     [[nodiscard]] const Place& place(VariableId id) const { return schedule.places[id]; }
-    [[nodiscard]] bool is_view(VariableId id) const { return place(id).holding == MemorySpace::view; }
+    [[nodiscard]] bool is_view(VariableId id) const { return place(id).holding == MemorySpace::global; }
     /// The prefetches in the loops of the statement.
     [[nodiscard]] std::vector<const Prefetch*> prefetches_in(const Step& step) const {
         std::vector<const Prefetch*> found;
@@ -287,15 +287,15 @@ struct ScheduledKernel {
         return found;
     }
     /// Bulk copies store it from staging tiles.
-    [[nodiscard]] bool is_staged_out(VariableId id) const { return place(id).boxes > 0; }
+    [[nodiscard]] bool is_staged_out(VariableId id) const { return place(id).staging_tiles > 0; }
     /// Threads read its values in place, whatever their type: a view in a kernel on tensor cores. The statements of
     /// such a kernel write nothing in place.
     [[nodiscard]] bool is_read_by_threads(VariableId id) const { return on_tensor_cores() && is_view(id); }
-    [[nodiscard]] bool is_panel(VariableId id) const { return place(id).holding == MemorySpace::panel; }
-    [[nodiscard]] bool is_packed(VariableId id) const { return place(id).holding == MemorySpace::packed; }
+    [[nodiscard]] bool is_panel(VariableId id) const { return place(id).holding == MemorySpace::register_panel; }
+    [[nodiscard]] bool is_packed(VariableId id) const { return place(id).holding == MemorySpace::packed_panel; }
     [[nodiscard]] bool is_in_registers(VariableId id) const { return place(id).holding == MemorySpace::registers; }
     [[nodiscard]] bool is_operand(VariableId id) const { return place(id).holding == MemorySpace::operand; }
-    [[nodiscard]] bool on_tensor_cores() const { return schedule.mma_m_axis >= 0; }
+    [[nodiscard]] bool on_tensor_cores() const { return schedule.mma_m >= 0; }
     /// The operand whose tile the step loads; -1: it loads none.
     [[nodiscard]] VariableId operand_loaded(const Step& step) const {
         const auto* load = std::get_if<Load>(step.statement);
@@ -348,7 +348,7 @@ struct ScheduledKernel {
     /// Both have values at some position.
     [[nodiscard]] bool live_together(VariableId a, VariableId b) const;
     [[nodiscard]] bool is_whole(VariableId id) const { return facts(id).is_whole; }
-    [[nodiscard]] std::int64_t panel() const { return static_cast<std::int64_t>(lanes) * schedule.panel_vectors; }
+    [[nodiscard]] std::int64_t panel() const { return static_cast<std::int64_t>(lanes) * schedule.panel_vectors.value; }
     /// Values of the compute type in whose space one number fits.
     [[nodiscard]] std::int64_t cell_values(bool is_integer) const { return is_integer && !is_double ? 2 : 1; }
     [[nodiscard]] std::int64_t value_bytes() const { return is_double ? 8 : 4; }
@@ -382,12 +382,14 @@ struct ScheduledKernel {
     }
     /// The scheduler is dynamic: as many CTAs as run at once take the output tiles in order. Each takes the next one
     /// when it has issued the copies for its last.
-    [[nodiscard]] bool is_dynamic() const { return schedule.dealing.value == static_cast<int>(TileScheduler::queue); }
+    [[nodiscard]] bool is_dynamic() const { return schedule.scheduler == TileScheduler::dynamic; }
     /// CTAs share the K blocks of the last rounds evenly, and output tiles are split for it, where stream_k.hpp allows
     /// it.
-    [[nodiscard]] bool uses_stream_k() const { return schedule.dealing.value == static_cast<int>(TileScheduler::cut); }
+    [[nodiscard]] bool uses_stream_k() const { return schedule.scheduler == TileScheduler::stream_k; }
     /// CTAs of a cluster, which run as many neighbouring output tiles at the same time; 1: no clusters.
-    [[nodiscard]] std::int64_t cluster_blocks() const { return schedule.cluster_axis < 0 ? 1 : schedule.cluster.value; }
+    [[nodiscard]] std::int64_t cluster_blocks() const {
+        return schedule.cluster.value.axis < 0 ? 1 : schedule.cluster.value.ctas;
+    }
     [[nodiscard]] bool in_cluster() const { return cluster_blocks() > 1; }
     /// CTAs of a GPU's grid: a multiple of a cluster's.
     [[nodiscard]] std::int64_t num_blocks() const;

@@ -75,7 +75,7 @@ double Simulator::partial_sectors_a_value(const ScheduledKernel& k, VariableId i
     const auto sectors = [&](double together) {
         return together * value < machine_.sector_bytes.value ? 1 / together : 0;
     };
-    if (variable.dims.back().is_axis(k.schedule.mma_m_axis)) return sectors(fragment_columns);
+    if (variable.dims.back().is_axis(k.schedule.mma_m)) return sectors(fragment_columns);
     if (!variable.dims.back().is_axis(column_axis(k, id))) return 1;
     constexpr double threads_a_row = fragment_columns / 2;
     return is_aligned(static_cast<double>(operand_stride_bytes)) ? 0

@@ -17,7 +17,7 @@ constexpr double statement_instructions = 20;
 
 /// Fraction of a tile's K blocks in which the maximum moves. With conditional rescaling it moves only in the first one.
 double share_of_moves(const ScheduledKernel& k, ScopeId scope) {
-    if (!k.lazy || k.step(k.lazy->weights).scope != scope) return 1;
+    if (!k.rescale || k.step(k.rescale->weights).scope != scope) return 1;
     for (const ScheduledLoop& l : k.loops)
         if (l.scope == scope) {
             const Iterations turns = iterations_of(k, l);
@@ -31,7 +31,7 @@ double share_of_moves(const ScheduledKernel& k, ScopeId scope) {
 /// The unit that runs the kernel's products. It works in parallel with the FMA units of threads.
 std::string Simulator::name_of_tensor_core(const ScheduledKernel& k) {
     for (const Step& step : k.steps)
-        if (step.atom >= 0 && k.atom(step).kind == AtomKind::matrix)
+        if (step.atom >= 0 && k.atom(step).kind == AtomKind::mma)
             if (const auto product = mma_product(k, step)) return product->instruction->unit;
     return std::string(name(OpKind::fma));
 }
@@ -54,7 +54,7 @@ void Simulator::add_product(const ScheduledKernel& k, const Step& step, const Mm
     // moves between them.
     if (spilled_registers(k) > 0) {
         const auto of_loop = std::count_if(k.steps.begin(), k.steps.end(), [&](const Step& other) {
-            return other.scope == step.scope && other.atom >= 0 && k.atom(other).kind == AtomKind::matrix;
+            return other.scope == step.scope && other.atom >= 0 && k.atom(other).kind == AtomKind::mma;
         });
         pipes.overhead = pipes.overhead * depth / static_cast<double>(instruction.k.at(product.type)) +
                          clocks_of_spills(k) / static_cast<double>(of_loop);
@@ -83,15 +83,19 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
     const Atom& atom = k.atom(step);
     const Block block{.atom = atom, .tile = tile, .reads = step.reads};
     const auto lanes = static_cast<double>(k.lanes);
-    const auto product = atom.kind == AtomKind::matrix ? mma_product(k, step) : std::nullopt;
+    const auto product = atom.kind == AtomKind::mma ? mma_product(k, step) : std::nullopt;
     Pipes pipes;
     const auto add = [&](OpKind kind, double clocks) {
         pipes.by_kind[at(static_cast<int>(kind))] += clocks;
         pipes.arithmetic += clocks;
     };
     const StepId number = k.number(step);
-    const double moves = share_of_moves(k, step.scope), runs = k.lazy && k.lazy->moves(number) ? moves : 1;
-    const bool is_corrected_rarely = k.lazy && work.carries && k.lazy->is_corrected(step);
+    // Each warp computes for itself what has no rows: half of what it computes for its 16 rows.
+    const double for_each_warp = has_rows(k, variable_of(step))
+                                     ? 1
+                                     : static_cast<double>(k.schedule.warps.value * fragment_rows) / 2;
+    const double moves = share_of_moves(k, step.scope), runs = k.rescale && k.rescale->moves(number) ? moves : for_each_warp;
+    const bool is_corrected_rarely = k.rescale && work.carries && k.rescale->is_corrected(step);
     const auto is_of_terms = [&](const OpCount& op) {
         return std::any_of(work.reduce_axes.begin(), work.reduce_axes.end(),
                            [&](AxisId axis) { return contains(op.axes, axis); });
@@ -127,7 +131,7 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
     }
     // Each warp loads for itself. A thread loads one value for each of its rows and pairs of columns that the read
     // tells apart. Rows or columns that are not contiguous in memory take a line each.
-    const AxisId row = k.schedule.mma_m_axis;
+    const AxisId row = k.schedule.mma_m;
     for (const Read* r : step.reads) {
         if (k.is_in_registers(r->variable())) continue;
         double loads = 1, lines = 1;

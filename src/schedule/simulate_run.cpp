@@ -111,11 +111,11 @@ struct Simulator::Run {
                 const double alone = beside_others ? 0 : pipes.waits;
                 const double together = s.beside({pipes.arithmetic, pipes.load, pipes.store, pipes.cache});
                 core[i] += times * (together + pipes.target + pipes.overhead + alone);
-                if (k.atom(step).kind == AtomKind::matrix)
+                if (k.atom(step).kind == AtomKind::mma)
                     on_tensor_cores += times * pipes.unit, waiting_for_it += times * pipes.overhead,
                         shared += times * pipes.shared;
                 iterations_of_steps.latency[i] += times * s.latency_of_warpgroups(k, step, pipes.overhead);
-                iterations_of_steps.core[i] -= k.atom(step).kind == AtomKind::matrix ? times * pipes.overhead : 0;
+                iterations_of_steps.core[i] -= k.atom(step).kind == AtomKind::mma ? times * pipes.overhead : 0;
                 sum.load += times * pipes.load, sum.store += times * pipes.store;
                 sum.cache += times * (pipes.cache + pipes.target), sum.overhead += times * (pipes.overhead + alone);
                 if (beside_others)

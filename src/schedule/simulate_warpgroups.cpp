@@ -58,10 +58,10 @@ double Simulator::latency_of_warpgroups(const ScheduledKernel& k, const Step& st
     const AtomKind kind = k.atom(step).kind;
     if (kind == AtomKind::block) return 0;
     const StepId number = k.number(step);
-    if (kind == AtomKind::fragment) return k.lazy && k.lazy->moves(number) ? 0 : statement_latency_clocks;
+    if (kind == AtomKind::fragment) return k.rescale && k.rescale->moves(number) ? 0 : statement_latency_clocks;
     const auto& compute = std::get<Compute>(*step.statement);
     if (only_adds_products(k, step.scope)) return 0;
-    const bool is_corrected = compute.carry && !adds_in_place(compute) && !(k.lazy && k.lazy->is_corrected(step));
+    const bool is_corrected = compute.carry && !adds_in_place(compute) && !(k.rescale && k.rescale->is_corrected(step));
     return instructions + (is_corrected ? statement_latency_clocks : 0);
 }
 
@@ -125,11 +125,11 @@ double Simulator::warpgroups_beside(const ScheduledKernel& k) const {
 /// One example is block-scaled products of 8192×8192×8192 in tiles of 192×128 by three warpgroups. One H200 goes
 /// through their iterations in 957 µs. Products take 608 of these, and all promotions 262.
 bool Simulator::end_together(const ScheduledKernel& k) {
-    if (runs_ahead(k) || k.schedule.turns.value > 0 || k.loops.size() != 1) return false;
+    if (runs_ahead(k) || k.schedule.ping_pong.value || k.loops.size() != 1) return false;
     const ScopeId scope = k.loops.front().scope;
     int products = 0;
     for (const Step& step : k.steps)
-        if (step.scope == scope && step.atom >= 0 && k.atom(step).kind == AtomKind::matrix) {
+        if (step.scope == scope && step.atom >= 0 && k.atom(step).kind == AtomKind::mma) {
             if (k.atom(step).parts > 1) return false;
             ++products;
         }
@@ -242,7 +242,7 @@ IterationClocks Simulator::iteration_clocks(const ScheduledKernel& k, const Sche
         StatementClocks& c = out.of_step[s];
         const double core = beside({pipes.arithmetic, pipes.load, pipes.store, pipes.cache});
         c.unit = pipes.unit / out.warpgroups, c.own = (core - pipes.unit) / out.warpgroups;
-        if (k.atom(step).kind != AtomKind::matrix) c.own += (pipes.overhead + pipes.waits) / out.warpgroups;
+        if (k.atom(step).kind != AtomKind::mma) c.own += (pipes.overhead + pipes.waits) / out.warpgroups;
         c.special = pipes.special() / out.warpgroups;
         latency[s] = latency_of_warpgroups(k, step, pipes.overhead);
     }

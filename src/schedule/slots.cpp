@@ -19,7 +19,7 @@ public:
         for (ScheduledLoop& loop : kernel_.loops) {
             const bool has_slots = any_of(loop.body, [&](const Node& node) {
                 const StepId* s = std::get_if<StepId>(&node);
-                return s && (slot(*s).ahead != 0 || slot(*s).position != 0);
+                return s && (slot(*s).stage_offset != 0 || slot(*s).order != 0);
             });
             const bool is_plain = all_of(loop.body, [](const Node& node) { return std::holds_alternative<StepId>(node); });
             if (has_slots && is_plain) order(loop);
@@ -35,17 +35,17 @@ private:
         std::vector<StepId> steps, loads;
         for (const Node& node : loop.body)
             (kernel_.loads_operand(kernel_.step(std::get<StepId>(node))) ? loads : steps).push_back(std::get<StepId>(node));
-        stable_sort(steps, [&](StepId a, StepId b) { return slot(a).position < slot(b).position; });
-        for (const StepId s : steps) kernel_.steps[s].ahead = slot(s).ahead;
+        stable_sort(steps, [&](StepId a, StepId b) { return slot(a).order < slot(b).order; });
+        for (const StepId s : steps) kernel_.steps[s].ahead = slot(s).stage_offset;
         std::vector<Node> body;
         for (const StepId s : steps) {
             for (const StepId load : loads) {
                 const VariableId operand = kernel_.operand_loaded(kernel_.step(load));
                 int furthest = 0;
                 for (const StepId other : steps)
-                    if (reads(kernel_.step(other), operand)) furthest = std::max(furthest, slot(other).ahead);
+                    if (reads(kernel_.step(other), operand)) furthest = std::max(furthest, slot(other).stage_offset);
                 const bool is_there = any_of(body, [&](const Node& node) { return std::get<StepId>(node) == load; });
-                if (is_there || !reads(kernel_.step(s), operand) || slot(s).ahead != furthest) continue;
+                if (is_there || !reads(kernel_.step(s), operand) || slot(s).stage_offset != furthest) continue;
                 kernel_.steps[load].ahead = furthest;
                 body.emplace_back(load);
             }
@@ -120,7 +120,7 @@ std::vector<std::string> slot_faults(const ScheduledKernel& kernel) {
                 return found && *found == s;
             });
         });
-        if ((slot.ahead != 0 || slot.position != 0) && loop == kernel.loops.end())
+        if ((slot.stage_offset != 0 || slot.order != 0) && loop == kernel.loops.end())
             out.push_back("a slot with a position is of a statement in a loop, and there is none around this one");
     }
     for (const ScheduledLoop& loop : kernel.loops)

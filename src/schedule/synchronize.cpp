@@ -157,7 +157,7 @@ private:
             step.copies_behind = step.staging_behind = -1;
             const auto* store = std::get_if<Store>(step.statement);
             step.fences_proxy = store && kernel_.is_staged_out(store->variable);
-            if (step.fences_proxy) step.staging_behind = kernel_.place(store->variable).boxes - 1;
+            if (step.fences_proxy) step.staging_behind = kernel_.place(store->variable).staging_tiles - 1;
             kernel_.waits_for_staging |= step.fences_proxy;
             if (!step.waits) continue;
             if (kernel_.producer_role()) continue;

@@ -226,14 +226,13 @@ private:
 }  // namespace
 
 bool runs_beside(const ScheduledKernel& kernel, const Step& step) {
-    if (step.atom < 0 || kernel.atom(step).kind != AtomKind::matrix) return false;
+    if (step.atom < 0 || kernel.atom(step).kind != AtomKind::mma) return false;
     const auto product = mma_product(kernel, step);
     return product && !product->by_warp(kernel.unit);
 }
 
 void wait_for_products(ScheduledKernel& kernel) {
-    const bool has_products = any_of(kernel.schedule.atoms,
-                                     [](const Atom& atom) { return atom.kind == AtomKind::matrix; });
+    const bool has_products = any_of(kernel.schedule.atoms, [](const Atom& atom) { return atom.kind == AtomKind::mma; });
     if (has_products || kernel.producer_role()) ProductWaits(kernel).run();
 }
 

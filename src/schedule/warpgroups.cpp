@@ -29,7 +29,7 @@ bool is_without_tiles_of_all(const ScheduledKernel& kernel, const ScheduledLoop&
 }
 /// The warpgroups whose rows in the last row tile all lie past the end.
 std::int64_t groups_past_the_end(const ScheduledKernel& kernel) {
-    const AxisId rows = kernel.schedule.mma_m_axis;
+    const AxisId rows = kernel.schedule.mma_m;
     const std::int64_t tile = kernel.span(rows, 0).tile, left = kernel.extent(rows) % tile,
                        of_group = warps_together * fragment_rows;
     return left == 0 ? 0 : kernel.schedule.warps.value / warps_together - (left + of_group - 1) / of_group;
@@ -39,7 +39,7 @@ std::int64_t groups_past_the_end(const ScheduledKernel& kernel) {
 /// other axes.
 std::int64_t k_blocks_for_rows(const ScheduledKernel& kernel, const ScheduledLoop& loop, std::int64_t begin,
                                std::int64_t end) {
-    const AxisId rows = kernel.schedule.mma_m_axis, stream = loop.loop->axis;
+    const AxisId rows = kernel.schedule.mma_m, stream = loop.loop->axis;
     const std::int64_t tile = kernel.span(stream, loop.scope).tile;
     std::int64_t first = 0, last = kernel.extent(stream);
     for (const Affine& form : loop.loop->support) {
@@ -72,15 +72,15 @@ bool have_own_k_blocks(const ScheduledKernel& kernel, const ScheduledLoop& loop)
     if (is_release_deferred(loop.body) || is_release_deferred(loop.epilogue) || is_release_deferred(kernel.body))
         return false;
     const auto ranges = k_block_ranges(kernel, loop);
-    return groups_past_the_end(kernel) > 0 || (ranges && ranges->tell_rows_apart(kernel.schedule.mma_m_axis)) ||
+    return groups_past_the_end(kernel) > 0 || (ranges && ranges->tell_rows_apart(kernel.schedule.mma_m)) ||
            any_of(loop.loop->support, [&](const Affine& form) {
-               return form.coefficient(kernel.schedule.mma_m_axis) != 0 && form.coefficient(loop.loop->axis) != 0;
+               return form.coefficient(kernel.schedule.mma_m) != 0 && form.coefficient(loop.loop->axis) != 0;
            });
 }
 
 double fraction_of_skipped_blocks(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
     if (!have_own_k_blocks(kernel, loop)) return 0;
-    const AxisId rows = kernel.schedule.mma_m_axis;
+    const AxisId rows = kernel.schedule.mma_m;
     const std::int64_t groups = kernel.schedule.warps.value / warps_together, of_group = warps_together * fragment_rows,
                        tile = kernel.span(rows, 0).tile, extent = kernel.extent(rows),
                        tiles = (extent + tile - 1) / tile, step = 1 + (tiles - 1) / most_tiles_walked;
@@ -123,7 +123,7 @@ bool is_rounded_ahead(const ScheduledKernel& kernel, VariableId id) {
     const Step *computed = nullptr, *product = nullptr;
     for (const Step& step : kernel.steps) {
         if (step.atom < 0) continue;
-        const auto as_factor = kernel.atom(step).kind == AtomKind::matrix ? mma_product(kernel, step) : std::nullopt;
+        const auto as_factor = kernel.atom(step).kind == AtomKind::mma ? mma_product(kernel, step) : std::nullopt;
         const bool multiplies = as_factor && as_factor->a_in_registers && as_factor->a->variable() == id;
         if (multiplies && product) return false;
         if (multiplies)

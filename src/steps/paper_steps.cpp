@@ -89,8 +89,7 @@ private:
         auto hand = checked_overrides(alone, extents_, own);
         if (!hand) return hand.errors();
         Overrides out = all;
-        for (const auto& [axis, item] : hand->group) out.group[axis] = item;
-        for (const auto& [axis, item] : hand->stream) out.stream[axis] = item;
+        out.take_over(*hand);
         return out;
     }
 
@@ -108,14 +107,14 @@ private:
         std::vector<AxisId> streams;
         for (const Stage& stage : kernel.stages)
             if (const auto* loop = std::get_if<Loop>(&stage)) streams.push_back(loop->axis);
-        for (const AxisId axis : streams) take(axis, hand.stream, sizes.stream, options.stream);
-        const bool has_group = any_of(kernel.group_axes, [&](AxisId axis) { return hand.group.contains(axis); });
+        for (const AxisId axis : streams) take(axis, hand.of(ChoiceKind::stream), sizes.stream, options.stream);
+        const bool has_group = any_of(kernel.group_axes, [&](AxisId axis) { return hand.fixes(ChoiceKind::group, axis); });
         for (const AxisId axis : kernel.group_axes) {
             // Beside groups by hand, an axis whose groups would repeat each other's work runs whole.
-            if (has_group && contains(kernel.recompute_axes, axis) && !hand.group.contains(axis))
+            if (has_group && contains(kernel.recompute_axes, axis) && !hand.fixes(ChoiceKind::group, axis))
                 options.group[axis] = extents_[axis];
             else
-                take(axis, hand.group, sizes.group, options.group);
+                take(axis, hand.of(ChoiceKind::group), sizes.group, options.group);
         }
         if (is_open) {
             auto cost = cost_on_machine(derived_, kernel, extents_, machine_, options);

@@ -34,7 +34,7 @@ public:
         out_.num_warpgroups = std::max<std::int64_t>(1, s_.schedule.warps.value / 4);
         out_.warpgroup_threads = std::min(context_.threads, s_.schedule.warps.value * s_.unit.warp_threads);
         context_.threads = out_.warpgroup_threads;
-        const AxisId rows = s_.schedule.mma_m_axis;
+        const AxisId rows = s_.schedule.mma_m;
         if (rows < 0) return;
         const std::int64_t group = s_.sizes.group[rows] > 0 ? s_.sizes.group[rows] : s_.extents[rows];
         context_.warpgroup[rows] = (group + out_.num_warpgroups - 1) / out_.num_warpgroups;
@@ -67,7 +67,7 @@ public:
         out_.budgets = {memory, registers};
         out_.registers = address_registers(*s_.kernel);
         for (const Step& step : s_.steps)
-            if (step.atom >= 0 && s_.atom(step).kind == AtomKind::matrix && targets_.insert(variable_of(step)).second)
+            if (step.atom >= 0 && s_.atom(step).kind == AtomKind::mma && targets_.insert(variable_of(step)).second)
                 out_.registers.accumulators += static_cast<double>(fragment_registers(s_, variable_of(step)));
         out_.registers.accumulators = std::min(out_.registers.accumulators, static_cast<double>(most));
         out_.registers.values = static_cast<double>(most) - out_.registers.accumulators;
@@ -143,8 +143,8 @@ private:
         if (const auto boxes = s_.is_staged_out(id) ? staging_tiles_of(s_, id) : std::nullopt) {
             row.places = {{s_.variable(id).name + " on its way out"}}, row.at = HeldAt::memory,
             row.type = s_.variable(id).memory_type, row.stages = 1;
-            row.size = fmt::format("{} boxes a warp", s_.place(id).boxes);
-            row.warpgroup_bytes = s_.place(id).boxes * box_bytes * (context_.threads / s_.unit.warp_threads),
+            row.size = fmt::format("{} boxes a warp", s_.place(id).staging_tiles);
+            row.warpgroup_bytes = s_.place(id).staging_tiles * box_bytes * (context_.threads / s_.unit.warp_threads),
             row.block_bytes = 0;
             row.values = row.warpgroup_bytes / bytes(row.type);
             out_.configuration.push_back(row);
@@ -160,7 +160,7 @@ private:
         StepChoices out;
         out.overheads = choices_.overheads;
         out.units = choices_.units;
-        if (const auto turns = s_.schedule.turns.value > 0 ? ping_pong(s_) : std::nullopt)
+        if (const auto turns = s_.schedule.ping_pong.value ? ping_pong(s_) : std::nullopt)
             for (const StepId step : {turns->first, turns->last})
                 out.turns.push_back({s_.variable(variable_of(s_.step(step))).name, 0, {}});
         for (const Step* step : steps) {
@@ -184,7 +184,7 @@ private:
         if (subloops.changes.empty()) subloops.changes.push_back({"none", "the schedule has none"});
         for (const Step& step : s_.steps) {
             if (step.atom < 0) continue;
-            const auto product = s_.atom(step).kind == AtomKind::matrix ? mma_product(s_, step) : std::nullopt;
+            const auto product = s_.atom(step).kind == AtomKind::mma ? mma_product(s_, step) : std::nullopt;
             const std::string& name = s_.variable(variable_of(step)).name;
             if (product)
                 levels.changes.push_back({name + " on the tensor cores",

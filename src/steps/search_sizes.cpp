@@ -24,7 +24,7 @@ std::vector<std::pair<TileSizes, StepChoices>> alternatives(const StepSubject& s
     std::set<std::int64_t> shares{threads};
     for (const Instruction& i : made.context.machine.instructions) shares.insert(rows_of_instruction(i, threads));
     std::set<std::int64_t> groups{made.context.sizes.group[rows]};
-    if (!hand.group.contains(rows) && contains(kernel.group_axes, rows))
+    if (!hand.fixes(ChoiceKind::group, rows) && contains(kernel.group_axes, rows))
         for (const std::int64_t share : shares)
             for (std::int64_t n = 1; n <= 4; ++n)
                 if (share > 1 && n * share <= extents[rows]) groups.insert(n * share);
@@ -34,7 +34,7 @@ std::vector<std::pair<TileSizes, StepChoices>> alternatives(const StepSubject& s
             stream = (*loop)->axis;
     std::set<std::int64_t> chunks;
     if (stream >= 0) chunks.insert(made.context.sizes.stream[stream]);
-    if (stream >= 0 && !hand.stream.contains(stream)) {
+    if (stream >= 0 && !hand.fixes(ChoiceKind::stream, stream)) {
         std::int64_t unit = 1;
         for (const auto& [size, multiple] : made.steps.divisors.merged())
             if (size.axis == stream && size.letter == 's') unit = std::lcm(unit, multiple);
@@ -43,7 +43,7 @@ std::vector<std::pair<TileSizes, StepChoices>> alternatives(const StepSubject& s
     }
     // A subloop by hand, or sizes, say how contractions are cut; else they may be.
     std::vector<AxisId> columns;
-    if (hand.group.empty() && hand.stream.empty() && choices.subloop.empty())
+    if (!hand.fixes(ChoiceKind::group) && !hand.fixes(ChoiceKind::stream) && choices.subloop.empty())
         for (const StatementWork& w : made.structure->work)
             if (w.contraction && w.carries)
                 for (const AxisId axis : w.contraction->n)
@@ -55,7 +55,7 @@ std::vector<std::pair<TileSizes, StepChoices>> alternatives(const StepSubject& s
         if (!stages.range.source) open.stages.erase(variable);
     if (!subject.order_is_open) open = choices;
     // In a group by hand every thread has a row, where there are so many.
-    const bool may_be_narrow = choices.warpgroup.empty() && !hand.group.contains(rows);
+    const bool may_be_narrow = choices.warpgroup.empty() && !hand.fixes(ChoiceKind::group, rows);
     const auto add = [&](const TileSizes& sizes, const StepChoices& with) {
         if (sizes != made.context.sizes) out.emplace_back(sizes, with);
         for (const std::int64_t share : shares) {

@@ -189,18 +189,18 @@ std::vector<KernelSchedule> random_schedules(const Derived& derived, const Exten
         for (const AxisId a : kernel.group_axes) {
             if (a == kernel.parts.part || pick(4) == 0) continue;
             k.group[a] = {1 + pick(extent(a)), "", false};
-            if (pick(2) == 0) k.vector_axis = a;
+            if (pick(2) == 0) k.vector_axis.value = a;
         }
         for (std::size_t a = 0; a < extents.size(); ++a)
             if (const auto axis = AxisId::of(a); pick(4) != 0 || kernel.parts.cut(axis))
                 k.stream[axis] = {1 + pick(longest_k_block(axis)), "", false};
         if (pick(8) == 0 && !extents.empty())
-            k.vector_axis = AxisId::of(pick(static_cast<std::int64_t>(extents.size())));
+            k.vector_axis.value = AxisId::of(pick(static_cast<std::int64_t>(extents.size())));
         for (const AxisId a : extents.ids())
             if (pick_with(subloops, 3) == 0) k.subloop[a] = {1 + pick_with(subloops, extents[a]), "", false};
         k.threads = {1 + pick(2), "", false};
         k.rows = {1 + pick(8), "", false};
-        k.panel_vectors = static_cast<int>(1 + pick(3));
+        k.panel_vectors.value = static_cast<int>(1 + pick(3));
         plan.push_back(std::move(k));
     }
     return plan;
@@ -213,7 +213,7 @@ ScheduledKernel varied(const ScheduledKernel& kernel, std::uint64_t seed) {
     KernelSchedule schedule = kernel.schedule;
     for (const VariableId v : kernel.layouts.ids())
         if (why_not_in_place(kernel, v).empty())
-            schedule.places[v].holding = random() % 3 == 0 ? MemorySpace::buffer : MemorySpace::view;
+            schedule.places[v].holding = random() % 3 == 0 ? MemorySpace::buffer : MemorySpace::global;
     for (const Step& step : kernel.steps) {
         if (!kernel.in_blocks() || step.atom < 0 || !kernel.atom(step).across) continue;
         const auto target = std::get<Compute>(*step.statement).variable;
@@ -300,7 +300,7 @@ std::optional<ScheduledKernel> on_tensor_cores(const std::shared_ptr<const TileP
         // Every other axis has one value, as of a batch, or several, as of columns.
         for (std::size_t wide = 0; wide < std::size_t{1} << axes.size(); ++wide) {
             KernelSchedule s = drawn;
-            s.mma_m_axis = axis, s.vector_axis = -1;
+            s.mma_m.value = axis, s.vector_axis.value = -1;
             s.warps = {seed % 2 == 0 ? 4 : 8, "", false};
             if (seed % 3 != 0) s.roles = {{"copies", 4}};
             for (std::size_t a = 0; a < axes.size(); ++a) {

@@ -181,9 +181,9 @@ std::vector<KernelSchedule> schedules_from(const Derived& derived, const std::st
                 k.group[axis] = {std::stoll(value.substr(equals + 1)), "", true};
             if (word == "stream") k.stream[axis] = {std::stoll(value.substr(equals + 1)), "", true};
             if (word == "subloop") k.subloop[axis] = {std::stoll(value.substr(equals + 1)), "", true};
-            if (word == "vector") k.vector_axis = axis;
+            if (word == "vector") k.vector_axis.value = axis;
             if (word == "rows") k.rows = {std::stoll(value), "", true};
-            if (word == "vectors") k.panel_vectors = std::stoi(value);
+            if (word == "vectors") k.panel_vectors.value = std::stoi(value);
             if (word == "threads") k.threads = {std::stoll(value), "", true};
         }
         schedules.push_back(std::move(k));

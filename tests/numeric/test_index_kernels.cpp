@@ -124,7 +124,7 @@ TEST(IndexKernels, CopyChosenRowsForEveryWidth) {
                 std::vector<KernelSchedule> schedules;
                 if (seed % 2 == 1) schedules = cpu_case::random_schedules(*derived, extents, seed);
                 for (KernelSchedule& schedule : schedules) {
-                    schedule.vector_axis = -1;
+                    schedule.vector_axis.value = -1;
                     for (const AxisId a : derived->diagram.axes.ids())
                         if (derived->diagram.axes[a].name == "t") schedule.group[a].value = 1;
                 }

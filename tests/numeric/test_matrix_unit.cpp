@@ -78,6 +78,25 @@ const ProductSubject products_and_layers[] = {
      "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    P[q, x] = softmax(x) S[q, x]\n"
      "    O[q, d] = sum(x) P[q, x] * V[x, d]\n    L[q] = logsumexp(x) S[q, x]\n"
      "    A[q] = sum(x) P[q, x] * S[q, x]\n    E[q] = L[q] - A[q]\n"},
+    // A mask on the weights themselves; references that are minima or have another base; maps of keys without rows.
+    {"masked weights",
+     "f(Q[q, k]: bf16, K[x, k]: bf16, V[x, d]: bf16) -> O[q, d]: bf16\n"
+     "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    M[q] = max(x) where(x <= q, S[q, x], -inf)\n"
+     "    P[q, x] = where(x <= q, exp(S[q, x] - M[q]), 0)\n    Z[q] = sum(x) P[q, x]\n"
+     "    O[q, d] = (sum(x) P[q, x] * V[x, d]) / Z[q]\n"},
+    {"least logits",
+     "f(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: bf16, L[h, q]\n"
+     "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    M[h, q] = min(x) S[h, q, x]\n"
+     "    P[h, q, x] = 2^(k^-0.5 * (M[h, q] - S[h, q, x]))\n    Z[h, q] = sum(x) P[h, q, x]\n"
+     "    O[h, q, d] = (sum(x) P[h, q, x] * V[h, x, d]) / Z[h, q]\n    L[h, q] = log2(Z[h, q])\n"},
+    {"cosines",
+     "f(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16, A[h, q], B[h, x]) -> O[h, q, d]: bf16\n"
+     "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n"
+     "    P[h, q, x] = softmax(x) S[h, q, x] / ((1 + A[h, q]^2)^0.5 * (1 + B[h, x]^2)^0.5)\n"
+     "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n"},
+    {"scaled columns",
+     "f(A[m, k]: bf16, B[n, k]: bf16, s[n], t) -> C[m, n]: bf16\n"
+     "    C[m, n] = (sum(k) A[m, k] * B[n, k]) * exp(s[n] * 0.1) * exp(t)\n"},
     // The flat axis of h and k, where one operand has rows between them; a convolution; an operand at one place.
     {"heads summed",
      "f(A[h, m, k]: bf16, B[h, k, n]: bf16) -> C[m, n]\n    C[m, n] = sum(h, k) A[h, m, k] * B[h, k, n]\n"},

@@ -52,7 +52,7 @@ std::vector<KernelSchedule> random_groups(const Derived& derived, const Extents&
             if (contains(kernel.recompute_axes, axis)) continue;  // groups have whole rows
             k.group[axis] = {static_cast<std::int64_t>(1 + random() % (random() % 3 == 0 ? extent : 1)), "", false};
         }
-        if (random() % 4 == 0) k.vector_axis = AxisId::of(random() % extents.size());
+        if (random() % 4 == 0) k.vector_axis.value = AxisId::of(random() % extents.size());
         k.rows.value = static_cast<std::int64_t>(1 + random() % 8);
         schedules.push_back(std::move(k));
     }

@@ -267,7 +267,7 @@ TEST(WarpProducts, AreForTilesThatSeveralWarpsDoNotTakeTogether) {
     const auto boxes_of = [&](const Machine& machine) {
         const Planned p = planned(narrow, "mma_m m\nwarps 4\ngroup n = 64\n", machine);
         int boxes = 0;
-        for (const Place& place : only(p).schedule.places) boxes += place.boxes;
+        for (const Place& place : only(p).schedule.places) boxes += place.staging_tiles;
         return boxes;
     };
     EXPECT_GT(boxes_of(h200), 0);

@@ -32,12 +32,12 @@ std::string code_of(const Plan& plan, const Machine& machine) {
 }
 
 /// The chosen plan, which is the same once recalled.
-Chosen chosen_twice(const std::string& name, const Diagram& diagram, const Machine& machine,
-                    const std::shared_ptr<const Source>& file, const Extents& extents) {
+ChosenPlan chosen_twice(const std::string& name, const Diagram& diagram, const Machine& machine,
+                        const std::shared_ptr<const Source>& file, const Extents& extents) {
     const Derived derived = derive(diagram).value();
     PlanOptions options;
     options.file = file;
-    Chosen chosen{choose_form(derived, extents, machine), {}, {"a note"}};
+    ChosenPlan chosen{choose_form(derived, extents, machine), {}, {"a note"}};
     auto plan = choose_plan(chosen.derived, extents, machine, {}, options);
     EXPECT_TRUE(plan.ok()) << name << "\n" << (plan.ok() ? "" : render(plan.errors()));
     if (!plan) return chosen;
@@ -56,8 +56,8 @@ Chosen chosen_twice(const std::string& name, const Diagram& diagram, const Machi
     return chosen;
 }
 
-Chosen chosen_twice(const std::string& name, const Diagram& diagram, const Machine& machine,
-                    const std::shared_ptr<const Source>& file = nullptr) {
+ChosenPlan chosen_twice(const std::string& name, const Diagram& diagram, const Machine& machine,
+                        const std::shared_ptr<const Source>& file = nullptr) {
     return chosen_twice(name, diagram, machine, file, bind_sizes(diagram).value());
 }
 
@@ -82,9 +82,9 @@ TEST(Recall, GivesThePlanOfEveryExample) {
 TEST(Recall, GivesFormsThatWereChangedAndChoicesByHand) {
     const Machine gpu = load_machine("h200").value(), cpu = load_machine("generic-cpu").value();
     const std::string product = "f(A[m, k]: bf16, B[k, n]: bf16) -> C[m, n]\n    C[m, n] = sum(k) A[m, k] * B[k, n]\n";
-    const Chosen copied = chosen_twice("odd rows", parsed(product + "sizes m = n = 4096, k = 4103\n"), gpu);
+    const ChosenPlan copied = chosen_twice("odd rows", parsed(product + "sizes m = n = 4096, k = 4103\n"), gpu);
     EXPECT_TRUE(copied.plan.change.has_aligned_rows);
-    const Chosen tiled = chosen_twice(
+    const ChosenPlan tiled = chosen_twice(
         "tiles",
         parsed("f(A[m, k]: bf16, B[n, k]: bf16) -> D[m, n]: bf16, Q[m]: f32\n    D[m, n] = sum(k) A[m, k] * B[n, k]\n"
                "    Q[m] = sum(n) D[m, n] * D[m, n]\nsizes m = 8192, n = 4096, k = 1024\n"),
@@ -92,7 +92,7 @@ TEST(Recall, GivesFormsThatWereChangedAndChoicesByHand) {
     EXPECT_EQ(tiled.plan.change.tiled.size(), 1U);
     const auto file = std::make_shared<const Source>(
         Source{"by hand", "group q = 64\nsubloop k = 32\nthreads = 3\nvector q\n"});
-    const Chosen by_user = chosen_twice("by hand", parsed(bf16_attention), cpu, file);
+    const ChosenPlan by_user = chosen_twice("by hand", parsed(bf16_attention), cpu, file);
     EXPECT_EQ(by_user.plan.kernels.at(0).schedule().threads.value, 3);
     EXPECT_FALSE(by_user.plan.kernels.at(0).schedule().subloop.empty());
     const auto split = std::make_shared<const Source>(Source{"split", "split x = 3\n"});
@@ -117,7 +117,7 @@ TEST(Recall, GivesWhatIsByHandOfEveryField) {
     const Machine gpu = load_machine("h200").value();
     const auto file = [](const std::string& text) { return std::make_shared<const Source>(Source{"by hand", text}); };
     const std::string warps = "warps 8\nrole copies 4\ntensor axis ";
-    const Chosen product = chosen_twice(
+    const ChosenPlan product = chosen_twice(
         "product",
         parsed("f(A[m, k]: bf16, B[k, n]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[k, n]\n"
                "sizes m = n = k = 4096\n"),
@@ -125,17 +125,18 @@ TEST(Recall, GivesWhatIsByHandOfEveryField) {
         file(warps + "m\ngroup m 128\ngroup n 256\nstream k 64\ncluster m 2\nplace A operand, inner k, stages 4\n"
                      "storage B operand, inner n, stages 4\nblocks 1\ngroups fixed\n"));
     const KernelSchedule& s = product.plan.kernels.at(0).schedule();
-    EXPECT_TRUE(s.cluster.by_user && s.dealing.by_user && s.roles.at(0).by_user);
+    EXPECT_TRUE(s.cluster.by_user && s.scheduler.by_user && s.roles.at(0).by_user);
     EXPECT_EQ(count_if(s.places, [](const Place& p) { return p.by_user && p.stages == 4; }), 2);
-    const Chosen attention = chosen_twice(
+    const ChosenPlan attention = chosen_twice(
         "attention", parsed(bf16_attention), gpu,
         file(warps + "q\ngroup q 128\nstream x 64\nmaximum rescaled\nmatrix free\natom weight fragment, points q x\n"));
     const KernelSchedule& lazy = attention.plan.kernels.at(0).schedule();
-    EXPECT_TRUE(lazy.lazy.by_user && lazy.turns.by_user);
+    EXPECT_TRUE(lazy.rescaling.by_user && lazy.ping_pong.by_user);
     const Machine cpu = load_machine("generic-cpu").value();
-    const Chosen blocks = chosen_twice("blocks", parsed(bf16_attention), cpu,
-                                       file("rows 4\nvectors 2\nplace K buffer, inner k\n"));
-    EXPECT_TRUE(blocks.plan.kernels.at(0).schedule().panel_by_user && blocks.plan.kernels.at(0).schedule().rows.by_user);
+    const ChosenPlan blocks = chosen_twice("blocks", parsed(bf16_attention), cpu,
+                                           file("rows 4\nvectors 2\nplace K buffer, inner k\n"));
+    EXPECT_TRUE(blocks.plan.kernels.at(0).schedule().panel_vectors.by_user &&
+                blocks.plan.kernels.at(0).schedule().rows.by_user);
 }
 
 /// Calls f with every copy of the text in which one number is another one.

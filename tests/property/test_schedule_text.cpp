@@ -95,8 +95,8 @@ void expect_kept(const KernelSchedule& by_user, const KernelSchedule& planned, c
         EXPECT_TRUE(!by_user.atoms[i].by_user || planned.atoms[i] == by_user.atoms[i]) << name << "atom " << i;
     for (const VariableId v : by_user.places.ids())
         EXPECT_TRUE(!by_user.places[v].by_user || planned.places[v] == by_user.places[v]) << name << "place " << v;
-    EXPECT_TRUE(!by_user.panel_by_user || planned.panel_vectors == by_user.panel_vectors) << name;
-    EXPECT_TRUE(by_user.vector_axis_reason.empty() || planned.vector_axis == by_user.vector_axis) << name;
+    EXPECT_TRUE(!by_user.panel_vectors.by_user || planned.panel_vectors == by_user.panel_vectors) << name;
+    EXPECT_TRUE(!by_user.vector_axis.by_user || planned.vector_axis == by_user.vector_axis) << name;
 }
 
 TEST(ScheduleText, EveryPlanReadsBack) {

@@ -25,7 +25,7 @@ inline KernelSchedule as_file(KernelSchedule s) {
         for (auto& [axis, choice] : *sizes) choice = {choice.value, "", true};
     if (s.split.value > 1) s.split = {s.split.value, "", true};
     s.threads = {s.threads.value, "", true}, s.rows = {s.rows.value, "", true};
-    s.vector_axis_reason = "override", s.panel_by_user = true;
+    s.vector_axis = {s.vector_axis.value, "", true}, s.panel_vectors.by_user = true;
     for (Atom& a : s.atoms) a.by_user = true;
     for (Place& p : s.places) p.by_user = true;
     for (TilePipelining& d : s.tile_pipelining) d.groups = {d.groups.value, "", true};

@@ -52,10 +52,10 @@ void expect_source(const std::string& name, const Example& example, const Sizes&
             if (const auto id = tiles->diagram.find_axis(axis); id && contains(tiles->kernels[i].group_axes, *id))
                 k.group[*id] = {size, "", true};
         for (const auto& [axis, size] : stream) k.stream[tiles->diagram.find_axis(axis).value()] = {size, "", true};
-        k.vector_axis = tiles->diagram.find_axis(vector_axis).value_or(AxisId());
-        k.vector_axis_reason = "chosen by hand";
+        k.vector_axis.value = tiles->diagram.find_axis(vector_axis).value_or(AxisId());
+        k.vector_axis.reason = "chosen by hand";
         k.rows = {rows, "", true};
-        k.panel_vectors = vectors;
+        k.panel_vectors.value = vectors;
         ScheduledKernel scheduled = complete(unscheduled(tiles, i, example.extents, {64, 32, 64, 0, 0, 0, {}}), k);
         if (fetches_ahead) fetch_rows_ahead(scheduled);
         program.kernels.push_back(std::move(scheduled));
@@ -109,8 +109,8 @@ TEST(CudaSource, WarpsShareTheRowsOfATileThatStaysAtTheCore) {
     const auto tiles = tiles_of_rows(derived, extents);
     KernelSchedule k = two_rows(*tiles);
     k.stream[derived.diagram.find_axis("c").value()] = {1000, "", true};
-    k.vector_axis = derived.diagram.find_axis("c").value();
-    k.vector_axis_reason = "chosen by hand";
+    k.vector_axis.value = derived.diagram.find_axis("c").value();
+    k.vector_axis.reason = "chosen by hand";
     k.warps = {4, "chosen by hand", true};
     expect_text(cuda::emit({{complete(unscheduled(tiles, 0, extents, {128, 96, 64, 32, 48 << 10, 0, {}}), k)}}).text,
                 "cuda/rows_shared.txt");

@@ -59,7 +59,7 @@ Row row_of(const std::string& whose, int d, bool is_causal, const std::string& s
     for (const ModuloCopy& c : proof.loop.body.copies) stages = std::max(stages, c.stages);
     Row out{whose,
             fmt::format("{} × {}, {} stages", rows, proof.chunk, stages),
-            std::string(k.lazy ? "lags" : "exact") + (proof.scheduled.order.runs_ahead() ? ", ahead" : ", in turn"),
+            std::string(k.rescale ? "lags" : "exact") + (proof.scheduled.order.runs_ahead() ? ", ahead" : ", in turn"),
             fmt::format("{} of {}", most_registers(k), k.unit.registers),
             0,
             plan->kernels[0].time.seconds,

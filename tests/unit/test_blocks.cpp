@@ -73,7 +73,7 @@ std::string tiles_of(const std::string& text) {
     if (!plan) return render(plan.errors());
     const ScheduledKernel& k = plan->kernels.at(0).scheduled;
     if (!k.on_tensor_cores()) return "none";
-    std::string out = derived.diagram.axis(k.schedule.mma_m_axis).name + ":";
+    std::string out = derived.diagram.axis(k.schedule.mma_m).name + ":";
     for (const auto& [axis, choice] : k.schedule.group)
         out += " " + derived.diagram.axis(axis).name + (choice.value == 1 ? " 1" : "");
     return out;

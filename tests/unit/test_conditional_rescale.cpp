@@ -127,7 +127,7 @@ bool lags(const std::string& logits, const std::string& lines = "") {
             "\n    P[h, q, x] = softmax(x) A[h, q, x]\n    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n",
         lines);
     if (!plan) throw std::runtime_error(render(plan.errors()));
-    return plan->kernels.at(0).scheduled.lazy.has_value();
+    return plan->kernels.at(0).scheduled.rescale.has_value();
 }
 
 // A bias of distances grows toward the diagonal: the maximum would be behind in every chunk. A mask of positions says
@@ -153,9 +153,9 @@ TEST(ConditionalRescale, IsPrintedAndReadBack) {
     EXPECT_THAT(text(*rescaled), testing::Not(testing::ContainsRegex("rescaling +rescale +.override.")));
     EXPECT_THAT(text(*by_user), testing::ContainsRegex("rescaling +rescale +.override."));
     EXPECT_THAT(text(*exact), testing::ContainsRegex("rescaling +always +.override."));
-    EXPECT_TRUE(rescaled->kernels.at(0).scheduled.lazy);
-    EXPECT_TRUE(by_user->kernels.at(0).scheduled.lazy);
-    EXPECT_FALSE(exact->kernels.at(0).scheduled.lazy);
+    EXPECT_TRUE(rescaled->kernels.at(0).scheduled.rescale);
+    EXPECT_TRUE(by_user->kernels.at(0).scheduled.rescale);
+    EXPECT_FALSE(exact->kernels.at(0).scheduled.rescale);
     EXPECT_LT(rescaled->kernels.at(0).time.seconds, exact->kernels.at(0).time.seconds);
 }
 

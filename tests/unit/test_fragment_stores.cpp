@@ -101,7 +101,7 @@ int boxes_of(const std::string& text, const std::string& more = "") {
     if (!plan) throw std::runtime_error(render(plan.errors()));
     const ScheduledKernel& k = plan->kernels.at(0).scheduled;
     for (const VariableId v : k.layouts.ids())
-        if (k.kernel->variables[v].name == "C") return k.place(v).boxes;
+        if (k.kernel->variables[v].name == "C") return k.place(v).staging_tiles;
     throw std::out_of_range("C");
 }
 

@@ -269,7 +269,7 @@ TEST(Queue, IsOfGroupsOfWhichMasksSayHowLongTheyRun) {
     EXPECT_FALSE(k.has_block_a_group());
     EXPECT_EQ(k.num_blocks(), 132);
     EXPECT_EQ(barrier_bytes(k), 8 * num_barriers(k) + queue_stages * queue_stage_bytes);
-    EXPECT_THAT(k.schedule.dealing.reason, HasSubstr("masks say how many chunks a group runs"));
+    EXPECT_THAT(k.schedule.scheduler.reason, HasSubstr("masks say how many chunks a group runs"));
     const std::string text = to_string(*k.program, *k.kernel, k.schedule);
     EXPECT_THAT(text, ContainsRegex("scheduler +dynamic  masks say"));
     const ScheduledKernel again = attention_of(512, 64, text).kernels.at(0).scheduled;

@@ -271,7 +271,7 @@ TEST(Plan, HandMadeChoicesAreKept) {
     EXPECT_EQ(plan.schedule().threads, (Choice{1, plan.schedule().threads.reason, true}));
     EXPECT_EQ(most_rows(plan), 4);
     EXPECT_EQ(plan.schedule().panel_vectors, 2);
-    EXPECT_EQ(plan.schedule().vector_axis_reason, "override");
+    EXPECT_TRUE(plan.schedule().vector_axis.by_user);
     expect_consistent(d, e, plan);
     // Cutting an axis whose grouping repeats work is allowed by hand only.
     EXPECT_EQ(of(d, plan_of(d, e, {item("group", "d", 32)}).schedule().group, "d").value, 32);
@@ -489,8 +489,8 @@ TEST(Plan, WhatCrowdsSetsOfTheCacheIsCopied) {
                         item("vectors", "", 2), item("vector", "a", std::nullopt)});
     };
     EXPECT_EQ(place_of(of(2048, 64), "B").holding, MemorySpace::buffer);
-    EXPECT_EQ(place_of(of(2000, 64), "B").holding, MemorySpace::view);
-    EXPECT_EQ(place_of(of(2048, 8), "B").holding, MemorySpace::view) << "eight rows stay";
+    EXPECT_EQ(place_of(of(2000, 64), "B").holding, MemorySpace::global);
+    EXPECT_EQ(place_of(of(2048, 8), "B").holding, MemorySpace::global) << "eight rows stay";
 }
 
 // The groups of a row of tiles read all of B, one after the other. All of B passes through the cache before the next

@@ -111,8 +111,8 @@ TEST(PlanCluster, PrintsAndComesBack) {
     const std::string text = to_string(*plan.scheduled.program, *plan.scheduled.kernel, plan.schedule());
     EXPECT_THAT(text, HasSubstr("cluster m"));
     const KernelPlan again = planned(product + "sizes m = 2048, n = 2048, k = 512\n", h200(), text);
-    EXPECT_EQ(again.schedule().cluster_axis, plan.schedule().cluster_axis);
-    EXPECT_EQ(again.schedule().cluster.value, 2);
+    EXPECT_EQ(again.schedule().cluster.value.axis, plan.schedule().cluster.value.axis);
+    EXPECT_EQ(again.schedule().cluster.value.ctas, 2);
     // Reasons differ, and stand before the code.
     const auto code_of = [](const KernelPlan& kernel) {
         const std::string source = cuda::emit({{kernel.scheduled}}).text;

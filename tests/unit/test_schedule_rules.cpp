@@ -116,9 +116,9 @@ TEST_F(ScheduleRules, PlacesAreThoseThatTheirVariablesMayHave) {
     const auto held = [&](const std::string& name, MemorySpace holding) {
         return broken(k_, [&](KernelSchedule& s) { s.places[variable(k_, name)].holding = holding; });
     };
-    EXPECT_THAT(held("S", MemorySpace::view), HasSubstr("S cannot be read where it lies in memory"));
-    EXPECT_THAT(held("Y", MemorySpace::packed), HasSubstr("Y cannot lie in panels one after the other"));
-    EXPECT_THAT(held("Y", MemorySpace::panel), HasSubstr("Y does not live within one run"));
+    EXPECT_THAT(held("S", MemorySpace::global), HasSubstr("S cannot be read where it lies in memory"));
+    EXPECT_THAT(held("Y", MemorySpace::packed_panel), HasSubstr("Y cannot lie in panels one after the other"));
+    EXPECT_THAT(held("Y", MemorySpace::register_panel), HasSubstr("Y does not live within one run"));
     EXPECT_THAT(broken(k_, [&](KernelSchedule& s) { s.places[variable(k_, "K")].stages = 2; }),
                 HasSubstr("K has 2 stages"));
 }
@@ -127,7 +127,7 @@ TEST_F(ScheduleRules, AResultIsWrittenInPlaceByTheOneStatementThatMakesIt) {
     const auto rows = [](const Derived& d) { return planned(d, extents(d, {{"r", 512}, {"c", 256}})); };
     const ScheduledKernel k = rows(hand::softmax());
     const VariableId y = variable(k, "Y");
-    EXPECT_EQ(k.place(y).holding, MemorySpace::view);
+    EXPECT_EQ(k.place(y).holding, MemorySpace::global);
     EXPECT_FALSE(k.is_held(y));
     EXPECT_EQ(k.layout(y).strides, (std::vector<std::int64_t>{256, 1}));
     EXPECT_THAT(k.dense, ElementsAre(true));
@@ -141,7 +141,7 @@ TEST_F(ScheduleRules, AResultIsWrittenInPlaceByTheOneStatementThatMakesIt) {
     EXPECT_THAT(copied.dense, ElementsAre(false));
 
     const auto refused = [&](const ScheduledKernel& kernel, const std::string& name) {
-        return broken(kernel, [&](KernelSchedule& s) { s.places[variable(kernel, name)].holding = MemorySpace::view; });
+        return broken(kernel, [&](KernelSchedule& s) { s.places[variable(kernel, name)].holding = MemorySpace::global; });
     };
     EXPECT_THAT(refused(k, "E"), HasSubstr("E cannot be read where it lies in memory"));
     EXPECT_THAT(refused(rows(hand::softmax(DType::f32, true)), "E"),

@@ -140,7 +140,7 @@ TEST(SharedReductions, AreOfABlockAndAcrossLanesAndInABuffer) {
     const auto y = std::find_if(variables.begin(), variables.end(), [](const Variable& v) { return v.name == "Y"; });
     const auto target = VariableId::of(y - variables.begin());
     EXPECT_EQ(sums.schedule.places.at(target).holding, MemorySpace::buffer);
-    EXPECT_THAT(broken(sums, [&](KernelSchedule& s) { s.places[target].holding = MemorySpace::view; }),
+    EXPECT_THAT(broken(sums, [&](KernelSchedule& s) { s.places[target].holding = MemorySpace::global; }),
                 HasSubstr("is shared by warps, which meet in a buffer, and it is held as global"));
 }
 

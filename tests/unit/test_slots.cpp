@@ -36,7 +36,7 @@ protected:
     std::vector<std::string> faults(const std::map<std::string, Slot>& slots) const {
         const ScheduledKernel& k = plan_.kernels.at(0).scheduled;
         KernelSchedule s = k.schedule;
-        for (auto& [number, slot] : s.slots) slot.position = slot.ahead = 0;
+        for (auto& [number, slot] : s.slots) slot.order = slot.stage_offset = 0;
         for (const auto& [name, slot] : slots) s.slots[statement(k, name)] = slot;
         ScheduledKernel changed = with_sizes(unscheduled(k.program, 0, k.extents, k.unit), s);
         apply_atoms(changed);
@@ -45,7 +45,7 @@ protected:
     }
     static Slot slot(int position, int ahead = 0) {
         Slot out;
-        out.position = position, out.ahead = ahead;
+        out.order = position, out.stage_offset = ahead;
         return out;
     }
 

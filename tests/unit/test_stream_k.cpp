@@ -82,7 +82,7 @@ TEST(StreamK, AreChosenWhereTheLastRoundIsShort) {
     EXPECT_EQ(found.groups, 1376 - 9 * 132);
     EXPECT_EQ(found.chunks, 256);
     EXPECT_EQ(found.registers, 64 + 2 + 2) << "sums of 128 columns, of weights, a maximum";
-    EXPECT_THAT(k.schedule.dealing.reason,
+    EXPECT_THAT(k.schedule.scheduler.reason,
                 HasSubstr("1376 groups of 256 chunks, 10.4 for each of 132 blocks; whole ones are"));
     const Simulation &fast = cut.kernels.at(0).time, &slow = whole.kernels.at(0).time;
     EXPECT_NEAR(slow.waves, 11 * 132 / 1376.0, 1e-9);
@@ -133,7 +133,7 @@ TEST(StreamK, AddOneMergeToTheRoundingsOfASum) {
 /// What is wrong with a kernel's groups once the schedule says that they are cut.
 std::string why_not(Plan plan) {
     ScheduledKernel& k = plan.kernels.at(0).scheduled;
-    k.schedule.dealing.value = static_cast<std::int64_t>(TileScheduler::cut);
+    k.schedule.scheduler.value = TileScheduler::stream_k;
     for (const BrokenRule& rule : broken_rules(k))
         if (rule.field.kind == "scheduler") return rule.message;
     return "";
@@ -197,7 +197,7 @@ TEST(Queue, IsWhereBlocksKeepDifferentPaces) {
     const std::string text = scaled_product(8192, 8192, 8192);
     const Plan plan = planned(text).value();
     EXPECT_TRUE(plan.kernels.at(0).scheduled.is_dynamic());
-    EXPECT_THAT(plan.kernels.at(0).schedule().dealing.reason, HasSubstr("blocks keep different paces"));
+    EXPECT_THAT(plan.kernels.at(0).schedule().scheduler.reason, HasSubstr("blocks keep different paces"));
     // The model alone would have them.
     EXPECT_LT(planned(text, "scheduler stream_k\n").value().seconds(), 0.985 * plan.seconds());
     const ScheduledKernel in_cluster = planned(text, "cluster m 2\n").value().kernels.at(0).scheduled;
@@ -208,7 +208,7 @@ TEST(Queue, IsWhereBlocksKeepDifferentPaces) {
 // The last one of three tiles of 192 rows has 128 of 512: its third group of warps has nothing to do.
 TEST(Queue, EvensOutTilesThatEndEarly) {
     const Plan brief = planned(attention(512, 128), tile_of_192).value(), even = planned(attention(512, 64)).value();
-    EXPECT_THAT(brief.kernels.at(0).schedule().dealing.reason, HasSubstr("end before their tiles do"));
+    EXPECT_THAT(brief.kernels.at(0).schedule().scheduler.reason, HasSubstr("end before their tiles do"));
     EXPECT_TRUE(brief.kernels.at(0).scheduled.is_dynamic());
     EXPECT_FALSE(even.kernels.at(0).scheduled.is_dynamic());
 }

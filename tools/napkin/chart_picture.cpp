@@ -68,17 +68,17 @@ Result<std::vector<draw::MeasuredPoint>> read_measured(const std::vector<std::st
 
 // ---- one function a chart ----
 
-struct Chosen {
+struct StepsKernel {
     StepReport report;
     std::size_t kernel = 0;
 };
-Result<Chosen> steps_kernel(const ChartRequest& c) {
+Result<StepsKernel> steps_kernel(const ChartRequest& c) {
     auto report = step_report(c.common);
     if (!report) return report.errors();
     const auto kernel = one_of(report->kernels, c.kernel, [](const KernelSteps& k) { return k.kernel; });
     if (!kernel) return kernel.errors();
     const auto index = static_cast<std::size_t>(*kernel - report->kernels.data());
-    return Chosen{std::move(*report), index};
+    return StepsKernel{std::move(*report), index};
 }
 
 /// The chart of the kernel's first stream. Errors: no-stream.

@@ -44,8 +44,8 @@ Json plan_json(const Compilation& compilation) {
             entry["split"][diagram.axis(s.kernel->parts.axis).name] = choice_json(s.schedule.split);
         entry["threads"] = choice_json(s.schedule.threads);
         entry["vector_axis"] = {{"value", s.schedule.vector_axis < 0 ? "" : diagram.axis(s.schedule.vector_axis).name},
-                                {"reason", s.schedule.vector_axis_reason}};
-        entry["panel_vectors"] = s.schedule.panel_vectors;
+                                {"reason", s.schedule.vector_axis.reason}};
+        entry["panel_vectors"] = s.schedule.panel_vectors.value;
         entry["schedule"] = to_string(*s.program, *s.kernel, s.schedule);
         entry["arena"] = {{"bytes", s.arena_bytes()}, {"tile_bytes", s.held_values * s.value_bytes()}};
         if (s.on_tensor_cores())
