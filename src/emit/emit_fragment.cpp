@@ -183,6 +183,8 @@ void give_values(const Frame& frame, const Step& step, BodyWriter& body, const s
                     return BodyWriter::Element{run_name(frame, read.variable()) + "[2 * i_ + c_]",
                                                inner_axes(frame, read.indices, step.scope)};
                 if (!is_read_by_rows(frame, read.variable())) return element_in_memory(frame, read, step.scope);
+                if (!has_rows(frame, variable_of(step)))  // all rows have the one value
+                    return BodyWriter::Element{frame.name(read.variable()) + "[0]", {}};
                 return BodyWriter::Element{row_element(frame, read.variable(), frame.name(read.variable())),
                                            {frame.schedule.mma_m}};
             });

@@ -222,6 +222,9 @@ private:
         if (const auto* compute = std::get_if<Compute>(&s)) {
             for (const Read* r : step.reads) read(r->variable());
             if (is_made_anew(step)) repeats_.back().anew[at(compute->variable)] = true, begin(compute->variable);
+            // What is computed without its own value begins a lifetime, as in another loop that computes it again.
+            if (none_of(step.reads, [&](const Read* r) { return r->variable() == compute->variable; }))
+                begin(compute->variable);
             define(compute->variable);
             touch(compute->variable);
             for (const Read* r : step.reads) touch(r->variable());

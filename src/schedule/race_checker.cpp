@@ -16,6 +16,121 @@
 namespace napkin {
 namespace {
 
+/// A vector clock for each warp.
+class Clocks {
+public:
+    Clock& operator[](std::size_t w) { return of_[w]; }
+    const Clock& operator[](std::size_t w) const { return of_[w]; }
+    /// The next step of a warp, which is done with its event.
+    int mark(std::size_t w) { return ++of_[w][w]; }
+    [[nodiscard]] bool knows(std::size_t w, std::size_t other, int step) const {
+        return step > 0 && step <= of_[w][other];
+    }
+
+private:
+    std::array<Clock, num_warps> of_{};
+};
+
+/// Ping-pong, numbers of tiles and states of split tiles: what warps hand to each other.
+class Handovers {
+public:
+    /// Whether the event happens; false: the warp has to wait. What a warp hands to others is known to those that wait
+    /// for it. Nothing is written over before all have read it.
+    bool happens(std::size_t w, const Event& e, Clocks& clocks) {
+        const std::size_t first = first_of_block(w);
+        Handover& number = numbers_[block_of(w)][at(e.turn % queue_stages)];
+        Handover& states = states_[w % block_warps];
+        switch (e.kind) {
+            case Event::wait_ping_pong:
+                if (turns_[w] == 0) return false;
+                --turns_[w];
+                return true;
+            case Event::pass_ping_pong:
+                if (++turns_[first + at(e.turn)] > 1) fail("a warpgroup is passed a turn while it has one");
+                return true;
+            case Event::write_number:
+                for (std::size_t other = first; other < first + num_computing; ++other)
+                    if (number.read[other] > clocks[w][other]) fail("a tile's number is written over while it is read");
+                number.written = clocks.mark(w), number.turn = e.turn;
+                return true;
+            case Event::signal_number: number.signalled = e.turn, number.at_signal = clocks[w]; return true;
+            case Event::await_number:
+                if (number.signalled != e.turn) return false;
+                take_in(clocks[w], number.at_signal);
+                return true;
+            case Event::read_number:
+                if (number.turn != e.turn || !clocks.knows(w, first + copying, number.written))
+                    fail("a tile's number is read before it is there");
+                number.read[w] = clocks.mark(w);
+                return true;
+            case Event::free_number: ++number.frees, take_in(number.freeing, clocks[w]); return true;
+            case Event::refill_number:
+                if (e.turn >= queue_stages && number.frees < num_computing * at(e.turn / queue_stages)) return false;
+                take_in(clocks[w], number.freeing);
+                return true;
+            case Event::write_states: states.written = clocks.mark(w); return true;
+            case Event::signal_states: states.signalled = 0, states.at_signal = clocks[w]; return true;
+            case Event::await_states:
+                if (states.signalled < 0) return false;
+                take_in(clocks[w], states.at_signal);
+                return true;
+            case Event::read_states:
+                if (!clocks.knows(w, w % block_warps, states.written)) fail("states are merged before they are there");
+                return true;
+            default: return true;
+        }
+    }
+    [[nodiscard]] const std::optional<Fault>& fault() const { return fault_; }
+
+private:
+    void fail(const char* what) {
+        if (!fault_) fault_ = Fault{what};
+    }
+    /// What one warp writes for others: the number of a tile, or the states of a part.
+    struct Handover {
+        std::int64_t turn = -1, signalled = -1;
+        int written = 0;  ///< the writer's step; 0: none
+        Clock at_signal{}, freeing{};
+        std::array<int, num_warps> read{};
+        std::size_t frees = 0;
+    };
+
+    std::array<int, num_warps> turns_{};  ///< by warp: how often it was passed the tensor cores and has not waited
+    std::array<std::array<Handover, queue_stages>, most_blocks> numbers_{};  ///< by CTA: stages of the tile queue
+    std::array<Handover, block_warps> states_{};                             ///< by warp of the first part's CTA
+    std::optional<Fault> fault_;
+};
+
+/// The staging tiles of a warp, each with its variable and its number.
+class StagingTiles {
+public:
+    /// What is wrong with the event; "": nothing is.
+    std::string happens(const Event& e) {
+        const std::pair tile{e.operand, e.turn};
+        if (e.kind == Event::await_staging)
+            while (static_cast<std::int64_t>(sent_.size()) > e.turn) sent_.erase(sent_.begin());
+        if (e.kind == Event::publish) own_.clear();
+        if (e.kind == Event::write_staging) {
+            own_.push_back(tile);
+            if (contains(sent_, tile)) return "is written to a box that may still be read";
+        }
+        if (e.kind == Event::send) {
+            sent_.push_back(tile);
+            if (contains(own_, tile)) return "is sent out of a box before its values are there for bulk copies";
+        }
+        return "";
+    }
+    /// The variable of one that may still be read.
+    [[nodiscard]] std::optional<VariableId> open() const {
+        return sent_.empty() ? std::nullopt : std::optional(sent_.front().first);
+    }
+    static bool is_about(const Event& e) { return e.kind >= Event::await_staging && e.kind <= Event::send; }
+
+private:
+    std::vector<std::pair<VariableId, std::int64_t>> sent_;  ///< sent, in their order; they may still be read
+    std::vector<std::pair<VariableId, std::int64_t>> own_;   ///< written, and visible to the warp alone
+};
+
 /// Runs the warps' traces beside each other.
 class RaceChecker {
 public:
@@ -27,7 +142,7 @@ public:
         accesses_.assign(1 + block_of(traces_.size() - 1), std::vector<RegionAccesses>(touches.areas.size()));
         stages_.resize(accesses_.size());
         next_.assign(traces_.size(), 0);
-        products_.resize(traces_.size()), boxes_.resize(traces_.size());
+        products_.resize(traces_.size()), staging_.resize(traces_.size());
     }
 
     std::optional<Fault> run() {
@@ -48,9 +163,8 @@ public:
             if (next_[w] < traces_[w].size()) fail("is waited for without end", traces_[w][next_[w]]);
         for (const std::vector<Product>& left : products_)
             if (!left.empty()) fail("is never waited for", {Event::begin, left.front().result, 0});
-        for (const Boxes& boxes : boxes_)
-            if (!boxes.sent.empty())
-                fail("may still be read as the block ends", {Event::send, boxes.sent.front().first, 0});
+        for (const StagingTiles& tiles : staging_)
+            if (const auto left = tiles.open()) fail("may still be read as the block ends", {Event::send, *left, 0});
         return fault_;
     }
 
@@ -83,21 +197,6 @@ private:
     struct Product {
         VariableId result = -1;
         std::vector<Event> factors;
-    };
-
-    /// Staging tiles of a warp, each with its variable and its number.
-    struct Boxes {
-        std::vector<std::pair<VariableId, std::int64_t>> sent;  ///< sent, in their order; they may still be read
-        std::vector<std::pair<VariableId, std::int64_t>> own;   ///< written, and visible to the warp alone
-    };
-
-    /// What one warp writes for others: the number of a tile, or the states of a part.
-    struct Handover {
-        std::int64_t turn = -1, signalled = -1;
-        int written = 0;  ///< the writer's step; 0: none
-        Clock at_signal{}, freeing{};
-        std::array<int, num_warps> read{};
-        std::size_t frees = 0;
     };
 
     void fail(const std::string& what, const Event& e) {
@@ -138,11 +237,8 @@ private:
         if (has_entry_ && !knows(w, first_of_block(w), made_[block_of(w)]))
             fail("is handed over by barriers that may not be made yet", e);
     }
-    /// The next step of a warp, which is done with its event.
-    int mark(std::size_t w) { return ++clocks_[w][w]; }
-    [[nodiscard]] bool knows(std::size_t w, std::size_t other, int step) const {
-        return step > 0 && step <= clocks_[w][other];
-    }
+    int mark(std::size_t w) { return clocks_.mark(w); }
+    [[nodiscard]] bool knows(std::size_t w, std::size_t other, int step) const { return clocks_.knows(w, other, step); }
     [[nodiscard]] bool knows_copied(std::size_t w, const Part& part) const {
         for (std::size_t other = 0; other < num_warps; ++other)
             if (knows(w, other, part.awaited[other])) return true;
@@ -209,7 +305,13 @@ private:
     bool happens(std::size_t w, const Event& e) {
         if (e.kind == Event::meet || e.kind == Event::cluster_barrier || e.kind == Event::cta_barrier) return false;
         if (e.kind == Event::access) return access(w, e);
-        if (e.kind >= Event::wait_ping_pong) return hands_over(w, e);
+        if (e.kind >= Event::wait_ping_pong) {
+            if (e.kind >= Event::signal_number && e.kind <= Event::refill_number && e.kind != Event::read_number)
+                uses_barriers(w, e);
+            const bool has_happened = handovers_.happens(w, e, clocks_);
+            if (!fault_) fault_ = handovers_.fault();
+            return has_happened;
+        }
         if (e.kind == Event::init || e.kind == Event::init_barriers) made_[block_of(w)] = mark(w);
         if (e.kind == Event::init_barriers) has_entry_ = true;
         if (e.kind == Event::leave) leave(w);
@@ -225,8 +327,11 @@ private:
         if (e.kind == Event::touch)
             for (const Product& p : products)
                 if (p.result == e.operand) fail("is touched while a product computes it", e);
-        if (e.kind == Event::begin || e.kind == Event::settle || e.kind == Event::touch || handles_staging(boxes_[w], e))
+        if (e.kind == Event::begin || e.kind == Event::settle || e.kind == Event::touch) return true;
+        if (StagingTiles::is_about(e)) {
+            if (const std::string what = staging_[w].happens(e); !what.empty()) fail(what, e);
             return true;
+        }
         Stage& s = stage(block_of(w), e);
         switch (e.kind) {
             default: return false;
@@ -277,79 +382,6 @@ private:
             if (part.awaited[w] == 0) part.awaited[w] = mark(w);
             return true;
         });
-    }
-    /// Ping-pong, numbers of tiles and states of split tiles. What a warp hands to others is known to those that wait
-    /// for it. Nothing is written over before all have read it.
-    bool hands_over(std::size_t w, const Event& e) {
-        const std::size_t first = first_of_block(w);
-        Handover& number = numbers_[block_of(w)][at(e.turn % queue_stages)];
-        Handover& states = states_[w % block_warps];
-        switch (e.kind) {
-            case Event::wait_ping_pong:
-                if (turns_[w] == 0) return false;
-                --turns_[w];
-                return true;
-            case Event::pass_ping_pong:
-                if (++turns_[first + at(e.turn)] > 1) fail_at("a warpgroup is passed a turn while it has one");
-                return true;
-            case Event::write_number:
-                for (std::size_t other = first; other < first + num_computing; ++other)
-                    if (number.read[other] > clocks_[w][other])
-                        fail_at("a tile's number is written over while it is read");
-                number.written = mark(w), number.turn = e.turn;
-                return true;
-            case Event::signal_number:
-                uses_barriers(w, e);
-                number.signalled = e.turn, number.at_signal = clocks_[w];
-                return true;
-            case Event::await_number:
-                uses_barriers(w, e);
-                if (number.signalled != e.turn) return false;
-                take_in(clocks_[w], number.at_signal);
-                return true;
-            case Event::read_number:
-                if (number.turn != e.turn || !knows(w, first + copying, number.written))
-                    fail_at("a tile's number is read before it is there");
-                number.read[w] = mark(w);
-                return true;
-            case Event::free_number:
-                uses_barriers(w, e);
-                ++number.frees, take_in(number.freeing, clocks_[w]);
-                return true;
-            case Event::refill_number:
-                uses_barriers(w, e);
-                if (e.turn >= queue_stages && number.frees < num_computing * at(e.turn / queue_stages)) return false;
-                take_in(clocks_[w], number.freeing);
-                return true;
-            case Event::write_states: states.written = mark(w); return true;
-            case Event::signal_states: states.signalled = 0, states.at_signal = clocks_[w]; return true;
-            case Event::await_states:
-                if (states.signalled < 0) return false;
-                take_in(clocks_[w], states.at_signal);
-                return true;
-            case Event::read_states:
-                if (!knows(w, w % block_warps, states.written)) fail_at("states are merged before they are there");
-                return true;
-            default: return true;
-        }
-    }
-    void fail_at(const char* what) {
-        if (!fault_) fault_ = Fault{what};
-    }
-    bool handles_staging(Boxes& boxes, const Event& e) {
-        const std::pair box{e.operand, e.turn};
-        if (e.kind == Event::await_staging)
-            while (static_cast<std::int64_t>(boxes.sent.size()) > e.turn) boxes.sent.erase(boxes.sent.begin());
-        if (e.kind == Event::write_staging) {
-            if (contains(boxes.sent, box)) fail("is written to a box that may still be read", e);
-            boxes.own.push_back(box);
-        }
-        if (e.kind == Event::publish) boxes.own.clear();
-        if (e.kind == Event::send) {
-            if (contains(boxes.own, box)) fail("is sent out of a box before its values are there for bulk copies", e);
-            boxes.sent.push_back(box);
-        }
-        return e.kind >= Event::await_staging && e.kind <= Event::send;
     }
     void fill(std::size_t w, const Event& e, Stage& s, Part& part) {
         for (std::size_t other = 0; other < num_warps; ++other)
@@ -463,20 +495,18 @@ private:
     const Accesses& accesses_of_steps_;
     std::vector<Trace> traces_;
     std::vector<std::size_t> next_;
-    std::array<Clock, num_warps> clocks_{};
+    Clocks clocks_;
     std::vector<VariableId> shared_;  ///< operands that the CTAs of a cluster copy for each other
     std::vector<std::map<VariableId, std::vector<Stage>>> stages_;  ///< by CTA
     /// By CTA: the step of its first warp that made its barriers; 0: none has.
     std::array<int, most_blocks> made_{};
     std::array<int, num_warps> last_reach_{};            ///< by warp: its last step that accessed another CTA's memory
     std::vector<std::vector<Product>> products_;         ///< by warp
-    std::vector<Boxes> boxes_;                           ///< by warp
+    std::vector<StagingTiles> staging_;                  ///< by warp
     std::vector<std::vector<RegionAccesses>> accesses_;  ///< by CTA, then by region
     std::array<std::int64_t, num_warps> num_accesses_{};
-    bool has_entry_ = false;              ///< the traces make the CTA's barriers
-    std::array<int, num_warps> turns_{};  ///< by warp: how often it was passed the tensor cores and has not waited
-    std::array<std::array<Handover, queue_stages>, most_blocks> numbers_{};  ///< by CTA: stages of the tile queue
-    std::array<Handover, block_warps> states_{};                             ///< by warp of the first part's CTA
+    bool has_entry_ = false;  ///< the traces make the CTA's barriers
+    Handovers handovers_;
     std::optional<Fault> fault_;
 };
 

@@ -44,6 +44,8 @@ std::optional<Fault> first_race(const ScheduledKernel& kernel, const Accesses& t
 /// Whether there is no fault. The run that found the last fault is tried first: `suspect` has its iterations by loop;
 /// empty: none has.
 bool is_race_free(const ScheduledKernel& kernel, const Accesses& touches, std::vector<std::int64_t>& suspect);
+/// Whether there is none either where warps have no K blocks of their own, and let those of others pass.
+bool is_race_free_beside_idle(const ScheduledKernel& kernel, const Accesses& touches);
 /// The first fault in words; empty: there is none.
 std::string race_text(const ScheduledKernel& kernel);
 

@@ -5,6 +5,7 @@
 
 #include "schedule/fragments.hpp"
 #include "schedule/race_events.hpp"
+#include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 
@@ -14,9 +15,10 @@ namespace {
 /// Writes the trace of one warp through all CTA tiles.
 class TraceWriter {
 public:
+    /// `is_idle`: none of the loops' K blocks are those of its own rows, where warpgroups have K blocks of their own.
     TraceWriter(const ScheduledKernel& kernel, const Accesses& touches, const std::vector<std::int64_t>& turns,
-                std::size_t warp)
-        : kernel_(kernel), accesses_of_steps_(touches), turns_(turns), warp_(warp) {}
+                std::size_t warp, bool is_idle)
+        : kernel_(kernel), accesses_of_steps_(touches), turns_(turns), warp_(warp), is_idle_(is_idle) {}
 
     Trace run() {
         if (kernel_.in_cluster() && warp_ == 0) add(Event::init);
@@ -163,6 +165,11 @@ private:
             for (const Step* s : operands)
                 if (t < last) fill(*s, t);
         };
+        if (is_idle_ && !copies() && have_own_k_blocks(kernel_, l)) {
+            walk(l.skipped);
+            for (; turn < last; ++turn) pass_by(l);
+            return;
+        }
         first_iterations_[l.scope] = turn;
         if (l.synchronizes_before) meet();
         for (int t = 0; t < ahead; ++t) copy_all(turn + t);
@@ -181,6 +188,14 @@ private:
         }
     }
 
+    /// A K block of other warpgroups: the warp waits for its operands and releases them.
+    void pass_by(const ScheduledLoop& l) {
+        for (const Step* load : kernel_.operand_loads(l.scope))
+            if (load->waits) add(Event::await, kernel_.operand_loaded(*load), loop_iterations_.at(l.scope));
+        for (const Step* load : kernel_.operand_loads(l.scope))
+            if (load->acquires) add(Event::free, kernel_.operand_loaded(*load), loop_iterations_.at(l.scope));
+    }
+
     void walk(const std::vector<Node>& nodes) {
         for (const Node& node : nodes) {
             if (const StepId* s = std::get_if<StepId>(&node)) step(kernel_.step(*s));
@@ -195,6 +210,7 @@ private:
     const Accesses& accesses_of_steps_;
     const std::vector<std::int64_t>& turns_;
     std::size_t warp_;
+    bool is_idle_;
     std::int64_t accesses_ = 0;
     std::map<int, std::int64_t> first_iterations_;  ///< by scope: the loop's first iteration in this CTA tile
     std::map<int, std::int64_t> loop_iterations_;   ///< by scope, over all CTA tiles
@@ -203,11 +219,11 @@ private:
 };
 
 std::optional<Fault> fault_of_run(const ScheduledKernel& kernel, const Accesses& touches,
-                                  const std::vector<std::int64_t>& turns) {
+                                  const std::vector<std::int64_t>& turns, std::size_t num_idle = 0) {
     std::vector<Trace> traces;
     for (std::size_t w = 0; w < (kernel.producer_role() ? block_warps : num_computing); ++w)
         traces.push_back(w > 0 && !kernel.on_tensor_cores() ? traces.front()
-                                                            : TraceWriter(kernel, touches, turns, w).run());
+                                                            : TraceWriter(kernel, touches, turns, w, w < num_idle).run());
     if (kernel.in_cluster() && kernel.producer_role()) {
         traces.resize(most_blocks * block_warps);
         std::copy_n(traces.begin(), block_warps, traces.begin() + block_warps);
@@ -260,6 +276,14 @@ bool is_race_free(const ScheduledKernel& kernel, const Accesses& touches, std::v
             suspect = turns;
             return false;
         }
+    return true;
+}
+
+bool is_race_free_beside_idle(const ScheduledKernel& kernel, const Accesses& touches) {
+    if (none_of(kernel.loops, [&](const ScheduledLoop& l) { return have_own_k_blocks(kernel, l); })) return true;
+    for (const std::vector<std::int64_t>& turns : iterations_to_run(kernel))
+        for (std::size_t num_idle = 1; num_idle <= num_computing; ++num_idle)
+            if (fault_of_run(kernel, touches, turns, num_idle)) return false;
     return true;
 }
 

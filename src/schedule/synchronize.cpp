@@ -186,7 +186,7 @@ private:
             if (!step.acquires) continue;
             step.acquires = false;
             wait_for_products(kernel_);
-            if (is_right()) continue;
+            if (is_right() && is_race_free_beside_idle(kernel_, accesses_of_steps_)) continue;
             step.acquires = true;
             wait_for_products(kernel_);
         }
