@@ -231,8 +231,8 @@ private:
     }
 
     /// Reductions of inputs alone, as norms of keys, become kernels of their own in front of the others. Each has fewer
-    /// axes than another result, so that it is read where it would be computed again. `only_streamed`: those along the
-    /// stream, which every group would compute.
+    /// axes than another result, so that it is read where it would be computed again. A norm by which its own row is
+    /// scaled stays with the row. `only_streamed`: those along the stream, which every group would compute.
     std::vector<Gathering> with_small_reductions_first(const Gathering& part, bool only_streamed) {
         const auto axes = [&](ArrayId id) -> const std::vector<AxisId>& { return d_.array(id).axes; };
         std::vector<Gathering> pieces;
@@ -245,13 +245,28 @@ private:
                 return axes(other).size() > axes(t).size() &&
                        all_of(axes(t), [&](AxisId a) { return contains(axes(other), a); });
             });
-            if (is_leaf && is_small && (!only_streamed || (part.stream && contains(axes(t), *part.stream))))
+            if (is_leaf && is_small && !scales_its_input(t, part.targets) &&
+                (!only_streamed || (part.stream && contains(axes(t), *part.stream))))
                 pieces.push_back(streams_.with_axis({t}));
             else
                 rest.push_back(t);
         }
         if (!rest.empty()) pieces.push_back(streams_.with_axis(rest));
         return pieces;
+    }
+
+    /// Maps make of the reduction an array along an axis that it has reduced.
+    [[nodiscard]] bool scales_its_input(ArrayId reduction, const Targets& targets) const {
+        const std::vector<AxisId>& reduced = builder_.definition(reduction).reduce_axes;
+        Targets made = {reduction};
+        for (const ArrayId t : targets) {
+            const Equation& e = builder_.definition(t);
+            const auto reads = read_arrays(e.body);
+            if (e.reduce || none_of(reads, [&](ArrayId r) { return contains(made, r); })) continue;
+            if (any_of(d_.array(t).axes, [&](AxisId a) { return contains(reduced, a); })) return true;
+            made.push_back(t);
+        }
+        return false;
     }
 
     /// Other ways to compute the equations of one part: along another axis, and cut before reductions (a map alone has

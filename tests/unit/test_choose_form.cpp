@@ -247,6 +247,47 @@ TEST(ChooseForm, NormsThatAreNotLinkedMayBeKernelsOfTheirOwn) {
     EXPECT_GE(apart, 1);
 }
 
+// A norm of keys is read by every group of queries, which would compute it again. A norm that scales its own row stays
+// with the row.
+TEST(ChooseForm, SmallReductionsOfInputsMayBeKernelsOfTheirOwn) {
+    const std::string cosines =
+        "f(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: bf16\n"
+        "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    A[h, q] = sum(k) Q[h, q, k]^2\n"
+        "    B[h, x] = sum(k) K[h, x, k]^2\n    P[h, q, x] = softmax(x) S[h, q, x] / (A[h, q]^0.5 * B[h, x]^0.5)\n"
+        "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\nsizes h = 16, q = x = 4096, k = d = 128\n";
+    const auto of_keys_first = [](const Derived& derived) {
+        return count_if(derived.regions.front().alternatives, [&](const Alternative& a) {
+            const std::vector<ArrayId>& first = a.kernels.front().targets;
+            return a.kernels.size() == 2 && first.size() == 1 && derived.diagram.array(first[0]).name == "B";
+        });
+    };
+    const Derived derived = derived_from(cosines);
+    EXPECT_EQ(of_keys_first(derived), 1);
+    const Extents extents = bind_sizes(derived.source).value();
+    const Machine h200 = load_machine("h200").value();
+    const Plan plan = choose_plan(choose_form_by_plans(derived, extents, h200), extents, h200).value();
+    EXPECT_TRUE(plan.kernels.back().scheduled.on_tensor_cores()) << to_string(plan);
+    EXPECT_LT(plan.seconds(), 1e-3) << "square roots of keys' norms stand in registers, without rows";
+}
+
+// What a mask makes 0 is one factor of the product, which the tensor cores then take as it is.
+TEST(ChooseForm, MasksStayOnTheFactorThatTheyWereWrittenOn) {
+    const std::string
+        head =
+            "f(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: bf16\n"
+            "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    M[h, q] = max(x) where(x <= q, S[h, q, x], -inf)\n",
+        tail =
+            "    Z[h, q] = sum(x) P[h, q, x]\n    O[h, q, d] = (sum(x) P[h, q, x] * V[h, x, d]) / Z[h, q]\n"
+            "sizes h = 16, q = x = 4096, k = d = 128\n";
+    const Derived derived = derived_from(head + "    P[h, q, x] = where(x <= q, exp(S[h, q, x] - M[h, q]), 0)\n" + tail);
+    const Extents extents = bind_sizes(derived.source).value();
+    const Machine h200 = load_machine("h200").value();
+    const Plan plan = choose_plan(choose_form_by_plans(derived, extents, h200), extents, h200).value();
+    ASSERT_EQ(plan.kernels.size(), 1U) << to_string(plan);
+    EXPECT_TRUE(plan.kernels[0].scheduled.on_tensor_cores() && plan.kernels[0].scheduled.rescale) << to_string(plan);
+    EXPECT_LT(plan.seconds(), 2e-4) << to_string(plan);
+}
+
 TEST(ChooseForm, NormsBeforeAttentionHaveGroupsForAllCoresOfAGpu) {
     const Derived derived = derived_from(normed_attention);
     const Extents extents = bind_sizes(derived.source).value();
