@@ -17,7 +17,6 @@ LIMITS = {"function": 100, "class": 300}
 # (file, name) of what is still longer.
 ALLOWED = {
     ("src/emit/emit_compute.cpp", "ComputeWriter"),
-    ("src/schedule/race_checker.cpp", "RaceChecker"),
 }
 
 # What is no code: comments, strings, characters, and lines of the preprocessor. A ' behind a digit parts digits.

@@ -131,17 +131,102 @@ private:
     std::vector<std::pair<VariableId, std::int64_t>> own_;   ///< written, and visible to the warp alone
 };
 
+/// A copy of a tile, or the part of it that one warp or one CTA of a cluster copies.
+struct Part {
+    std::int64_t turn = -1;  ///< the iteration whose tile it holds
+    int fills = 0;
+    std::array<int, num_warps> awaited{};  ///< the warp's step that waited for the last copy; 0: none has
+};
+struct Stage {
+    std::vector<Part> parts;
+    std::array<int, num_warps> read{};     ///< the warp's step that read it last; 0: none has
+    std::array<int, num_warps> reading{};  ///< products of the warp that are in flight and read it
+    std::array<bool, num_warps> freed{};
+    int frees = 0;               ///< times that all warps released it
+    Clock freeing{};             ///< what they knew when they did
+    bool is_by_threads = false;  ///< threads wrote it last, and no bulk copy
+};
+/// When a warp last read or wrote a region: its step, and the event in its trace.
+struct Access {
+    int step = 0;  ///< 0: it has not
+    const Event* event = nullptr;
+};
+struct RegionAccesses {
+    std::array<Access, num_warps> read{}, written{};
+};
+
+/// A product of a warp, in flight.
+struct Product {
+    VariableId result = -1;
+    std::vector<Event> factors;
+};
+
+/// How far each warp has come in its trace, and what it knows of the others.
+struct Progress {
+    std::vector<Trace> traces;
+    std::vector<std::size_t> next = std::vector<std::size_t>(traces.size(), 0);
+    Clocks clocks = {};
+
+    [[nodiscard]] bool is_at(std::size_t w, Event::Kind kind) const {
+        return next[w] < traces[w].size() && traces[w][next[w]].kind == kind;
+    }
+    /// Lets the consumer warps of the CTA with this first warp go on once all of them are at their barrier.
+    bool meet(std::size_t first) {
+        for (std::size_t w = first; w < first + num_computing; ++w)
+            if (!is_at(w, Event::meet)) return false;
+        Clock all{};
+        for (std::size_t w = first; w < first + num_computing; ++w) take_in(all, clocks[w]);
+        for (std::size_t w = first; w < first + num_computing; ++w) take_in(clocks[w], all), ++next[w];
+        return true;
+    }
+    /// The same with all warps of the CTA, at their first barrier.
+    bool cta_barrier(std::size_t first) {
+        const std::size_t end = std::min(first + block_warps, traces.size());
+        const auto is_there = [&](std::size_t w) { return !traces[w].empty(); };
+        for (std::size_t w = first; w < end; ++w)
+            if (is_there(w) && !is_at(w, Event::cta_barrier)) return false;
+        Clock all{};
+        for (std::size_t w = first; w < end; ++w) take_in(all, clocks[w]);
+        for (std::size_t w = first; w < end; ++w)
+            if (is_there(w)) take_in(clocks[w], all), ++next[w];
+        return true;
+    }
+    /// Lets all warps of the cluster go on once all that have not ended are at its barrier.
+    bool cluster_barrier() {
+        Clock all{};
+        bool is_any = false;
+        for (std::size_t w = 0; w < traces.size(); ++w) {
+            if (next[w] == traces[w].size()) continue;
+            if (!is_at(w, Event::cluster_barrier)) return false;
+            take_in(all, clocks[w]);
+            is_any = true;
+        }
+        for (std::size_t w = 0; w < traces.size() && is_any; ++w)
+            if (next[w] < traces[w].size()) take_in(clocks[w], all), ++next[w];
+        return is_any;
+    }
+    [[nodiscard]] bool knows_copied(std::size_t w, const Part& part) const {
+        for (std::size_t other = 0; other < num_warps; ++other)
+            if (clocks.knows(w, other, part.awaited[other])) return true;
+        return false;
+    }
+    /// Whether it has still to release one of the operands.
+    [[nodiscard]] bool releases_left(std::size_t w, const std::vector<VariableId>& operands) const {
+        return std::any_of(traces[w].begin() + static_cast<std::ptrdiff_t>(next[w]), traces[w].end(),
+                           [&](const Event& e) { return e.kind == Event::free && contains(operands, e.operand); });
+    }
+};
+
 /// Runs the warps' traces beside each other.
 class RaceChecker {
 public:
     RaceChecker(const ScheduledKernel& kernel, const Accesses& touches, std::vector<Trace> traces)
-        : kernel_(kernel), accesses_of_steps_(touches), traces_(std::move(traces)) {
+        : kernel_(kernel), accesses_of_steps_(touches), progress_{std::move(traces)} {
         if (kernel.in_cluster() && kernel.producer_role())
             for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
                 if (cluster_part(kernel, VariableId::of(v))) shared_.push_back(VariableId::of(v));
         accesses_.assign(1 + block_of(traces_.size() - 1), std::vector<RegionAccesses>(touches.areas.size()));
         stages_.resize(accesses_.size());
-        next_.assign(traces_.size(), 0);
         products_.resize(traces_.size()), staging_.resize(traces_.size());
     }
 
@@ -153,10 +238,10 @@ public:
                 while (!fault_ && next_[w] < traces_[w].size() && happens(w, traces_[w][next_[w]]))
                     ++next_[w], moves = true;
             for (std::size_t block = 0; block < stages_.size(); ++block) {
-                if (meet(block * block_warps)) moves = true;
-                if (cta_barrier(block * block_warps)) moves = true;
+                if (progress_.meet(block * block_warps)) moves = true;
+                if (progress_.cta_barrier(block * block_warps)) moves = true;
             }
-            if (cluster_barrier()) moves = true;
+            if (progress_.cluster_barrier()) moves = true;
             if (!moves && access_out_of_step()) moves = true;
         }
         for (std::size_t w = 0; w < traces_.size(); ++w)
@@ -169,36 +254,6 @@ public:
     }
 
 private:
-    /// A copy of a tile, or the part of it that one warp or one CTA of a cluster copies.
-    struct Part {
-        std::int64_t turn = -1;  ///< the iteration whose tile it holds
-        int fills = 0;
-        std::array<int, num_warps> awaited{};  ///< the warp's step that waited for the last copy; 0: none has
-    };
-    struct Stage {
-        std::vector<Part> parts;
-        std::array<int, num_warps> read{};     ///< the warp's step that read it last; 0: none has
-        std::array<int, num_warps> reading{};  ///< products of the warp that are in flight and read it
-        std::array<bool, num_warps> freed{};
-        int frees = 0;               ///< times that all warps released it
-        Clock freeing{};             ///< what they knew when they did
-        bool is_by_threads = false;  ///< threads wrote it last, and no bulk copy
-    };
-    /// When a warp last read or wrote a region: its step, and the event in its trace.
-    struct Access {
-        int step = 0;  ///< 0: it has not
-        const Event* event = nullptr;
-    };
-    struct RegionAccesses {
-        std::array<Access, num_warps> read{}, written{};
-    };
-
-    /// A product of a warp, in flight.
-    struct Product {
-        VariableId result = -1;
-        std::vector<Event> factors;
-    };
-
     void fail(const std::string& what, const Event& e) {
         if (fault_) return;
         fault_ = Fault{e.operand < 0 ? "a warp waits for the others without end"
@@ -239,68 +294,19 @@ private:
     }
     int mark(std::size_t w) { return clocks_.mark(w); }
     [[nodiscard]] bool knows(std::size_t w, std::size_t other, int step) const { return clocks_.knows(w, other, step); }
-    [[nodiscard]] bool knows_copied(std::size_t w, const Part& part) const {
-        for (std::size_t other = 0; other < num_warps; ++other)
-            if (knows(w, other, part.awaited[other])) return true;
-        return false;
-    }
-
-    [[nodiscard]] bool is_at(std::size_t w, Event::Kind kind) const {
-        return next_[w] < traces_[w].size() && traces_[w][next_[w]].kind == kind;
-    }
-    /// Lets the consumer warps of the CTA with this first warp go on once all of them are at their barrier.
-    bool meet(std::size_t first) {
-        for (std::size_t w = first; w < first + num_computing; ++w)
-            if (!is_at(w, Event::meet)) return false;
-        Clock all{};
-        for (std::size_t w = first; w < first + num_computing; ++w) take_in(all, clocks_[w]);
-        for (std::size_t w = first; w < first + num_computing; ++w) take_in(clocks_[w], all), ++next_[w];
-        return true;
-    }
-    /// The same with all warps of the CTA, at their first barrier.
-    bool cta_barrier(std::size_t first) {
-        const std::size_t end = std::min(first + block_warps, traces_.size());
-        const auto is_there = [&](std::size_t w) { return !traces_[w].empty(); };
-        for (std::size_t w = first; w < end; ++w)
-            if (is_there(w) && !is_at(w, Event::cta_barrier)) return false;
-        Clock all{};
-        for (std::size_t w = first; w < end; ++w) take_in(all, clocks_[w]);
-        for (std::size_t w = first; w < end; ++w)
-            if (is_there(w)) take_in(clocks_[w], all), ++next_[w];
-        return true;
-    }
-    /// Lets all warps of the cluster go on once all that have not ended are at its barrier.
-    bool cluster_barrier() {
-        Clock all{};
-        bool is_any = false;
-        for (std::size_t w = 0; w < traces_.size(); ++w) {
-            if (next_[w] == traces_[w].size()) continue;
-            if (!is_at(w, Event::cluster_barrier)) return false;
-            take_in(all, clocks_[w]);
-            is_any = true;
-        }
-        for (std::size_t w = 0; w < traces_.size() && is_any; ++w)
-            if (next_[w] < traces_[w].size()) take_in(clocks_[w], all), ++next_[w];
-        return is_any;
-    }
     /// Checks that all that other CTAs do to this one's memory is done, as far as the warp knows. Their warps have
     /// released their last stages, and their copies have arrived.
     void leave(std::size_t w) {
         for (std::size_t other = 0; other < traces_.size(); ++other)
             if (block_of(other) != block_of(w) && other % block_warps != copying &&
-                (last_reach_[other] > clocks_[w][other] || releases_left(other)))
+                (last_reach_[other] > clocks_[w][other] || progress_.releases_left(other, shared_)))
                 return fail("is freed in a block that may have ended", {Event::free, shared_.front(), 0});
         for (const VariableId v : shared_)
             for (const Stage& s : stages_[block_of(w)][v])
                 for (const Part& part : s.parts)
-                    if (part.fills > 0 && !knows_copied(w, part))
+                    if (part.fills > 0 && !progress_.knows_copied(w, part))
                         fail("is copied to a block that may have ended", {Event::fill, v, part.turn});
     }
-    [[nodiscard]] bool releases_left(std::size_t w) const {
-        return std::any_of(traces_[w].begin() + static_cast<std::ptrdiff_t>(next_[w]), traces_[w].end(),
-                           [&](const Event& e) { return e.kind == Event::free && contains(shared_, e.operand); });
-    }
-
     /// Whether the event happens; false: the warp has to wait.
     bool happens(std::size_t w, const Event& e) {
         if (e.kind == Event::meet || e.kind == Event::cluster_barrier || e.kind == Event::cta_barrier) return false;
@@ -346,7 +352,8 @@ private:
             case Event::read:
             case Event::factor:
                 for (const Part& part : s.parts)
-                    if (part.turn != e.turn || !knows_copied(w, part)) fail("is read before its copy is waited for", e);
+                    if (part.turn != e.turn || !progress_.knows_copied(w, part))
+                        fail("is read before its copy is waited for", e);
                 // The tensor core reads beside the threads, and sees what they write only after a proxy fence.
                 if (e.kind == Event::factor && s.is_by_threads)
                     fail("is read by the tensor cores where threads wrote, with no fence between them", e);
@@ -387,7 +394,8 @@ private:
         for (std::size_t other = 0; other < num_warps; ++other)
             if (s.reading[other] > 0 || s.read[other] > clocks_[w][other])
                 fail("is copied over while a warp may still read it", e);
-        if (part.fills > 0 && !knows_copied(w, part)) fail("is copied over before the copy before it is waited for", e);
+        if (part.fills > 0 && !progress_.knows_copied(w, part))
+            fail("is copied over before the copy before it is waited for", e);
         copy(w, e);
         ++part.fills;
         part.turn = e.turn, part.awaited = {};
@@ -414,7 +422,7 @@ private:
     /// blocks of their own make fewer.
     bool access_out_of_step() {
         for (std::size_t w = 0; w < traces_.size() && !fault_; ++w)
-            if (is_at(w, Event::access)) {
+            if (progress_.is_at(w, Event::access)) {
                 access(w, traces_[w][next_[w]], false);
                 ++next_[w];
                 return true;
@@ -467,7 +475,7 @@ private:
         for (Stage& s : stages_[block_of(w)][operand]) {
             const Event of_operand{Event::read, operand};
             for (const Part& part : s.parts)
-                if (part.fills > 0 && !knows_copied(w, part))
+                if (part.fills > 0 && !progress_.knows_copied(w, part))
                     fail("is copied to where threads may be meanwhile", of_operand);
             if (!touch.writes) continue;
             for (std::size_t other = 0; other < num_warps; ++other)
@@ -493,9 +501,10 @@ private:
 
     const ScheduledKernel& kernel_;
     const Accesses& accesses_of_steps_;
-    std::vector<Trace> traces_;
-    std::vector<std::size_t> next_;
-    Clocks clocks_;
+    Progress progress_;
+    std::vector<Trace>& traces_ = progress_.traces;
+    std::vector<std::size_t>& next_ = progress_.next;
+    Clocks& clocks_ = progress_.clocks;
     std::vector<VariableId> shared_;  ///< operands that the CTAs of a cluster copy for each other
     std::vector<std::map<VariableId, std::vector<Stage>>> stages_;  ///< by CTA
     /// By CTA: the step of its first warp that made its barriers; 0: none has.
