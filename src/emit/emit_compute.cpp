@@ -51,80 +51,17 @@ struct FusedReduction {
     ValueId root = -1, carry = -1;
 };
 
-/// Writes one statement: loops over the target's points around loops over the reduced ones, hoisting as BodyWriter
-/// decides.
-class ComputeWriter {
-public:
-    ComputeWriter(const Frame& frame, Lines& out, const Step& step)
+/// The register block of a statement: its accumulators, what it accumulates, and where it is stored.
+class RegisterBlock {
+protected:
+    RegisterBlock(const Frame& frame, Lines& out, const Step& step)
         : frame_(frame),
           out_(out),
           step_(step),
           atom_(frame.atom(step)),
           scope_(step.scope),
-          compute_(std::get<Compute>(*step.statement)),
-          names_(frame.names) {
-        const bool in_panel = atom_.run >= 0;
-        if (atom_.vector_axis >= 0 && !atom_.across && !in_panel && !atom_.vector_inner) add_loop(atom_.vector_axis);
-        for (const AxisId a : atom_.points) add_loop(a);
-        if (atom_.row_axis >= 0) add_loop(atom_.row_axis);
-        if (atom_.vector_inner) add_loop(atom_.vector_axis);
-        target_level_ = static_cast<int>(loops_.size());
-        for (const AxisId a : atom_.reduced) add_loop(a);
-        if (atom_.across && atom_.shared)
-            loops_.push_back(atom_.vector_axis);
-        else if (atom_.across)
-            add_loop(atom_.vector_axis);
-        for (std::size_t l = 0; l < loops_.size(); ++l)
-            if (atom_.cut_axis >= 0 && loops_[l] == atom_.cut_axis) cut_level_ = static_cast<int>(l) + 1;
-        if (frame.in_blocks())
-            first_unrolled_ = static_cast<int>(first_unrolled(frame, step, {loops_.begin() + target_level_, loops_.end()}));
-    }
+          compute_(std::get<Compute>(*step.statement)) {}
 
-    /// `before`: a statement of the previous group, which runs at every point before this one does.
-    void run(const Step* before) {
-        if (frame_.partials(step_) > 0) return run_shared();
-        BodyWriter body(frame_, step_, choices(), loops_, target_level_, names_);
-        body_ = &body;
-        const int last = static_cast<int>(loops_.size());
-        const ValueId root = body.add_root(compute_.body, last, true, true, is_whole());
-        const ValueId carry = compute_.carry
-                                  ? body.add_root(compute_.carry, target_level_, !atom_.across, true, is_whole())
-                                  : -1;
-        body.decide();
-        if (step_.follower >= 0) plan_fused_reduction();
-        if (before) plan_before(*before);
-
-        hoist(0);
-        if (frame_.in_blocks()) share_points();
-        for (int level = 1; level <= target_level_; ++level) frame_.in_blocks() ? hoist(level) : open_loop(level);
-        if (!compute_.reduce) {
-            if (fused_reduction_) out_(fmt::format("vec {}{};", result(), dims()));
-            if (before_) before_->write_point();
-            prefetches();
-            body.statement(out_, root, [&](const std::string& text) {
-                return fused_reduction_
-                           ? fmt::format("{}{} = {};", result(), index(), as_vector(text, body.is_vector(root)))
-                           : store(text, body.is_vector(root));
-            });
-        } else if (cut_level_ > 0) {
-            cut_sum(root, carry);
-        } else {
-            declare("acc");
-            for (int level = target_level_ + 1; level <= last; ++level) open_loop(level);
-            prefetches();
-            body.statement(out_, root, [&](const std::string& text) { return accumulate(text, body.is_vector(root)); });
-            for (int level = target_level_ + 1; level <= last; ++level) out_.close();
-            write_back(carry);
-        }
-        if (fused_reduction_) follow();
-        for (int level = target_level_; level >= 0; --level) {
-            if (fused_reduction_ && level == fused_reduction_->level) finish_fused_reduction();
-            if (level > (frame_.in_blocks() ? target_level_ - 1 : 0)) out_.close();
-        }
-    }
-
-private:
-    [[nodiscard]] const lower::MathChoices& choices() const { return frame_.math(step_).any.choices; }
     /// The target's numbers are integers.
     [[nodiscard]] bool is_whole() const { return frame_.is_whole(compute_.variable); }
     /// An integer modulo 2^64, at the target's width.
@@ -133,174 +70,6 @@ private:
                    ? fmt::format("wrap<32>({})", text)
                    : text;
     }
-
-    /// Warps share the vectors of every row, and each leaves its result in a copy of the target of its own. Then the
-    /// warps share the rows and combine these results.
-    void run_shared() {
-        const int last = static_cast<int>(loops_.size());
-        BodyWriter shares(frame_, step_, choices(), loops_, target_level_, names_);
-        body_ = &shares;
-        const ValueId root = shares.add_root(compute_.body, last, true);
-        shares.decide();
-        hoist(0);
-        for (int level = 1; level <= target_level_; ++level) open_loop(level);
-        declare("acc");
-        for (int level = target_level_ + 1; level <= last; ++level) open_loop(level);
-        prefetches();
-        shares.statement(out_, root, [&](const std::string& text) { return accumulate(text, shares.is_vector(root)); });
-        for (int level = target_level_ + 1; level <= last; ++level) out_.close();
-        out_(rows() + fmt::format("put(&{}, real({}));", partial("warp_of_thread() * " + partials_of_warp() + " + "),
-                                  over_lanes()));
-        for (int level = 1; level <= target_level_; ++level) out_.close();
-        if (step_.synchronizes_inside) out_("sync();");
-
-        BodyWriter totals(frame_, step_, choices(), {loops_.begin(), loops_.begin() + target_level_}, target_level_, names_);
-        body_ = &totals;
-        const ValueId carry = compute_.carry ? totals.add_root(compute_.carry, target_level_, false) : -1;
-        totals.decide();
-        hoist(0);
-        share_points();
-        for (int level = 1; level <= target_level_; ++level) hoist(level);
-        const ReduceOp op = *compute_.reduce;
-        write_back(carry, fmt::format("{}(of_warps(&{}, {}, {}))", horizontal(op), partial(""), partials_of_warp(),
-                                      literal(identity(op), frame_.is_double)));
-        out_.close();
-    }
-    [[nodiscard]] std::string partials_of_warp() const {
-        return std::to_string(frame_.layout(compute_.variable).count);
-    }
-    /// Where a warp's own result for the target's point lies.
-    [[nodiscard]] std::string partial(const std::string& of_warp) const {
-        const Address address = frame_.address(compute_.variable, frame_.variable(compute_.variable).dims, scope_);
-        return fmt::format("{}[{}{}]", frame_.partials_name, of_warp, body_->position(compute_.variable, address, false));
-    }
-
-    // ---- the loops
-    // ------------------------------------------------------------
-
-    /// A long sum: the target takes up the sums of parts, so that no chain of additions grows with the whole length.
-    void cut_sum(ValueId root, ValueId carry) {
-        const int last = static_cast<int>(loops_.size());
-        if (carry < 0)
-            out_(rows() + vectors() + store(as_vector(literal(0, frame_.is_double), false), true));
-        else
-            body_->statement(out_, carry, [&](const std::string& text) { return store(text, body_->is_vector(carry)); });
-        for (int level = target_level_ + 1; level < cut_level_; ++level) open_loop(level);
-        out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; {0} += {2})", block_name(),
-                              frame_.count(atom_.cut_axis, scope_), atom_.cut));
-        declare("acc");
-        for (int level = cut_level_; level <= last; ++level) open_loop(level);
-        prefetches();
-        body_->statement(out_, root, [&](const std::string& text) { return accumulate(text, body_->is_vector(root)); });
-        for (int level = cut_level_; level <= last; ++level) out_.close();
-        const std::string sum = fmt::format("{} + acc{}", value_of_target(), index());
-        out_(rows() + vectors() + store(sum, true));
-        for (int level = target_level_; level < cut_level_; ++level) out_.close();
-    }
-
-    /// The warps of a block share the register blocks of the target, whichever loops over points these stand in.
-    void share_points() {
-        std::string count;
-        // of each loop: its counter, and how many blocks it has
-        std::vector<std::pair<std::string, std::string>> places;
-        for (int level = 1; level <= target_level_; ++level) {
-            const AxisId axis = axis_at(level);
-            const std::int64_t by = frame_.block_size(atom_, axis);
-            const std::string n = frame_.count(axis, scope_);
-            const bool is_number = !frame_.span(axis, scope_).ragged;
-            const std::string blocks = by == 1     ? n
-                                       : is_number ? std::to_string((frame_.span(axis, scope_).tile + by - 1) / by)
-                                                   : fmt::format("(({} + {}) / {})", n, by - 1, by);
-            count += (count.empty() ? "" : " * ") + blocks;
-            places.emplace_back(frame_.axis(axis).local, blocks);
-        }
-        if (places.empty()) {
-            out_.open("if (warp_of_thread() == 0)");
-            return;
-        }
-        out_.open(fmt::format("for (Index block = warp_of_thread(); block < {}; block += num_warps())", count));
-        std::string below;
-        std::vector<std::string> lines;
-        for (int level = target_level_; level >= 1; --level) {
-            const auto& [name, blocks] = places[static_cast<std::size_t>(level) - 1];
-            const std::int64_t by = frame_.block_size(atom_, axis_at(level));
-            std::string text = below.empty() ? "block" : fmt::format("block / ({})", below);
-            if (level > 1) text += fmt::format(" % {}", blocks);
-            if (by > 1) text = fmt::format("{} * {}", text, by);
-            lines.push_back(fmt::format("const Index {} = {};", name, text));
-            below = below.empty() ? blocks : blocks + " * " + below;
-        }
-        for (auto line = lines.rbegin(); line != lines.rend(); ++line) out_(*line);
-    }
-
-    /// Prefetches the lines of the block's points in the tile of a group to come, or of the rows of a block to come.
-    /// One is issued as each line is begun.
-    void prefetches() {
-        for (const Prefetch* prefetch : frame_.prefetches_in(step_)) {
-            const Prefetch& p = *prefetch;
-            const Variable& v = frame_.variable(p.variable);
-            const std::string cache = p.cache == 1 ? "" : fmt::format(", {}", p.cache);
-            if (p.fetched == Fetched::blocks) {
-                const auto row = find_if(v.dims, [&](const Index& dim) { return dim.is_axis(atom_.row_axis); });
-                const std::int64_t stride = frame_.layout(p.variable).strides[at(row - v.dims.begin())];
-                out_(fmt::format("if ({} % {} == 0) {} prefetch<{}, {}{}>(&{}[{} + {}]);",
-                                 body_->loop_name(atom_.reduced.back()), frame_.unit.line_bytes / frame_.value_bytes(),
-                                 body_->rows_header(), frame_.unit.line_bytes, frame_.unit.line_bytes, cache,
-                                 frame_.name(p.variable),
-                                 body_->position(p.variable, frame_.address(p.variable, v.dims, scope_), false),
-                                 p.ahead.value * atom_.rows * stride));
-                continue;
-            }
-            const bool is_tall = atom_.rows > 1 && carries(v, atom_.row_axis);
-            out_(fmt::format("{}prefetch<{}, {}{}>(&{}[{}]);", is_tall ? body_->rows_header() + " " : "",
-                             frame_.lanes * atom_.vectors * frame_.value_bytes(), frame_.unit.line_bytes, cache,
-                             frame_.ahead.at(p.variable),
-                             body_->position(p.variable, frame_.address(p.variable, v.dims, scope_), false)));
-        }
-    }
-
-    /// A block that covers the axis needs no loop.
-    void add_loop(AxisId axis) {
-        if (frame_.span(axis, scope_).tile > frame_.block_size(atom_, axis)) loops_.push_back(axis);
-    }
-    [[nodiscard]] AxisId axis_at(int level) const { return loops_[static_cast<std::size_t>(level) - 1]; }
-
-    [[nodiscard]] const std::string& block_name() const { return frame_.axis(axis_at(cut_level_)).block; }
-    void open_loop(int level) {
-        const AxisId axis = axis_at(level);
-        const std::string& name = frame_.axis(axis).local;
-        if (level == cut_level_) {
-            const Span& span = frame_.span(axis, scope_);
-            const std::string end = fmt::format("{} + {}", block_name(), atom_.cut);
-            const bool whole = !span.ragged && span.tile % atom_.cut == 0;
-            out_.open(fmt::format("for (Index {0} = {1}; {0} < {2}; ++{0})", name, block_name(),
-                                  whole ? end : fmt::format("min_index({}, {})", end, frame_.count(axis, scope_))));
-        } else {
-            const std::int64_t by = frame_.block_size(atom_, axis);
-            if (level > target_level_ && level - target_level_ - 1 < first_unrolled_) out_("NAPKIN_UNROLL_BY(1)");
-            if (atom_.shared && axis == atom_.vector_axis)
-                out_.open(fmt::format("for (Index {0} = warp_of_thread() * {2}; {0} < {1}; {0} += num_warps() * {2})",
-                                      name, frame_.count(axis, scope_), by));
-            else
-                out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; {2})", name, frame_.count(axis, scope_),
-                                      by == 1 ? "++" + name : fmt::format("{} += {}", name, by)));
-        }
-        hoist(level);
-    }
-
-    void hoist(int level) {
-        if (before_) before_->body_->hoist(out_, level);
-        body_->hoist(out_, level);
-        if (!fused_reduction_ || level > target_level_) return;
-        fused_reduction_->body.hoist(out_, level);
-        if (level != fused_reduction_->level) return;
-        const bool several = atom_.vectors > 1;
-        declare(fused_reduction_->acc, several ? fmt::format("[{}]", atom_.vectors) : "", vectors(),
-                several ? "[j]" : "", *fused_reduction_->compute.reduce);
-    }
-
-    // ---- the block
-    // ------------------------------------------------------------
 
     [[nodiscard]] std::string rows() const { return atom_.rows > 1 ? body_->rows_header() + " " : ""; }
     [[nodiscard]] std::string vectors() const { return atom_.vectors > 1 ? body_->vectors_header() + " " : ""; }
@@ -404,6 +173,249 @@ private:
         return fmt::format("{}({})", horizontal(*compute_.reduce), total);
     }
 
+    [[nodiscard]] std::string partials_of_warp() const {
+        return std::to_string(frame_.layout(compute_.variable).count);
+    }
+    /// Where a warp's own result for the target's point lies.
+    [[nodiscard]] std::string partial(const std::string& of_warp) const {
+        const Address address = frame_.address(compute_.variable, frame_.variable(compute_.variable).dims, scope_);
+        return fmt::format("{}[{}{}]", frame_.partials_name, of_warp, body_->position(compute_.variable, address, false));
+    }
+
+    /// Prefetches the lines of the block's points in the tile of a group to come, or of the rows of a block to come.
+    /// One is issued as each line is begun.
+    void prefetches() {
+        for (const Prefetch* prefetch : frame_.prefetches_in(step_)) {
+            const Prefetch& p = *prefetch;
+            const Variable& v = frame_.variable(p.variable);
+            const std::string cache = p.cache == 1 ? "" : fmt::format(", {}", p.cache);
+            if (p.fetched == Fetched::blocks) {
+                const auto row = find_if(v.dims, [&](const Index& dim) { return dim.is_axis(atom_.row_axis); });
+                const std::int64_t stride = frame_.layout(p.variable).strides[at(row - v.dims.begin())];
+                out_(fmt::format("if ({} % {} == 0) {} prefetch<{}, {}{}>(&{}[{} + {}]);",
+                                 body_->loop_name(atom_.reduced.back()), frame_.unit.line_bytes / frame_.value_bytes(),
+                                 body_->rows_header(), frame_.unit.line_bytes, frame_.unit.line_bytes, cache,
+                                 frame_.name(p.variable),
+                                 body_->position(p.variable, frame_.address(p.variable, v.dims, scope_), false),
+                                 p.ahead.value * atom_.rows * stride));
+                continue;
+            }
+            const bool is_tall = atom_.rows > 1 && carries(v, atom_.row_axis);
+            out_(fmt::format("{}prefetch<{}, {}{}>(&{}[{}]);", is_tall ? body_->rows_header() + " " : "",
+                             frame_.lanes * atom_.vectors * frame_.value_bytes(), frame_.unit.line_bytes, cache,
+                             frame_.ahead.at(p.variable),
+                             body_->position(p.variable, frame_.address(p.variable, v.dims, scope_), false)));
+        }
+    }
+
+    const Frame& frame_;
+    Lines& out_;
+    const Step& step_;
+    const Atom& atom_;
+    ScopeId scope_;
+    const Compute& compute_;
+    BodyWriter* body_ = nullptr;
+};
+
+/// Writes one statement: loops over the target's points around loops over the reduced ones, hoisting as BodyWriter
+/// decides.
+class ComputeWriter : RegisterBlock {
+public:
+    ComputeWriter(const Frame& frame, Lines& out, const Step& step)
+        : RegisterBlock(frame, out, step), names_(frame.names) {
+        const bool in_panel = atom_.run >= 0;
+        if (atom_.vector_axis >= 0 && !atom_.across && !in_panel && !atom_.vector_inner) add_loop(atom_.vector_axis);
+        for (const AxisId a : atom_.points) add_loop(a);
+        if (atom_.row_axis >= 0) add_loop(atom_.row_axis);
+        if (atom_.vector_inner) add_loop(atom_.vector_axis);
+        target_level_ = static_cast<int>(loops_.size());
+        for (const AxisId a : atom_.reduced) add_loop(a);
+        if (atom_.across && atom_.shared)
+            loops_.push_back(atom_.vector_axis);
+        else if (atom_.across)
+            add_loop(atom_.vector_axis);
+        for (std::size_t l = 0; l < loops_.size(); ++l)
+            if (atom_.cut_axis >= 0 && loops_[l] == atom_.cut_axis) cut_level_ = static_cast<int>(l) + 1;
+        if (frame.in_blocks())
+            first_unrolled_ = static_cast<int>(first_unrolled(frame, step, {loops_.begin() + target_level_, loops_.end()}));
+    }
+
+    /// `before`: a statement of the previous group, which runs at every point before this one does.
+    void run(const Step* before) {
+        if (frame_.partials(step_) > 0) return run_shared();
+        BodyWriter body(frame_, step_, choices(), loops_, target_level_, names_);
+        body_ = &body;
+        const int last = static_cast<int>(loops_.size());
+        const ValueId root = body.add_root(compute_.body, last, true, true, is_whole());
+        const ValueId carry = compute_.carry
+                                  ? body.add_root(compute_.carry, target_level_, !atom_.across, true, is_whole())
+                                  : -1;
+        body.decide();
+        if (step_.follower >= 0) plan_fused_reduction();
+        if (before) plan_before(*before);
+
+        hoist(0);
+        if (frame_.in_blocks()) share_points();
+        for (int level = 1; level <= target_level_; ++level) frame_.in_blocks() ? hoist(level) : open_loop(level);
+        if (!compute_.reduce) {
+            if (fused_reduction_) out_(fmt::format("vec {}{};", result(), dims()));
+            if (before_) before_->write_point();
+            prefetches();
+            body.statement(out_, root, [&](const std::string& text) {
+                return fused_reduction_
+                           ? fmt::format("{}{} = {};", result(), index(), as_vector(text, body.is_vector(root)))
+                           : store(text, body.is_vector(root));
+            });
+        } else if (cut_level_ > 0) {
+            cut_sum(root, carry);
+        } else {
+            declare("acc");
+            for (int level = target_level_ + 1; level <= last; ++level) open_loop(level);
+            prefetches();
+            body.statement(out_, root, [&](const std::string& text) { return accumulate(text, body.is_vector(root)); });
+            for (int level = target_level_ + 1; level <= last; ++level) out_.close();
+            write_back(carry);
+        }
+        if (fused_reduction_) follow();
+        for (int level = target_level_; level >= 0; --level) {
+            if (fused_reduction_ && level == fused_reduction_->level) finish_fused_reduction();
+            if (level > (frame_.in_blocks() ? target_level_ - 1 : 0)) out_.close();
+        }
+    }
+
+private:
+    [[nodiscard]] const lower::MathChoices& choices() const { return frame_.math(step_).any.choices; }
+    /// Warps share the vectors of every row, and each leaves its result in a copy of the target of its own. Then the
+    /// warps share the rows and combine these results.
+    void run_shared() {
+        const int last = static_cast<int>(loops_.size());
+        BodyWriter shares(frame_, step_, choices(), loops_, target_level_, names_);
+        body_ = &shares;
+        const ValueId root = shares.add_root(compute_.body, last, true);
+        shares.decide();
+        hoist(0);
+        for (int level = 1; level <= target_level_; ++level) open_loop(level);
+        declare("acc");
+        for (int level = target_level_ + 1; level <= last; ++level) open_loop(level);
+        prefetches();
+        shares.statement(out_, root, [&](const std::string& text) { return accumulate(text, shares.is_vector(root)); });
+        for (int level = target_level_ + 1; level <= last; ++level) out_.close();
+        out_(rows() + fmt::format("put(&{}, real({}));", partial("warp_of_thread() * " + partials_of_warp() + " + "),
+                                  over_lanes()));
+        for (int level = 1; level <= target_level_; ++level) out_.close();
+        if (step_.synchronizes_inside) out_("sync();");
+
+        BodyWriter totals(frame_, step_, choices(), {loops_.begin(), loops_.begin() + target_level_}, target_level_, names_);
+        body_ = &totals;
+        const ValueId carry = compute_.carry ? totals.add_root(compute_.carry, target_level_, false) : -1;
+        totals.decide();
+        hoist(0);
+        share_points();
+        for (int level = 1; level <= target_level_; ++level) hoist(level);
+        const ReduceOp op = *compute_.reduce;
+        write_back(carry, fmt::format("{}(of_warps(&{}, {}, {}))", horizontal(op), partial(""), partials_of_warp(),
+                                      literal(identity(op), frame_.is_double)));
+        out_.close();
+    }
+
+    // ---- the loops
+    // ------------------------------------------------------------
+
+    /// A long sum: the target takes up the sums of parts, so that no chain of additions grows with the whole length.
+    void cut_sum(ValueId root, ValueId carry) {
+        const int last = static_cast<int>(loops_.size());
+        if (carry < 0)
+            out_(rows() + vectors() + store(as_vector(literal(0, frame_.is_double), false), true));
+        else
+            body_->statement(out_, carry, [&](const std::string& text) { return store(text, body_->is_vector(carry)); });
+        for (int level = target_level_ + 1; level < cut_level_; ++level) open_loop(level);
+        out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; {0} += {2})", block_name(),
+                              frame_.count(atom_.cut_axis, scope_), atom_.cut));
+        declare("acc");
+        for (int level = cut_level_; level <= last; ++level) open_loop(level);
+        prefetches();
+        body_->statement(out_, root, [&](const std::string& text) { return accumulate(text, body_->is_vector(root)); });
+        for (int level = cut_level_; level <= last; ++level) out_.close();
+        const std::string sum = fmt::format("{} + acc{}", value_of_target(), index());
+        out_(rows() + vectors() + store(sum, true));
+        for (int level = target_level_; level < cut_level_; ++level) out_.close();
+    }
+
+    /// The warps of a block share the register blocks of the target, whichever loops over points these stand in.
+    void share_points() {
+        std::string count;
+        // of each loop: its counter, and how many blocks it has
+        std::vector<std::pair<std::string, std::string>> places;
+        for (int level = 1; level <= target_level_; ++level) {
+            const AxisId axis = axis_at(level);
+            const std::int64_t by = frame_.block_size(atom_, axis);
+            const std::string n = frame_.count(axis, scope_);
+            const bool is_number = !frame_.span(axis, scope_).ragged;
+            const std::string blocks = by == 1     ? n
+                                       : is_number ? std::to_string((frame_.span(axis, scope_).tile + by - 1) / by)
+                                                   : fmt::format("(({} + {}) / {})", n, by - 1, by);
+            count += (count.empty() ? "" : " * ") + blocks;
+            places.emplace_back(frame_.axis(axis).local, blocks);
+        }
+        if (places.empty()) {
+            out_.open("if (warp_of_thread() == 0)");
+            return;
+        }
+        out_.open(fmt::format("for (Index block = warp_of_thread(); block < {}; block += num_warps())", count));
+        std::string below;
+        std::vector<std::string> lines;
+        for (int level = target_level_; level >= 1; --level) {
+            const auto& [name, blocks] = places[static_cast<std::size_t>(level) - 1];
+            const std::int64_t by = frame_.block_size(atom_, axis_at(level));
+            std::string text = below.empty() ? "block" : fmt::format("block / ({})", below);
+            if (level > 1) text += fmt::format(" % {}", blocks);
+            if (by > 1) text = fmt::format("{} * {}", text, by);
+            lines.push_back(fmt::format("const Index {} = {};", name, text));
+            below = below.empty() ? blocks : blocks + " * " + below;
+        }
+        for (auto line = lines.rbegin(); line != lines.rend(); ++line) out_(*line);
+    }
+
+    /// A block that covers the axis needs no loop.
+    void add_loop(AxisId axis) {
+        if (frame_.span(axis, scope_).tile > frame_.block_size(atom_, axis)) loops_.push_back(axis);
+    }
+    [[nodiscard]] AxisId axis_at(int level) const { return loops_[static_cast<std::size_t>(level) - 1]; }
+
+    [[nodiscard]] const std::string& block_name() const { return frame_.axis(axis_at(cut_level_)).block; }
+    void open_loop(int level) {
+        const AxisId axis = axis_at(level);
+        const std::string& name = frame_.axis(axis).local;
+        if (level == cut_level_) {
+            const Span& span = frame_.span(axis, scope_);
+            const std::string end = fmt::format("{} + {}", block_name(), atom_.cut);
+            const bool whole = !span.ragged && span.tile % atom_.cut == 0;
+            out_.open(fmt::format("for (Index {0} = {1}; {0} < {2}; ++{0})", name, block_name(),
+                                  whole ? end : fmt::format("min_index({}, {})", end, frame_.count(axis, scope_))));
+        } else {
+            const std::int64_t by = frame_.block_size(atom_, axis);
+            if (level > target_level_ && level - target_level_ - 1 < first_unrolled_) out_("NAPKIN_UNROLL_BY(1)");
+            if (atom_.shared && axis == atom_.vector_axis)
+                out_.open(fmt::format("for (Index {0} = warp_of_thread() * {2}; {0} < {1}; {0} += num_warps() * {2})",
+                                      name, frame_.count(axis, scope_), by));
+            else
+                out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; {2})", name, frame_.count(axis, scope_),
+                                      by == 1 ? "++" + name : fmt::format("{} += {}", name, by)));
+        }
+        hoist(level);
+    }
+
+    void hoist(int level) {
+        if (before_) before_->body_->hoist(out_, level);
+        body_->hoist(out_, level);
+        if (!fused_reduction_ || level > target_level_) return;
+        fused_reduction_->body.hoist(out_, level);
+        if (level != fused_reduction_->level) return;
+        const bool several = atom_.vectors > 1;
+        declare(fused_reduction_->acc, several ? fmt::format("[{}]", atom_.vectors) : "", vectors(),
+                several ? "[j]" : "", *fused_reduction_->compute.reduce);
+    }
+
     /// The carry joins at the end. What accumulates over many K blocks is then added to once a K block, which keeps
     /// rounding errors small.
     void write_back(ValueId carry) { write_back(carry, atom_.across ? over_lanes() : result() + index()); }
@@ -494,18 +506,11 @@ private:
         });
     }
 
-    const Frame& frame_;
-    Lines& out_;
-    const Step& step_;
-    const Atom& atom_;
-    ScopeId scope_;
-    const Compute& compute_;
     Names names_;
     std::vector<AxisId> loops_;
     int target_level_ = 0;
-    int cut_level_ = 0;       ///< whose loop is cut into parts; 0: none
-    int first_unrolled_ = 0;  ///< of the reduction's loops: those around it stay loops
-    BodyWriter* body_ = nullptr;
+    int cut_level_ = 0;                     ///< whose loop is cut into parts; 0: none
+    int first_unrolled_ = 0;                ///< of the reduction's loops: those around it stay loops
     std::unique_ptr<BodyWriter> own_body_;  ///< of the previous group's statement
     ValueId root_ = -1;                     ///< and its value
     std::unique_ptr<Frame> frame_before_;
