@@ -241,12 +241,12 @@ private:
             const Equation& e = builder_.definition(t);
             const auto reads = read_arrays(e.body);
             const bool is_leaf = e.reduce && none_of(reads, [&](ArrayId r) { return contains(part.targets, r); });
-            const bool is_small = any_of(part.targets, [&](ArrayId other) {
+            const auto has_more_axes = [&](ArrayId other) {
                 return axes(other).size() > axes(t).size() &&
                        all_of(axes(t), [&](AxisId a) { return contains(axes(other), a); });
-            });
-            if (is_leaf && is_small && !scales_its_input(t, part.targets) &&
-                (!only_streamed || (part.stream && contains(axes(t), *part.stream))))
+            };
+            if (is_leaf && (!only_streamed || (part.stream && contains(axes(t), *part.stream))) &&
+                any_of(part.targets, has_more_axes) && !scales_its_input(t, part.targets))
                 pieces.push_back(streams_.with_axis({t}));
             else
                 rest.push_back(t);

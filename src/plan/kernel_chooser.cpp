@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -17,7 +16,6 @@
 #include "plan/estimates.hpp"
 #include "plan/plan_at_sizes.hpp"
 #include "plan/size_search.hpp"
-#include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
 #include "support/saturate.hpp"

@@ -82,7 +82,8 @@ private:
                 out.state = computed_variable(r.state), out.old = computed_variable(r.old);
                 out.guarded = computed_variable(r.guarded), out.correction = computed_variable(r.correction);
                 if (read_arrays(r.rate).empty()) out.rate = r.rate;
-                for (const ArrayId id : r.followers) out.followers.push_back(computed_variable(id));
+                for (const ArrayId id : r.followers)
+                    if (computed_.contains(id)) out.followers.push_back(computed_variable(id));
             }
     }
 

@@ -93,6 +93,18 @@ TEST_P(ConditionalRescale, IsRightWhateverItsInputsAre) {
 
 INSTANTIATE_TEST_SUITE_P(Shards, ConditionalRescale, testing::Range(std::size_t{0}, shards));
 
+/// Results do not depend on where the reference goes, so that values alone do not tell: a wrong rate costs range.
+TEST(RateOfRescaling, IsThatOfTheExponent) {
+    const auto moves_by = [](const std::string& extremum, const std::string& weight, const char* step) {
+        const Planned p = planned_on_hopper(referring("S[h, q, x] / k", extremum, weight, "bf16"), in_turn);
+        EXPECT_THAT(p.source.text, testing::HasSubstr(fmt::format("whole_powers(M_most_[r_]) * {};", step))) << weight;
+    };
+    moves_by("max", "exp(A[h, q, x] - M[h, q])", "0.6931472f");
+    moves_by("min", "exp(M[h, q] - A[h, q, x])", "-0.6931472f");
+    moves_by("max", "2^(A[h, q, x] - M[h, q])", "1.0f");
+    moves_by("max", "exp(0.25 * (A[h, q, x] - M[h, q]))", "2.7725887f");
+}
+
 /// The fault of attention whose logits rise by so much from key to key, with this in place of that in its source.
 std::string fault_of_rising(const std::string& rise, const std::string& from, const std::string& to) {
     Planned p = planned_on_hopper(
