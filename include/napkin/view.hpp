@@ -6,9 +6,9 @@
 
 namespace napkin {
 
-/// How numbers are stored. f16 is IEEE binary16, bf16 the upper half of f32, e4m3 and e5m2 the OCP 8-bit floats;
-/// boolean is a byte that is 0 or 1.
-enum class ElementType : std::uint8_t { f64, f32, f16, bf16, e4m3, e5m2, i32, i64, i8, u8, i16, boolean };
+/// How numbers are stored: f16 is IEEE binary16, bf16 the upper half of f32, e4m3 and e5m2 the OCP 8-bit floats,
+/// boolean a byte that is 0 or 1. A tf32 is an f32 whose 13 lowest bits are not read. Where it is written, they are 0.
+enum class ElementType : std::uint8_t { f64, f32, f16, bf16, e4m3, e5m2, i32, i64, i8, u8, i16, boolean, tf32 };
 
 /// Bytes of one element; 0 for a number that stands for no type.
 std::size_t bytes(ElementType type);

@@ -251,7 +251,7 @@ Sign sign_of(const Expr& e) {
             s = {yes.positive && no.positive, yes.not_negative && no.not_negative};
         } else if (const auto* c = as<Cast>(node)) {
             // Rounding to a narrow range may turn a small positive value into zero.
-            const bool keeps_range = c->type == DType::f64 || c->type == DType::f32 || c->type == DType::bf16;
+            const bool keeps_range = is_float(c->type) && facts(c->type).min_exponent <= facts(DType::f32).min_exponent;
             s = {keeps_range && sign(c->a).positive, sign(c->a).not_negative};
         }
         signs[node.get()] = s;

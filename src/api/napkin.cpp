@@ -21,7 +21,7 @@ namespace napkin {
 namespace {
 
 static_assert(static_cast<int>(ElementType::f64) == static_cast<int>(DType::f64) &&
-                  static_cast<int>(ElementType::boolean) == static_cast<int>(DType::boolean),
+                  static_cast<int>(ElementType::tf32) == static_cast<int>(DType::tf32),
               "the public element types are numbered as the internal ones");
 
 bool is_known(ElementType type) { return static_cast<std::size_t>(type) < std::size(all_dtypes); }

@@ -314,7 +314,7 @@ private:
             const auto reads = read_arrays(e);
             return any_of(reads, [&](ArrayId id) {
                 const DType type = d_.array(id).type;
-                return type == DType::f64 || type == DType::f32 || type == DType::bf16;
+                return is_float(type) && facts(type).min_exponent <= facts(DType::f32).min_exponent;
             });
         };
         auto out = factor(*eq.reduce, body, stream, options);

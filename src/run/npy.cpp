@@ -158,6 +158,8 @@ std::optional<DType> type_of(const Element& e, std::optional<DType> wanted) {
     // NumPy has no name for these: raw bytes and unsigned integers are their bits.
     if (wanted && facts(*wanted).npy_kind == 'V' && e.size == bytes(*wanted) && (e.kind == 'V' || e.kind == 'u'))
         return wanted;
+    // Two types are the same bytes to NumPy.
+    if (wanted && facts(*wanted).npy_kind == e.kind && bytes(*wanted) == e.size) return wanted;
     const auto own = own_type(e);
     if (!own && e.kind != 'u') return std::nullopt;
     if (wanted && !is_float(*wanted)) return wanted;

@@ -90,7 +90,7 @@ Diagnostic no_memory_for(const std::vector<std::int64_t>& sizes, std::int64_t by
 void encode(DType type, const Number& number, void* to) {
     const auto put = [to](auto stored) { std::memcpy(to, &stored, sizeof stored); };
     if (type == DType::f64) return put(number.as_real());
-    if (type == DType::f32) return put(static_cast<float>(number.as_real()));
+    if (is_float(type) && bytes(type) == 4) return put(static_cast<float>(round_to(type, number.as_real())));
     const std::uint64_t raw = is_float(type) ? pack(small_layout(type), round_to(type, number.as_real()))
                                              : static_cast<std::uint64_t>(number.to(type).as_whole(Kind::i64));
     with_bits(type, [&](auto stored) { put(static_cast<decltype(stored)>(raw)); });
@@ -102,7 +102,10 @@ Number decode_number(DType type, const void* from) {
         return stored;
     };
     if (type == DType::f64) return Number::real(get(double{}));
-    if (type == DType::f32) return Number::real(static_cast<double>(get(float{})));
+    if (is_float(type) && bytes(type) == 4) {
+        const std::uint32_t used = ~((1U << unused_bits(type)) - 1);
+        return Number::real(static_cast<double>(std::bit_cast<float>(get(std::uint32_t{}) & used)));
+    }
     const std::uint64_t raw = with_bits(type, [&](auto stored) { return static_cast<std::uint64_t>(get(stored)); });
     if (is_float(type)) return Number::real(unpack(small_layout(type), static_cast<std::uint32_t>(raw)));
     return Number::whole(Kind::i64, static_cast<std::int64_t>(raw)).to(type);

@@ -61,6 +61,8 @@ constexpr DTypeFacts all_facts[] = {
      .memory_text = "uint8_t",
      .npy_kind = 'b',
      .dlpack_code = 6},
+    // In memory an f32, of which the lowest bits are not read (PTX ISA, alternate floating point data formats).
+    reals("tf32", 4, 10, -126, 0x1.ffcp127, infinity, "tf32", 'f', 2, -1),
 };
 static_assert(std::size(all_facts) == std::size(all_dtypes));
 
@@ -102,6 +104,12 @@ std::optional<DType> dtype_from_name(std::string_view text) {
 int bytes(DType type) { return facts(type).bytes; }
 bool is_float(DType type) { return facts(type).kind == DTypeKind::real; }
 bool is_narrow_integer(DType type) { return !is_float(type) && bytes(type) < bytes(DType::i32); }
+
+int unused_bits(DType type) {
+    const DTypeFacts& row = facts(type);
+    constexpr int mantissa_of_f32 = 23;
+    return row.kind == DTypeKind::real && row.bytes == 4 ? mantissa_of_f32 - row.mantissa_bits : 0;
+}
 
 double epsilon(DType type) { return facts(type).epsilon; }
 
@@ -147,7 +155,7 @@ FormatRange measured_range(DType type) {
     range.decades_down = std::log10(range.smallest_normal);
     if (is_float(type)) {
         range.mantissa_bits = -std::ilogb(range.epsilon);
-        range.exponent_bits = 8 * bytes(type) - 1 - range.mantissa_bits;
+        range.exponent_bits = std::bit_width(static_cast<unsigned>(high - normal + 1));
         range.bias = 1 - normal;
     }
     return range;
@@ -169,6 +177,7 @@ DType promote(DType a, DType b) {
     if (a == b) return a;
     if (is_float(a) != is_float(b)) return is_float(a) ? a : b;
     if (facts(a).kind != facts(b).kind) return facts(a).kind == DTypeKind::truth ? b : a;
+    if (is_float(a) && bytes(a) == bytes(b) && bytes(a) == 4) return DType::f32;  // f32 with tf32
     if (bytes(a) != bytes(b)) return bytes(a) > bytes(b) ? a : b;
     if (!is_float(a)) return DType::i16;  // i8 with u8
     // f16 with bf16, e4m3 with e5m2: neither holds the other, the next wider format holds both.

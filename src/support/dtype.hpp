@@ -10,9 +10,10 @@ namespace napkin {
 
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
-enum class DType : std::uint8_t { f64, f32, f16, bf16, e4m3, e5m2, i32, i64, i8, u8, i16, boolean };
-inline constexpr DType all_dtypes[] = {DType::f64, DType::f32, DType::f16, DType::bf16, DType::e4m3, DType::e5m2,
-                                       DType::i32, DType::i64, DType::i8,  DType::u8,   DType::i16,  DType::boolean};
+enum class DType : std::uint8_t { f64, f32, f16, bf16, e4m3, e5m2, i32, i64, i8, u8, i16, boolean, tf32 };
+inline constexpr DType all_dtypes[] = {DType::f64,  DType::f32,     DType::f16, DType::bf16, DType::e4m3,
+                                       DType::e5m2, DType::i32,     DType::i64, DType::i8,   DType::u8,
+                                       DType::i16,  DType::boolean, DType::tf32};
 
 enum class DTypeKind : std::uint8_t {
     real,
@@ -43,6 +44,9 @@ int bytes(DType type);
 bool is_float(DType type);
 /// Whether it holds integers of fewer bits than arithmetic is done in: they are computed as i32.
 bool is_narrow_integer(DType type);
+
+/// Bits of a value in memory that its type does not use: the lowest ones of a tf32, which is an f32 without them.
+int unused_bits(DType type);
 
 /// Unit roundoff spacing ε = 2^-p of the format (FP32 2^-23, FP16 2^-10, BF16 2^-7, E4M3 2^-3, E5M2 2^-2; f64 2^-52;
 /// 0 for integers). Source: seed 002, number formats.

@@ -30,12 +30,12 @@ std::string type_names() {
 
 std::string nearest_type(const std::string& word) {
     static const std::map<std::string, std::string> aliases{
-        {"half", "f16"},         {"float16", "f16"},  {"fp16", "f16"},   {"float", "f32"},   {"float32", "f32"},
-        {"fp32", "f32"},         {"single", "f32"},   {"double", "f64"}, {"float64", "f64"}, {"fp64", "f64"},
-        {"bfloat16", "bf16"},    {"bfloat", "bf16"},  {"fp8", "e4m3"},   {"f8", "e4m3"},     {"float8_e4m3", "e4m3"},
-        {"float8_e5m2", "e5m2"}, {"int", "i32"},      {"int32", "i32"},  {"long", "i64"},    {"int64", "i64"},
-        {"int8", "i8"},          {"s8", "i8"},        {"uint8", "u8"},   {"byte", "u8"},     {"int16", "i16"},
-        {"short", "i16"},        {"boolean", "bool"}, {"mask", "bool"},  {"i1", "bool"}};
+        {"half", "f16"},           {"float16", "f16"},      {"fp16", "f16"},     {"float", "f32"},   {"float32", "f32"},
+        {"fp32", "f32"},           {"single", "f32"},       {"double", "f64"},   {"float64", "f64"}, {"fp64", "f64"},
+        {"tensorfloat32", "tf32"}, {"bfloat16", "bf16"},    {"bfloat", "bf16"},  {"fp8", "e4m3"},    {"f8", "e4m3"},
+        {"float8_e4m3", "e4m3"},   {"float8_e5m2", "e5m2"}, {"int", "i32"},      {"int32", "i32"},   {"long", "i64"},
+        {"int64", "i64"},          {"int8", "i8"},          {"s8", "i8"},        {"uint8", "u8"},    {"byte", "u8"},
+        {"int16", "i16"},          {"short", "i16"},        {"boolean", "bool"}, {"mask", "bool"},   {"i1", "bool"}};
     if (const auto at = aliases.find(word); at != aliases.end()) return "did you mean " + at->second + "?";
     std::vector<std::string> names;
     for (const DType type : all_dtypes) names.emplace_back(name(type));

@@ -159,7 +159,7 @@ void expect_rounded(const std::string& text, DType type, const Tensor& made) {
 
 TEST(HostileNumbers, ACastAlwaysRounds) {
     constexpr std::size_t count = 37;
-    for (const DType type : {DType::f16, DType::bf16, DType::e4m3, DType::e5m2}) {
+    for (const DType type : {DType::f16, DType::bf16, DType::tf32, DType::e4m3, DType::e5m2}) {
         std::vector<cpu_case::Planned> planned;
         const std::vector<std::string> texts = casting(std::string(name(type)));
         for (const std::string& text : texts) {

@@ -28,7 +28,7 @@ namespace napkin_cpu {
 OVER_BOTH(exp) OVER_BOTH(exp2) OVER_BOTH(log) OVER_BOTH(tanh) OVER_BOTH(erf) OVER_BOTH(sin) OVER_BOTH(cos) OVER_BOTH(sqrt) OVER_BOTH(rsqrt)
 OVER_BOTH(floor) OVER_BOTH(abs) OVER_BOTH(exp_nonpositive) OVER_BOTH(ceil) OVER_BOTH(round) OVER_BOTH(trunc) OVER_BOTH(log2)
 OVER_BOTH(log1p) OVER_BOTH(expm1) OVER_BOTH(sinh) OVER_BOTH(cosh) OVER_BOTH(atan) OVER_BOTH(asinh) OVER_BOTH(erfc)
-OVER_BOTH(round_f64) OVER_BOTH(round_f32) OVER_BOTH(round_f16) OVER_BOTH(round_bf16) OVER_BOTH(round_e4m3) OVER_BOTH(round_e5m2)
+OVER_BOTH(round_f64) OVER_BOTH(round_f32) OVER_BOTH(round_f16) OVER_BOTH(round_bf16) OVER_BOTH(round_tf32) OVER_BOTH(round_e4m3) OVER_BOTH(round_e5m2)
 #define OVER2(name, T) extern "C" void name##_##T(const T* x, const T* y, T* z, long n) { \
     for (long i = 0; i < n; i += lanes<T>) store(z + i, name(load(x + i), load(y + i))); }
 OVER2(pow, float) OVER2(pow, double) OVER2(maximum, float) OVER2(maximum, double) OVER2(minimum, float) OVER2(minimum, double)
@@ -39,7 +39,7 @@ OVER2(pow, float) OVER2(pow, double) OVER2(maximum, float) OVER2(maximum, double
         copy_out(to, row, column, from, from_row, rows, columns); }
 #define STORAGE_BOTH(S) STORAGE(S, float) STORAGE(S, double)
 using f64 = double; using f32 = float;
-STORAGE_BOTH(f64) STORAGE_BOTH(f32) STORAGE_BOTH(f16) STORAGE_BOTH(bf16) STORAGE_BOTH(e4m3) STORAGE_BOTH(e5m2)
+STORAGE_BOTH(f64) STORAGE_BOTH(f32) STORAGE_BOTH(f16) STORAGE_BOTH(bf16) STORAGE_BOTH(tf32) STORAGE_BOTH(e4m3) STORAGE_BOTH(e5m2)
 #define LANES(T)                                                                                          \
     extern "C" long lanes_##T() { return lanes<T>; }                                                      \
     extern "C" void over_lanes_##T(const T* x, T* y) {                                                    \

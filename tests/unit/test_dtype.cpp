@@ -36,7 +36,8 @@ std::vector<Table> tables() {
     return {{DType::f16, values_of(5, 10, 31 << 10), inf},
             {DType::bf16, values_of(8, 7, 255 << 7), inf},
             {DType::e4m3, values_of(4, 3, 127), std::numeric_limits<double>::quiet_NaN()},
-            {DType::e5m2, values_of(5, 2, 31 << 2), inf}};
+            {DType::e5m2, values_of(5, 2, 31 << 2), inf},
+            {DType::tf32, values_of(8, 10, 255 << 10), inf}};
 }
 
 double expected(const Table& table, double x) {
@@ -98,7 +99,7 @@ TEST(DType, RandomDoublesRoundAsTheTableSays) {
 }
 
 TEST(DType, InfinityAndNaN) {
-    for (DType type : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::e5m2}) {
+    for (DType type : {DType::f64, DType::f32, DType::tf32, DType::f16, DType::bf16, DType::e5m2}) {
         EXPECT_EQ(round_to(type, inf), inf);
         EXPECT_EQ(round_to(type, -inf), -inf);
         EXPECT_TRUE(std::isnan(round_to(type, std::nan(""))));
@@ -163,9 +164,9 @@ TEST(DType, RangesAreThoseOfTheFormatTable) {
         int mantissa, exponent, bias;
         double values;
     };
-    for (const Row& row :
-         {Row{DType::f32, 23, 8, 127, 8388608}, Row{DType::f16, 10, 5, 15, 1024}, Row{DType::bf16, 7, 8, 127, 128},
-          Row{DType::e4m3, 3, 4, 7, 8}, Row{DType::e5m2, 2, 5, 15, 4}, Row{DType::f64, 52, 11, 1023, 0x1p52}}) {
+    for (const Row& row : {Row{DType::f32, 23, 8, 127, 8388608}, Row{DType::f16, 10, 5, 15, 1024},
+                           Row{DType::bf16, 7, 8, 127, 128}, Row{DType::e4m3, 3, 4, 7, 8}, Row{DType::e5m2, 2, 5, 15, 4},
+                           Row{DType::tf32, 10, 8, 127, 1024}, Row{DType::f64, 52, 11, 1023, 0x1p52}}) {
         const FormatRange range = format_range(row.type);
         EXPECT_EQ(range.mantissa_bits, row.mantissa) << name(row.type);
         EXPECT_EQ(range.exponent_bits, row.exponent) << name(row.type);

@@ -40,6 +40,10 @@ TEST(NumberFormats, KnownBits) {
     EXPECT_EQ(bits(DType::f16, 0x1p-25), 0U) << "ties to even";
     EXPECT_EQ(bits(DType::bf16, 1), 0x3f80U);
     EXPECT_EQ(bits(DType::bf16, 1e39), 0x7f80U);
+    EXPECT_EQ(bits(DType::tf32, 1 + 0x1p-10), 0x3f802000U);
+    EXPECT_EQ(bits(DType::tf32, 1 + 0x1p-11), 0x3f800000U) << "ties to even";
+    const std::uint32_t with_unused_bits = 0x3f803fffU;
+    EXPECT_EQ(decode(DType::tf32, &with_unused_bits), 1 + 0x1p-10);
     EXPECT_EQ(bits(DType::e4m3, 448), 0x7eU);
     EXPECT_EQ(bits(DType::e4m3, 465), 0x7fU) << "no infinity: NaN";
     EXPECT_EQ(bits(DType::e4m3, -0x1p-9), 0x81U);

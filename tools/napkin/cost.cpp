@@ -105,7 +105,7 @@ void add_cost(CLI::App& app, Main& main) {
     command.file(c->common);
     command.sizes(c->common);
     command.text("--types", "TYPE", c->types, "Type of every array of floating point, in place of the text's",
-                 {"f64", "f32", "f16", "bf16", "e4m3", "e5m2"});
+                 {"f64", "f32", "tf32", "f16", "bf16", "e4m3", "e5m2"});
     command.derivation(c->common);
     command.plan(c->common);
     command.real("--memory", "VALUES", c->memory, 1, 1e18,
