@@ -37,7 +37,7 @@ ValueId BodyWriter::form_of_row(const Affine& form, std::int64_t factor, const c
 }
 ValueId BodyWriter::own_column() {
     Value own;
-    own.pattern = "real(8 * j_ + c_)", own.level = level_of(loops_.back());
+    own.pattern = fmt::format("real({} * j_ + c_)", frame_.fragments().columns), own.level = level_of(loops_.back());
     return intern(std::move(own));
 }
 

@@ -26,14 +26,15 @@ std::string stays_name(const Frame& frame) { return frame.name(frame.rescale->ma
 
 class RescaleWriter {
 public:
-    RescaleWriter(const Frame& frame, Lines& out) : frame_(frame), rescale_(*frame.rescale), out_(out) {}
+    RescaleWriter(const Frame& frame, Lines& out, std::set<std::string>& functions)
+        : frame_(frame), rescale_(*frame.rescale), out_(out), functions_(functions) {}
 
     /// Weights with the maximum as it stands, and again after it has moved where that was too little.
     void try_as_it_stands() {
         const std::string maximum = frame_.name(rescale_.maximum), moves = moves_name(frame_);
         out_(fmt::format("// {} may stay where it is while no weight grows large: nothing depends on it in the end",
                          maximum));
-        out_(fmt::format("EACH(r_, 2) {}[r_] = 1.0f;", frame_.name(rescale_.correction)));
+        out_(fmt::format("{} {}[r_] = 1.0f;", rows_, frame_.name(rescale_.correction)));
         declare_guard();
         // Functions, not a loop: the assembler keeps flags and addresses of a loop's two rounds in registers. With CUDA
         // 13.0, 60 and 72 bytes of a thread spill in place of 32 and 24, in attention at d = 64 in K blocks of 128.
@@ -75,7 +76,7 @@ private:
         // correction.
         const std::string delta = frame_.name(rescale_.correction), maximum = frame_.name(rescale_.maximum);
         std::string moves_again;
-        for (int r = 0; r < 2; ++r)
+        for (int r = 0; r < frame_.fragments().rows_a_thread; ++r)
             moves_again += fmt::format(
                 "{0}({1}[{2}] > 0.0f && {1}[{2}] < {3}) || {4}[{2}] == {5}", r > 0 ? " || " : "", delta, r,
                 literal(1 / rescale_.limit, false), maximum,
@@ -88,31 +89,33 @@ private:
         const std::string maximum = frame_.name(rescale_.maximum), &weights = name_of(rescale_.weights),
                           &delta = frame_.name(rescale_.correction), most = maximum + "_most_";
         const Step& step = frame_.step(rescale_.weights);
-        const std::string values = fmt::format(
-            "EACH(j_, {}) EACH(c_, 2) ",
-            columns_of(frame_, columns_of_statement(frame_, step), step.scope) / fragment_columns);
+        const std::string columns = each_column(frame_, columns_of(frame_, columns_of_statement(frame_, step), step.scope)),
+                          weight = fmt::format("{}[{}]", weights, number_in_thread(frame_, variable_of(step)));
         out_("// where all weights are in range, they move with the sums by whole powers of two");
-        out_(fmt::format("float {}[2];", most));
-        out_(fmt::format("EACH(r_, 2) {}[r_] = most_of_row({}, r_){};", most, weights,
+        out_(fmt::format("float {}[{}];", most, frame_.fragments().rows_a_thread));
+        out_.open(rows_);
+        out_("float acc = 0;");
+        out_(fmt::format("{} acc = maximum(acc, {});", columns, weight));
+        out_(fmt::format("{}[r_] = {}{};", most, over_row(frame_, "max_of", "acc"),
                          rescale_.largest == 1 ? "" : " * " + literal(1 / rescale_.largest, false)));
+        out_.close();
         const std::string range = literal(largest_rescaled_weight, false);
-        const std::string leaves = fmt::format("{0}[0] < {1} && {0}[1] < {1} && {2}[0] < {3} && {2}[1] < {3}", most,
-                                               range, sums(), "infinity<real>");
-        out_.open(fmt::format("if (!any_of_warp(!({})))", leaves));
+        out_.open(fmt::format("if (!any_of_warp(!({} && {})))", all_below(most, "<", range),
+                              all_below(sums(), "<", "infinity<real>")));
         for (const StepId s : rescale_.moving) {
             if (variable_of(frame_.step(s)) == rescale_.maximum)
-                out_(fmt::format("EACH(r_, 2) {0}[r_] = {0}[r_] + whole_powers({1}[r_]) * {2};", maximum, most,
-                                 literal(std::numbers::ln2 / rescale_.rate, false)));
+                out_(fmt::format("{3} {0}[r_] = {0}[r_] + whole_powers({1}[r_]) * {2};", maximum, most,
+                                 literal(std::numbers::ln2 / rescale_.rate, false), rows_));
             else
                 write(s);
         }
         say_whether_it_stays();
-        out_(fmt::format("EACH(r_, 2) {}{}[4 * j_ + 2 * r_ + c_] *= {}[r_];", values, weights, delta));
-        out_(fmt::format("EACH(r_, 2) {}[r_] *= {}[r_];", sums(), delta));
+        out_(fmt::format("{} {} {} *= {}[r_];", rows_, columns, weight, delta));
+        out_(fmt::format("{} {}[r_] *= {}[r_];", rows_, sums(), delta));
         out_.close();
     }
     /// The sums of weights say how large the weights are, and are needed anyway.
-    void declare_guard() { out_(fmt::format("float {}[2];", sums())); }
+    void declare_guard() { out_(fmt::format("float {}[{}];", sums(), frame_.fragments().rows_a_thread)); }
     void weigh() {
         write(rescale_.weights, [&] { write_sum_of_thread(frame_, out_, frame_.step(rescale_.sum), sums()); });
     }
@@ -121,16 +124,20 @@ private:
         const auto& compute = std::get<Compute>(*s.statement);
         const std::string own = sums() + "[r_]";
         out_(fmt::format("// {}", equation(frame_, compute)));
-        out_(fmt::format("EACH(r_, 2) {0}[r_] = {0}[r_] * {1}[r_] + {2};", name_of(rescale_.sum),
-                         frame_.name(rescale_.correction),
-                         is_kept_by_threads(frame_, compute.variable) ? own : fmt::format("sum_over_quad({})", own)));
+        out_(fmt::format("{3} {0}[r_] = {0}[r_] * {1}[r_] + {2};", name_of(rescale_.sum), frame_.name(rescale_.correction),
+                         is_kept_by_threads(frame_, compute.variable) ? own : over_row(frame_, "sum", own), rows_));
     }
     [[nodiscard]] std::string sums() const { return frame_.name(rescale_.maximum) + "_sums_"; }
     /// The threads whose weights are too large, or no numbers.
     [[nodiscard]] std::string large() const { return frame_.name(rescale_.maximum) + "_large_"; }
     /// False where something is no number.
-    [[nodiscard]] std::string is_small() const {
-        return fmt::format("{0}[0] <= {1} && {0}[1] <= {1}", sums(), literal(rescale_.limit, false));
+    [[nodiscard]] std::string is_small() const { return all_below(sums(), "<=", literal(rescale_.limit, false)); }
+    /// Whether the values of all of a thread's rows are below a limit.
+    [[nodiscard]] std::string all_below(const std::string& values, const char* how, const std::string& limit) const {
+        std::string out;
+        for (int r = 0; r < frame_.fragments().rows_a_thread; ++r)
+            out += fmt::format("{}{}[{}] {} {}", r > 0 ? " && " : "", values, r, how, limit);
+        return out;
     }
 
     [[nodiscard]] const std::string& name_of(StepId step) const { return frame_.name(variable_of(frame_.step(step))); }
@@ -151,13 +158,15 @@ private:
                                   return frame_.atom(frame_.step(other)).kind == AtomKind::mma;
                               }) == 1;
         if (!is_alone) out_.open("");
-        write_product_again(frame_, out_, s, large());
+        write_product_again(frame_, out_, s, large(), functions_);
         if (!is_alone) out_.close();
     }
 
     const Frame& frame_;
     const ConditionalRescale& rescale_;
     Lines& out_;
+    std::set<std::string>& functions_;
+    std::string rows_ = each_row(frame_);
 };
 
 }  // namespace
@@ -174,8 +183,8 @@ void write_init_of_rescale(const Frame& frame, Lines& out) {
     out(fmt::format("{} = true, {} = false;", moves_name(frame), stays_name(frame)));
 }
 
-void write_rescaled_weights(const Frame& frame, Lines& out, bool is_first_iteration) {
-    RescaleWriter writer(frame, out);
+void write_rescaled_weights(const Frame& frame, Lines& out, bool is_first_iteration, std::set<std::string>& functions) {
+    RescaleWriter writer(frame, out, functions);
     is_first_iteration ? writer.as_it_moves() : writer.try_as_it_stands();
 }
 

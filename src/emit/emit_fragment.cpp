@@ -20,6 +20,10 @@
 namespace napkin::writers {
 namespace {
 
+std::string times(std::int64_t stride, const char* index) {
+    return stride == 1 ? std::string(index) : fmt::format("{} * {}", stride, index);
+}
+
 /// A thread's value of the element at row r_ and column (j_, c_) of the loops below.
 std::string element(const Frame& frame, VariableId id) {
     return fmt::format("{}[{}]", frame.name(id), number_in_thread(frame, id));
@@ -28,12 +32,14 @@ std::string element(const Frame& frame, VariableId id) {
 std::string element(const Frame& frame, const Step& step, VariableId id) {
     if (!frame.runs_in_parts(step) || column_axis(frame, id) < 0 || frame.column_parts->is_passing(id))
         return element(frame, id);
-    return fmt::format("{}[{} * part_ + 4 * j_ + 2 * r_ + c_]", frame.name(id),
-                       frame.column_parts->columns / fragment_columns * 4);
+    return fmt::format("{}[{} * part_ + {}]", frame.name(id),
+                       frame.column_parts->columns / frame.fragments().columns * frame.fragments().values(),
+                       number_in_thread(frame, id));
 }
 /// What a thread has of a variable that is read by rows.
 std::string row_element(const Frame& frame, VariableId id, const std::string& name) {
-    return fmt::format("{}[{}r_]", name, row_values(frame, id) > 2 ? "2 * part_ + " : "");
+    const std::int64_t rows = frame.fragments().rows_a_thread;
+    return fmt::format("{}[{}r_]", name, row_values(frame, id) > rows ? fmt::format("{} * part_ + ", rows) : "");
 }
 
 /// The loops of a thread over its values of one statement: over its rows, and over the columns where there are any.
@@ -52,27 +58,28 @@ public:
     void leave_out_rows() { has_rows_ = false; }
     void open_rows() {
         if (!has_rows_) return;
-        out_.open("EACH(r_, 2)");
-        declare(frame_.schedule.mma_m, "fragment_row(r_)", fragment_rows * frame_.schedule.warps.value);
+        out_.open(each_row(frame_));
+        declare(frame_.schedule.mma_m, "fragment_row(r_)", frame_.fragment_rows());
     }
     void open_columns() {
         if (columns_ < 0) return;
         const std::int64_t n = columns_of(frame_, columns_, scope_);
         const std::string column = "fragment_column(j_, c_)";
-        out_.open(fmt::format("EACH(j_, {}) EACH(c_, 2)", (columns_of_part_ > 0 ? columns_of_part_ : n) / fragment_columns));
+        out_.open(each_column(frame_, columns_of_part_ > 0 ? columns_of_part_ : n));
         declare(columns_, columns_of_part_ > 0 ? fmt::format("{} * part_ + {}", columns_of_part_, column) : column, n);
     }
     /// The same in contiguous segments of columns. What `ask` writes stands before several of them, and what `take`
     /// writes begins each.
     void open_columns_in_runs(std::int64_t together, const std::function<void()>& ask, const std::function<void()>& take) {
         const std::int64_t n = columns_of(frame_, columns_, scope_);
-        out_.open(fmt::format("EACH(runs_, {})", n / run_columns / together));
+        const std::int64_t tiles = run_columns(frame_) / frame_.fragments().columns;
+        out_.open(fmt::format("EACH(runs_, {})", n / run_columns(frame_) / together));
         ask();
         out_.open(fmt::format("EACH(own_run_, {})", together));
         out_(fmt::format("const int run_ = {} * runs_ + own_run_;", together));
         take();
-        out_.open(fmt::format("EACH(i_, {}) EACH(c_, 2)", run_columns / fragment_columns));
-        out_(fmt::format("const int j_ = {} * run_ + i_;", run_columns / fragment_columns));
+        out_.open(fmt::format("EACH(i_, {}) EACH(c_, {})", tiles, frame_.fragments().columns_a_thread));
+        out_(fmt::format("const int j_ = {} * run_ + i_;", tiles));
         declare(columns_, "fragment_column(j_, c_)", n);
         in_runs_ = true;
     }
@@ -92,9 +99,7 @@ public:
     [[nodiscard]] bool columns_are_padded() const {
         return columns_ >= 0 && is_padded(columns_, columns_of(frame_, columns_, scope_));
     }
-    [[nodiscard]] bool rows_are_padded() const {
-        return is_padded(frame_.schedule.mma_m, fragment_rows * frame_.schedule.warps.value);
-    }
+    [[nodiscard]] bool rows_are_padded() const { return is_padded(frame_.schedule.mma_m, frame_.fragment_rows()); }
     /// Whether a thread's column is one of the tile, and not what stands for one past its end.
     [[nodiscard]] std::string is_inside() const {
         return fmt::format("fragment_column(j_, c_) < {}", frame_.count(columns_, scope_));
@@ -161,13 +166,13 @@ void ask_for_runs(const Frame& frame, Lines& out, const Step& step, AxisId colum
         if (frame.span(columns, step.scope).begins) row += fmt::format(" + {} * {}", frame.axis(columns).begin, column);
         out(fmt::format("RunPart<{}> {}asked_[{}];", memory_type(v.memory_type), name, together));
         out(fmt::format("EACH(i_, {}) {}asked_[i_] = ask_for_run({}, {}, {} * ({} * runs_ + i_), {});", together, name,
-                        row, column, run_columns, together, frame.count(columns, step.scope)));
+                        row, column, run_columns(frame), together, frame.count(columns, step.scope)));
     }
 }
 void take_runs(const Frame& frame, Lines& out, const std::vector<const Read*>& runs) {
     for (const Read* r : runs) {
         const std::string name = run_name(frame, r->variable());
-        out(fmt::format("float {}[{}];", name, run_columns / 4));
+        out(fmt::format("float {}[{}];", name, run_columns(frame) / frame.fragments().threads_a_row()));
         out(fmt::format("take_run({0}, {0}asked_[own_run_]);", name));
     }
 }
@@ -273,7 +278,7 @@ void write_reduction(const Frame& frame, Lines& out, const Step& step, AxisId co
         return fmt::format("acc = {};", combined(op, "acc", value));
     });
     loops.close_columns();
-    std::string result = reduced.of_row ? fmt::format("{}_over_quad(acc)", horizontal(op)) : "acc";
+    std::string result = reduced.of_row ? over_row(frame, horizontal(op), "acc") : "acc";
     if (reduced.point.factor != 1) result += " * " + literal(reduced.point.factor, false);
     if (carry < 0) {
         out(fmt::format("{} = {};", reduced.target, result));
@@ -294,7 +299,7 @@ std::string ahead_name(const Frame& frame, VariableId id) { return frame.name(id
 /// Reads the rows' values of a variable, where the axes stand, into registers of this name.
 void write_rows_into(const Frame& frame, Lines& out, const Step& step, const std::string& name) {
     const VariableId id = std::get<Load>(*step.statement).variable;
-    const bool has_parts = row_values(frame, id) > 2;
+    const bool has_parts = row_values(frame, id) > frame.fragments().rows_a_thread;
     ValueLoops loops(frame, out, step.scope, -1, true);
     if (has_parts) out.open(fmt::format("EACH(part_, {})", frame.column_parts->parts));
     loops.open_rows();
@@ -319,12 +324,40 @@ void write_rows_at(const Frame& frame, Lines& out, const Step& step, const std::
 
 }  // namespace
 
-std::string warpgroup_text() { return fmt::format("{} / {}", warp_name, warps_together); }
+std::string warpgroup_text(const Frame& frame) {
+    return fmt::format("{} / {}", warp_name, frame.unit.matrix.warps_together());
+}
+
+std::string each_row(const Frame& frame) { return fmt::format("EACH(r_, {})", frame.fragments().rows_a_thread); }
+
+std::string each_column(const Frame& frame, std::int64_t columns) {
+    const RegisterTile& tile = frame.fragments();
+    return fmt::format("EACH(j_, {}) EACH(c_, {})", columns / tile.columns, tile.columns_a_thread);
+}
+
+std::string over_row(const Frame& frame, std::string_view reduction, const std::string& value) {
+    return fmt::format("{}_over_row<{}>({})", reduction, frame.fragments().threads_a_row(), value);
+}
+
+void write_coordinates(const Frame& frame, Lines& out) {
+    const RegisterTile& tile = frame.fragments();
+    const layouts::Layout& d = *frame.unit.matrix.begin()->d;
+    const std::string lane = "lane_of_thread()";
+    out(fmt::format("NAPKIN_INLINE Index fragment_row(int r) {{ return warp_of_thread() * {} + {} + {}; }}", tile.rows,
+                    layouts::expression(row_of_lane(d, tile.rows), lane),
+                    times(d(layouts::Coordinate{0, tile.row_stride}), "r")));
+    out(fmt::format("NAPKIN_INLINE Index fragment_column(int j, int c) {{ return {} * j + {} + {}; }}", tile.columns,
+                    layouts::expression(column_of_lane(d, tile.rows), lane),
+                    times(d(layouts::Coordinate{0, tile.column_stride}) / tile.rows, "c")));
+}
 
 std::string number_in_thread(const Frame& frame, VariableId id) {
     const bool has_columns = column_axis(frame, id) >= 0;
-    if (!has_rows(frame, id)) return has_columns ? "2 * j_ + c_" : "0";
-    return has_columns ? "4 * j_ + 2 * r_ + c_" : "r_";
+    const RegisterTile& tile = frame.fragments();
+    if (!has_rows(frame, id)) return has_columns ? fmt::format("{} * j_ + c_", tile.columns_a_thread) : "0";
+    if (!has_columns) return "r_";
+    return fmt::format("{} * j_ + {} + {}", tile.values(), times(tile.row_stride, "r_"),
+                       times(tile.column_stride, "c_"));
 }
 
 void write_state_of_parts(const Frame& frame, Lines& out, const StateMerge& merge, const std::array<Expr, 2>& given,
@@ -379,8 +412,8 @@ void write_fragment(const Frame& frame, Lines& out, const Step& step, const std:
     if (!math.within) return write(math.any);
     // A second copy without masks costs less than they do: most tiles lie wholly on one side of them.
     std::string everywhere;
-    const OwnRows own{fmt::format("{} * {}", fragment_rows, frame.has_bulk_copies() ? warp_name : "warp_of_thread()"),
-                      fragment_rows};
+    const std::int64_t rows = frame.fragments().rows;
+    const OwnRows own{fmt::format("{} * {}", rows, frame.has_bulk_copies() ? warp_name : "warp_of_thread()"), rows};
     for (const Affine& form : math.within->forms)
         everywhere += fmt::format("{}{} >= 0", everywhere.empty() ? "" : " && ", lowest(frame, form, step.scope, &own));
     if (math.within->by_data) everywhere += (everywhere.empty() ? "" : " && ") + is_unmasked_k_block(frame, step.scope);
@@ -401,7 +434,8 @@ void write_sums_of_rows(const Frame& frame, Lines& out, ScopeId scope) {
     for (const Step& step : frame.steps)
         if (const auto* compute = std::get_if<Compute>(step.statement);
             compute && step.scope == scope && is_kept_by_threads(frame, compute->variable))
-            out(fmt::format("EACH(r_, 2) {0}[r_] = sum_over_quad({0}[r_]);", frame.name(compute->variable)));
+            out(fmt::format("{} {}[r_] = {};", each_row(frame), frame.name(compute->variable),
+                            over_row(frame, "sum", frame.name(compute->variable) + "[r_]")));
 }
 
 void write_correction(const Frame& frame, Lines& out, const Step& step, AxisId columns) {
@@ -496,15 +530,15 @@ void write_store_of_fragments(const Frame& frame, Lines& out, VariableId variabl
     const std::string row = frame.axis(rows).local, num_rows = frame.count(rows, scope);
     if (loops.rows_are_padded() && !whole_rows) out(fmt::format("if ({} >= {}) continue;", row, num_rows));
     if (columns < 0) {
-        out(fmt::format("if (lane_of_thread() % 4 == 0) *({}) = convert<{}>({});", place(true), type,
-                        element(frame, variable)));
+        out(fmt::format("if (lane_of_thread() % {} == 0) *({}) = convert<{}>({});", frame.fragments().threads_a_row(),
+                        place(true), type, element(frame, variable)));
     } else if (whole_rows) {
         // Threads of rows past the end take part in the exchange.
         const std::string count = frame.count(columns, scope);
-        out(fmt::format("store_row<{}, {}>({}, {}, {} + 2 * r_);", type,
-                        columns_of(frame, columns, scope) / fragment_columns, place(false),
+        out(fmt::format("store_row<{}, {}>({}, {}, {} + {} * r_);", type,
+                        columns_of(frame, columns, scope) / frame.fragments().columns, place(false),
                         loops.rows_are_padded() ? fmt::format("{} < {} ? {} : 0", row, num_rows, count) : count,
-                        frame.name(variable)));
+                        frame.name(variable), frame.fragments().row_stride));
     } else {
         loops.open_columns();
         const std::string guard = loops.columns_are_padded() ? fmt::format("if ({}) ", loops.is_inside()) : "";

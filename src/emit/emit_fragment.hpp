@@ -21,7 +21,7 @@ inline constexpr const char* warp_name = "warp_";
 /// The block's number in its cluster, whose blocks lie beside each other in the grid.
 inline constexpr const char* cluster_rank_name = "cluster_rank_";
 /// Text of the number of the thread's warpgroup, whose four warps run products together.
-std::string warpgroup_text();
+std::string warpgroup_text(const Frame& frame);
 /// Declaration of a thread's registers for a variable.
 std::string fragment_declaration(const Frame& frame, VariableId id);
 /// A map or a reduction along the columns. Where it is written twice, for tiles with and without masks, `then` writes
@@ -39,14 +39,15 @@ void write_correction(const Frame& frame, Lines& out, const Step& step, AxisId c
 void write_product(const Frame& frame, Lines& out, const Step& step, std::set<std::string>& functions);
 /// The product by the instruction that every warp runs by itself, for code that runs seldom. The threads named by
 /// `those` (those_of_warp) are the ones for which it runs. Pre: product_by_warp has one.
-void write_product_again(const Frame& frame, Lines& out, const Step& step, const std::string& those);
+void write_product_again(const Frame& frame, Lines& out, const Step& step, const std::string& those,
+                         std::set<std::string>& functions);
 /// Declarations of conditional rescaling, and their values as a tile begins.
 void declare_rescale(const Frame& frame, Lines& out);
 void write_init_of_rescale(const Frame& frame, Lines& out);
 /// The weights that refer to the maximum, and their sum. They are computed as the maximum stands. Where that is no
 /// longer enough, and in the first iteration, they are computed after it has moved. Every warp decides for itself: none
 /// waits for another.
-void write_rescaled_weights(const Frame& frame, Lines& out, bool is_first_iteration);
+void write_rescaled_weights(const Frame& frame, Lines& out, bool is_first_iteration, std::set<std::string>& functions);
 /// Name of the flag that says whether the maximum has moved.
 std::string moves_name(const Frame& frame);
 /// Registers of what is_rounded_ahead names, and the code that fills them as an iteration ends.
@@ -77,8 +78,14 @@ std::string shares_type(const Frame& frame, const StreamK& cut);
 void write_state_of_parts(const Frame& frame, Lines& out, const StateMerge& merge, const std::array<Expr, 2>& given,
                           const lower::MathChoices& math, const std::map<VariableId, std::string>& texts,
                           const std::string& before);
-/// Text of the number of a thread's value, in loops over its rows r_ and columns (j_, c_).
+/// The loops of a thread over its rows r_ and over its columns (j_, c_) of so many, as text, and its rows' reduction.
+std::string each_row(const Frame& frame);
+std::string each_column(const Frame& frame, std::int64_t columns);
+std::string over_row(const Frame& frame, std::string_view reduction, const std::string& value);
+/// Text of the number of a thread's value in these loops.
 std::string number_in_thread(const Frame& frame, VariableId id);
+/// Declares fragment_row(r) and fragment_column(j, c), a thread's rows and columns, as the layout of results has them.
+void write_coordinates(const Frame& frame, Lines& out);
 
 /// Variables that bulk copies store. Their tensor maps come behind those of the operands.
 std::vector<VariableId> staged_out(const ScheduledKernel& kernel);

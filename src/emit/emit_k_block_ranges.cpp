@@ -173,7 +173,7 @@ void write_k_block_range(const Frame& frame, Lines& out, const ScheduledLoop& no
     const std::int64_t n = is_own ? 1 : frame.span(frame.schedule.mma_m, 0).tile / ranges->rows;
     const std::string range = range_name(frame, node, is_own);
     out(fmt::format("const KBlockRange {} = range_of_tiles<{}>(scratch, {}{});", range, n, first_range(frame, *ranges),
-                    is_own ? " + " + warpgroup_text() : ""));
+                    is_own ? " + " + warpgroup_text(frame) : ""));
     out(fmt::format("{0} = max_index({0}, {2}.first), {1} = min_index({1}, {2}.last);", begin, end, range));
 }
 

@@ -56,6 +56,11 @@ private:
         out_("");
         std::string functions = consumer.functions();
         for (const std::string& function : consumer.instructions()) functions.insert(0, function + "\n");
+        if (frame_.on_tensor_cores()) {
+            Lines coordinates;
+            write_coordinates(frame_, coordinates);
+            functions.insert(0, coordinates.text() + "\n");
+        }
         const std::string before = frame_.in_blocks() ? ranges_pass(frame_, entry_, parameters_on_gpu(frame_)) : "";
         return tidied(out_.text() + functions + before + kernel +
                       fmt::format("\n}}  // namespace {}::{}_code\n", library, entry_));

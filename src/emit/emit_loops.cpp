@@ -103,8 +103,8 @@ void ProgramPrinter::own_bounds(const lower::Bounds& bounds) {
     const ScheduledLoop& node = frame_.loops[bounds.loop];
     const std::string axis = axis_name(bounds.loop), first = axis + "_own_first_", last = axis + "_own_last_",
                       at = axis + "_at_";
-    const OwnRows own{fmt::format("{} * ({})", warps_together * fragment_rows, warpgroup_text()),
-                      warps_together * fragment_rows};
+    const std::int64_t rows = frame_.unit.matrix.warps_together() * frame_.fragments().rows;
+    const OwnRows own{fmt::format("{} * ({})", rows, warpgroup_text(frame_)), rows};
     auto& [begin, end, all_end] = range(bounds.loop);
     out_("// of them those that contribute to the warpgroup's own rows");
     write_k_block_bounds(frame_, out_, node, first, begin, last, end, &own);

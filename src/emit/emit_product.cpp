@@ -2,6 +2,7 @@
 // (wgmma). Or every warp runs one by itself, with operands that it loads into registers (mma).
 #include <fmt/format.h>
 
+#include "algebra/fragment.hpp"
 #include "emit/emit_fragment.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/warpgroups.hpp"
@@ -45,36 +46,73 @@ struct Product : MmaProduct {
     bool a_along_k, b_along_k;  ///< whether the operands are contiguous along k
 };
 
+/// Registers of a thread for A, or for B.
+std::int64_t words(const std::optional<layouts::Layout>& operand) { return operand->mode(1).size(); }
+
 /// The instruction as a function: acc += A·B, or acc = A·B where `adds` is 0.
 std::string instruction_name(const Product& p) {
-    return fmt::format("{}_m{}n{}k{}_{}_{}{}{}", p.instruction->name, p.instruction->m.to, p.columns, p.deep,
-                       name(p.type), p.a_in_registers ? "r" : "s", p.a_along_k ? "" : "t", p.b_along_k ? "" : "_t");
+    const std::string shape = fmt::format("{}_m{}n{}k{}_{}", p.instruction->name, p.instruction->m.to,
+                                          p.by_warp() ? p.instruction->n.to : p.columns, p.deep, name(p.type));
+    if (p.by_warp()) return shape;
+    return fmt::format("{}_{}{}{}", shape, p.a_in_registers ? "r" : "s", p.a_along_k ? "" : "t", p.b_along_k ? "" : "_t");
 }
-std::string instruction_text(const Product& p) {
-    const std::int64_t registers = p.columns / 2;
-    std::string list, bound;
-    for (std::int64_t i = 0; i < registers; ++i) {
-        list += fmt::format("{}%{}", i == 0 ? "" : ", ", i);
-        bound += fmt::format("{}\"+f\"(d[{}])", i == 0 ? "" : ", ", i);
-    }
-    const std::int64_t a = registers, b = a + (p.a_in_registers ? 4 : 1), adds = b + 1;
-    const std::string a_text = p.a_in_registers ? fmt::format("{{%{}, %{}, %{}, %{}}}", a, a + 1, a + 2, a + 3)
-                                                : fmt::format("%{}", a);
+
+/// Registers from a number on, as an instruction names them: "{%4, %5}".
+std::string register_list(std::int64_t first, std::int64_t count) {
+    std::string out;
+    for (std::int64_t i = 0; i < count; ++i) out += fmt::format("{}%{}", i == 0 ? "" : ", ", first + i);
+    return "{" + out + "}";
+}
+/// What is bound to registers: `"r"(a[0]), "r"(a[1])`.
+std::string bindings(std::string_view how, std::string_view of, std::int64_t count) {
+    std::string out;
+    for (std::int64_t i = 0; i < count; ++i) out += fmt::format("{}\"{}\"({}[{}])", i == 0 ? "" : ", ", how, of, i);
+    return out;
+}
+
+/// An instruction of one warp, with and without what D holds so far (PTX ISA, mma.sync).
+std::string text_by_warp(const Product& p) {
+    const std::int64_t d = p.instruction->tile->values(), a = words(p.instruction->a), b = words(p.instruction->b);
+    const auto line = [&](bool adds) {
+        const std::string zero = fmt::format("%{}", d + a + b);
+        std::string zeros;
+        for (std::int64_t i = 0; i < d; ++i) zeros += (i == 0 ? "" : ", ") + zero;
+        return fmt::format(
+            "asm(\"{}.sync.aligned.m{}n{}k{}.row.col.f32.{}.{}.f32 {}, {}, {}, {};\"\n"
+            "            : {} : {}, {}{});\n",
+            p.instruction->name, p.instruction->m.to, p.instruction->n.to, p.deep, name(p.type), name(p.type),
+            register_list(0, d), register_list(d, a), register_list(d + a, b),
+            adds ? register_list(0, d) : "{" + zeros + "}", bindings(adds ? "+f" : "=f", "d", d), bindings("r", "a", a),
+            bindings("r", "b", b), adds ? "" : ", \"f\"(0.0f)");
+    };
+    return fmt::format(
+        "NAPKIN_INLINE void {}(float* d, const unsigned (&a)[{}], const unsigned* b, bool adds) {{\n"
+        "    if (adds)\n        {}    else\n        {}}}\n",
+        instruction_name(p), a, line(true), line(false));
+}
+
+/// An instruction of a warpgroup (PTX ISA, wgmma.mma_async).
+std::string text_together(const Product& p) {
+    const std::int64_t registers = p.columns / p.instruction->tile->columns * p.instruction->tile->values(),
+                       of_a = p.a_in_registers ? words(p.instruction->a) : 1;
+    const std::string bound = bindings("+f", "d", registers);
+    const std::int64_t a = registers, b = a + of_a, adds = b + 1;
+    const std::string a_text = p.a_in_registers ? register_list(a, of_a) : fmt::format("%{}", a);
     std::string flags = ", 1, 1";
-    if (bytes(p.type) == 2)
+    if (contains(p.instruction->either_major, p.type))
         flags += (p.a_in_registers ? "" : p.a_along_k ? ", 0" : ", 1") + std::string(p.b_along_k ? ", 0" : ", 1");
     const std::string type(name(p.type));
     return fmt::format(
         "NAPKIN_INLINE void {}(float (&d)[{}], {}, unsigned long long b, int adds) {{\n"
         "    asm volatile(\"{{.reg .pred p; setp.ne.b32 p, %{}, 0; wgmma.mma_async.sync.aligned.m{}n{}k{}.f32.{}.{} "
         "\"\n"
-        "                 \"{{{}}}, {}, %{}, p{};}}\"\n"
+        "                 \"{}, {}, %{}, p{};}}\"\n"
         "                 : {}\n"
         "                 : {}, \"l\"(b), \"r\"(adds));\n"
         "}}\n",
         instruction_name(p), registers, p.a_in_registers ? "const unsigned* a" : "unsigned long long a", adds,
-        p.instruction->m.to, p.columns, p.deep, type, type, list, a_text, b, flags, bound,
-        p.a_in_registers ? "\"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3])" : "\"l\"(a)");
+        p.instruction->m.to, p.columns, p.deep, type, type, register_list(0, registers), a_text, b, flags, bound,
+        p.a_in_registers ? bindings("r", "a", of_a) : "\"l\"(a)");
 }
 
 /// The descriptor of an operand for step k_ of the product (PTX ISA, wgmma matrix descriptor). Rows of 128 bytes along
@@ -111,15 +149,18 @@ void declare_word(const Frame& frame, Lines& out, const Product& p, const Read& 
                     frame.name(r.variable()), stage_name(frame, r.variable()), own, along_k ? 16 : tile.panel_bytes()));
 }
 
-/// The fragments of A in registers, rounded, two neighbours in each register: those of step k_ at i_.
+/// The fragments of A in registers, rounded, neighbours in each register: those of step k_ at i_. They are results in
+/// their own order (Instruction::result_types).
 std::string packed(const Frame& frame, const Product& p, ScopeId scope) {
     const std::string from = frame.name(p.a->variable());
     // Past the tile's end the other operand has zeros, which infinities must not meet.
     const bool padded = frame.span(p.k, scope).ragged || frame.span(p.k, scope).tile != columns_of(frame, p.k, scope);
+    const RegisterTile& tile = frame.fragments();
+    const std::int64_t each = word_bytes / bytes(p.type), step = each * words(p.instruction->a);
     const auto value = [&](int c) {
-        const std::string text = fmt::format("{}[8 * k_ + 2 * i_ + {}]", from, c);
-        return padded ? fmt::format("(fragment_column(2 * k_ + i_ / 2, {}) < {} ? {} : 0.0f)", c,
-                                    frame.count(p.k, scope), text)
+        const std::string text = fmt::format("{}[{} * k_ + {} * i_ + {}]", from, step, each, c);
+        return padded ? fmt::format("(fragment_column({} * k_ + i_ / {}, {}) < {} ? {} : 0.0f)", step / tile.values(),
+                                    tile.values() / each, c, frame.count(p.k, scope), text)
                       : text;
     };
     return fmt::format("pack_{}({}, {})", name(p.type), value(0), value(1));
@@ -132,6 +173,12 @@ void declare_address(const Frame& frame, Lines& out, const Read& r) {
 
 std::string rounded_name(const Frame& frame, VariableId id) { return frame.name(id) + "_rounded_"; }
 
+/// Rounds the fragments of A for all steps.
+std::string round_all(const Frame& frame, const Product& p, ScopeId scope, const std::string& to) {
+    const std::int64_t of_a = words(p.instruction->a);
+    return fmt::format("EACH(k_, {}) EACH(i_, {}) {}[{} * k_ + i_] = {};", p.steps, of_a, to, of_a, packed(frame, p, scope));
+}
+
 /// One asynchronous group of instructions.
 void write_together(const Frame& frame, Lines& out, const Product& p, ScopeId scope) {
     std::string a, a_registers = "a_";
@@ -139,10 +186,10 @@ void write_together(const Frame& frame, Lines& out, const Product& p, ScopeId sc
         if (is_rounded_ahead(frame, p.a->variable())) {
             a_registers = rounded_name(frame, p.a->variable());
         } else {
-            out(fmt::format("unsigned a_[{}];", 4 * p.steps));
-            out(fmt::format("EACH(k_, {}) EACH(i_, 4) a_[4 * k_ + i_] = {};", p.steps, packed(frame, p, scope)));
+            out(fmt::format("unsigned a_[{}];", words(p.instruction->a) * p.steps));
+            out(round_all(frame, p, scope, "a_"));
         }
-        a = fmt::format("&{}[4 * k_]", a_registers);
+        a = fmt::format("&{}[{} * k_]", a_registers, words(p.instruction->a));
     } else {
         declare_word(frame, out, p, *p.a, true);
         a = descriptor(frame, p, *p.a, true);
@@ -157,15 +204,19 @@ void write_together(const Frame& frame, Lines& out, const Product& p, ScopeId sc
 }
 
 /// The call that loads four matrices, from a row and a part of 16 bytes, along k and across it. Two matrices of A below
-/// each other go to neighbouring registers, and two of B beside each other. Both lie so where k is contiguous.
+/// each other go to neighbouring registers, and two of B beside each other. Both lie so where k is contiguous. Four
+/// matrices are the rows of a warp, or two tiles of columns.
 std::string matrices(const Frame& frame, const Product& p, const Read& r, bool is_a, const std::string& across,
                      const std::string& lane) {
     const OperandTile tile = *operand_tile(frame, r.variable());
     const bool along_k = is_a ? p.a_along_k : p.b_along_k;
-    return fmt::format("load_matrices<{}, {}>({}, {}_at_, {}, {}, {}{});", is_a == along_k, !along_k,
-                       is_a ? "a_" : "b_", frame.name(r.variable()), tile.panel_bytes(),
-                       along_k ? "16 * " + across : fmt::format("{} * k_", p.deep),
-                       along_k ? "2 * k_" : "2 * " + across, lane);
+    return fmt::format(
+        "load_matrices<{}, {}>({}, {}_at_, {}, {}, {}{});", is_a == along_k, !along_k, is_a ? "a_" : "b_",
+        frame.name(r.variable()), tile.panel_bytes(),
+        along_k ? fmt::format("{} * {}", frame.fragments().rows, across) : fmt::format("{} * k_", p.deep),
+        along_k ? fmt::format("{} * k_", p.deep * bytes(p.type) / layouts::core_row_bytes)
+                : fmt::format("{} * {}", frame.fragments().rows * bytes(p.type) / layouts::core_row_bytes, across),
+        lane);
 }
 
 /// Every warp goes through k, and in each step through its columns, of which it loads 16 at once.
@@ -173,7 +224,7 @@ void write_by_warp(const Frame& frame, Lines& out, const Product& p, ScopeId sco
     if (!p.a_in_registers) {
         declare_address(frame, out, *p.a);
         // A warp whose rows all lie past the tile's end multiplies those of the last one.
-        const std::int64_t warps = columns_of(frame, p.m, scope) / fragment_rows;
+        const std::int64_t warps = columns_of(frame, p.m, scope) / frame.fragments().rows;
         const bool is_known = frame.has_bulk_copies() && warps >= frame.schedule.warps.value;
         if (!is_known)
             out(warps < frame.schedule.warps.value ? fmt::format("const int warp_ = min(warp_of_thread(), {});", warps - 1)
@@ -181,14 +232,16 @@ void write_by_warp(const Frame& frame, Lines& out, const Product& p, ScopeId sco
     }
     declare_address(frame, out, *p.b);
     out.open(fmt::format("EACH(k_, {})", p.steps));
-    out("unsigned a_[4];");
-    out(p.a_in_registers ? fmt::format("EACH(i_, 4) a_[i_] = {};", packed(frame, p, scope))
+    out(fmt::format("unsigned a_[{}];", words(p.instruction->a)));
+    out(p.a_in_registers ? fmt::format("EACH(i_, {}) a_[i_] = {};", words(p.instruction->a), packed(frame, p, scope))
                          : matrices(frame, p, *p.a, true, "warp_", lane));
-    out.open(fmt::format("EACH(j_, {})", p.columns / (2 * fragment_columns)));
-    out("unsigned b_[4];");
+    const RegisterTile& tile = frame.fragments();
+    const std::int64_t of_b = words(p.instruction->b);
+    out.open(fmt::format("EACH(j_, {})", p.columns / (2 * tile.columns)));
+    out(fmt::format("unsigned b_[{}];", 2 * of_b));
     out(matrices(frame, p, *p.b, false, "j_", lane));
-    out(fmt::format("EACH(i_, 2) {}_m{}n{}k{}_{}(&{}[8 * j_ + 4 * i_], a_, &b_[2 * i_], {});", p.instruction->name,
-                    p.instruction->m.to, p.instruction->n.to, p.deep, name(p.type), p.target, p.adds ? "true" : "k_ > 0"));
+    out(fmt::format("EACH(i_, 2) {}(&{}[{} * j_ + {} * i_], a_, &b_[{} * i_], {});", instruction_name(p), p.target,
+                    2 * tile.values(), tile.values(), of_b, p.adds ? "true" : "k_ > 0"));
     out.close();
     out.close();
 }
@@ -199,17 +252,15 @@ void write_product(const Frame& frame, Lines& out, const Step& step, std::set<st
     const Product p(frame, step);
     write_correction(frame, out, step, p.n);
     out.open("");
-    if (p.by_warp(frame.unit)) {
-        write_by_warp(frame, out, p, step.scope);
-    } else {
-        functions.insert(instruction_text(p));
-        write_together(frame, out, p, step.scope);
-    }
+    functions.insert(p.by_warp() ? text_by_warp(p) : text_together(p));
+    p.by_warp() ? write_by_warp(frame, out, p, step.scope) : write_together(frame, out, p, step.scope);
     out.close();
 }
 
-void write_product_again(const Frame& frame, Lines& out, const Step& step, const std::string& those) {
+void write_product_again(const Frame& frame, Lines& out, const Step& step, const std::string& those,
+                         std::set<std::string>& functions) {
     const Product p(frame, step, *product_by_warp(frame, step));
+    functions.insert(text_by_warp(p));
     out(fmt::format("const int lane_ = lane_after({});", those));
     write_by_warp(frame, out, p, step.scope, ", lane_");
 }
@@ -224,9 +275,11 @@ const Step& product_of(const Frame& frame, VariableId id) {
 }
 
 void declare_rounded(const Frame& frame, Lines& out) {
-    for (const VariableId v : frame.layouts.ids())
-        if (is_rounded_ahead(frame, v))
-            out(fmt::format("unsigned {}[{}];", rounded_name(frame, v), 4 * Product(frame, product_of(frame, v)).steps));
+    for (const VariableId v : frame.layouts.ids()) {
+        if (!is_rounded_ahead(frame, v)) continue;
+        const Product p(frame, product_of(frame, v));
+        out(fmt::format("unsigned {}[{}];", rounded_name(frame, v), words(p.instruction->a) * p.steps));
+    }
 }
 
 void write_rounded(const Frame& frame, Lines& out, ScopeId scope, int ahead) {
@@ -234,8 +287,7 @@ void write_rounded(const Frame& frame, Lines& out, ScopeId scope, int ahead) {
         if (step.atom < 0 || step.scope != scope || step.ahead != ahead || !is_rounded_ahead(frame, variable_of(step)))
             continue;
         const Product p(frame, product_of(frame, variable_of(step)));
-        out(fmt::format("EACH(k_, {}) EACH(i_, 4) {}[4 * k_ + i_] = {};", p.steps,
-                        rounded_name(frame, variable_of(step)), packed(frame, p, scope)));
+        out(round_all(frame, p, scope, rounded_name(frame, variable_of(step))));
     }
 }
 

@@ -173,7 +173,9 @@ void ProgramPrinter::call_of_blocks(const Step& step, const Step* before) {
     out_(function.call);
 }
 
-void ProgramPrinter::print(const lower::Rescale& rescale) { write_rescaled_weights(frame_, out_, rescale.is_first); }
+void ProgramPrinter::print(const lower::Rescale& rescale) {
+    write_rescaled_weights(frame_, out_, rescale.is_first, instructions_);
+}
 void ProgramPrinter::print(const lower::SumRows& sums) { write_sums_of_rows(frame_, out_, sums.scope); }
 void ProgramPrinter::print(const lower::Round& round) { write_rounded(frame_, out_, round.scope, round.ahead); }
 void ProgramPrinter::print(const lower::FinishPipelined& finish) {
@@ -251,13 +253,13 @@ void ProgramPrinter::print(const lower::ClusterBarrier&) { out_("cluster_sync();
 
 void ProgramPrinter::print(const lower::NamedBarrier& barrier) {
     using lower::NamedBarrier;
-    const std::int64_t groups = frame_.schedule.warps.value / warps_together;
+    const std::int64_t groups = frame_.schedule.warps.value / frame_.unit.matrix.warps_together();
     if (barrier.what == NamedBarrier::start)
-        out_(fmt::format("if ({} == {}) pass_ping_pong(0);", warpgroup_text(), groups - 1));
+        out_(fmt::format("if ({} == {}) pass_ping_pong(0);", warpgroup_text(frame_), groups - 1));
     else if (barrier.what == NamedBarrier::wait)
-        out_(fmt::format("wait_ping_pong({});", warpgroup_text()));
+        out_(fmt::format("wait_ping_pong({});", warpgroup_text(frame_)));
     else
-        out_(fmt::format("pass_ping_pong(({} + 1) % {});", warpgroup_text(), groups));
+        out_(fmt::format("pass_ping_pong(({} + 1) % {});", warpgroup_text(frame_), groups));
 }
 
 /// It is asked for together with the last copies of the tile, so that the answer is there when the next copies are due.

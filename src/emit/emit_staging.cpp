@@ -22,7 +22,7 @@ namespace {
 /// The staging tile of tile_, in which a warp's rows lie.
 std::string staging_tile(const Frame& frame, VariableId variable) {
     const int held = frame.place(variable).staging_tiles;
-    return held == 1 ? "staging" : fmt::format("staging + {} * (tile_ % {})", box_bytes, held);
+    return held == 1 ? "staging" : fmt::format("staging + {} * (tile_ % {})", staging_bytes(frame), held);
 }
 
 }  // namespace
@@ -32,7 +32,7 @@ void write_staging_header(const Frame& frame, Lines& out, const Step& store) {
     const std::int64_t count = staging_tiles_of(frame, variable)->count;
     out(fmt::format("const unsigned staging = shared_address(shared_memory) + {} + {} * {};",
                     frame.layout(variable).offset * frame.value_bytes(),
-                    frame.place(variable).staging_tiles * box_bytes, warp_name));
+                    frame.place(variable).staging_tiles * staging_bytes(frame), warp_name));
     out.open(count > 1 ? fmt::format("EACH(tile_, {})", count) : "");
 }
 
@@ -40,11 +40,11 @@ void write_to_staging(const Frame& frame, Lines& out, const Step& store) {
     const VariableId variable = variable_of(store);
     const StagingTiles tiles = *staging_tiles_of(frame, variable);
     const std::string type = memory_type(frame.variable(variable).memory_type), here = staging_tile(frame, variable);
-    const std::int64_t groups = columns_of(frame, column_axis(frame, variable), store.scope) / fragment_columns,
-                       groups_a_tile = tiles.width / fragment_columns;
+    const std::int64_t groups = columns_of(frame, column_axis(frame, variable), store.scope) / frame.fragments().columns,
+                       groups_a_tile = tiles.width / frame.fragments().columns;
     if (tiles.count > 1)
         out(fmt::format("write_staging<{}>({}, {} + {} * tile_, {} - {} * tile_);", type, here, frame.name(variable),
-                        4 * groups_a_tile, groups, groups_a_tile));
+                        frame.fragments().values() * groups_a_tile, groups, groups_a_tile));
     else
         out(fmt::format("write_staging<{}>({}, {}, {});", type, here, frame.name(variable), groups));
 }
@@ -60,7 +60,7 @@ void write_from_staging(const Frame& frame, Lines& out, const Step& store) {
         const AxisId axis = v.dims[d].single_axis();
         std::string at = frame.span(axis, store.scope).begins ? frame.axis(axis).begin : "0";
         if (static_cast<int>(d) == tiles.columns && tiles.count > 1) at += fmt::format(" + {} * tile_", tiles.width);
-        if (static_cast<int>(d) == tiles.rows) at += fmt::format(" + {} * {}", fragment_rows, warp_name);
+        if (static_cast<int>(d) == tiles.rows) at += fmt::format(" + {} * {}", frame.fragments().rows, warp_name);
         coordinates += fmt::format(", int({})", at);
     }
     out(fmt::format("store_staging({}, &maps.of[{}]{});", staging_tile(frame, variable), map, coordinates));

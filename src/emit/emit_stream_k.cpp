@@ -99,8 +99,8 @@ void write_merged_states(const Frame& frame, Lines& out) {
         if (!has_columns) {
             // Other states are merged by what each part has of this one.
             const std::string &own = parts.name(merge.state, 0), &other = parts.name(merge.state, 1);
-            out(fmt::format("float {}[2], {}[2];", own, other));
-            out(fmt::format("EACH(r_, 2) {}[r_] = {}[r_], {}[r_] = {};", own, frame.name(merge.state), other, left));
+            out(fmt::format("float {0}[{2}], {1}[{2}];", own, other, frame.fragments().rows_a_thread));
+            out(fmt::format("{} {}[r_] = {}[r_], {}[r_] = {};", each_row(frame), own, frame.name(merge.state), other, left));
         }
         std::map<VariableId, std::string> texts;
         visit(merge.given, [&](const Expr& node) {

@@ -21,9 +21,9 @@ operator or or_eq private protected public register reinterpret_cast requires re
 static_cast struct switch template this thread_local throw true try typedef typeid typename union unsigned using virtual void
 volatile wchar_t while xor xor_eq
 
-acc arena base bf16 e4m3 e5m2 f16 f32 f64 lane nowhere group i inputs j last_group main max_of min_of outputs prod real round_i32
+acc arena base bf16 tf32 e4m3 e5m2 f16 f32 f64 lane nowhere group i inputs j last_group main max_of min_of outputs prod real round_i32
 std strides sum total value whole_add block scratch queue arguments blockIdx threadIdx gridDim blockDim shared_memory
-sum_over_quad prod_over_quad max_of_over_quad min_of_over_quad
+sum_over_row prod_over_row max_of_over_row min_of_over_row fragment_row fragment_column
 )";
 
 /// Longest name of a parameter in a prelude. Longer names are taken where the prelude calls them, gives them arguments

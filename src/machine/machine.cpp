@@ -30,6 +30,15 @@ StandIn stand_in(const std::string& unit) {
 
 }  // namespace
 
+void Instruction::find_tile() {
+    tile.reset(), result_types.clear();
+    if (!d || d->rank() != 2) return;
+    const std::int64_t rows = m.to * d->mode(0).size() / threads;
+    if (rows > 0) tile = register_tile(*d, rows);
+    for (const auto& [type, deep] : k)
+        if (tile && a && takes_results(*d, *a, rows, bytes(type))) result_types.push_back(type);
+}
+
 bool adds_in(const Instruction& instruction, DType operands, DType sum) {
     const std::vector<Accumulator>& types = instruction.accumulators.at(operands);
     return any_of(types, [&](const Accumulator& a) { return a.type == sum; });

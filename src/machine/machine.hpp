@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "algebra/layout.hpp"
+#include "machine/register_tile.hpp"
 #include "support/dtype.hpp"
 #include "support/result.hpp"
 
@@ -86,9 +88,20 @@ struct Instruction {
     std::map<DType, std::int64_t> k;  ///< by the operands' type
     /// by the operands' type, one at least for each of k's, each type once
     std::map<DType, std::vector<Accumulator>> accumulators;
-    Figure overhead_clocks;  ///< on top of its work, when waited for at once; 0 where it is not known
-    Figure sustained;        ///< the share of what its unit sustains that it reaches; unknown: all
+    /// Who has A, B or D in registers: (lane, value) → row + rows · column, of one warp; other warps of the instruction
+    /// have the rows below. Values of D are numbers, those of A and B words of 4 bytes along k. B's rows are its
+    /// columns in the product. None: it is not in registers, or nothing is known of them.
+    std::optional<layouts::Layout> a, b, d;
+    bool a_in_shared = false, b_in_shared = false;  ///< it may be a tile in shared memory
+    std::vector<DType> either_major;  ///< types whose operands may be contiguous along k or along the other axis
+    Figure overhead_clocks;           ///< on top of its work, when waited for at once; 0 where it is not known
+    Figure sustained;                 ///< the share of what its unit sustains that it reaches; unknown: all
     std::string source;
+
+    std::optional<RegisterTile> tile;  ///< what follows from D; none: kernels are not written for it
+    std::vector<DType> result_types;   ///< types in which results are A as they lie, once they are rounded
+    /// Finds these two. Pre: the other members are read.
+    void find_tile();
     friend bool operator==(const Instruction&, const Instruction&) = default;
 };
 /// Whether sums of its products of operands of one type are of the other. Pre: it multiplies the operands' type.

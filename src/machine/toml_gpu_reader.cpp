@@ -175,6 +175,55 @@ std::map<DType, std::vector<Accumulator>> read_accumulators(FigureReader& reader
     return out;
 }
 
+/// Layouts of A, B and D, where they are in registers.
+void read_layouts(FigureReader& reader, const toml::table& table, const std::string& where, Instruction& out) {
+    const std::string expected =
+        "layouts of a, b and d, (lane, value) to row + rows · column, such as { d = \"((4,8),(2,2)):((32,1),(16,8))\" "
+        "}";
+    const toml::node* node = table.get("registers");
+    if (!node) return;
+    const toml::table* inner = node->as_table();
+    if (!inner) return reader.bad_value(*node, fmt::format("'registers' of {} is not a table", where), expected);
+    reader.check_keys(*inner, {"a", "b", "d"}, fmt::format("'registers' of {}", where));
+    for (const auto& [key, layout] : {std::pair{"a", &out.a}, {"b", &out.b}, {"d", &out.d}}) {
+        const toml::node* text = inner->get(key);
+        if (!text) continue;
+        auto parsed = layouts::parse_layout(text->value_or(std::string()));
+        if (parsed && parsed->rank() == 2 && parsed->mode(0).size() <= out.threads)
+            *layout = std::move(parsed).value();
+        else
+            reader.bad_value(*text, fmt::format("'{}' in 'registers' of {} is no layout of its lanes", key, where),
+                             parsed ? expected : parsed.errors().front().message);
+    }
+    out.find_tile();
+    if (const toml::node* d = inner->get("d"); d && out.d && !out.tile && table.contains("m"))
+        reader.bad_value(*d, fmt::format("'d' in 'registers' of {} does not hold every value of its rows once", where),
+                         expected);
+}
+
+/// A list of words, each one of the known ones.
+std::vector<std::string> read_words(FigureReader& reader, const toml::table& table, const std::string& key,
+                                    const std::vector<std::string>& known, const std::string& where) {
+    std::vector<std::string> out;
+    const toml::node* node = table.get(key);
+    if (!node) return out;
+    const std::string expected = fmt::format("a list of {}", join(known, ", "));
+    const toml::array* list = node->as_array();
+    if (!list) {
+        reader.bad_value(*node, fmt::format("'{}' of {} is no list", key, where), expected);
+        return out;
+    }
+    for (const toml::node& word : *list) {
+        const std::string text = word.value_or(std::string());
+        if (contains(known, text))
+            out.push_back(text);
+        else
+            reader.bad_value(word, fmt::format("'{}' of {} has '{}'", key, where, text), expected,
+                             did_you_mean(text, known));
+    }
+    return out;
+}
+
 }  // namespace
 
 void read_cross_transfers(FigureReader& reader, const toml::table& root, Machine& machine) {
@@ -194,7 +243,8 @@ void read_cross_transfers(FigureReader& reader, const toml::table& root, Machine
 void read_instructions(FigureReader& reader, const toml::table& root, Machine& machine) {
     for (const toml::table* table : reader.tables(root, "instruction", false)) {
         reader.check_keys(*table,
-                          {"name", "unit", "threads", "m", "n", "k", "accumulators", "overhead", "sustained", "source"},
+                          {"name", "unit", "threads", "m", "n", "k", "accumulators", "registers", "shared",
+                           "either_major", "overhead", "sustained", "source"},
                           "an instruction");
         Instruction instruction;
         instruction.name = reader.text(*table, "name", "an instruction");
@@ -207,6 +257,13 @@ void read_instructions(FigureReader& reader, const toml::table& root, Machine& m
         instruction.n = read_range(reader, *table, "n", where.shown);
         instruction.k = read_k(reader, *table, machine, instruction.unit, where.shown);
         instruction.accumulators = read_accumulators(reader, *table, instruction, where);
+        read_layouts(reader, *table, where.shown, instruction);
+        const auto shared = read_words(reader, *table, "shared", {"a", "b"}, where.shown);
+        instruction.a_in_shared = contains(shared, "a"), instruction.b_in_shared = contains(shared, "b");
+        std::vector<std::string> types;
+        for (const auto& [type, k] : instruction.k) types.emplace_back(name(type));
+        for (const std::string& type : read_words(reader, *table, "either_major", types, where.shown))
+            instruction.either_major.push_back(*dtype_from_name(type));
         instruction.overhead_clocks =
             reader.optional_figure(*table, "overhead", where, Dimension::number, Zero::possible).value_or(Figure{});
         instruction.sustained = reader.optional_figure(*table, "sustained", where, Dimension::number).value_or(Figure{});

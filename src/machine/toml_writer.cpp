@@ -167,6 +167,15 @@ std::string instruction_toml(const Instruction& i) {
         "}}\n",
         quoted(i.name), quoted(i.unit), i.threads, range_text(i.m), range_text(i.n), join(k, ", "),
         join(accumulators, ", "));
+    std::vector<std::string> registers, shared, types;
+    for (const auto& [key, layout] : {std::pair{"a", &i.a}, {"b", &i.b}, {"d", &i.d}})
+        if (*layout) registers.push_back(fmt::format("{} = {}", key, quoted(layouts::to_string(**layout))));
+    if (i.a_in_shared) shared.push_back(quoted("a"));
+    if (i.b_in_shared) shared.push_back(quoted("b"));
+    for (const DType type : i.either_major) types.push_back(quoted(std::string(name(type))));
+    if (!registers.empty()) out += fmt::format("registers = {{ {} }}\n", join(registers, ", "));
+    if (!shared.empty()) out += fmt::format("shared = [{}]\n", join(shared, ", "));
+    if (!types.empty()) out += fmt::format("either_major = [{}]\n", join(types, ", "));
     out += own_figure("overhead", i.overhead_clocks, i.source) + own_figure("sustained", i.sustained, i.source);
     return out + fmt::format("source = {}\n", quoted(i.source));
 }

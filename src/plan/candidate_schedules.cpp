@@ -76,7 +76,9 @@ std::optional<std::int64_t> CandidateSchedules::fixed_size(ChoiceKind kind, Axis
 }
 
 /// Rows of a tile that the block's warps have on the tensor cores.
-std::int64_t CandidateSchedules::rows_of_warps() const { return options_.warps.value * fragment_rows; }
+std::int64_t CandidateSchedules::rows_of_warps() const {
+    return unit_.matrix.empty() ? 0 : options_.warps.value * unit_.matrix.tile().rows;
+}
 
 /// Whether the axis is cut by a subloop, or numbers the parts of a stream: no group has a size along it.
 bool CandidateSchedules::is_cut_whole(AxisId axis) const {
@@ -215,7 +217,8 @@ SearchedSize CandidateSchedules::stream_size(const TilingStrategy& shape, AxisId
     std::vector<std::int64_t> sizes = candidate_sizes(longest_k_block(axis), 1);
     // K blocks with fewer values than an mma takes leave the product to other units. With products ahead, an iteration
     // is to compute for longer than its warps wait for each other.
-    const std::int64_t fewest = options_.products == ProductOrder::ahead ? 2 * fragment_rows : fragment_rows;
+    const std::int64_t rows = shape.tensor >= 0 ? unit_.matrix.tile().rows : 0,
+                       fewest = options_.products == ProductOrder::ahead ? 2 * rows : rows;
     if (shape.tensor >= 0 && sizes.back() >= fewest)
         std::erase_if(sizes, [&](std::int64_t size) { return size < fewest; });
     return {axis, true, std::move(sizes), false};
@@ -265,7 +268,8 @@ KernelSchedule CandidateSchedules::of_shape(const TilingStrategy& shape) const {
     s.vector_axis = {shape.axis.axis, shape.axis.reason, overrides_.fixes(ChoiceKind::vector)};
     s.panel_vectors = {shape.vectors, "", overrides_.fixes(ChoiceKind::vectors)};
     if (shape.tensor >= 0)
-        s.mma_m = {shape.tensor, fmt::format("{} rows a warp", fragment_rows), overrides_.fixes(ChoiceKind::mma_m)};
+        s.mma_m = {shape.tensor, fmt::format("{} rows a warp", unit_.matrix.tile().rows),
+                   overrides_.fixes(ChoiceKind::mma_m)};
     s.threads = {threads_, "", overrides_.fixes(ChoiceKind::threads)};
     if (joins_blocks(shape))
         s.cluster = {{overrides_.axis(ChoiceKind::cluster), overrides_.value(ChoiceKind::cluster, 1)}, "", true};

@@ -67,7 +67,7 @@ SharedBytes shared_bytes(ScheduledKernel& kernel) {
     SharedBytes out{.share = kernel.unit.share_bytes};
     for (const VariableId id : kernel.layouts.ids()) {
         const Place& place = kernel.place(id);
-        out.boxes += place.staging_tiles * kernel.schedule.warps.value * box_bytes;
+        out.boxes += place.staging_tiles * kernel.schedule.warps.value * staging_bytes(kernel);
         if (kernel.is_operand(id)) {
             const bool is_staged = kernel.layouts[id].scope > 0;
             (is_staged ? out.staged : out.others) += operand_bytes(kernel, id);
@@ -201,7 +201,9 @@ void choose_staging(ScheduledKernel& kernel) {
         if (place.by_user || !boxes) continue;
         // The ring of staging tiles is back at the same one in every output tile.
         std::int64_t n = std::min(boxes->count, most_staging);
-        const auto bytes_of = [&](std::int64_t count) { return count * kernel.schedule.warps.value * box_bytes; };
+        const auto bytes_of = [&](std::int64_t count) {
+            return count * kernel.schedule.warps.value * staging_bytes(kernel);
+        };
         while (n > 0 && (boxes->count % n != 0 || bytes_of(n) > left)) --n;
         place.staging_tiles = static_cast<int>(n);
         left -= bytes_of(n);

@@ -450,7 +450,7 @@ void place_staging(ScheduledKernel& kernel) {
         const std::int64_t boxes = kernel.schedule.places[v].staging_tiles * kernel.schedule.warps.value;
         if (boxes == 0) continue;
         kernel.layouts[v].offset = round_up(kernel.arena_values, unit);
-        kernel.arena_values = kernel.layouts[v].offset + boxes * box_bytes / kernel.value_bytes();
+        kernel.arena_values = kernel.layouts[v].offset + boxes * staging_bytes(kernel) / kernel.value_bytes();
     }
 }
 

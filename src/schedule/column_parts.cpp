@@ -53,9 +53,9 @@ private:
         if (out_.axis < 0) {
             out_.axis = axis;
             const std::int64_t tile = axis < 0 ? 0 : k_.span(axis, step.scope).tile;
-            if (tile % (parts_ * 2 * fragment_columns) != 0)
+            if (tile % (parts_ * 2 * k_.fragments().columns) != 0)
                 return fmt::format("{} columns of {} are not {} parts of whole {}", tile, name(number), parts_,
-                                   2 * fragment_columns);
+                                   2 * k_.fragments().columns);
             out_.columns = tile / parts_;
         }
         if (axis < 0 || axis != out_.axis || k_.span(axis, step.scope).tile != out_.columns * parts_)

@@ -11,11 +11,12 @@ namespace napkin {
 
 std::int64_t fragment_registers(const ScheduledKernel& kernel, VariableId id) {
     const AxisId axis = column_axis(kernel, id);
-    const std::int64_t rows = has_rows(kernel, id) ? fragment_rows / 8 : 1;
+    const RegisterTile& tile = kernel.fragments();
+    const std::int64_t rows = has_rows(kernel, id) ? tile.rows_a_thread : 1;
     if (axis < 0) return rows;
     const bool is_one_part = kernel.column_parts && kernel.column_parts->is_passing(id);
     return (is_one_part ? kernel.column_parts->columns : columns_of(kernel, axis, kernel.layout(id).scope)) /
-           fragment_columns * 2 * rows;
+           tile.columns * tile.columns_a_thread * rows;
 }
 
 bool is_kept_by_threads(const ScheduledKernel& kernel, VariableId id) {

@@ -19,7 +19,7 @@ bool is_loaded(const ScheduledKernel& kernel, VariableId id) {
 }
 
 std::int64_t columns_of(const ScheduledKernel& kernel, AxisId axis, ScopeId scope) {
-    return round_up(kernel.span(axis, scope).tile, 2 * fragment_columns);
+    return round_up(kernel.span(axis, scope).tile, 2 * kernel.fragments().columns);
 }
 
 bool has_rows(const ScheduledKernel& kernel, VariableId id) {
@@ -167,10 +167,10 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
                  columns = *running_axis(kernel, variable.dims[at(out.inner)], scope);
     if (columns < 0 || !begins_aligned(kernel, variable.dims[at(out.inner)], value, scope)) return std::nullopt;
     out.width = operand_row_bytes / value;
-    out.rows = rows < 0 ? 2 * fragment_columns : columns_of(kernel, rows, scope);
+    out.rows = rows < 0 ? 2 * kernel.fragments().columns : columns_of(kernel, rows, scope);
     out.panels = (kernel.span(columns, scope).tile + out.width - 1) / out.width;
     // Each warp has its rows of the M axis, past the tile's end too.
-    const std::int64_t dealt = kernel.schedule.warps.value * fragment_rows;
+    const std::int64_t dealt = kernel.fragment_rows();
     if (rows == kernel.schedule.mma_m) out.rows = std::max(out.rows, dealt);
     if (columns == kernel.schedule.mma_m) out.panels = std::max(out.panels, (dealt + out.width - 1) / out.width);
     out.bytes = out.panels * out.panel_bytes();
@@ -234,12 +234,12 @@ bool is_read_in_runs(const ScheduledKernel& kernel, const Step& step, const Read
     const std::vector<Index> outer(read.indices.begin(), read.indices.end() - 1);
     const std::vector<AxisId> wide = inner_axes(kernel, outer, step.scope);
     return read.indices.back().is_axis(columns) && contains(wide, rows) && !contains(wide, columns) &&
-           columns_of(kernel, columns, step.scope) % run_columns == 0;
+           columns_of(kernel, columns, step.scope) % run_columns(kernel) == 0;
 }
 
 std::int64_t runs_together(const ScheduledKernel& kernel, const Step& step) {
     constexpr std::int64_t most = 4;
-    const std::int64_t runs = columns_of(kernel, columns_of_statement(kernel, step), step.scope) / run_columns;
+    const std::int64_t runs = columns_of(kernel, columns_of_statement(kernel, step), step.scope) / run_columns(kernel);
     return step.scope > 0 ? 1 : std::gcd(runs, most);
 }
 
@@ -255,7 +255,7 @@ std::int64_t row_values(const ScheduledKernel& kernel, VariableId id) {
     const auto& parts = kernel.column_parts;
     const bool has_parts = parts && kernel.layout(id).scope == parts->scope &&
                            any_of(kernel.variable(id).dims, [&](const Index& dim) { return dim.depends_on(parts->axis); });
-    return 2 * (has_parts ? parts->parts : 1);
+    return kernel.fragments().rows_a_thread * (has_parts ? parts->parts : 1);
 }
 
 int iterations_read_ahead(const ScheduledKernel& kernel, const Step& load) {

@@ -86,10 +86,8 @@ std::int64_t registers_at_launch(const ScheduledKernel& kernel) {
 
 bool takes_tiles(const ScheduledKernel& kernel, const Instruction& i, std::int64_t columns) {
     const VectorUnit& unit = kernel.unit;
-    if (i.name == "mma")
-        return unit.copies.loads_fragments && i.threads == unit.warp_threads && i.m.to == fragment_rows &&
-               i.n.to == fragment_columns && columns % i.n.to == 0;
-    if (i.name != "wgmma" || !kernel.has_bulk_copies()) return false;
+    if (!i.b_in_shared) return unit.copies.loads_fragments && columns % i.n.to == 0;
+    if (!kernel.has_bulk_copies()) return false;
     return kernel.schedule.warps.value * unit.warp_threads % i.threads == 0 && columns >= i.n.from &&
            columns <= i.n.to && columns % i.n.step == 0 &&
            columns * i.m.to / i.threads + registers_of_instruction <= registers_at_launch(kernel);
@@ -118,7 +116,7 @@ private:
 
     std::string refusal() {
         const Span& rows = kernel_.span(row_, 0);
-        const std::int64_t held = kernel_.schedule.warps.value * fragment_rows;
+        const std::int64_t held = kernel_.fragment_rows();
         const std::string& axis = kernel_.program->diagram.axis(row_).name;
         if (rows.tile < 2) return fmt::format("a group has one row of {}", axis);
         if (rows.tile > held || (rows.tile < held && rows.begins))
@@ -292,11 +290,8 @@ std::optional<MmaProduct> product_of_threads(const ScheduledKernel& kernel, cons
     if (!out.a_in_registers &&
         (kernel.variable(out.a->variable()).memory_type != out.type || !operand_tile(kernel, out.a->variable())))
         return std::nullopt;
-    // Only 16-bit operands may lie along either dimension. Only their accumulator fragments serve as operands as they
-    // are.
     const auto is_along_k = [&](const Read& r) { return running_axis(kernel, r.indices.back(), step.scope) == out.k; };
-    const bool is_16_bit = bytes(out.type) == 2;
-    if (!is_16_bit && (out.a_in_registers || !is_along_k(*out.a) || !is_along_k(*out.b))) return std::nullopt;
+    const bool are_along_k = (out.a_in_registers || is_along_k(*out.a)) && is_along_k(*out.b);
 
     // bf16 has the range of what is computed. f16 has not, so its values must be at most 1 in size.
     if (out.a_in_registers && out.type == DType::f16 && !AtMostOne(kernel).variable(out.a->variable()))
@@ -315,9 +310,11 @@ std::optional<MmaProduct> product_of_threads(const ScheduledKernel& kernel, cons
         if (k == i.k.end() || i.threads > most || !takes_tiles(kernel, i, columns) || !adds_in(i, out.type, DType::f32))
             continue;
         if (out.instruction && i.threads <= out.instruction->threads) continue;
+        if (!are_along_k && !contains(i.either_major, out.type)) continue;
+        if (out.a_in_registers ? !contains(i.result_types, out.type) : i.b_in_shared && !i.a_in_shared) continue;
         // A last step of k may pass the tile's end only where zeros follow, at the end of the array.
         if (is_part && span.tile % k->second != 0) continue;
-        if (!is_16_bit && span.tile % k->second != 0 && span.tile % 16 != 0) continue;
+        if (bytes(out.type) != 2 && span.tile % k->second != 0 && span.tile % 16 != 0) continue;
         out.instruction = &i;
     }
     if (!out.instruction) return std::nullopt;

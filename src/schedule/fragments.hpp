@@ -1,21 +1,18 @@
 #pragma once
 // Statements on the tensor cores: what an mma multiplies, and how tiles lie for it.
 //
-// The warps of a CTA share the rows of the mma's M axis, 16 each. Four warps with their 64 rows run one wgmma together,
-// or every warp runs one mma for each 8 columns. Either instruction leaves its result in register fragments. Thread t
-// of a warp has two neighbouring columns of every 8, 2·(t mod 4) and the next one. It has them in each of the rows t/4
-// and t/4 + 8 (PTX ISA, wgmma.mma_async and mma.sync: accumulator D). All statements over [rows, columns] and [rows]
-// follow that layout. So each finds what another one computed in the registers of the same thread. A reduction along
-// the columns ends with two shuffles among the four threads that share a row. The fragments of a result, rounded to 16
-// bits, are the fragments of the first operand of the next product.
+// The warps of a CTA share the rows of the mma's M axis. The warps of a warpgroup run one wgmma together, or every
+// warp runs one mma for each tile of columns. Either leaves its result in register fragments, as the machine's file
+// says (Instruction::d). All statements over [rows, columns] and [rows] follow that layout (RegisterTile). So each
+// finds what another one computed in the registers of the same thread. A reduction along the columns ends with shuffles
+// among the threads that share a row. Where results are operands as they lie (Instruction::result_types), the fragments
+// of a result, rounded, are those of the first operand of the next product.
 #include <optional>
 
 #include "schedule/scheduled.hpp"
 
 namespace napkin {
 
-/// Rows of a warp; and columns of a fragment, of which a thread has two in each of two rows.
-constexpr std::int64_t fragment_rows = 16, fragment_columns = 8;
 /// Bytes of a row of an operand's tile in shared memory: the period of the 128-byte swizzle.
 constexpr std::int64_t operand_row_bytes = 128;
 /// Rows of operands in global memory begin at multiples of so many bytes. Strides of tensor maps need that, and so does
@@ -31,8 +28,6 @@ constexpr double accumulation_unit_of_8_bits = 0x1p-11;
 /// Computer Science 7:e330, 2021, 4.3. Estimated: one 2^-23 for the sum and one for the terms. Measured on one H200 on
 /// 2026-11-23 in a product of 1040 bf16 terms: 0.9 · 2^-23 an instruction.
 constexpr double accumulation_unit_of_16_bits = 0x1p-22;
-/// Warps of a warpgroup, which run one wgmma together.
-inline constexpr std::int64_t warps_together = 4;
 /// Operand tiles begin at multiples of the swizzle's pattern of 8 rows.
 constexpr std::int64_t operand_alignment = 8 * operand_row_bytes;
 
@@ -44,14 +39,14 @@ struct MmaProduct {
     DType type = DType::bf16;     ///< in which both are multiplied
     bool a_in_registers = false;  ///< a is computed: its fragments are rounded to the type
     bool adds = false;            ///< to what the target holds, corrected by the statement's carry
-    /// True: every warp runs mma by itself, once for each 8 of its columns, with operands that it loads into registers.
-    /// False: the warps of a warpgroup run wgmma together, for all columns at once, with operands in shared memory.
-    [[nodiscard]] bool by_warp(const VectorUnit& unit) const { return instruction->threads == unit.warp_threads; }
+    /// True: every warp runs the instruction by itself, with operands that it loads into registers. False: the warps of
+    /// a warpgroup run it together, for all columns at once, with operands in shared memory.
+    [[nodiscard]] bool by_warp() const { return !instruction->b_in_shared; }
 };
 
-/// Whether the instruction, one of those that emit/emit_product.cpp writes, computes so many columns. An mma has both
-/// operands in registers, so the machine needs ldmatrix. It runs several times for more columns than it takes. A wgmma
-/// reads operands from shared memory, where bulk copies bring them.
+/// Whether the instruction computes so many columns. One with both operands in registers needs ldmatrix, and runs
+/// several times for more columns than it takes. One that reads shared memory needs bulk copies, which bring operands
+/// there.
 bool takes_tiles(const ScheduledKernel& kernel, const Instruction& instruction, std::int64_t columns);
 /// What the statement multiplies on the machine's tensor cores; none where it does not. Then the reduction is no such
 /// sum, no instruction takes the type of the operands, or tiles do not have its sizes. Among several instructions it is
@@ -89,14 +84,14 @@ struct OperandTile {
 std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableId id);
 
 /// What a warp has of a variable in registers, as bulk copies bring it to global memory: staging tiles. Each has the
-/// warp's 16 rows and 128 bytes of columns, swizzled as operands are. Values of 16 bits are written to them by stmatrix
+/// warp's rows and 128 bytes of columns, swizzled as operands are. Values of 16 bits are written to them by stmatrix
 /// (PTX ISA, sm_90, as bulk copies).
 struct StagingTiles {
     int rows = 0, columns = 0;  ///< dimensions of the variable; the columns are contiguous in memory
     std::int64_t width = 0;     ///< values in 128 bytes
     std::int64_t count = 0;     ///< staging tiles beside each other
 };
-inline constexpr std::int64_t box_bytes = fragment_rows * operand_row_bytes;
+inline std::int64_t staging_bytes(const ScheduledKernel& kernel) { return kernel.fragments().rows * operand_row_bytes; }
 /// None where the variable cannot be stored so. It is not in registers, not stored, or loaded, too. There are no bulk
 /// copies of so many dimensions, or no stmatrix for 16-bit values. Values do not have 16 or 32 bits. It has no columns,
 /// or they are not contiguous in memory. Indices are no plain axes. Rows in memory do not begin at multiples of 16
@@ -129,8 +124,8 @@ std::vector<AxisId> inner_axes(const ScheduledKernel& kernel, const std::vector<
 /// values would be read too early.
 bool is_read_by_rows(const ScheduledKernel& kernel, VariableId id);
 
-/// Columns of a contiguous segment that the four threads of a row read together, 16 bytes each of 16-bit values.
-inline constexpr std::int64_t run_columns = 32;
+/// Columns of a contiguous segment that the threads of a row read together, 16 bytes each of 16-bit values.
+inline std::int64_t run_columns(const ScheduledKernel& kernel) { return kernel.fragments().threads_a_row() * 8; }
 /// Whether the statement reads rows of the variable in global memory along its own columns, which are contiguous there.
 /// Threads read contiguous segments, and exchange what each has for what is its own. Not where the statement reduces
 /// its columns, or runs for parts of them.
@@ -143,7 +138,7 @@ std::int64_t runs_together(const ScheduledKernel& kernel, const Step& step);
 /// Otherwise all SMs would wait for global memory at the same time.
 bool is_fetched_with_group(const ScheduledKernel& kernel, const Step& step, const Read& read);
 
-/// Numbers of the variable that a thread reads: one for each of its two rows. Where parts of columns differ in it, each
+/// Numbers of the variable that a thread reads: one for each of its rows. Where parts of columns differ in it, each
 /// part has its own.
 std::int64_t row_values(const ScheduledKernel& kernel, VariableId id);
 /// How many iterations before its use a load by rows is issued; 0: at its use. Such a load takes longer than an
@@ -189,7 +184,7 @@ inline constexpr std::int64_t queue_stage_bytes = 24, queue_stages = 2;
 /// Bytes of barriers and of queue stages.
 std::int64_t barrier_bytes(const ScheduledKernel& kernel);
 
-/// The columns of a tile along the axis, rounded up to a multiple of 16, which both sides of a product need.
+/// The columns of a tile along the axis, rounded up to two tiles of registers, which both sides of a product need.
 std::int64_t columns_of(const ScheduledKernel& kernel, AxisId axis, ScopeId scope);
 /// Whether a variable in registers has values for each row. Else each thread has those of its own columns, or one: what
 /// a map makes of keys' norms or of scales.

@@ -58,9 +58,10 @@ std::optional<KBlockRanges> k_block_ranges(const ScheduledKernel& kernel, const 
     }
     if (out.forms.empty()) return std::nullopt;
     sort(out.others);
-    const std::int64_t tile = kernel.span(rows, 0).tile, of_warpgroup = warps_together * fragment_rows;
+    const std::int64_t tile = kernel.span(rows, 0).tile, warps_together = kernel.unit.matrix.warps_together(),
+                       of_warpgroup = warps_together * kernel.fragments().rows;
     const bool by_warpgroup = kernel.producer_role() && kernel.schedule.warps.value % warps_together == 0 &&
-                              tile == fragment_rows * kernel.schedule.warps.value;
+                              tile == kernel.fragment_rows();
     out.rows = by_warpgroup ? of_warpgroup : tile;
     out.tiles = num_tiles(kernel, rows) * (tile / out.rows);
     out.count = out.tiles;

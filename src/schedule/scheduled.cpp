@@ -250,6 +250,20 @@ std::int64_t ScheduledKernel::reach(VariableId id, AxisId axis, std::int64_t cou
     return most;
 }
 
+SharedInstructions::SharedInstructions(std::vector<Instruction> all) {
+    const auto first = find_if(all, [](const Instruction& i) { return i.tile.has_value(); });
+    if (first == all.end()) return;
+    const RegisterTile tile = *first->tile;
+    std::erase_if(all, [&](const Instruction& i) { return i.tile != tile; });
+    all_ = std::make_shared<const std::vector<Instruction>>(std::move(all));
+}
+
+std::int64_t SharedInstructions::warps_together() const {
+    std::int64_t most = 1;
+    for (const Instruction& i : *this) most = std::max(most, i.threads / i.d->mode(0).size());
+    return most;
+}
+
 ScheduledKernel unscheduled(const std::shared_ptr<const TileProgram>& program, std::size_t kernel,
                             const Extents& extents, const VectorUnit& unit) {
     ScheduledKernel out;

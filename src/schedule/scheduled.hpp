@@ -40,15 +40,20 @@ struct CopyAtoms {
 /// Finds them by their PTX names. Pre: a GPU.
 CopyAtoms copy_atoms(const Machine& gpu);
 
-/// Instructions that many kernels share, so that copies of a kernel copy none of them.
+/// The instructions for which kernels are written, shared by many kernels. They leave results in one layout, so that
+/// each statement finds in its thread's registers what another one computed.
 class SharedInstructions {
 public:
     SharedInstructions() = default;
-    SharedInstructions(std::vector<Instruction> all)  // NOLINT(google-explicit-constructor): it stands for them
-        : all_(all.empty() ? nullptr : std::make_shared<const std::vector<Instruction>>(std::move(all))) {}
+    /// Keeps those with the tile of the first one that has any.
+    SharedInstructions(std::vector<Instruction> all);  // NOLINT(google-explicit-constructor): it stands for them
     [[nodiscard]] bool empty() const { return all_ == nullptr; }
     [[nodiscard]] const Instruction* begin() const { return all_ ? all_->data() : nullptr; }
     [[nodiscard]] const Instruction* end() const { return all_ ? all_->data() + all_->size() : nullptr; }
+    /// Pre: not empty.
+    [[nodiscard]] const RegisterTile& tile() const { return *all_->front().tile; }
+    /// The most warps that run one instruction together: those of a warpgroup.
+    [[nodiscard]] std::int64_t warps_together() const;
     friend bool operator==(const SharedInstructions& a, const SharedInstructions& b) {
         return a.all_ == b.all_ || std::equal(a.begin(), a.end(), b.begin(), b.end());
     }
@@ -296,6 +301,10 @@ struct ScheduledKernel {
     [[nodiscard]] bool is_in_registers(VariableId id) const { return place(id).holding == MemorySpace::registers; }
     [[nodiscard]] bool is_operand(VariableId id) const { return place(id).holding == MemorySpace::operand; }
     [[nodiscard]] bool on_tensor_cores() const { return schedule.mma_m >= 0; }
+    /// What a thread holds of tiles in registers. Pre: on_tensor_cores().
+    [[nodiscard]] const RegisterTile& fragments() const { return unit.matrix.tile(); }
+    /// Rows that the CTA's warps have of a tile in registers. Pre: on_tensor_cores().
+    [[nodiscard]] std::int64_t fragment_rows() const { return schedule.warps.value * fragments().rows; }
     /// The operand whose tile the step loads; -1: it loads none.
     [[nodiscard]] VariableId operand_loaded(const Step& step) const {
         const auto* load = std::get_if<Load>(step.statement);

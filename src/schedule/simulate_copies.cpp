@@ -75,9 +75,9 @@ double Simulator::partial_sectors_a_value(const ScheduledKernel& k, VariableId i
     const auto sectors = [&](double together) {
         return together * value < machine_.sector_bytes.value ? 1 / together : 0;
     };
-    if (variable.dims.back().is_axis(k.schedule.mma_m)) return sectors(fragment_columns);
+    const auto threads_a_row = static_cast<double>(k.fragments().threads_a_row());
+    if (variable.dims.back().is_axis(k.schedule.mma_m)) return sectors(static_cast<double>(k.lanes) / threads_a_row);
     if (!variable.dims.back().is_axis(column_axis(k, id))) return 1;
-    constexpr double threads_a_row = fragment_columns / 2;
     return is_aligned(static_cast<double>(operand_stride_bytes)) ? 0
            : is_aligned(2 * value)                               ? 1 / (2 * threads_a_row)
                                                                  : 1 / threads_a_row;
@@ -97,7 +97,9 @@ double Simulator::copy_clocks(const ScheduledKernel& k, VariableId id, const std
         // Where the columns of fragments are not contiguous in memory, one store of a warp goes to four lines: one for
         // each thread of a row.
         const AxisId columns = column_axis(k, id);
-        const double lines = columns < 0 || variable.dims.back().is_axis(columns) ? 1 : fragment_columns / 2;
+        const double lines = columns < 0 || variable.dims.back().is_axis(columns)
+                                 ? 1
+                                 : static_cast<double>(k.fragments().threads_a_row());
         const double clocks = values / static_cast<double>(lanes_) * store_clocks_ * lines;
         if (is_load || columns < 0) return clocks;
         return std::max(clocks, values * partial_sectors_a_value(k, id) * machine_.partial_store_clocks.value);

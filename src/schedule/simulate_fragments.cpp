@@ -39,7 +39,7 @@ std::string Simulator::name_of_tensor_core(const ScheduledKernel& k) {
 void Simulator::add_product(const ScheduledKernel& k, const Step& step, const MmaProduct& product,
                             const std::vector<std::int64_t>& tile, Pipes& pipes) const {
     const auto lanes = static_cast<double>(k.lanes);
-    const double rows = static_cast<double>(k.schedule.warps.value * fragment_rows),
+    const double rows = static_cast<double>(k.fragment_rows()),
                  columns = static_cast<double>(columns_of(k, product.n, step.scope)),
                  depth = static_cast<double>(round_up(tile[at(product.k)], product.instruction->k.at(product.type)));
     const Instruction& instruction = *product.instruction;
@@ -65,7 +65,7 @@ void Simulator::add_product(const ScheduledKernel& k, const Step& step, const Mm
                         static_cast<double>(bytes(product.type));
     pipes.shared += clocks_of_shared(k, read);
     // A product that a warp runs by itself has its operands in registers: the warp's own rows of A, and all of B.
-    if (product.by_warp(k.unit)) {
+    if (product.by_warp()) {
         const auto warps = static_cast<double>(k.schedule.warps.value), value = static_cast<double>(bytes(product.type));
         const double loaded = (product.a_in_registers ? 0 : rows) * depth * value + warps * columns * depth * value;
         pipes.load += loaded / (lanes * static_cast<double>(k.value_bytes())) * load_clocks_;
@@ -91,9 +91,9 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
     };
     const StepId number = k.number(step);
     // Each warp computes for itself what has no rows: half of what it computes for its 16 rows.
-    const double for_each_warp = has_rows(k, variable_of(step))
-                                     ? 1
-                                     : static_cast<double>(k.schedule.warps.value * fragment_rows) / 2;
+    const double for_each_warp = has_rows(k, variable_of(step)) ? 1
+                                                                : static_cast<double>(k.fragment_rows()) /
+                                                                      static_cast<double>(k.fragments().rows_a_thread);
     const double moves = share_of_moves(k, step.scope), runs = k.rescale && k.rescale->moves(number) ? moves : for_each_warp;
     const bool is_corrected_rarely = k.rescale && work.carries && k.rescale->is_corrected(step);
     const auto is_of_terms = [&](const OpCount& op) {
@@ -132,23 +132,28 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
     // Each warp loads for itself. A thread loads one value for each of its rows and pairs of columns that the read
     // tells apart. Rows or columns that are not contiguous in memory take a line each.
     const AxisId row = k.schedule.mma_m;
+    const RegisterTile& tile_of_warp = k.fragments();
     for (const Read* r : step.reads) {
         if (k.is_in_registers(r->variable())) continue;
         double loads = 1, lines = 1;
         if (is_read_in_runs(k, step, *r)) {
             // A thread reads 16 bytes at a time. The exchange among four threads takes an instruction and two selects
             // for each word. Each value takes one more instruction.
-            const double per_thread = static_cast<double>(tile[at(columns_of_statement(k, step))]) / 4 * 2,
+            const double per_thread = static_cast<double>(tile[at(columns_of_statement(k, step))] *
+                                                          tile_of_warp.rows_a_thread) /
+                                      static_cast<double>(tile_of_warp.threads_a_row()),
                          words = per_thread * bytes(k.variable(r->variable()).memory_type) / 4;
             const auto warps = static_cast<double>(k.schedule.warps.value);
-            pipes.load += warps * (words / 4 * (fragment_rows / 2) + words) * load_clocks_;
+            pipes.load += warps * (words / 4 * (static_cast<double>(tile_of_warp.rows) / 2) + words) * load_clocks_;
             add(OpKind::simple, warps * (3 * words + per_thread) * clocks_a_vector_[at(static_cast<int>(OpKind::simple))]);
             continue;
         }
         for (const AxisId axis : inner_axes(k, r->indices, step.scope)) {
             const bool is_near = r->indices.back().depends_on(axis);
-            loads *= axis == row ? 2 : std::max<double>(1, static_cast<double>(tile[at(axis)]) / (fragment_columns / 2));
-            lines *= is_near ? 1 : axis == row ? fragment_rows / 2 : fragment_columns / 2;
+            const double threads_a_row = static_cast<double>(tile_of_warp.threads_a_row());
+            loads *= axis == row ? static_cast<double>(tile_of_warp.rows_a_thread)
+                                 : std::max<double>(1, static_cast<double>(tile[at(axis)]) / threads_a_row);
+            lines *= is_near ? 1 : axis == row ? static_cast<double>(k.lanes) / threads_a_row : threads_a_row;
         }
         pipes.load += static_cast<double>(k.schedule.warps.value) * loads * lines * load_clocks_;
     }

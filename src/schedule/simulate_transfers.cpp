@@ -152,7 +152,7 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
                         const std::int64_t columns = columns_of(k, columns_of_statement(k, step), step.scope);
                         moved.is_fetched = true;
                         moved.asks = 2 * static_cast<double>(k.num_groups() *
-                                                             (columns / run_columns / runs_together(k, step)));
+                                                             (columns / run_columns(k) / runs_together(k, step)));
                     }
         if (load) moved.waits = waits_of_rows(k, id, k.steps[moved.step], moved.bytes);
         counted.push_back(variable.array);

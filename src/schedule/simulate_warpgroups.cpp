@@ -118,7 +118,7 @@ void Simulator::leave_longest_chains(const ScheduledKernel& k, std::vector<doubl
 
 /// Warpgroups among which units are shared: those of all resident CTAs of an SM.
 double Simulator::warpgroups_beside(const ScheduledKernel& k) const {
-    return static_cast<double>(k.schedule.warps.value) / warps_together * blocks_a_core(machine_);
+    return static_cast<double>(k.schedule.warps.value) / schedulers_a_core * blocks_a_core(machine_);
 }
 
 /// Each iteration of the loop has one product, of all of its columns, whose results the rest of the iteration reads.

@@ -228,7 +228,7 @@ private:
 bool runs_beside(const ScheduledKernel& kernel, const Step& step) {
     if (step.atom < 0 || kernel.atom(step).kind != AtomKind::mma) return false;
     const auto product = mma_product(kernel, step);
-    return product && !product->by_warp(kernel.unit);
+    return product && !product->by_warp();
 }
 
 void wait_for_products(ScheduledKernel& kernel) {

@@ -31,7 +31,8 @@ bool is_without_tiles_of_all(const ScheduledKernel& kernel, const ScheduledLoop&
 std::int64_t groups_past_the_end(const ScheduledKernel& kernel) {
     const AxisId rows = kernel.schedule.mma_m;
     const std::int64_t tile = kernel.span(rows, 0).tile, left = kernel.extent(rows) % tile,
-                       of_group = warps_together * fragment_rows;
+                       warps_together = kernel.unit.matrix.warps_together(),
+                       of_group = warps_together * kernel.fragments().rows;
     return left == 0 ? 0 : kernel.schedule.warps.value / warps_together - (left + of_group - 1) / of_group;
 }
 
@@ -59,7 +60,8 @@ std::int64_t k_blocks_for_rows(const ScheduledKernel& kernel, const ScheduledLoo
 }  // namespace
 
 bool have_own_k_blocks(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
-    if (!kernel.on_tensor_cores() || !kernel.producer_role() || kernel.schedule.warps.value <= warps_together)
+    if (!kernel.on_tensor_cores() || !kernel.producer_role() ||
+        kernel.schedule.warps.value <= kernel.unit.matrix.warps_together())
         return false;
     if (kernel.operand_loads(loop.scope).empty() || !is_repeated(kernel, loop) || !is_without_tiles_of_all(kernel, loop))
         return false;
@@ -81,9 +83,11 @@ bool have_own_k_blocks(const ScheduledKernel& kernel, const ScheduledLoop& loop)
 double fraction_of_skipped_blocks(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
     if (!have_own_k_blocks(kernel, loop)) return 0;
     const AxisId rows = kernel.schedule.mma_m;
-    const std::int64_t groups = kernel.schedule.warps.value / warps_together, of_group = warps_together * fragment_rows,
-                       tile = kernel.span(rows, 0).tile, extent = kernel.extent(rows),
-                       tiles = (extent + tile - 1) / tile, step = 1 + (tiles - 1) / most_tiles_walked;
+    const std::int64_t warps_together = kernel.unit.matrix.warps_together(),
+                       groups = kernel.schedule.warps.value / warps_together,
+                       of_group = warps_together * kernel.fragments().rows, tile = kernel.span(rows, 0).tile,
+                       extent = kernel.extent(rows), tiles = (extent + tile - 1) / tile,
+                       step = 1 + (tiles - 1) / most_tiles_walked;
     double own = 0, all = 0;
     for (std::int64_t t = 0; t < tiles; t += step) {
         const std::int64_t begin = t * tile;
@@ -95,7 +99,7 @@ double fraction_of_skipped_blocks(const ScheduledKernel& kernel, const Scheduled
 }
 
 std::optional<PingPong> ping_pong(const ScheduledKernel& kernel) {
-    const std::int64_t groups = kernel.schedule.warps.value / warps_together;
+    const std::int64_t groups = kernel.schedule.warps.value / kernel.unit.matrix.warps_together();
     if (!kernel.on_tensor_cores() || !kernel.producer_role() || groups < 2 || groups > most_groups_in_rounds ||
         kernel.loops.size() != 1)
         return std::nullopt;

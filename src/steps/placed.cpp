@@ -4,10 +4,10 @@
 #include <array>
 
 #include "cost/divisors.hpp"
+#include "lower/rules.hpp"
 #include "machine/block_machine.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
-#include "schedule/rules.hpp"
 #include "schedule/warpgroups.hpp"
 #include "steps/choices.hpp"
 #include "steps/tell.hpp"
@@ -144,7 +144,7 @@ private:
             row.places = {{s_.variable(id).name + " on its way out"}}, row.at = HeldAt::memory,
             row.type = s_.variable(id).memory_type, row.stages = 1;
             row.size = fmt::format("{} boxes a warp", s_.place(id).staging_tiles);
-            row.warpgroup_bytes = s_.place(id).staging_tiles * box_bytes * (context_.threads / s_.unit.warp_threads),
+            row.warpgroup_bytes = s_.place(id).staging_tiles * staging_bytes(s_) * (context_.threads / s_.unit.warp_threads),
             row.block_bytes = 0;
             row.values = row.warpgroup_bytes / bytes(row.type);
             out_.configuration.push_back(row);

@@ -50,7 +50,6 @@ constexpr StandIn instructions[] = {
     {"ldmatrix.sync", "emulated::load_matrices(to, from, how);"},
     {"stmatrix.sync", "emulated::store_matrices(to, from);"},
     {"st.shared.v2.f32", "const float both[2] = {a, b}; emulated::write(to, both, 8);"},
-    {"mma.sync.aligned", "emulated::multiply(emulated::depth_of(#shape), emulated::type, d, a, b, adds);"},
     {"mbarrier.init.shared", "emulated::init_barrier(barrier, arrivals);"},
     {"fence.mbarrier_init", ";"},
     {"mbarrier.arrive.expect_tx", "emulated::arrive(barrier, bytes);"},
@@ -90,9 +89,19 @@ std::string product_of_four_warps(const std::string& statement) {
                        found[2].str(), found[3].str(), a, b);
 }
 
+/// Stand-in for an mma, of which one form has no sums so far.
+std::string product_of_one_warp(const std::string& statement) {
+    static const std::regex instruction(R"(mma\.sync\.aligned\.m16n8k(\d+)\.row\.col\.f32\.(\w+)\.)");
+    std::smatch found;
+    if (!std::regex_search(statement, found, instruction))
+        throw std::runtime_error("an instruction that none stands for: " + statement);
+    return fmt::format("emulated::multiply({}, emulated::{}, d, a, b, adds);", found[1].str(), found[2].str());
+}
+
 /// What stands for a statement; "" where nothing does.
 std::string stand_in(const std::string& statement) {
     if (statement.find("wgmma.mma_async") != std::string::npos) return product_of_four_warps(statement);
+    if (statement.find("mma.sync.aligned") != std::string::npos) return product_of_one_warp(statement);
     for (const StandIn& s : instructions)
         if (statement.find(s.word) != std::string::npos) return s.statement;
     return "";

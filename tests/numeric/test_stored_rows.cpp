@@ -25,6 +25,8 @@ cuda::CudaSource probes(const std::vector<DType>& types) {
     cuda::CudaSource out;
     out.text = fmt::format(R"(
 namespace napkin_gpu::probe_code {{
+NAPKIN_INLINE Index fragment_row(int r) {{ return warp_of_thread() * 16 + lane_of_thread() / 4 + 8 * r; }}
+NAPKIN_INLINE Index fragment_column(int j, int c) {{ return 8 * j + lane_of_thread() % 4 * 2 + c; }}
 template <class T, int groups> NAPKIN_INLINE void store(T* to, const int64_t* told, const float (&x)[{0}]) {{
     NAPKIN_UNROLL for (int r = 0; r < 2; ++r)
         store_row<T, groups>(to + fragment_row(r) * {1}, fragment_row(r) < told[2] ? told[1] : 0, x + 2 * r);

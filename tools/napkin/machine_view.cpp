@@ -205,7 +205,8 @@ private:
                                                            mark(i.overhead_clocks.source))
                  : i.sustained.known() ? fmt::format("{:.3g}% of what its unit sustains{}", 100 * i.sustained.value,
                                                      mark(i.sustained.source))
-                                       : ""});
+                                       : "",
+                 i.d ? "D " + layouts::to_string(*i.d) : ""});
         }
         return rows;
     }
@@ -360,6 +361,8 @@ Json machine_json(const Machine& m) {
                                        {"accumulators", accumulators},
                                        {"overhead_clocks", i.overhead_clocks.value},
                                        {"source", i.source}});
+        for (const auto& [key, layout] : {std::pair{"a", &i.a}, {"b", &i.b}, {"d", &i.d}})
+            if (*layout) out["instructions"].back()["registers"][key] = layouts::to_string(**layout);
         if (i.overhead_clocks.value > 0) out["instructions"].back()["overhead_source"] = i.overhead_clocks.source;
         if (i.sustained.known())
             out["instructions"].back()["sustained_share"] = i.sustained.value,

@@ -62,7 +62,7 @@ std::vector<TensorMap> tensor_maps(const ScheduledKernel& kernel) {
     for (const VariableId v : writers::staged_out(kernel)) {
         const StagingTiles boxes = *staging_tiles_of(kernel, v);
         TensorMap map{kernel.variable(v).array, std::vector<std::int64_t>(kernel.variable(v).dims.size(), 1)};
-        map.box[at(boxes.rows)] = fragment_rows;
+        map.box[at(boxes.rows)] = kernel.fragments().rows;
         map.box[at(boxes.columns)] = boxes.width;
         maps.push_back(std::move(map));
     }
