@@ -1,7 +1,6 @@
 #include "lower/lower.hpp"
 
 #include "lower/lower_loops.hpp"
-#include "lower/prove.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
@@ -16,7 +15,7 @@ Block entry(const ScheduledKernel& kernel) {
     out.emplace_back(InitBarriers{});
     if (kernel.syncs_cluster_before)
         out.emplace_back(ClusterBarrier{});
-    else
+    else if (kernel.syncs_cta_before)
         out.emplace_back(CtaBarrier{});
     return out;
 }
@@ -41,13 +40,20 @@ Role producer(const ScheduledKernel& kernel) {
 
 }  // namespace
 
+KernelProgram with_statements(const ScheduledKernel& kernel) {
+    // Nobody owns the kernel through the program.
+    KernelProgram out{.kernel = std::shared_ptr<const ScheduledKernel>(std::shared_ptr<void>(), &kernel),
+                      .entry = entry(kernel),
+                      .producer = {},
+                      .consumer = consumer(kernel)};
+    if (kernel.producer_role()) out.producer = producer(kernel);
+    return out;
+}
+
 KernelProgram lowered(const std::shared_ptr<const ScheduledKernel>& kernel) {
-    KernelProgram out{.kernel = kernel, .entry = entry(*kernel), .producer = {}, .consumer = consumer(*kernel)};
+    KernelProgram out = with_statements(*kernel);
+    out.kernel = kernel;
     out.math = select_math(*kernel);
-    if (kernel->producer_role()) out.producer = producer(*kernel);
-    // Where the consumer is alone, a barrier of its own may come before the first use.
-    const auto barrier = find_if(out.entry, [](const Statement& s) { return std::holds_alternative<CtaBarrier>(s.kind); });
-    if (barrier != out.entry.end() && !out.producer && fault_of(out, &*barrier).empty()) out.entry.erase(barrier);
     return out;
 }
 

@@ -32,10 +32,9 @@ void RoleLowering::wait_for_operand(const Step& s, Block& out) {
         out.emplace_back(Copy{kernel_.number(s), kernel_.has_bulk_copies() ? Copy::bulk : Copy::by_threads, tile,
                               kernel_.has_bulk_copies()});
     if (!in_at_) out.emplace_back(UseStage{tile});
-    if (!s.waits) return;
-    if (kernel_.has_bulk_copies()) return void(out.emplace_back(Wait{{BarrierKind::full, tile}}));
-    out.emplace_back(WaitCopies{s.copies_behind});
-    out.emplace_back(Sync{});
+    if (s.waits && kernel_.has_bulk_copies()) out.emplace_back(Wait{{BarrierKind::full, tile}});
+    if (s.waits && !kernel_.has_bulk_copies()) out.emplace_back(WaitCopies{s.copies_behind});
+    if (s.synchronizes_behind) out.emplace_back(Sync{});
 }
 
 void RoleLowering::load(const Step& s, Block& out) {
@@ -83,7 +82,7 @@ void RoleLowering::wait_group(const WaitGroup& settle, Block& out, Arrive::When 
     if (settle.pending >= 0 || !settle.results.empty()) out.emplace_back(WaitProducts{settle.pending, settle.results});
     for (const Release& freed : settle.frees) {
         const TileRef tile{freed.operand, {kernel_.layout(freed.operand).scope, freed.ahead + shift_}};
-        out.emplace_back(Arrive{{BarrierKind::empty, tile}, when, loop, freed.ahead < 0});
+        if (!freed.is_left_out) out.emplace_back(Arrive{{BarrierKind::empty, tile}, when, loop, freed.ahead < 0});
         if (freed.ahead < 0) out.emplace_back(Defer{freed.operand, false});
     }
 }

@@ -1,7 +1,6 @@
 #pragma once
 // The proof that a kernel program's warps do things in order, whatever their timing: vector clocks over its own
-// statements (schedule/race_checker.hpp). It covers what the scheduled kernel does not have. That is the barriers made
-// at the entry, warpgroups with K blocks of their own, ping-pong, the tile queue, and the states of split tiles.
+// statements (race_checker.hpp).
 #include <optional>
 #include <string>
 #include <vector>

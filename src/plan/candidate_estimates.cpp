@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "lower/insert_barriers.hpp"
 #include "plan/complete.hpp"
 #include "plan/grid.hpp"
 #include "schedule/fragment_registers.hpp"
@@ -95,7 +96,7 @@ Estimate& CandidateEstimates::first_alike(KernelEstimates& known, Estimate& rati
 /// The times of the completed kernel, of which nothing is left.
 EstimatedTimes CandidateEstimates::times_of_completed() {
     completed_of_ = nullptr;
-    if (!completed_.on_tensor_cores()) synchronize(completed_);
+    if (!completed_.on_tensor_cores()) insert_barriers(completed_);
     const Simulation time = choose_grid(completed_, model_, schedules_.threads(), candidate_walk_limit),
                      cut = choose_stream_k(completed_, model_, schedules_.threads(), time, candidate_walk_limit);
     const auto loads = std::find_if(time.busy.begin(), time.busy.end(), [](const Busy& b) { return b.what == "loads"; });

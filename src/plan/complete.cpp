@@ -1,8 +1,9 @@
 // What planning chooses in each pass of a schedule.
 #include "plan/complete.hpp"
 
+#include "lower/insert_barriers.hpp"
+#include "lower/passes.hpp"
 #include "schedule/fragments.hpp"
-#include "schedule/passes.hpp"
 #include "support/ranges.hpp"
 
 namespace napkin {
@@ -72,7 +73,7 @@ void complete_with_atoms(ScheduledKernel& kernel, Completion completion, Product
     };
     run_passes(kernel, choose, SchedulePass::barriers, first_without_atoms);
     if (completion == Completion::whole || (completion == Completion::for_estimate && !kernel.on_tensor_cores()))
-        synchronize(kernel);
+        insert_barriers(kernel);
 }
 
 ChosenAtoms chosen_atoms(const ScheduledKernel& kernel) {

@@ -7,11 +7,12 @@
 #include <utility>
 
 #include "derive/derive.hpp"
+#include "lower/passes.hpp"
+#include "lower/rules.hpp"
 #include "plan/aligned.hpp"
 #include "plan/overrides.hpp"
 #include "plan/parts.hpp"
 #include "plan/tiled.hpp"
-#include "schedule/rules.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 #include "syntax/parse.hpp"

@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 
+#include "lower/passes.hpp"
 #include "plan/complete.hpp"
 #include "plan/reasons.hpp"
 #include "schedule/legality.hpp"

@@ -6,10 +6,20 @@
 #include <utility>
 #include <vector>
 
-#include "schedule/rules.hpp"
+#include "schedule/scheduled.hpp"
 #include "support/ids.hpp"
 
 namespace napkin {
+
+/// A field of a schedule as a file names it: "storage" and "S", "role" and "copies"; "mma_m" has no name.
+struct ScheduleField {
+    std::string kind, name;
+};
+struct BrokenRule {
+    ScheduleField field;       ///< that breaks the rule, alone or with others
+    std::string message;       ///< one line, naming the statement or variable
+    std::string nearest = {};  ///< what the field may be instead, where the rule knows a number
+};
 
 class RuleReport {
 public:

@@ -2,7 +2,6 @@
 
 #include "schedule/group_order.hpp"
 #include "schedule/integer_values.hpp"
-#include "schedule/passes.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
 
@@ -250,6 +249,17 @@ std::int64_t ScheduledKernel::reach(VariableId id, AxisId axis, std::int64_t cou
     return most;
 }
 
+Iterations iterations_of(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
+    const std::int64_t extent = kernel.extent(loop.loop->axis), tile = kernel.span(loop.loop->axis, loop.scope).tile;
+    return {loop.loop->support.empty() && loop.loop->masks.empty() ? 1 : 0, (extent + tile - 1) / tile};
+}
+
+bool is_repeated(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
+    const AxisId axis = loop.loop->axis;
+    const bool in_part = !loop.loop->is_sub && kernel.kernel->parts.cut(axis);
+    return !loop.loop->support.empty() || kernel.span(axis, loop.scope).begins || in_part;
+}
+
 SharedInstructions::SharedInstructions(std::vector<Instruction> all) {
     const auto first = find_if(all, [](const Instruction& i) { return i.tile.has_value(); });
     if (first == all.end()) return;
@@ -331,13 +341,6 @@ void apply_atoms(ScheduledKernel& kernel) {
             const auto deferred = step_of(d.atom), in = step_of(d.in);
             in->deferred = kernel.number(*deferred), deferred->pipelined_into = kernel.number(*in);
         }
-}
-
-ScheduledKernel scheduled(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Extents& extents,
-                          const KernelSchedule& schedule, const VectorUnit& unit) {
-    ScheduledKernel out = with_sizes(unscheduled(program, kernel, extents, unit), schedule);
-    run_passes(out, [](SchedulePass, ScheduledKernel&) {});
-    return out;
 }
 
 }  // namespace napkin

@@ -110,9 +110,9 @@ struct Step {
     bool stays = false;  ///< for a load: its buffer has had the output tile's data since an earlier load
     bool waits = false;  ///< for a load of an operand: all wait for its copy
     /// For an operand that threads copy themselves. Each thread waits until at most so many of its later copies are
-    /// outstanding. Then all threads wait for each other. -1: it does not wait, because a bulk copy signals its own
-    /// completion, or because the next step waits for both.
+    /// outstanding. -1: it does not wait. A bulk copy signals its own completion, or the next step waits for both.
     int copies_behind = -1;
+    bool synchronizes_behind = false;  ///< then all warps of the CTA wait for each other
     /// For a store through staging tiles. Before a warp writes to one, it waits until bulk copies still read at most so
     /// many of its others. -1: it does not wait.
     int staging_behind = -1;
@@ -137,6 +137,7 @@ struct FusedStatements {
 struct Release {
     VariableId operand = -1;
     int ahead = 0;
+    bool is_left_out = false;  ///< it is not made, and the one that comes after it is not either
     friend bool operator==(const Release&, const Release&) = default;
 };
 /// A wait for outstanding products of the tensor cores, which run while their warps go on (wgmma.wait_group).
@@ -263,6 +264,7 @@ struct ScheduledKernel {
     /// In a cluster: all threads wait for each other before any CTA copies for the others or releases a stage to them.
     /// They do so again before any CTA ends.
     bool syncs_cluster_before = false, syncs_cluster_after = false;
+    bool syncs_cta_before = false;  ///< else all threads of the CTA wait for each other, once its barriers are made
     /// At its end a CTA waits until bulk copies have read all staging tiles, since its shared memory ends with it.
     bool waits_for_staging = false;
     /// The digits of an output tile's number, outermost first. The next value of the last digit is the next tile.
@@ -473,12 +475,5 @@ struct Iterations {
 Iterations iterations_of(const ScheduledKernel& kernel, const ScheduledLoop& loop);
 /// Its K blocks run in a loop; else there is one, which always runs.
 bool is_repeated(const ScheduledKernel& kernel, const ScheduledLoop& loop);
-/// Finds, for a kernel in CTAs, the steps before which all warps wait for each other (Step::synchronizes). They read or
-/// write what other warps wrote or read after the last wait. Only this function decides it. Pre: the places are
-/// applied.
-void synchronize(ScheduledKernel& kernel);
-/// All of the above, in order.
-ScheduledKernel scheduled(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Extents& extents,
-                          const KernelSchedule& schedule, const VectorUnit& unit);
 
 }  // namespace napkin

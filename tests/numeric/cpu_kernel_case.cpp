@@ -1,4 +1,5 @@
 #include "numeric/cpu_kernel_case.hpp"
+#include "lower/passes.hpp"
 
 #include <fmt/format.h>
 
@@ -14,6 +15,7 @@
 #include "diagram/evaluate.hpp"
 #include "lower/lower.hpp"
 #include "lower/prove.hpp"
+#include "lower/rules.hpp"
 #include "machine/machine.hpp"
 #include "machine/processor.hpp"
 #include "numeric/group_order.hpp"
@@ -24,7 +26,6 @@
 #include "schedule/fragments.hpp"
 #include "schedule/legality.hpp"
 #include "schedule/reduction_trees.hpp"
-#include "schedule/rules.hpp"
 #include "support/random_diagram.hpp"
 #include "tile/expand.hpp"
 #include "tile/subloops.hpp"
@@ -307,7 +308,7 @@ std::optional<ScheduledKernel> on_tensor_cores(const std::shared_ptr<const TileP
                 const auto found = drawn.group.find(axes[a]);
                 const std::int64_t size = found == drawn.group.end() ? extent(axes[a])
                                                                      : std::max(found->second.value, step);
-                s.group[axes[a]] = {std::min(extent(axes[a]), axes[a] == axis ? fragment_rows * s.warps.value
+                s.group[axes[a]] = {std::min(extent(axes[a]), axes[a] == axis ? unit.matrix.tile().rows * s.warps.value
                                                               : wide >> a & 1 ? std::min(size, most_columns)
                                                                               : 1),
                                     "", false};

@@ -12,10 +12,10 @@
 #include "diagram/array_sizes.hpp"
 #include "lower/lower.hpp"
 #include "lower/prove.hpp"
+#include "lower/rules.hpp"
 #include "plan/choose.hpp"
 #include "run/tensor.hpp"
 #include "schedule/reduction_trees.hpp"
-#include "schedule/rules.hpp"
 #include "support/ids.hpp"
 #include "support/parsed.hpp"
 

@@ -10,7 +10,6 @@
 #include "numeric/without_a_wait.hpp"
 #include "run/gpu/compiler.hpp"
 #include "schedule/cluster.hpp"
-#include "schedule/race_checker.hpp"
 
 namespace napkin::test_clusters {
 namespace {
@@ -171,14 +170,10 @@ TEST(Clusters, EachWaitIsNeeded) {
         const ScheduledKernel kernel = planned(c.text, c.schedule).plan.kernels.front().scheduled;
         EXPECT_EQ(race_text(kernel), "");
         EXPECT_TRUE(kernel.syncs_cluster_before && kernel.syncs_cluster_after);
-        EXPECT_GT(each_without_a_wait(kernel,
-                                      [](const std::string& what, const ScheduledKernel& without) {
-                                          EXPECT_NE(race_text(without), "") << what;
-                                      }),
-                  4);
+        EXPECT_GT(expect_each_wait_needed(kernel, c.name), 4);
     }
     ScheduledKernel kernel = planned(cases()[0].text, cases()[0].schedule).plan.kernels.front().scheduled;
-    kernel.syncs_cluster_before = false;
+    kernel.syncs_cluster_before = false, kernel.syncs_cta_before = true;
     EXPECT_EQ(race_text(kernel), "B is shared with a block whose barriers may not be made yet");
     kernel.syncs_cluster_before = true, kernel.syncs_cluster_after = false;
     EXPECT_EQ(race_text(kernel), "B is freed in a block that may have ended");

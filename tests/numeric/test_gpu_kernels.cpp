@@ -18,7 +18,6 @@
 #include "plan/choose_form.hpp"
 #include "run/gpu/assembled_plan.hpp"
 #include "run/gpu/kernel.hpp"
-#include "schedule/race_checker.hpp"
 #include "support/examples.hpp"
 #include "support/random_diagram.hpp"
 #include "support/text.hpp"
@@ -220,9 +219,7 @@ TEST(Synchronisation, NoStepMeetsAnotherWithoutABarrierAndNoBarrierIsTooMany) {
             EXPECT_FALSE(races(kernel, touches)) << cpu_case::describe(c);
             ++kernels;
             EXPECT_EQ(race_text(kernel), "") << cpu_case::describe(c);
-            each_without_a_wait(kernel, [&](const std::string& what, const ScheduledKernel& without) {
-                EXPECT_NE(race_text(without), "") << what << " in seed " << seed << "\n" << cpu_case::describe(c);
-            });
+            expect_each_wait_needed(kernel, fmt::format("seed {}\n{}", seed, cpu_case::describe(c)));
             ScheduledKernel less = kernel;
             for (Step& step : less.steps) {
                 if (!step.synchronizes) continue;
@@ -274,12 +271,8 @@ TEST(Synchronisation, OfExamplesHasNoWaitTooFewOrTooMany) {
             ASSERT_TRUE(plan.ok()) << example.name << "\n" << render(plan.errors());
             ++programs;
             for (const KernelPlan& kernel : plan->kernels) {
-                // What steps touch is the same whichever of them waits.
-                const auto touches = accesses_of(kernel.scheduled);
-                EXPECT_FALSE(first_race(kernel.scheduled, touches)) << example.name << " on " << name;
-                waits += each_without_a_wait(kernel.scheduled, [&](const std::string& what, const ScheduledKernel& k) {
-                    EXPECT_TRUE(first_race(k, touches)) << example.name << " on " << name << ": " << what;
-                });
+                EXPECT_EQ(race_text(kernel.scheduled), "") << example.name << " on " << name;
+                waits += expect_each_wait_needed(kernel.scheduled, example.name + " on " + name);
             }
         }
     }

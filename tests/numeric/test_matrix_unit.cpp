@@ -10,10 +10,10 @@
 
 #include "check/probe.hpp"
 #include "diagram/flat_axes.hpp"
+#include "lower/passes.hpp"
 #include "numeric/cpu_kernel_case.hpp"
 #include "numeric/without_a_wait.hpp"
 #include "run/gpu/kernel.hpp"
-#include "schedule/race_checker.hpp"
 #include "support/parsed.hpp"
 
 namespace napkin {
@@ -217,9 +217,7 @@ TEST(MatrixUnit, HasNoWaitTooFewOrTooMany) {
             for (ScheduledKernel kernel : c.scheduled.kernels) {
                 if (!kernel.on_tensor_cores()) continue;
                 EXPECT_EQ(race_text(kernel), "");
-                waits += each_without_a_wait(kernel, [&](const std::string& what, const ScheduledKernel& without) {
-                    EXPECT_NE(race_text(without), "") << what << "\n" << cpu_case::describe(c);
-                });
+                waits += expect_each_wait_needed(kernel, cpu_case::describe(c));
                 boxes += kernel.waits_for_staging ? 1 : 0;
                 const auto lists = lists_of(kernel);
                 for (std::size_t l = 1; l < lists.size(); ++l)

@@ -7,11 +7,11 @@
 
 #include "check/small_sizes.hpp"
 #include "derive/derive.hpp"
+#include "lower/rules.hpp"
 #include "machine/machine.hpp"
 #include "numeric/cpu_kernel_case.hpp"
 #include "plan/choose.hpp"
 #include "plan/choose_form.hpp"
-#include "schedule/rules.hpp"
 #include "support/examples.hpp"
 #include "support/parsed.hpp"
 #include "support/scalar_arguments.hpp"

@@ -1,14 +1,28 @@
 #pragma once
 // A kernel in blocks with each of its barriers and waits taken out in turn: what the clocks have to find.
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "schedule/scheduled.hpp"
+#include "lower/lower.hpp"
+#include "lower/prove.hpp"
 
 namespace napkin {
+
+/// The first fault of its warps in words; empty: there is none.
+inline std::string race_text(const ScheduledKernel& kernel) { return lower::fault_of(lower::with_statements(kernel)); }
+
+/// Expects a fault without any one of the kernel program's synchronizing statements. Returns how many there are.
+inline int expect_each_wait_needed(const ScheduledKernel& kernel, const std::string& about) {
+    const lower::KernelProgram program = lower::with_statements(kernel);
+    const std::vector<lower::Deletion> all = lower::deletions(program);
+    for (const lower::Deletion& deletion : all)
+        EXPECT_NE(deletion.fault, "") << to_string(program, *deletion.statement) << "\n" << about;
+    return static_cast<int>(all.size());
+}
 
 /// Its own statements, then those of every loop.
 inline std::vector<std::vector<Node>*> lists_of(ScheduledKernel& kernel) {

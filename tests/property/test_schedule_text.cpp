@@ -10,9 +10,9 @@
 
 #include "derive/derive.hpp"
 #include "diagram/sizes.hpp"
+#include "lower/rules.hpp"
 #include "machine/machine.hpp"
 #include "plan/choose.hpp"
-#include "schedule/rules.hpp"
 #include "support/examples.hpp"
 #include "support/random_diagram.hpp"
 #include "support/schedules.hpp"

@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "costed.hpp"
+#include "lower/rules.hpp"
 #include "machine/figures.hpp"
 #include "machine/rate_sources.hpp"
 #include "plan/choose.hpp"
 #include "schedule/fragments.hpp"
-#include "schedule/rules.hpp"
 #include "steps/report.hpp"
 #include "support/text.hpp"
 

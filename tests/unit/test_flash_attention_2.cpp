@@ -7,12 +7,12 @@
 #include <numeric>
 
 #include "emit/cuda/emit.hpp"
+#include "lower/rules.hpp"
 #include "plan/choose.hpp"
 #include "run/gpu/compiler.hpp"
 #include "run/pipeline.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
-#include "schedule/rules.hpp"
 #include "support/files.hpp"
 #include "support/paths.hpp"
 

@@ -11,11 +11,11 @@
 #include <set>
 #include <utility>
 
+#include "lower/rules.hpp"
 #include "machine/block_machine.hpp"
 #include "plan/blocks.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/group_order.hpp"
-#include "schedule/rules.hpp"
 #include "support/parsed.hpp"
 
 namespace napkin::test_group_order {

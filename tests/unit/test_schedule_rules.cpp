@@ -6,8 +6,9 @@
 
 #include "diagram/sizes.hpp"
 #include "hand_derived.hpp"
+#include "lower/passes.hpp"
+#include "lower/rules.hpp"
 #include "plan/choose.hpp"
-#include "schedule/rules.hpp"
 #include "support/ids.hpp"
 #include "support/parsed.hpp"
 

@@ -6,6 +6,7 @@
 #include "derive/derive.hpp"
 #include "diagram/sizes.hpp"
 #include "hand_derived.hpp"
+#include "lower/passes.hpp"
 #include "machine/machine.hpp"
 #include "plan/choose.hpp"
 #include "plan/reasons.hpp"

@@ -7,9 +7,10 @@
 
 #include "derive/derive.hpp"
 #include "emit/cuda/emit.hpp"
+#include "lower/passes.hpp"
+#include "lower/rules.hpp"
 #include "plan/choose.hpp"
 #include "schedule/reduction_trees.hpp"
-#include "schedule/rules.hpp"
 #include "support/schedules.hpp"
 #include "syntax/parse.hpp"
 

@@ -7,9 +7,9 @@
 #include <memory>
 
 #include "derive/derive.hpp"
+#include "lower/rules.hpp"
 #include "plan/choose.hpp"
 #include "schedule/reduction_trees.hpp"
-#include "schedule/rules.hpp"
 #include "schedule/stream_k.hpp"
 #include "support/parsed.hpp"
 #include "tile/expand.hpp"

@@ -13,10 +13,11 @@
 
 #include "derive/derive.hpp"
 #include "emit/cpu/emit.hpp"
+#include "lower/passes.hpp"
+#include "lower/rules.hpp"
 #include "machine/machine.hpp"
 #include "plan/choose.hpp"
 #include "plan/choose_form.hpp"
-#include "schedule/rules.hpp"
 #include "support/ids.hpp"
 #include "syntax/parse.hpp"
 #include "tile/verify.hpp"

@@ -1,5 +1,3 @@
-// Synchronization of the warps that compute an output tile together. Barriers and waits stand where the race checker
-// finds something out of order without them.
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -8,9 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "schedule/race_checker.hpp"
+#include "lower/insert_barriers.hpp"
+#include "lower/lower.hpp"
+#include "lower/traces.hpp"
 #include "schedule/scheduled.hpp"
-#include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 
@@ -99,9 +98,9 @@ KnownBarriers& known_barriers() {
     return known;
 }
 
-class Synchronization {
+class BarrierInserter {
 public:
-    explicit Synchronization(ScheduledKernel& kernel) : kernel_(kernel), accesses_of_steps_(accesses_of(kernel)) {}
+    explicit BarrierInserter(ScheduledKernel& kernel) : kernel_(kernel), accesses_of_steps_(accesses_of(kernel)) {}
 
     void run() {
         for (Step& step : kernel_.steps) step.synchronizes = step.synchronizes_inside = false;
@@ -127,7 +126,20 @@ private:
             if (!kernel_.loads_operand(step)) try_without(step.synchronizes);
         if (kernel_.on_tensor_cores()) remove_redundant_barriers();
     }
-    [[nodiscard]] bool is_right() { return is_race_free(kernel_, accesses_of_steps_, suspect_); }
+    /// The first fault of the program as it stands. The run that found the last fault is tried first.
+    std::optional<Fault> first_race() {
+        const lower::KernelProgram program = lower::with_statements(kernel_);
+        const std::vector<lower::Run> runs = lower::runs_of(kernel_);
+        if (suspect_ < runs.size())
+            if (auto fault = lower::fault_in(program, accesses_of_steps_, runs[suspect_])) return fault;
+        for (std::size_t r = 0; r < runs.size(); ++r)
+            if (auto fault = r == suspect_ ? std::nullopt : lower::fault_in(program, accesses_of_steps_, runs[r])) {
+                suspect_ = r;
+                return fault;
+            }
+        return std::nullopt;
+    }
+    [[nodiscard]] bool is_right() { return !first_race(); }
     void try_without(bool& flag) {
         if (!flag) return;
         flag = false;
@@ -136,7 +148,7 @@ private:
     /// Adds barriers where the race checker first finds one missing, until it finds none. The rules refuse
     /// what no barrier can order.
     void put_barriers() {
-        while (const auto fault = first_race(kernel_, accesses_of_steps_)) {
+        while (const auto fault = first_race()) {
             if (fault->step < 0) return;
             Step& step = kernel_.steps[fault->step];
             bool& barrier = fault->inside ? step.synchronizes_inside : step.synchronizes;
@@ -151,8 +163,10 @@ private:
         for (ScheduledLoop& loop : kernel_.loops) loop.synchronizes_before = loop.synchronizes = false;
         kernel_.waits_for_staging = false;
         kernel_.syncs_cluster_before = kernel_.syncs_cluster_after = kernel_.in_cluster();
+        kernel_.syncs_cta_before = kernel_.on_tensor_cores();
         for (Step& step : kernel_.steps) {
             step.waits = step.acquires = kernel_.loads_operand(step);
+            step.synchronizes_behind = false;
             step.acquires &= kernel_.producer_role() != nullptr;
             step.copies_behind = step.staging_behind = -1;
             const auto* store = std::get_if<Store>(step.statement);
@@ -166,7 +180,7 @@ private:
             if (loop != kernel_.loops.end()) loop->synchronizes_before = loop->synchronizes = true;
             if (kernel_.has_bulk_copies()) continue;
             step.copies_behind = copies_behind(step, loop == kernel_.loops.end() ? nullptr : &*loop);
-            step.waits = step.copies_behind >= 0;
+            step.waits = step.synchronizes_behind = step.copies_behind >= 0;
         }
         wait_for_products(kernel_);
     }
@@ -175,7 +189,7 @@ private:
         for (Step& step : kernel_.steps)
             if (kernel_.loads_operand(step)) try_without(step.synchronizes);
         for (ScheduledLoop& loop : kernel_.loops) try_without(loop.synchronizes);
-        for (Step& step : kernel_.steps) try_without(step.waits);
+        for (Step& step : kernel_.steps) try_without(step.waits), try_without(step.synchronizes_behind);
         // A staging tile that is written once needs no wait.
         for (Step& step : kernel_.steps) {
             const int behind = std::exchange(step.staging_behind, -1);
@@ -186,29 +200,30 @@ private:
             if (!step.acquires) continue;
             step.acquires = false;
             wait_for_products(kernel_);
-            if (is_right() && is_race_free_beside_idle(kernel_, accesses_of_steps_)) continue;
+            if (is_right()) continue;
             step.acquires = true;
             wait_for_products(kernel_);
         }
         remove_redundant_releases(kernel_.body);
-        for (ScheduledLoop& loop : kernel_.loops) {
-            // A warpgroup that skips K blocks may release a stage later than the race checker assumes, so its last
-            // release stays.
-            const bool is_last_of_all = !have_own_k_blocks(kernel_, loop);
-            remove_redundant_releases(loop.prologue), remove_redundant_releases(loop.body);
-            if (is_last_of_all) remove_redundant_releases(loop.epilogue), remove_redundant_releases(loop.skipped);
-        }
+        for (ScheduledLoop& loop : kernel_.loops)
+            for (std::vector<Node>* list : {&loop.prologue, &loop.body, &loop.epilogue, &loop.skipped})
+                remove_redundant_releases(*list);
         try_without(kernel_.syncs_cluster_before), try_without(kernel_.syncs_cluster_after);
+        try_without(kernel_.syncs_cta_before);
     }
     /// Removes the releases of tiles after which no other tile comes into their stage.
     void remove_redundant_releases(std::vector<Node>& list) {
         for (Node& node : list) {
             auto* settle = std::get_if<WaitGroup>(&node);
             for (std::size_t f = 0; settle && f < settle->frees.size();) {
-                const Release freed = settle->frees[f];
-                settle->frees.erase(settle->frees.begin() + static_cast<std::ptrdiff_t>(f));
-                if (is_right()) continue;
-                settle->frees.insert(settle->frees.begin() + static_cast<std::ptrdiff_t>(f), freed);
+                // The next tile's first iteration would make a deferred release, too. Made behind the loop, it lets
+                // the producer copy while results are stored. So it goes only where nobody needs either.
+                settle->frees[f].is_left_out = true;
+                if (is_right()) {
+                    settle->frees.erase(settle->frees.begin() + static_cast<std::ptrdiff_t>(f));
+                    continue;
+                }
+                settle->frees[f].is_left_out = false;
                 ++f;
             }
             // A wait for nothing but what was released after it.
@@ -238,24 +253,13 @@ private:
 
     ScheduledKernel& kernel_;
     const Accesses accesses_of_steps_;
-    std::vector<std::int64_t> suspect_;  ///< of is_race_free
+    std::size_t suspect_ = 0;  ///< the run that found the last fault
 };
 
 }  // namespace
 
-Iterations iterations_of(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
-    const std::int64_t extent = kernel.extent(loop.loop->axis), tile = kernel.span(loop.loop->axis, loop.scope).tile;
-    return {loop.loop->support.empty() && loop.loop->masks.empty() ? 1 : 0, (extent + tile - 1) / tile};
-}
-
-bool is_repeated(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
-    const AxisId axis = loop.loop->axis;
-    const bool in_part = !loop.loop->is_sub && kernel.kernel->parts.cut(axis);
-    return !loop.loop->support.empty() || kernel.span(axis, loop.scope).begins || in_part;
-}
-
-void synchronize(ScheduledKernel& kernel) {
-    if (kernel.in_blocks()) Synchronization(kernel).run();
+void insert_barriers(ScheduledKernel& kernel) {
+    if (kernel.in_blocks()) BarrierInserter(kernel).run();
 }
 
 }  // namespace napkin

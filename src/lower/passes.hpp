@@ -3,6 +3,7 @@
 // first chooses what the schedule leaves open in a pass (plan/complete.cpp). The pass then applies what the schedule
 // says. A new pass is a row here and a file of its own.
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 #include "schedule/scheduled.hpp"
@@ -36,5 +37,9 @@ using Choosing = FunctionRef<void(SchedulePass, ScheduledKernel&)>;
 
 /// Runs the passes from `begin` to the one before `end` on a kernel that has sizes. Pre: the earlier passes have run.
 void run_passes(ScheduledKernel& kernel, Choosing choose, SchedulePass end = SchedulePass::end, SchedulePass begin = {});
+
+/// The kernel under a schedule that leaves nothing open: its sizes and all passes.
+ScheduledKernel scheduled(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Extents& extents,
+                          const KernelSchedule& schedule, const VectorUnit& unit);
 
 }  // namespace napkin

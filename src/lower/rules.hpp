@@ -4,19 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "schedule/scheduled.hpp"
+#include "schedule/rule_report.hpp"
 
 namespace napkin {
 
-/// A field of a schedule as a file names it: "storage" and "S", "role" and "copies"; "mma_m" has no name.
-struct ScheduleField {
-    std::string kind, name;
-};
-struct BrokenRule {
-    ScheduleField field;       ///< that breaks the rule, alone or with others
-    std::string message;       ///< one line, naming the statement or variable
-    std::string nearest = {};  ///< what the field may be instead, where the rule knows a number
-};
 /// All broken rules; none when the scheduled kernel is sound. The rules are about:
 ///  - atoms: loops over just the axes of their statements, vectors along an axis that is contiguous or reduced, a
 ///    register block that fits the registers, cuts of sums alone;
@@ -27,7 +18,8 @@ struct BrokenRule {
 ///  - the grid: as many CTAs as run at once, or fewer, or one for each output tile;
 ///  - clusters, as why_no_cluster says;
 ///  - places, as legality.hpp allows: no two variables that live at the same time share memory, and all lie in the
-///    arena.
+///    arena;
+///  - the order of warps, as the race checker finds it.
 std::vector<BrokenRule> broken_rules(const ScheduledKernel& kernel);
 /// Their messages, each with the nearest value that is allowed.
 std::vector<std::string> verify(const ScheduledKernel& kernel);

@@ -1,5 +1,6 @@
-#include "schedule/passes.hpp"
+#include "lower/passes.hpp"
 
+#include "lower/insert_barriers.hpp"
 #include "schedule/column_parts.hpp"
 #include "schedule/conditional_rescale.hpp"
 
@@ -17,7 +18,7 @@ constexpr Apply apply_of(SchedulePass pass) {
         case SchedulePass::column_parts:
             return [](ScheduledKernel& kernel) { kernel.column_parts = chosen_column_parts(kernel); };
         case SchedulePass::arena: return apply_storage;
-        case SchedulePass::barriers: return synchronize;
+        case SchedulePass::barriers: return insert_barriers;
         default: return nullptr;
     }
 }
@@ -29,6 +30,13 @@ void run_passes(ScheduledKernel& kernel, Choosing choose, SchedulePass end, Sche
         choose(pass, kernel);
         if (const Apply apply = apply_of(pass)) apply(kernel);
     }
+}
+
+ScheduledKernel scheduled(const std::shared_ptr<const TileProgram>& program, std::size_t kernel, const Extents& extents,
+                          const KernelSchedule& schedule, const VectorUnit& unit) {
+    ScheduledKernel out = with_sizes(unscheduled(program, kernel, extents, unit), schedule);
+    run_passes(out, [](SchedulePass, ScheduledKernel&) {});
+    return out;
 }
 
 }  // namespace napkin

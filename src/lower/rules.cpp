@@ -1,8 +1,9 @@
-#include "schedule/rules.hpp"
+#include "lower/rules.hpp"
 
 #include <fmt/format.h>
 
-#include "schedule/race_checker.hpp"
+#include "lower/lower.hpp"
+#include "lower/prove.hpp"
 #include "schedule/rule_report.hpp"
 #include "support/ranges.hpp"
 
@@ -14,7 +15,7 @@ std::vector<BrokenRule> broken_rules(const ScheduledKernel& kernel) {
     append(out, rules_of_launch(kernel));
     // The order of a kernel that breaks another rule says nothing.
     if (kernel.in_blocks() && out.empty())
-        if (const std::string fault = race_text(kernel); !fault.empty())
+        if (const std::string fault = lower::fault_of(lower::with_statements(kernel)); !fault.empty())
             out.push_back({{"mma_m", ""}, fmt::format("kernel {}: {}", kernel.kernel->name, fault)});
     return out;
 }

@@ -1,6 +1,5 @@
 #pragma once
-// What the race checker runs: the events of each warp, in their order. Traces are made of a scheduled kernel while its
-// barriers are chosen (race_traces.cpp), and of a kernel program to prove it (lower/prove.cpp).
+// What the race checker runs: the events of each warp, in their order (traces.cpp).
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -8,8 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "lower/race_checker.hpp"
 #include "schedule/accesses.hpp"
-#include "schedule/race_checker.hpp"
 #include "schedule/scheduled.hpp"
 
 namespace napkin {
@@ -45,8 +44,7 @@ struct Event {
         send,             ///< asks for the copy of the staging tile to global memory
         refill,           ///< producer acquire: waits until all warps have released the tile that is copied over
         access,           ///< accesses what its step shares with other warps
-        init,             ///< makes the barriers of its CTA, as others of the cluster see it
-        init_barriers,    ///< the same, as the CTA's own warps see it, too
+        init_barriers,    ///< makes the barriers of its CTA
         cta_barrier,      ///< waits for all warps of the CTA
         cluster_barrier,  ///< waits for all warps of the cluster that have not ended
         leave,            ///< ends, and its CTA's memory ends with the last consumer warp
@@ -75,7 +73,5 @@ using Trace = std::vector<Event>;
 /// Runs the traces beside each other and returns the first fault. Trace w is that of warp w: the consumer warps of a
 /// CTA, its producer warp where it has one, then those of a second CTA.
 std::optional<Fault> first_fault(const ScheduledKernel& kernel, const Accesses& touches, std::vector<Trace> traces);
-/// Iteration counts of the loops in the runs that together find all that there is to find: by run, then by loop.
-std::vector<std::vector<std::int64_t>> iterations_to_run(const ScheduledKernel& kernel);
 
 }  // namespace napkin

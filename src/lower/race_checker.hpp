@@ -1,5 +1,5 @@
 #pragma once
-// Whether the warps of a CTA do things in order: a run of the schedule on vector clocks.
+// Whether the warps of a CTA do things in order: a run of the kernel program on vector clocks.
 //
 // Warps share tiles of the arena and arrays in global memory. What one warp reads, others must have written before.
 // What it writes over, others must be done with. Barriers of the CTA see to it. One thread asks for the copy of an
@@ -38,15 +38,5 @@ struct Fault {
     StepId step = {};
     bool inside = false;  ///< not before the step, but inside it (Step::synchronizes_inside)
 };
-
-/// The first fault; none: all is in order. Pre: the kernel is one of a GPU; `touches` are its own accesses.
-std::optional<Fault> first_race(const ScheduledKernel& kernel, const Accesses& touches);
-/// Whether there is no fault. The run that found the last fault is tried first: `suspect` has its iterations by loop;
-/// empty: none has.
-bool is_race_free(const ScheduledKernel& kernel, const Accesses& touches, std::vector<std::int64_t>& suspect);
-/// Whether there is none either where warps have no K blocks of their own, and let those of others pass.
-bool is_race_free_beside_idle(const ScheduledKernel& kernel, const Accesses& touches);
-/// The first fault in words; empty: there is none.
-std::string race_text(const ScheduledKernel& kernel);
 
 }  // namespace napkin

@@ -1,4 +1,4 @@
-#include "schedule/race_checker.hpp"
+#include "lower/race_checker.hpp"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,9 @@
 #include <optional>
 #include <utility>
 
+#include "lower/race_events.hpp"
 #include "schedule/cluster.hpp"
 #include "schedule/fragments.hpp"
-#include "schedule/race_events.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 
@@ -225,6 +225,7 @@ public:
         if (kernel.in_cluster() && kernel.producer_role())
             for (std::size_t v = 0; v < kernel.layouts.size(); ++v)
                 if (cluster_part(kernel, VariableId::of(v))) shared_.push_back(VariableId::of(v));
+        makes_barriers_ = any_of(traces_.front(), [](const Event& e) { return e.kind == Event::init_barriers; });
         accesses_.assign(1 + block_of(traces_.size() - 1), std::vector<RegionAccesses>(touches.areas.size()));
         stages_.resize(accesses_.size());
         products_.resize(traces_.size()), staging_.resize(traces_.size());
@@ -287,9 +288,9 @@ private:
             fail("is shared with a block whose barriers may not be made yet", e);
         last_reach_[w] = mark(w);
     }
-    /// A warp may use the barriers of its CTA once they are made. Traces of scheduled kernels do not make them.
+    /// A warp may use the barriers of its CTA once they are made.
     void uses_barriers(std::size_t w, const Event& e) {
-        if (has_entry_ && !knows(w, first_of_block(w), made_[block_of(w)]))
+        if (makes_barriers_ && !knows(w, first_of_block(w), made_[block_of(w)]))
             fail("is handed over by barriers that may not be made yet", e);
     }
     int mark(std::size_t w) { return clocks_.mark(w); }
@@ -318,10 +319,9 @@ private:
             if (!fault_) fault_ = handovers_.fault();
             return has_happened;
         }
-        if (e.kind == Event::init || e.kind == Event::init_barriers) made_[block_of(w)] = mark(w);
-        if (e.kind == Event::init_barriers) has_entry_ = true;
+        if (e.kind == Event::init_barriers) made_[block_of(w)] = mark(w);
         if (e.kind == Event::leave) leave(w);
-        if (e.kind == Event::init || e.kind == Event::init_barriers || e.kind == Event::leave) return true;
+        if (e.kind == Event::init_barriers || e.kind == Event::leave) return true;
         if (e.kind >= Event::fill && e.kind <= Event::await) uses_barriers(w, e);
         if (e.kind == Event::free || e.kind == Event::refill) uses_barriers(w, e);
         std::vector<Product>& products = products_[w];
@@ -514,7 +514,7 @@ private:
     std::vector<StagingTiles> staging_;                  ///< by warp
     std::vector<std::vector<RegionAccesses>> accesses_;  ///< by CTA, then by region
     std::array<std::int64_t, num_warps> num_accesses_{};
-    bool has_entry_ = false;  ///< the traces make the CTA's barriers
+    bool makes_barriers_ = false;
     Handovers handovers_;
     std::optional<Fault> fault_;
 };
