@@ -293,6 +293,8 @@ TEST(BulkKernels, TakeAnyTilesAndTypes) {
              "mma_m m\nwarps 4\nrole copies 4\nstream k = 32\nthreads 1\n"},
             {"e5m2", product_of("m, k", "n, k", "e5m2", "bf16", "m = 64, n = 80, k = 160"),
              "mma_m m\nwarps 4\nstream k = 32\n"},
+            {"tf32", product_of("m, k", "n, k", "tf32", "f32", "m = 72, n = 40, k = 104"),
+             "mma_m m\nwarps 4\nrole copies 4\nstream k = 32\nthreads 1\n"},
             {"normed rows", normed_rows("m = 72, n = 24, k = 272"), "mma_m m\nwarps 4\nstream k = 32\nthreads 1\n"},
             {"epilogue",
              "f(A[m, k]: bf16, B[n, k]: bf16, b[n], R[m, n]: bf16) -> C[m, n]: bf16\n"
@@ -300,7 +302,7 @@ TEST(BulkKernels, TakeAnyTilesAndTypes) {
              "sizes m = 72, n = 56, k = 80\n",
              "mma_m m\nwarps 4\nrole copies 4\nstream k = 16\ngroup n = 32\nthreads 2\n"},
         },
-        {"e4m3_s(", "e5m2_s(", "operand_value", "store_staging", "store_row", "warp_ / 4"});
+        {"e4m3_s(", "e5m2_s(", "k8_tf32_s(", "operand_value", "store_staging", "store_row", "warp_ / 4"});
 }
 
 /// Sums over several axes as one: tiles of the flat axis lie inside of one head, or of one tap of a window.

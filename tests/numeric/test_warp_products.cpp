@@ -165,6 +165,12 @@ TEST(WarpProducts, TakeEightBits) {
                      "mma_m m\nwarps 2\ngroup n = 48\nstream k = 64\n", load_machine("rtx-4090").value());
 }
 
+TEST(WarpProducts, TakeTf32) {
+    for (const char* name : {"a100-sxm-80gb", "h200"})
+        expect_right(product("m, k", "n, k", "tf32", "m = 96, n = 80, k = 100"),
+                     "mma_m m\nwarps 2\ngroup n = 48\nstream k = 32\n", load_machine(name).value());
+}
+
 TEST(WarpProducts, GoIntoEachOther) {
     const std::string attention = R"(
 attention(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: f32
