@@ -433,6 +433,14 @@ TEST(MachineErrors, OfGpus) {
     EXPECT_EQ(gpu_error("n = { from = 8, to = 256, step = 8 }", "n = { from = 8, to = 250, step = 8 }").code,
               "bad-value");
     EXPECT_EQ(gpu_error("m = 64\n", "").code, "missing-key");
+    const auto of_d = [](const std::string& layout) {
+        return gpu_error("d = \"((4,8),(2,2)):((32,1),(16,8))\" }\nshared", "d = \"" + layout + "\" }\nshared").message;
+    };
+    EXPECT_THAT(of_d("((4,8),(2,2)):((32,1),(16,1))"), HasSubstr("does not hold every value of its rows once"));
+    EXPECT_THAT(of_d("(4,8),(2,2):((32,1),(16,8))"), HasSubstr("no layout of its lanes"));
+    EXPECT_THAT(gpu_error("shared = [\"a\", \"b\"]", "shared = [\"a\", \"d\"]").message, HasSubstr("has 'd'"));
+    EXPECT_THAT(gpu_error("either_major = [\"f16\", \"bf16\"]", "either_major = [\"f16\", \"f64\"]").message,
+                HasSubstr("has 'f64'"));
     EXPECT_THAT(gpu_error("k = { f64 = 16 }\naccumulators = { f64 =", "k = { f32 = 16 }\naccumulators = { f32 =").message,
                 HasSubstr("no rate"));
     EXPECT_THAT(gpu_error("\"3352 GB/s\"", "\"3352 GB/s\"\ntotal_bandwidth = \"3352 GB/s\"").message,
