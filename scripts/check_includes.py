@@ -18,6 +18,8 @@ ORDER = ["support", "algebra", "diagram", "syntax", "machine", "derive", "tile",
 PUBLIC_HEADERS_IN = {"run", "api"}
 # Folders inside of which each folder is a backend: nothing beside it in the same folder of src/ includes from it.
 BACKENDS_IN = {"emit"}
+# Folders from which a folder includes nothing, though they come before it: emitters read the kernel program alone.
+HIDDEN_FROM = {"emit": {"schedule", "cost", "plan"}}
 C_HEADERS = {"stddef.h", "stdint.h"}
 SUFFIXES = {".cpp", ".hpp", ".h", ".cuh", ".cu"}
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -78,6 +80,8 @@ def check(root):
             other, backend = room_of(path), backend_of(path)
             if other == room and backend is not None and backend != backend_of(relative):
                 errors.append(f"{where}:{number}: src/{other}/{backend} is a backend, from which only itself in src/{other} includes")
+            if other in HIDDEN_FROM.get(room, set()):
+                errors.append(f"{where}:{number}: src/{room} reads src/lower, and may not include {target}")
             if other == "api" and room != "api":
                 errors.append(f"{where}:{number}: nothing in src/ includes from src/api")
             elif other is not None and other != "support" and ORDER.index(other) > ORDER.index(room):
@@ -113,6 +117,8 @@ def self_test():
         "src/emit/writer.hpp": ('#include "emit/cpu/emit.hpp"\n', "src/emit/writer.hpp:1: src/emit/cpu is a backend"),
         "src/emit/cuda/emit.cpp": ('#include "emit/cpu/emit.hpp"\n', "src/emit/cuda/emit.cpp:1: src/emit/cpu is a backend"),
         "src/run/kernel.cpp": ('#include "emit/cpu/emit.hpp"\n', None),
+        "src/emit/searcher.cpp": ('#include "schedule/fragments.hpp"\n', "src/emit/searcher.cpp:1: src/emit reads src/lower"),
+        "src/schedule/fragments.hpp": ("#pragma once\n", None),
         "src/utils/misc.cpp": ("\n", "src/utils/misc.cpp:1: src/utils/ has no place"),
         "include/napkin/napkin.hpp": ("#include <string>\n#include <napkin/plan.hpp>\n", None),
         "include/napkin/napkin.h": ("#include <stdint.h>\n", None),

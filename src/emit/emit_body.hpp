@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "emit/emit_frame.hpp"
-#include "schedule/integer_values.hpp"
 
 namespace napkin::writers {
 

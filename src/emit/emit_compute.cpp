@@ -5,7 +5,6 @@
 #include "algebra/number.hpp"
 #include "emit/emit_body.hpp"
 #include "emit/emit_write.hpp"
-#include "schedule/unrolled_loops.hpp"
 #include "support/ranges.hpp"
 
 namespace napkin::writers {

@@ -11,8 +11,6 @@
 #include "emit/emit_fragment.hpp"
 #include "emit/emit_header.hpp"
 #include "emit/emit_text.hpp"
-#include "schedule/fragment_registers.hpp"
-#include "schedule/fragments.hpp"
 
 namespace napkin::writers {
 namespace {
@@ -89,7 +87,7 @@ private:
         const std::string maximum = frame_.name(rescale_.maximum), &weights = name_of(rescale_.weights),
                           &delta = frame_.name(rescale_.correction), most = maximum + "_most_";
         const Step& step = frame_.step(rescale_.weights);
-        const std::string columns = each_column(frame_, columns_of(frame_, columns_of_statement(frame_, step), step.scope)),
+        const std::string columns = each_column(frame_, columns_of(frame_, frame_.shape(step).columns, step.scope)),
                           weight = fmt::format("{}[{}]", weights, number_in_thread(frame_, variable_of(step)));
         out_("// where all weights are in range, they move with the sums by whole powers of two");
         out_(fmt::format("float {}[{}];", most, frame_.fragments().rows_a_thread));
@@ -125,7 +123,7 @@ private:
         const std::string own = sums() + "[r_]";
         out_(fmt::format("// {}", equation(frame_, compute)));
         out_(fmt::format("{3} {0}[r_] = {0}[r_] * {1}[r_] + {2};", name_of(rescale_.sum), frame_.name(rescale_.correction),
-                         is_kept_by_threads(frame_, compute.variable) ? own : over_row(frame_, "sum", own), rows_));
+                         frame_.shape(compute.variable).is_kept_by_threads ? own : over_row(frame_, "sum", own), rows_));
     }
     [[nodiscard]] std::string sums() const { return frame_.name(rescale_.maximum) + "_sums_"; }
     /// The threads whose weights are too large, or no numbers.

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "schedule/fragments.hpp"
-
 namespace napkin::writers {
 namespace {
 

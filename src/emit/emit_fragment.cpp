@@ -11,8 +11,6 @@
 #include "emit/emit_index.hpp"
 #include "emit/emit_k_block_ranges.hpp"
 #include "emit/emit_write.hpp"
-#include "schedule/fragment_registers.hpp"
-#include "schedule/fragments.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
@@ -30,7 +28,7 @@ std::string element(const Frame& frame, VariableId id) {
 }
 /// The same in a step that may run for each part of the columns.
 std::string element(const Frame& frame, const Step& step, VariableId id) {
-    if (!frame.runs_in_parts(step) || column_axis(frame, id) < 0 || frame.column_parts->is_passing(id))
+    if (!frame.runs_in_parts(step) || frame.shape(id).columns < 0 || frame.column_parts->is_passing(id))
         return element(frame, id);
     return fmt::format("{}[{} * part_ + {}]", frame.name(id),
                        frame.column_parts->columns / frame.fragments().columns * frame.fragments().values(),
@@ -39,7 +37,7 @@ std::string element(const Frame& frame, const Step& step, VariableId id) {
 /// What a thread has of a variable that is read by rows.
 std::string row_element(const Frame& frame, VariableId id, const std::string& name) {
     const std::int64_t rows = frame.fragments().rows_a_thread;
-    return fmt::format("{}[{}r_]", name, row_values(frame, id) > rows ? fmt::format("{} * part_ + ", rows) : "");
+    return fmt::format("{}[{}r_]", name, frame.shape(id).row_values > rows ? fmt::format("{} * part_ + ", rows) : "");
 }
 
 /// The loops of a thread over its values of one statement: over its rows, and over the columns where there are any.
@@ -72,8 +70,8 @@ public:
     /// writes begins each.
     void open_columns_in_runs(std::int64_t together, const std::function<void()>& ask, const std::function<void()>& take) {
         const std::int64_t n = columns_of(frame_, columns_, scope_);
-        const std::int64_t tiles = run_columns(frame_) / frame_.fragments().columns;
-        out_.open(fmt::format("EACH(runs_, {})", n / run_columns(frame_) / together));
+        const std::int64_t tiles = frame_.shapes.run_columns / frame_.fragments().columns;
+        out_.open(fmt::format("EACH(runs_, {})", n / frame_.shapes.run_columns / together));
         ask();
         out_.open(fmt::format("EACH(own_run_, {})", together));
         out_(fmt::format("const int run_ = {} * runs_ + own_run_;", together));
@@ -144,17 +142,9 @@ BodyWriter::Element element_in_memory(const Frame& frame, const Read& r, ScopeId
             inner_axes(frame, r.indices, scope), is_whole};
 }
 
-/// Arrays that threads read in contiguous segments of a row, each once, into registers of its own.
-std::vector<const Read*> runs_of_row(const Frame& frame, const Step& step) {
-    std::vector<const Read*> out;
-    for (const Read* r : step.reads)
-        if (is_read_in_runs(frame, step, *r) && none_of(out, [&](const Read* o) { return o->array == r->array; }))
-            out.push_back(r);
-    return out;
-}
 std::string run_name(const Frame& frame, VariableId id) { return frame.name(id) + "_run_"; }
 void ask_for_runs(const Frame& frame, Lines& out, const Step& step, AxisId columns, const std::vector<const Read*>& runs) {
-    const std::int64_t together = runs_together(frame, step);
+    const std::int64_t together = frame.shape(step).runs_together;
     for (const Read* r : runs) {
         const Variable& v = frame.variable(r->variable());
         const std::string &strides = frame.strides.at(v.array), name = run_name(frame, r->variable());
@@ -166,13 +156,13 @@ void ask_for_runs(const Frame& frame, Lines& out, const Step& step, AxisId colum
         if (frame.span(columns, step.scope).begins) row += fmt::format(" + {} * {}", frame.axis(columns).begin, column);
         out(fmt::format("RunPart<{}> {}asked_[{}];", memory_type(v.memory_type), name, together));
         out(fmt::format("EACH(i_, {}) {}asked_[i_] = ask_for_run({}, {}, {} * ({} * runs_ + i_), {});", together, name,
-                        row, column, run_columns(frame), together, frame.count(columns, step.scope)));
+                        row, column, frame.shapes.run_columns, together, frame.count(columns, step.scope)));
     }
 }
 void take_runs(const Frame& frame, Lines& out, const std::vector<const Read*>& runs) {
     for (const Read* r : runs) {
         const std::string name = run_name(frame, r->variable());
-        out(fmt::format("float {}[{}];", name, run_columns(frame) / frame.fragments().threads_a_row()));
+        out(fmt::format("float {}[{}];", name, frame.shapes.run_columns / frame.fragments().threads_a_row()));
         out(fmt::format("take_run({0}, {0}asked_[own_run_]);", name));
     }
 }
@@ -187,15 +177,15 @@ void give_values(const Frame& frame, const Step& step, BodyWriter& body, const s
                 if (any_of(runs, [&](const Read* run) { return run->array == read.array; }))
                     return BodyWriter::Element{run_name(frame, read.variable()) + "[2 * i_ + c_]",
                                                inner_axes(frame, read.indices, step.scope)};
-                if (!is_read_by_rows(frame, read.variable())) return element_in_memory(frame, read, step.scope);
-                if (!has_rows(frame, variable_of(step)))  // all rows have the one value
+                if (!frame.shape(read.variable()).is_read_by_rows) return element_in_memory(frame, read, step.scope);
+                if (!frame.shape(variable_of(step)).has_rows)  // all rows have the one value
                     return BodyWriter::Element{frame.name(read.variable()) + "[0]", {}};
                 return BodyWriter::Element{row_element(frame, read.variable(), frame.name(read.variable())),
                                            {frame.schedule.mma_m}};
             });
         if (!frame.is_operand(r->variable())) continue;
         const Variable& v = frame.variable(r->variable());
-        const OperandTile tile = *operand_tile(frame, r->variable());
+        const OperandTile tile = *frame.shape(r->variable()).tile;
         const auto at_dimension = [&](int d) {
             const AxisId axis = *running_axis(frame, v.dims[at(d)], step.scope);
             return axis >= 0 && frame.span(axis, step.scope).tile > 1 ? frame.axis(axis).local : std::string("0");
@@ -217,14 +207,14 @@ void each_value(const Frame& frame, Lines& out, const Step& step, AxisId columns
     Names names = frame.names;
     // A value without rows stands under the same levels, of which that of rows has no loop.
     BodyWriter body(frame, step, point.choices, loops_of(frame, columns), level, names);
-    const std::vector<const Read*> runs = runs_of_row(frame, step);
+    const std::vector<const Read*>& runs = frame.shape(step).in_runs;
     give_values(frame, step, body, runs);
     const ValueId root = body.add_root(point.value, level, false, false, false);
     body.decide();
 
     ValueLoops loops(frame, out, step.scope, columns, reads_elsewhere(frame, step),
                      frame.runs_in_parts(step) ? frame.column_parts->columns : 0);
-    if (!has_rows(frame, compute.variable)) loops.leave_out_rows();
+    if (!frame.shape(compute.variable).has_rows) loops.leave_out_rows();
     out.open("");
     body.hoist(out, 0);
     loops.open_rows();
@@ -233,7 +223,7 @@ void each_value(const Frame& frame, Lines& out, const Step& step, AxisId columns
         loops.open_columns();
     else
         loops.open_columns_in_runs(
-            runs_together(frame, step), [&] { ask_for_runs(frame, out, step, columns, runs); },
+            frame.shape(step).runs_together, [&] { ask_for_runs(frame, out, step, columns, runs); },
             [&] { take_runs(frame, out, runs); });
     if (columns >= 0) body.hoist(out, 2);
     body.statement(out, root, [&](const std::string& text) {
@@ -299,7 +289,7 @@ std::string ahead_name(const Frame& frame, VariableId id) { return frame.name(id
 /// Reads the rows' values of a variable, where the axes stand, into registers of this name.
 void write_rows_into(const Frame& frame, Lines& out, const Step& step, const std::string& name) {
     const VariableId id = std::get<Load>(*step.statement).variable;
-    const bool has_parts = row_values(frame, id) > frame.fragments().rows_a_thread;
+    const bool has_parts = frame.shape(id).row_values > frame.fragments().rows_a_thread;
     ValueLoops loops(frame, out, step.scope, -1, true);
     if (has_parts) out.open(fmt::format("EACH(part_, {})", frame.column_parts->parts));
     loops.open_rows();
@@ -352,9 +342,9 @@ void write_coordinates(const Frame& frame, Lines& out) {
 }
 
 std::string number_in_thread(const Frame& frame, VariableId id) {
-    const bool has_columns = column_axis(frame, id) >= 0;
+    const bool has_columns = frame.shape(id).columns >= 0;
     const RegisterTile& tile = frame.fragments();
-    if (!has_rows(frame, id)) return has_columns ? fmt::format("{} * j_ + c_", tile.columns_a_thread) : "0";
+    if (!frame.shape(id).has_rows) return has_columns ? fmt::format("{} * j_ + c_", tile.columns_a_thread) : "0";
     if (!has_columns) return "r_";
     return fmt::format("{} * j_ + {} + {}", tile.values(), times(tile.row_stride, "r_"),
                        times(tile.column_stride, "c_"));
@@ -363,7 +353,7 @@ std::string number_in_thread(const Frame& frame, VariableId id) {
 void write_state_of_parts(const Frame& frame, Lines& out, const StateMerge& merge, const std::array<Expr, 2>& given,
                           const lower::MathChoices& math, const std::map<VariableId, std::string>& texts,
                           const std::string& before) {
-    const AxisId columns = column_axis(frame, merge.state);
+    const AxisId columns = frame.shape(merge.state).columns;
     const int level = columns >= 0 ? 2 : 1;
     const Step& step = *find_if(frame.steps, [&](const Step& s) { return s.atom >= 0 && variable_of(s) == merge.state; });
     Names names = frame.names;
@@ -393,18 +383,18 @@ void write_state_of_parts(const Frame& frame, Lines& out, const StateMerge& merg
 }
 
 std::string fragment_declaration(const Frame& frame, VariableId id) {
-    return fmt::format("float {}[{}];", frame.name(id), fragment_registers(frame, id));
+    return fmt::format("float {}[{}];", frame.name(id), frame.shape(id).registers);
 }
 
 void write_fragment(const Frame& frame, Lines& out, const Step& step, const std::function<void()>& then) {
     const auto& compute = std::get<Compute>(*step.statement);
-    const AxisId columns = columns_of_statement(frame, step);
+    const AxisId columns = frame.shape(step).columns;
     const lower::StatementMath& math = frame.math(step);
     const auto write = [&](const lower::PointMath& point) {
         if (math.reduces_columns)
-            write_reduction(
-                frame, out, step, columns,
-                {point, point.carry, element(frame, compute.variable), !is_kept_by_threads(frame, compute.variable)});
+            write_reduction(frame, out, step, columns,
+                            {point, point.carry, element(frame, compute.variable),
+                             !frame.shape(compute.variable).is_kept_by_threads});
         else
             each_value(frame, out, step, columns, point);
         if (then) then();
@@ -426,14 +416,13 @@ void write_fragment(const Frame& frame, Lines& out, const Step& step, const std:
 }
 
 void write_sum_of_thread(const Frame& frame, Lines& out, const Step& step, const std::string& target) {
-    write_reduction(frame, out, step, columns_of_statement(frame, step),
-                    {frame.math(step).any, nullptr, target + "[r_]", false});
+    write_reduction(frame, out, step, frame.shape(step).columns, {frame.math(step).any, nullptr, target + "[r_]", false});
 }
 
 void write_sums_of_rows(const Frame& frame, Lines& out, ScopeId scope) {
     for (const Step& step : frame.steps)
         if (const auto* compute = std::get_if<Compute>(step.statement);
-            compute && step.scope == scope && is_kept_by_threads(frame, compute->variable))
+            compute && step.scope == scope && frame.shape(compute->variable).is_kept_by_threads)
             out(fmt::format("{} {}[r_] = {};", each_row(frame), frame.name(compute->variable),
                             over_row(frame, "sum", frame.name(compute->variable) + "[r_]")));
 }
@@ -450,9 +439,8 @@ void write_correction(const Frame& frame, Lines& out, const Step& step, AxisId c
 void write_fetches(const Frame& frame, Lines& out) {
     std::vector<VariableId> written;
     for (const Step& step : frame.steps) {
-        if (step.atom < 0) continue;
-        for (const Read* r : step.reads) {
-            if (!is_fetched_with_group(frame, step, *r) || contains(written, r->variable())) continue;
+        for (const Read* r : frame.shape(step).fetched) {
+            if (contains(written, r->variable())) continue;
             written.push_back(r->variable());
             const Variable& v = frame.variable(r->variable());
             const std::string& strides = frame.strides.at(v.array);
@@ -476,39 +464,39 @@ void write_fetches(const Frame& frame, Lines& out) {
 
 void write_load_of_rows(const Frame& frame, Lines& out, const Step& step) {
     const VariableId id = std::get<Load>(*step.statement).variable;
-    const int ahead = iterations_read_ahead(frame, step);
+    const int ahead = frame.shape(step).iterations_ahead;
     if (ahead == 0) return write_rows_into(frame, out, step, frame.name(id));
     const AxisId axis = loop_of(frame, step).loop->axis;
     const std::string name = ahead_name(frame, id);
-    out(fmt::format("EACH(i_, {}) {}[i_] = {}[0][i_];", row_values(frame, id), frame.name(id), name));
+    out(fmt::format("EACH(i_, {}) {}[i_] = {}[0][i_];", frame.shape(id).row_values, frame.name(id), name));
     for (int turn = 1; turn < ahead; ++turn)
-        out(fmt::format("EACH(i_, {0}) {1}[{2}][i_] = {1}[{3}][i_];", row_values(frame, id), name, turn - 1, turn));
+        out(fmt::format("EACH(i_, {0}) {1}[{2}][i_] = {1}[{3}][i_];", frame.shape(id).row_values, name, turn - 1, turn));
     write_rows_at(frame, out, step,
                   fmt::format("{} + {}", frame.axis(axis).begin, ahead * frame.span(axis, step.scope).tile), ahead);
 }
 
 void write_first_rows(const Frame& frame, Lines& out, const Step& step, const std::string& begin) {
     const std::int64_t tile = frame.span(loop_of(frame, step).loop->axis, step.scope).tile;
-    const int ahead = iterations_read_ahead(frame, step);
+    const int ahead = frame.shape(step).iterations_ahead;
     for (int turn = 0; turn < ahead; ++turn)
         write_rows_at(frame, out, step, turn == 0 ? begin : fmt::format("{} + {}", begin, turn * tile), turn + 1);
 }
 
 void declare_rows(const Frame& frame, Lines& out, const Step& step) {
     const VariableId id = std::get<Load>(*step.statement).variable;
-    out(fmt::format("float {}[{}];", frame.name(id), row_values(frame, id)));
-    if (const int ahead = iterations_read_ahead(frame, step); ahead > 0)
-        out(fmt::format("float {}[{}][{}];", ahead_name(frame, id), ahead, row_values(frame, id)));
+    out(fmt::format("float {}[{}];", frame.name(id), frame.shape(id).row_values));
+    if (const int ahead = frame.shape(step).iterations_ahead; ahead > 0)
+        out(fmt::format("float {}[{}][{}];", ahead_name(frame, id), ahead, frame.shape(id).row_values));
 }
 
 void write_init_of_fragments(const Frame& frame, Lines& out, const Init& init) {
-    out(fmt::format("EACH(i_, {}) {}[i_] = {};", fragment_registers(frame, init.variable), frame.name(init.variable),
+    out(fmt::format("EACH(i_, {}) {}[i_] = {};", frame.shape(init.variable).registers, frame.name(init.variable),
                     literal(init.value, false)));
 }
 
 void write_store_of_fragments(const Frame& frame, Lines& out, VariableId variable, ScopeId scope) {
     const Variable& v = frame.variable(variable);
-    const AxisId columns = column_axis(frame, variable), rows = frame.schedule.mma_m;
+    const AxisId columns = frame.shape(variable).columns, rows = frame.schedule.mma_m;
     ValueLoops loops(frame, out, scope, columns, false);
     const auto place = [&](bool with_columns) {
         std::string text = frame.memory.at(v.array);

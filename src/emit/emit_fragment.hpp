@@ -8,11 +8,10 @@
 #include <string>
 
 #include "emit/emit_frame.hpp"
-#include "schedule/stream_k.hpp"
 
 namespace napkin::writers {
 
-/// As a tile begins, all threads that compute ask for its rows of what is_fetched_with_group names.
+/// As a tile begins, all threads that compute ask for its rows of what StepShape::fetched names.
 void write_fetches(const Frame& frame, Lines& out);
 
 /// The number of the thread's warp. The compiler knows that it is the same for all of the warp, so that what is made of
@@ -38,7 +37,7 @@ void write_correction(const Frame& frame, Lines& out, const Step& step, AxisId c
 /// prelude lacks, each once.
 void write_product(const Frame& frame, Lines& out, const Step& step, std::set<std::string>& functions);
 /// The product by the instruction that every warp runs by itself, for code that runs seldom. The threads named by
-/// `those` (those_of_warp) are the ones for which it runs. Pre: product_by_warp has one.
+/// `those` (those_of_warp) are the ones for which it runs. Pre: there is one (StepShape::by_warp).
 void write_product_again(const Frame& frame, Lines& out, const Step& step, const std::string& those,
                          std::set<std::string>& functions);
 /// Declarations of conditional rescaling, and their values as a tile begins.
@@ -50,11 +49,11 @@ void write_init_of_rescale(const Frame& frame, Lines& out);
 void write_rescaled_weights(const Frame& frame, Lines& out, bool is_first_iteration, std::set<std::string>& functions);
 /// Name of the flag that says whether the maximum has moved.
 std::string moves_name(const Frame& frame);
-/// Registers of what is_rounded_ahead names, and the code that fills them as an iteration ends.
+/// Registers of what is rounded ahead (VariableShape), and the code that fills them as an iteration ends.
 void declare_rounded(const Frame& frame, Lines& out);
 void write_rounded(const Frame& frame, Lines& out, ScopeId scope, int ahead);
-/// What is_read_by_rows names: its registers, and the reads into them as an iteration begins. Where every iteration
-/// reads those of later ones, those of a loop's first iterations are read before it, from `begin` on.
+/// What is read by rows (VariableShape): its registers, and the reads into them as an iteration begins. Where every
+/// iteration reads those of later ones, those of a loop's first iterations are read before it, from `begin` on.
 void declare_rows(const Frame& frame, Lines& out, const Step& step);
 void write_load_of_rows(const Frame& frame, Lines& out, const Step& step);
 void write_first_rows(const Frame& frame, Lines& out, const Step& step, const std::string& begin);
@@ -67,12 +66,12 @@ void write_to_staging(const Frame& frame, Lines& out, const Step& store);
 void write_from_staging(const Frame& frame, Lines& out, const Step& store);
 /// Stream-K, behind the stream of a split tile. The warp claims the tile. The flag `goes_on_name` says whether it is
 /// the second one to do so. The first one leaves its states. The second one merges these with its own.
-void write_claim(const Frame& frame, Lines& out, const StreamK& cut);
+void write_claim(const Frame& frame, Lines& out);
 void write_states_left(const Frame& frame, Lines& out);
 void write_merged_states(const Frame& frame, Lines& out);
 inline constexpr const char *share_name = "work_", *goes_on_name = "goes_on_";
 /// The type of the prelude that assigns shares of tiles to blocks.
-std::string shares_type(const Frame& frame, const StreamK& cut);
+std::string shares_type(const Frame& frame);
 /// A state of both parts, made of what each of them gives. What is read has its text in `texts`. The line `before`
 /// stands before every value is computed.
 void write_state_of_parts(const Frame& frame, Lines& out, const StateMerge& merge, const std::array<Expr, 2>& given,

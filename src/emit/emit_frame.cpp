@@ -58,7 +58,7 @@ void add_names(Frame& frame) {
 }  // namespace
 
 Frame::Frame(const lower::KernelProgram& program, std::string_view prelude)
-    : ScheduledKernel(*program.kernel), lowered(program), names(prelude) {
+    : ScheduledKernel(*program.kernel), lowered(program), shapes(program.shapes), names(prelude) {
     add_names(*this);
 }
 

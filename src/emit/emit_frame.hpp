@@ -7,7 +7,6 @@
 
 #include "emit/emit_text.hpp"
 #include "lower/kernel_program.hpp"
-#include "schedule/scheduled.hpp"
 
 namespace napkin::writers {
 
@@ -32,6 +31,7 @@ struct Frame : ScheduledKernel {
     Frame(const lower::KernelProgram& program, std::string_view prelude);
 
     const lower::KernelProgram& lowered;
+    lower::KernelShapes shapes;
     Names names;
     ByAxis<AxisNames> axes;
     ByVariable<std::string> variables;  ///< buffers' names
@@ -45,6 +45,11 @@ struct Frame : ScheduledKernel {
 
     /// The same for a deferred statement, which runs for the previous group.
     [[nodiscard]] Frame of_group_before() const;
+    [[nodiscard]] const lower::VariableShape& shape(VariableId id) const { return shapes.variables[id]; }
+    [[nodiscard]] const lower::StepShape& shape(const Step& step) const { return shapes.steps[number(step)]; }
+    [[nodiscard]] const lower::LoopShape& shape(const ScheduledLoop& loop) const {
+        return shapes.loops[LoopId::of(&loop - loops.data())];
+    }
     /// How the statement's operations are computed.
     [[nodiscard]] const lower::StatementMath& math(const Step& step) const {
         return lowered.math.statements.at(step.statement);

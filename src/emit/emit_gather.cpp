@@ -8,7 +8,6 @@
 
 #include "emit/emit_index.hpp"
 #include "emit/emit_write.hpp"
-#include "schedule/gathered.hpp"
 #include "support/ranges.hpp"
 
 namespace napkin::writers {
@@ -33,7 +32,7 @@ public:
           buffer_(frame.is_view(variable) ? frame.copies[variable] : name_),
           memory_(frame.memory.at(v_.array)),
           strides_(frame.strides.at(v_.array)),
-          how_(gathered_copy(frame, variable)) {}
+          how_(*frame.shape(variable).gathered) {}
 
     void load(bool synchronizes) {
         const bool is_view = frame_.is_view(variable_);

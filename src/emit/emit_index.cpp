@@ -7,7 +7,6 @@
 #include <functional>
 #include <optional>
 
-#include "schedule/fragments.hpp"
 #include "support/result.hpp"
 
 namespace napkin::writers {

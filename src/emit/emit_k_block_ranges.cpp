@@ -6,7 +6,6 @@
 #include "emit/emit_header.hpp"
 #include "emit/emit_index.hpp"
 #include "emit/emit_places.hpp"
-#include "schedule/k_block_ranges.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
@@ -41,7 +40,7 @@ std::string first_range(const Frame& frame, const KBlockRanges& ranges) {
                                        : fmt::format("{} / {}", frame.axis(axis).begin, tile);
         at = at.empty() || at == "0" ? own : fmt::format("({}) * {} + {}", at, tiles, own);
     };
-    for (const AxisId axis : ranges.others) add(axis, num_tiles(frame, axis), frame.span(axis, 0).tile);
+    for (const AxisId axis : ranges.others) add(axis, frame.num_tiles(axis), frame.span(axis, 0).tile);
     add(frame.schedule.mma_m, ranges.tiles, ranges.rows);
     return at;
 }
@@ -114,7 +113,7 @@ private:
         std::int64_t below = ranges_.tiles;
         for (auto axis = ranges_.others.rbegin(); axis != ranges_.others.rend(); ++axis) {
             const Span& span = frame_.span(*axis, 0);
-            const std::int64_t tiles = num_tiles(frame_, *axis);
+            const std::int64_t tiles = frame_.num_tiles(*axis);
             const AxisNames& names = frame_.axis(*axis);
             if (span.begins)
                 out(fmt::format("const Index {} = {} / {} % {} * {};", names.begin, number, below, tiles, span.tile));
@@ -166,7 +165,7 @@ private:
 
 void write_k_block_range(const Frame& frame, Lines& out, const ScheduledLoop& node, const std::string& begin,
                          const std::string& end, bool is_own) {
-    const auto ranges = k_block_ranges(frame, node);
+    const auto ranges = frame.shape(node).ranges;
     if (!ranges) return;
     for (const MaskForm& form : ranges->forms)
         out(fmt::format("// {} >= 0, as the pass before says", text_of(frame, form)));
@@ -194,7 +193,7 @@ std::string is_unmasked_k_block(const Frame& frame, ScopeId scope) {
 std::string ranges_pass(const Frame& frame, const std::string& entry, const std::string& parameters) {
     Lines body(1);
     for (const ScheduledLoop& loop : frame.loops)
-        if (const auto ranges = k_block_ranges(frame, loop)) Pass(frame, loop, *ranges).write(body);
+        if (const auto ranges = frame.shape(loop).ranges) Pass(frame, loop, *ranges).write(body);
     if (body.text().empty()) return "";
     Lines out;
     out("// Before the kernel: which chunks the data leave to each tile of rows");

@@ -14,7 +14,6 @@
 #include "emit/emit_program.hpp"
 #include "emit/tidy_source.hpp"
 #include "machine/block_machine.hpp"
-#include "schedule/fragments.hpp"
 
 namespace napkin::writers {
 namespace {
@@ -89,7 +88,7 @@ private:
             if (!frame_.layouts[id].lives.empty() && frame_.is_in_registers(id)) out_(fragment_declaration(frame_, id));
         for (const Step& s : frame_.steps)
             if (const auto* load = std::get_if<Load>(s.statement);
-                load && frame_.is_read_by_threads(load->variable) && is_read_by_rows(frame_, load->variable))
+                load && frame_.is_read_by_threads(load->variable) && frame_.shape(load->variable).is_read_by_rows)
                 declare_rows(frame_, out_, s);
         declare_rounded(frame_, out_);
         declare_rescale(frame_, out_);

@@ -9,9 +9,6 @@
 #include "emit/emit_program.hpp"
 #include "emit/emit_write.hpp"
 #include "emit/whole_text.hpp"
-#include "schedule/fragments.hpp"
-#include "schedule/k_block_ranges.hpp"
-#include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 
@@ -30,7 +27,7 @@ std::string ProgramPrinter::header_of_tiles(lower::TileOrder order) const {
         case lower::TileOrder::stream_k:
             return fmt::format(
                 "for (StreamKWork {0} = {1}::first_work(); {0}.begin < {0}.end; {0} = {1}::work_after({0}))",
-                share_name, shares_type(frame_, *stream_k_));
+                share_name, shares_type(frame_));
         case lower::TileOrder::queue: return fmt::format("for (Index group = blockIdx.x; group < {};)", tiles);
         case lower::TileOrder::alternating: {
             const std::string sections = fmt::format("{}, {}", tiles / frame_.num_sections(), tiles);
@@ -77,7 +74,7 @@ void ProgramPrinter::print(const lower::Bounds& bounds) {
     const std::int64_t extent = frame_.extent(l.axis);
     const StreamParts& parts = frame_.kernel->parts;
     auto& [begin, end, all_end] = range(bounds.loop);
-    if (stream_k_) {
+    if (frame_.shapes.stream_k) {
         begin = fmt::format("{}.begin", share_name), end = fmt::format("{}.end", share_name);
         if (span.ragged) end = fmt::format("min_index({}, {})", end, extent);
     }
@@ -93,7 +90,7 @@ void ProgramPrinter::print(const lower::Bounds& bounds) {
     }
     const std::string name = axis_name(bounds.loop), first = name + "_first_", last = name + "_last_";
     write_k_block_bounds(frame_, out_, node, first, begin, last, end);
-    if (k_block_ranges(frame_, node) && !is_producer_ && !have_own_k_blocks(frame_, node))
+    if (frame_.shape(node).ranges && !is_producer_ && !frame_.shape(node).has_own_k_blocks)
         write_unmasked_k_blocks(frame_, out_, node, false);
     begin = first, end = last;
 }
@@ -108,7 +105,7 @@ void ProgramPrinter::own_bounds(const lower::Bounds& bounds) {
     auto& [begin, end, all_end] = range(bounds.loop);
     out_("// of them those that contribute to the warpgroup's own rows");
     write_k_block_bounds(frame_, out_, node, first, begin, last, end, &own);
-    if (k_block_ranges(frame_, node)) write_unmasked_k_blocks(frame_, out_, node, true);
+    if (frame_.shape(node).ranges) write_unmasked_k_blocks(frame_, out_, node, true);
     out_(fmt::format("Index {} = {};", at, begin));
     all_end = end, begin = at, end = last;
 }
@@ -137,7 +134,7 @@ void ProgramPrinter::print(const lower::ForBlocks& blocks) {
     } else if (blocks.blocks != KBlocks::all) {
         header_of_skipped(blocks);
     } else {
-        if (const int turns = is_producer_ ? 1 : unrolled_iterations(frame_, node); turns > 1)
+        if (const int turns = is_producer_ ? 1 : frame_.shape(node).unrolled; turns > 1)
             out_(fmt::format("NAPKIN_UNROLL_BY({})", turns));
         out_.open(fmt::format("for (Index {0} = {1}; {0} < {2}; {0} += {3})", names.begin, begin, end, span.tile));
         if (span.ragged)

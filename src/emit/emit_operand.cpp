@@ -4,8 +4,6 @@
 #include "emit/emit_fragment.hpp"
 #include "emit/emit_index.hpp"
 #include "emit/emit_write.hpp"
-#include "schedule/cluster.hpp"
-#include "schedule/fragments.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 
@@ -63,7 +61,7 @@ std::vector<std::int64_t> dense_strides(const Frame& frame, const Variable& v) {
 void write_own_copies(const Frame& frame, Lines& out, VariableId variable, ScopeId scope, const std::string& stage,
                       const std::string& condition) {
     const Variable& v = frame.variable(variable);
-    const OperandTile tile = *operand_tile(frame, variable);
+    const OperandTile tile = *frame.shape(variable).tile;
     const std::vector<std::int64_t> strides = dense_strides(frame, v);
     std::string from = frame.memory.at(v.array);
     for (std::size_t d = 0; d < v.dims.size(); ++d)
@@ -132,11 +130,11 @@ void write_copy(const Frame& frame, Lines& out, VariableId variable, ScopeId sco
                 const std::string& condition) {
     if (!frame.has_bulk_copies()) return write_own_copies(frame, out, variable, scope, stage, condition);
     const Variable& v = frame.variable(variable);
-    const OperandTile tile = *operand_tile(frame, variable);
+    const OperandTile tile = *frame.shape(variable).tile;
     const int number = operand_number(frame, variable);
     const std::string full = operand_barrier(frame, variable, false, stage);
     out(fmt::format("expect_bytes({}, {});", full, tile.bytes));
-    const auto part = cluster_part(frame, variable);
+    const auto part = frame.shape(variable).part;
     const std::int64_t panels = part ? part->panels : tile.panels;
     // Where a block's part begins, by its number in the cluster.
     const std::string first_row = part && part->by_rows ? fmt::format("{} * {}", part->rows, cluster_rank_name) : "",
@@ -167,7 +165,7 @@ void write_copy(const Frame& frame, Lines& out, VariableId variable, ScopeId sco
 void declare_stage(const Frame& frame, Lines& out, VariableId operand, int ahead) {
     const IterationNames turn = iteration_names(frame, frame.layout(operand).scope, ahead);
     out(fmt::format("[[maybe_unused]] const unsigned {} = {};", stage_name(frame, operand),
-                    turn.stage == "0" ? "0" : fmt::format("{} * {}", turn.stage, operand_tile(frame, operand)->bytes)));
+                    turn.stage == "0" ? "0" : fmt::format("{} * {}", turn.stage, frame.shape(operand).tile->bytes)));
 }
 
 std::string operand_barrier(const Frame& frame, VariableId operand, bool is_empty, const std::string& stage) {
@@ -178,12 +176,12 @@ std::string operand_barrier(const Frame& frame, VariableId operand, bool is_empt
 std::string deferred_release_name(const Frame& frame, VariableId operand) { return frame.name(operand) + "_deferred_"; }
 
 void write_barriers(const Frame& frame, Lines& out) {
-    const std::int64_t count = num_barriers(frame), stages = num_stages(frame);
+    const std::int64_t count = frame.shapes.num_barriers, stages = num_stages(frame);
     out(fmt::format("const unsigned barriers = shared_address(shared_memory) + {};",
-                    frame.arena_bytes() - barrier_bytes(frame)));
+                    frame.arena_bytes() - frame.shapes.barrier_bytes));
     if (frame.is_dynamic())
         out(fmt::format("char* const queue = shared_memory + {};  // numbers of groups, stages: {}",
-                        frame.arena_bytes() - barrier_bytes(frame) + 8 * count, queue_stages));
+                        frame.arena_bytes() - frame.shapes.barrier_bytes + 8 * count, queue_stages));
     out.open("if (thread_of_block() == 0)");
     out(fmt::format("for (int i = 0; i < {}; ++i) init_barrier(barriers + 8 * i, 1);", stages));
     // Stages are released by the consumer warps of the block, or of all blocks of a cluster.
@@ -191,7 +189,7 @@ void write_barriers(const Frame& frame, Lines& out) {
     const std::vector<VariableId> operands = operands_of(frame);
     for (std::size_t v = 0; v < operands.size() && count > stages; ++v) {
         const auto arrivals = [&](std::size_t of) {
-            return frame.schedule.warps.value * (cluster_part(frame, operands[of]) ? frame.cluster_blocks() : 1);
+            return frame.schedule.warps.value * (frame.shape(operands[of]).part ? frame.cluster_blocks() : 1);
         };
         const std::int64_t end = stages + first_barrier(frame, operands[v]) + frame.place(operands[v]).stages;
         if (v + 1 < operands.size() && arrivals(v + 1) == arrivals(v)) continue;

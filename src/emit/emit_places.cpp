@@ -8,8 +8,6 @@
 #include "emit/emit_k_block_ranges.hpp"
 #include "emit/emit_text.hpp"
 #include "emit/emit_write.hpp"
-#include "schedule/fragments.hpp"
-#include "schedule/k_block_ranges.hpp"
 #include "support/ranges.hpp"
 
 namespace napkin::writers {
@@ -100,7 +98,7 @@ void write_k_block_bounds(const Frame& frame, Lines& out, const ScheduledLoop& n
     const Span& span = frame.span(l.axis, node.scope);
     const AxisId rows = frame.schedule.mma_m;
     const bool may_have_no_rows = own && frame.span(rows, 0).ragged;
-    const bool is_fixed = l.support.empty() && !may_have_no_rows && !k_block_ranges(frame, node);
+    const bool is_fixed = l.support.empty() && !may_have_no_rows && !frame.shape(node).ranges;
     out(fmt::format("{}Index {} = {}, {} = {};", is_fixed ? "const " : "", begin, from, end, to));
     if (may_have_no_rows) out(fmt::format("if ({} >= {}) {} = {};", own->first, frame.axis(rows).count, end, begin));
     for (const Affine& form : l.support) {

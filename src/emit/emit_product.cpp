@@ -4,33 +4,19 @@
 
 #include "algebra/fragment.hpp"
 #include "emit/emit_fragment.hpp"
-#include "schedule/fragments.hpp"
-#include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 
 namespace napkin::writers {
 namespace {
 
-/// Whether the product is under way as an iteration ends, so that its operands are released an iteration later.
-bool outlasts_an_iteration(const Frame& frame, const MmaProduct& product) {
-    return any_of(frame.loops, [&](const ScheduledLoop& l) {
-        return any_of(l.body, [&](const Node& node) {
-            const auto* settle = std::get_if<WaitGroup>(&node);
-            return settle && any_of(settle->frees, [&](const Release& freed) {
-                       return freed.ahead < 0 && freed.operand == product.b->variable();
-                   });
-        });
-    });
-}
-
 /// A product as it is written.
 struct Product : MmaProduct {
-    Product(const Frame& frame, const Step& step) : Product(frame, step, *mma_product(frame, step)) {}
+    Product(const Frame& frame, const Step& step) : Product(frame, step, *frame.shape(step).product) {}
     Product(const Frame& frame, const Step& step, const MmaProduct& product)
         : MmaProduct(product),
           target(frame.name(std::get<Compute>(*step.statement).variable)),
-          continues(outlasts_an_iteration(frame, *this)),
+          continues(frame.shape(step).outlasts_iteration),
           columns(frame.runs_in_parts(step) ? frame.column_parts->columns : columns_of(frame, n, step.scope)),
           is_in_parts(frame.runs_in_parts(step)),
           deep(instruction->k.at(type)),
@@ -119,7 +105,7 @@ std::string text_together(const Product& p) {
 /// k: a step goes along the row, and from panel to panel. Along m or n: a step goes down by as many rows as the
 /// instruction is deep.
 std::string descriptor(const Frame& frame, const Product& p, const Read& r, bool is_a) {
-    const OperandTile tile = *operand_tile(frame, r.variable());
+    const OperandTile tile = *frame.shape(r.variable()).tile;
     const bool along_k = is_a ? p.a_along_k : p.b_along_k;
     const std::int64_t deep = p.deep * bytes(p.type), steps = operand_row_bytes / deep;
     std::string offset;
@@ -134,7 +120,7 @@ std::string descriptor(const Frame& frame, const Product& p, const Read& r, bool
 
 /// The word that an operand's descriptors have in common.
 void declare_word(const Frame& frame, Lines& out, const Product& p, const Read& r, bool is_a) {
-    const OperandTile tile = *operand_tile(frame, r.variable());
+    const OperandTile tile = *frame.shape(r.variable()).tile;
     const bool along_k = is_a ? p.a_along_k : p.b_along_k;
     std::string own;
     // Each warpgroup that runs the instruction has its own rows of A.
@@ -183,7 +169,7 @@ std::string round_all(const Frame& frame, const Product& p, ScopeId scope, const
 void write_together(const Frame& frame, Lines& out, const Product& p, ScopeId scope) {
     std::string a, a_registers = "a_";
     if (p.a_in_registers) {
-        if (is_rounded_ahead(frame, p.a->variable())) {
+        if (frame.shape(p.a->variable()).is_rounded_ahead) {
             a_registers = rounded_name(frame, p.a->variable());
         } else {
             out(fmt::format("unsigned a_[{}];", words(p.instruction->a) * p.steps));
@@ -208,7 +194,7 @@ void write_together(const Frame& frame, Lines& out, const Product& p, ScopeId sc
 /// matrices are the rows of a warp, or two tiles of columns.
 std::string matrices(const Frame& frame, const Product& p, const Read& r, bool is_a, const std::string& across,
                      const std::string& lane) {
-    const OperandTile tile = *operand_tile(frame, r.variable());
+    const OperandTile tile = *frame.shape(r.variable()).tile;
     const bool along_k = is_a ? p.a_along_k : p.b_along_k;
     return fmt::format(
         "load_matrices<{}, {}>({}, {}_at_, {}, {}, {}{});", is_a == along_k, !along_k, is_a ? "a_" : "b_",
@@ -259,7 +245,7 @@ void write_product(const Frame& frame, Lines& out, const Step& step, std::set<st
 
 void write_product_again(const Frame& frame, Lines& out, const Step& step, const std::string& those,
                          std::set<std::string>& functions) {
-    const Product p(frame, step, *product_by_warp(frame, step));
+    const Product p(frame, step, *frame.shape(step).by_warp);
     functions.insert(text_by_warp(p));
     out(fmt::format("const int lane_ = lane_after({});", those));
     write_by_warp(frame, out, p, step.scope, ", lane_");
@@ -268,15 +254,14 @@ void write_product_again(const Frame& frame, Lines& out, const Step& step, const
 /// The product whose first factor is the variable.
 const Step& product_of(const Frame& frame, VariableId id) {
     return *find_if(frame.steps, [&](const Step& s) {
-        if (s.atom < 0 || frame.atom(s).kind != AtomKind::mma) return false;
-        const auto product = mma_product(frame, s);
-        return product->a_in_registers && product->a->variable() == id;
+        const auto& product = frame.shape(s).product;
+        return product && product->a_in_registers && product->a->variable() == id;
     });
 }
 
 void declare_rounded(const Frame& frame, Lines& out) {
     for (const VariableId v : frame.layouts.ids()) {
-        if (!is_rounded_ahead(frame, v)) continue;
+        if (!frame.shape(v).is_rounded_ahead) continue;
         const Product p(frame, product_of(frame, v));
         out(fmt::format("unsigned {}[{}];", rounded_name(frame, v), words(p.instruction->a) * p.steps));
     }
@@ -284,7 +269,7 @@ void declare_rounded(const Frame& frame, Lines& out) {
 
 void write_rounded(const Frame& frame, Lines& out, ScopeId scope, int ahead) {
     for (const Step& step : frame.steps) {
-        if (step.atom < 0 || step.scope != scope || step.ahead != ahead || !is_rounded_ahead(frame, variable_of(step)))
+        if (step.atom < 0 || step.scope != scope || step.ahead != ahead || !frame.shape(variable_of(step)).is_rounded_ahead)
             continue;
         const Product p(frame, product_of(frame, variable_of(step)));
         out(round_all(frame, p, scope, rounded_name(frame, variable_of(step))));

@@ -7,18 +7,13 @@
 #include "emit/emit_fragment.hpp"
 #include "emit/emit_places.hpp"
 #include "emit/emit_write.hpp"
-#include "schedule/cluster.hpp"
-#include "schedule/fragments.hpp"
-#include "schedule/k_block_ranges.hpp"
-#include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
 
 namespace napkin::writers {
 
-ProgramPrinter::ProgramPrinter(Frame& frame, bool is_producer)
-    : frame_(frame), is_producer_(is_producer), stream_k_(chosen_stream_k(frame)) {}
+ProgramPrinter::ProgramPrinter(Frame& frame, bool is_producer) : frame_(frame), is_producer_(is_producer) {}
 
 std::string ProgramPrinter::text(const lower::Block& statements, int depth) {
     out_ = Lines(depth);
@@ -225,7 +220,7 @@ void ProgramPrinter::print(const lower::Arrive& arrive) {
         condition = fmt::format("{} >= {} && ", range(arrive.loop).begin, range(arrive.loop).end);
     if (arrive.when == Arrive::last_part) condition = fmt::format("part_ == {} && ", frame_.column_parts->parts - 1);
     if (arrive.if_deferred) condition += deferred_release_name(frame_, v) + " && ";
-    if (cluster_part(frame_, v))
+    if (frame_.shape(v).part)
         out_(
             fmt::format("if ({}lane_of_thread() < {}) arrive_at({}, lane_of_thread());  // {} is free, for all of the "
                         "cluster",
@@ -269,7 +264,7 @@ void ProgramPrinter::print(const lower::AskTile& ask) {
                                                                         tile_of(ask.loop), range(ask.loop).end)
                                                           : "!has_asked_";
     out_(fmt::format("if ({}) next_group_ = claim_tile(scratch + {}, {}), has_asked_ = true;", condition,
-                     k_block_ranges_bytes(frame_), frame_.num_groups()));
+                     frame_.shapes.range_bytes, frame_.num_groups()));
     if (!ask.is_with_last_copies) out_("has_asked_ = false;");
 }
 void ProgramPrinter::print(const lower::WriteTile&) {
@@ -277,7 +272,7 @@ void ProgramPrinter::print(const lower::WriteTile&) {
 }
 void ProgramPrinter::print(const lower::ReadTile&) { out_("group = pop_tile(queue, queue_iteration_);"); }
 
-void ProgramPrinter::print(const lower::ClaimStates&) { write_claim(frame_, out_, *stream_k_); }
+void ProgramPrinter::print(const lower::ClaimStates&) { write_claim(frame_, out_); }
 void ProgramPrinter::print(const lower::SignalStates&) { out_("publish_partial(word_);"); }
 void ProgramPrinter::print(const lower::WaitStates&) { out_("wait_partial(word_);"); }
 

@@ -6,7 +6,6 @@
 
 #include "emit/emit_frame.hpp"
 #include "lower/kernel_program.hpp"
-#include "schedule/stream_k.hpp"
 
 namespace napkin::writers {
 
@@ -98,7 +97,6 @@ private:
 
     Frame& frame_;
     bool is_producer_;
-    std::optional<StreamK> stream_k_;
     std::map<LoopId, Range> ranges_;
     bool in_at_ = false;  ///< the text stands in an At, whose beginning declares the stages
     std::string functions_;

@@ -4,7 +4,6 @@
 
 #include "emit/emit_fragment.hpp"
 #include "emit/emit_write.hpp"
-#include "schedule/fragments.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 
@@ -22,25 +21,25 @@ namespace {
 /// The staging tile of tile_, in which a warp's rows lie.
 std::string staging_tile(const Frame& frame, VariableId variable) {
     const int held = frame.place(variable).staging_tiles;
-    return held == 1 ? "staging" : fmt::format("staging + {} * (tile_ % {})", staging_bytes(frame), held);
+    return held == 1 ? "staging" : fmt::format("staging + {} * (tile_ % {})", frame.shapes.staging_bytes, held);
 }
 
 }  // namespace
 
 void write_staging_header(const Frame& frame, Lines& out, const Step& store) {
     const VariableId variable = variable_of(store);
-    const std::int64_t count = staging_tiles_of(frame, variable)->count;
+    const std::int64_t count = frame.shape(variable).staging->count;
     out(fmt::format("const unsigned staging = shared_address(shared_memory) + {} + {} * {};",
                     frame.layout(variable).offset * frame.value_bytes(),
-                    frame.place(variable).staging_tiles * staging_bytes(frame), warp_name));
+                    frame.place(variable).staging_tiles * frame.shapes.staging_bytes, warp_name));
     out.open(count > 1 ? fmt::format("EACH(tile_, {})", count) : "");
 }
 
 void write_to_staging(const Frame& frame, Lines& out, const Step& store) {
     const VariableId variable = variable_of(store);
-    const StagingTiles tiles = *staging_tiles_of(frame, variable);
+    const StagingTiles tiles = *frame.shape(variable).staging;
     const std::string type = memory_type(frame.variable(variable).memory_type), here = staging_tile(frame, variable);
-    const std::int64_t groups = columns_of(frame, column_axis(frame, variable), store.scope) / frame.fragments().columns,
+    const std::int64_t groups = columns_of(frame, frame.shape(variable).columns, store.scope) / frame.fragments().columns,
                        groups_a_tile = tiles.width / frame.fragments().columns;
     if (tiles.count > 1)
         out(fmt::format("write_staging<{}>({}, {} + {} * tile_, {} - {} * tile_);", type, here, frame.name(variable),
@@ -52,7 +51,7 @@ void write_to_staging(const Frame& frame, Lines& out, const Step& store) {
 void write_from_staging(const Frame& frame, Lines& out, const Step& store) {
     const VariableId variable = variable_of(store);
     const Variable& v = frame.variable(variable);
-    const StagingTiles tiles = *staging_tiles_of(frame, variable);
+    const StagingTiles tiles = *frame.shape(variable).staging;
     const std::vector<VariableId> boxed = staged_out(frame);
     const auto map = operands_of(frame).size() + static_cast<std::size_t>(find(boxed, variable) - boxed.begin());
     std::string coordinates;

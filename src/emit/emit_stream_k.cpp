@@ -4,8 +4,6 @@
 #include "algebra/expr_walk.hpp"
 #include "emit/emit_fragment.hpp"
 #include "emit/emit_header.hpp"
-#include "schedule/fragment_registers.hpp"
-#include "schedule/fragments.hpp"
 #include "support/ids.hpp"
 
 namespace napkin::writers {
@@ -23,6 +21,7 @@ public:
             for (const VariableId v : frame.layouts.ids()) {
                 tiles_.variables.push_back(frame.kernel->variables[v]);
                 frame_.layouts.push_back(frame.layouts[v]);
+                frame_.shapes.variables.push_back(frame.shapes.variables[v]);
                 frame_.variable_facts.push_back(frame.variable_facts[v]);
                 frame_.schedule.places.push_back(frame.schedule.places[v]);
                 frame_.variables.push_back(fmt::format("{}_{}_", frame.variables[v], part));
@@ -56,8 +55,7 @@ private:
 template <class F>
 void for_each_state(const Frame& frame, F f) {
     std::int64_t first = 0;
-    for (const StateMerge& merge : frame.kernel->merges)
-        f(merge, first), first += fragment_registers(frame, merge.state);
+    for (const StateMerge& merge : frame.kernel->merges) f(merge, first), first += frame.shape(merge.state).registers;
 }
 std::string place_left(const Frame& frame, std::int64_t first, const std::string& number) {
     return fmt::format("{} + {} * ({}{})", left_name, frame.unit.warp_threads,
@@ -66,25 +64,27 @@ std::string place_left(const Frame& frame, std::int64_t first, const std::string
 
 }  // namespace
 
-std::string shares_type(const Frame& frame, const StreamK& cut) {
+std::string shares_type(const Frame& frame) {
+    const StreamK& cut = *frame.shapes.stream_k;
     const ScheduledLoop& loop = frame.loops[cut.loop];
     return fmt::format("StreamKSchedule<{}, {}, {}, {}, {}>", cut.blocks, cut.rounds, cut.groups, cut.chunks,
                        frame.span(loop.loop->axis, loop.scope).tile);
 }
 
-void write_claim(const Frame& frame, Lines& out, const StreamK& cut) {
+void write_claim(const Frame& frame, Lines& out) {
+    const StreamK& cut = *frame.shapes.stream_k;
     out("// the same warp of another block has the rest of the stream");
     out(fmt::format("const Index pair_ = (group - {}) * {} + {};", cut.rounds * cut.blocks, frame.schedule.warps.value,
                     warp_name));
     out("unsigned* const word_ = reinterpret_cast<unsigned*>(scratch) + pair_;");
     out(fmt::format("float* const {} = reinterpret_cast<float*>(scratch + {}) + pair_ * {} + lane_of_thread();",
-                    left_name, stream_k_words_bytes(frame, cut), cut.registers * frame.unit.warp_threads));
+                    left_name, frame.shapes.stream_k_words_bytes, cut.registers * frame.unit.warp_threads));
     out(fmt::format("{} = arrives_second(word_);", goes_on_name));
 }
 
 void write_states_left(const Frame& frame, Lines& out) {
     for_each_state(frame, [&](const StateMerge& merge, std::int64_t first) {
-        out(fmt::format("EACH(i_, {}) leave_partial({}, {}[i_]);", fragment_registers(frame, merge.state),
+        out(fmt::format("EACH(i_, {}) leave_partial({}, {}[i_]);", frame.shape(merge.state).registers,
                         place_left(frame, first, "i_"), frame.name(merge.state)));
     });
 }
@@ -92,7 +92,7 @@ void write_states_left(const Frame& frame, Lines& out) {
 void write_merged_states(const Frame& frame, Lines& out) {
     const FrameOfParts parts(frame);
     for_each_state(frame, [&](const StateMerge& merge, std::int64_t first) {
-        const bool has_columns = column_axis(frame, merge.state) >= 0;
+        const bool has_columns = frame.shape(merge.state).columns >= 0;
         const std::string number = number_in_thread(frame, merge.state),
                           left = fmt::format("partial_left({})", place_left(frame, first, number));
         out(fmt::format("// {} of both parts", frame.name(merge.state)));

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lower/select_math.hpp"
+#include "lower/shapes.hpp"
 #include "schedule/scheduled.hpp"
 
 namespace napkin::lower {
@@ -272,6 +273,7 @@ struct KernelProgram {
     Block entry;  ///< before the roles part
     std::optional<Role> producer;
     Role consumer;
+    KernelShapes shapes = {};
     KernelMath math = {};
 };
 

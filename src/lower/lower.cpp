@@ -53,6 +53,7 @@ KernelProgram with_statements(const ScheduledKernel& kernel) {
 KernelProgram lowered(const std::shared_ptr<const ScheduledKernel>& kernel) {
     KernelProgram out = with_statements(*kernel);
     out.kernel = kernel;
+    out.shapes = shapes_of(*kernel);
     out.math = select_math(*kernel);
     return out;
 }

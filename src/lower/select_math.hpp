@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "schedule/fragments.hpp"
+#include "schedule/integer_values.hpp"
 
 namespace napkin::lower {
 

@@ -59,7 +59,7 @@ std::optional<ClusterPart> cluster_part(const ScheduledKernel& kernel, VariableI
 std::vector<AxisId> axes_to_share(const ScheduledKernel& kernel, std::int64_t blocks) {
     std::vector<AxisId> out;
     for (const auto& [axis, size] : groups_of(*kernel.kernel, kernel.sizes))
-        if (num_tiles(kernel, axis) % blocks == 0 && shares(kernel, axis, blocks) && !differ_in_k_blocks(kernel, axis))
+        if (kernel.num_tiles(axis) % blocks == 0 && shares(kernel, axis, blocks) && !differ_in_k_blocks(kernel, axis))
             out.push_back(axis);
     return out;
 }
@@ -83,7 +83,7 @@ std::string why_no_cluster(const ScheduledKernel& kernel) {
     if (kernel.is_dynamic()) return "its blocks take groups from a queue, each the next one as it is done";
     if (kernel.has_uneven_groups() || differ_in_k_blocks(kernel, axis))
         return "its groups run different chunks, so that its blocks do not keep step";
-    if (const std::int64_t tiles = num_tiles(kernel, axis); tiles % blocks != 0)
+    if (const std::int64_t tiles = kernel.num_tiles(axis); tiles % blocks != 0)
         return fmt::format("{} has {} group{} of {}, no multiple of {}; the nearest number is {}", axis_name(axis),
                            tiles, tiles == 1 ? "" : "s", kernel.span(axis, 0).tile, blocks,
                            nearest_number_of_blocks(tiles, blocks, joined));

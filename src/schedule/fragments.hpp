@@ -64,11 +64,6 @@ struct MmaRoles {
 /// Pre: KernelSchedule::mma_m_axis is set.
 MmaRoles mma_roles(const ScheduledKernel& kernel);
 
-/// The axis along which an index goes from one value to the next in tiles of the scope. -1: the index has one value
-/// there. None: it goes on in another way. The axis stands alone, in a sum, or in a remainder, as t in t % 64 where
-/// tiles of t divide the 64. All else has one value in a tile, as t // 64 has then.
-std::optional<AxisId> running_axis(const ScheduledKernel& kernel, const Index& index, ScopeId scope);
-
 /// The tile of an operand in shared memory: panels of `width` columns, in each of which every row takes 128 bytes.
 struct OperandTile {
     int outer = 0, inner = 0;  ///< dimensions of the variable: its rows, and what is contiguous in memory
@@ -109,15 +104,8 @@ inline constexpr int stages_to_outlast = 3;
 /// enough stages, and a producer role copies them.
 bool outlasts_iterations(const ScheduledKernel& kernel, ScopeId scope, int stages);
 
-/// axis // divisor has one value in a tile of the scope: tiles begin at multiples of their own length.
-bool is_one_quotient(const ScheduledKernel& kernel, AxisId axis, std::int64_t divisor, ScopeId scope);
-
 /// Some statement loads it.
 bool is_loaded(const ScheduledKernel& kernel, VariableId id);
-
-/// The axes on which indices depend inside a tile of the scope, ascending. n // 128 depends on none where it
-/// is_one_quotient.
-std::vector<AxisId> inner_axes(const ScheduledKernel& kernel, const std::vector<Index>& indices, ScopeId scope);
 
 /// Whether threads read the variable in global memory, and its values are one for each row. They are read into
 /// registers where the variable is loaded, before the statements that need them. Not where statements run ahead: their
@@ -184,8 +172,6 @@ inline constexpr std::int64_t queue_stage_bytes = 24, queue_stages = 2;
 /// Bytes of barriers and of queue stages.
 std::int64_t barrier_bytes(const ScheduledKernel& kernel);
 
-/// The columns of a tile along the axis, rounded up to two tiles of registers, which both sides of a product need.
-std::int64_t columns_of(const ScheduledKernel& kernel, AxisId axis, ScopeId scope);
 /// Whether a variable in registers has values for each row. Else each thread has those of its own columns, or one: what
 /// a map makes of keys' norms or of scales.
 bool has_rows(const ScheduledKernel& kernel, VariableId id);

@@ -30,10 +30,6 @@ std::vector<AxisId> axes_of(const MaskForm& form) {
 
 }  // namespace
 
-std::int64_t num_tiles(const ScheduledKernel& kernel, AxisId axis) {
-    return ceil_div(kernel.extent(axis), kernel.span(axis, 0).tile);
-}
-
 bool KBlockRanges::tell_rows_apart(AxisId rows_axis) const {
     return any_of(forms, [&](const MaskForm& form) { return contains(axes_of(form), rows_axis); });
 }
@@ -63,9 +59,9 @@ std::optional<KBlockRanges> k_block_ranges(const ScheduledKernel& kernel, const 
     const bool by_warpgroup = kernel.producer_role() && kernel.schedule.warps.value % warps_together == 0 &&
                               tile == kernel.fragment_rows();
     out.rows = by_warpgroup ? of_warpgroup : tile;
-    out.tiles = num_tiles(kernel, rows) * (tile / out.rows);
+    out.tiles = kernel.num_tiles(rows) * (tile / out.rows);
     out.count = out.tiles;
-    for (const AxisId axis : out.others) out.count *= num_tiles(kernel, axis);
+    for (const AxisId axis : out.others) out.count *= kernel.num_tiles(axis);
     return out;
 }
 

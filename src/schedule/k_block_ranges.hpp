@@ -22,8 +22,6 @@ struct KBlockRanges {
     std::int64_t count = 1;  ///< ranges in all: tiles, times those of the other axes
     [[nodiscard]] bool tell_rows_apart(AxisId rows_axis) const;
 };
-/// Tiles along the axis in all.
-std::int64_t num_tiles(const ScheduledKernel& kernel, AxisId axis);
 /// Bytes of a range: both ends of the K blocks that may contribute, and of those in which nothing is masked. Each is an
 /// integer of at most 8 bytes.
 inline constexpr std::int64_t k_block_range_bytes = 32;

@@ -356,6 +356,10 @@ struct ScheduledKernel {
     /// `count` values of an axis, rounded up to the whole blocks in which statements access the variable.
     [[nodiscard]] std::int64_t reach(VariableId id, AxisId axis, std::int64_t count) const;
     [[nodiscard]] std::int64_t extent(AxisId id) const { return extents[id]; }
+    /// Output tiles along the axis.
+    [[nodiscard]] std::int64_t num_tiles(AxisId axis) const {
+        return (extent(axis) + span(axis, 0).tile - 1) / span(axis, 0).tile;
+    }
     /// Both have values at some position.
     [[nodiscard]] bool live_together(VariableId a, VariableId b) const;
     [[nodiscard]] bool is_whole(VariableId id) const { return facts(id).is_whole; }
@@ -435,6 +439,18 @@ bool divides_evenly(const ScheduledKernel& kernel, AxisId axis, std::int64_t num
 /// The most values that an index takes over a scope's tile, padding included, wherever the tile is.
 std::int64_t most_values(const ScheduledKernel& kernel, const Index& index, ScopeId scope);
 
+/// The axis along which an index goes from one value to the next in tiles of the scope. -1: the index has one value
+/// there. None: it goes on in another way. The axis stands alone, in a sum, or in a remainder, as t in t % 64 where
+/// tiles of t divide the 64. All else has one value in a tile, as t // 64 has then.
+std::optional<AxisId> running_axis(const ScheduledKernel& kernel, const Index& index, ScopeId scope);
+/// axis // divisor has one value in a tile of the scope: tiles begin at multiples of their own length.
+bool is_one_quotient(const ScheduledKernel& kernel, AxisId axis, std::int64_t divisor, ScopeId scope);
+/// The axes on which indices depend inside a tile of the scope, ascending. n // 128 depends on none where it
+/// is_one_quotient.
+std::vector<AxisId> inner_axes(const ScheduledKernel& kernel, const std::vector<Index>& indices, ScopeId scope);
+/// The columns of a tile along the axis, rounded up to two tiles of registers, which both sides of a product need.
+std::int64_t columns_of(const ScheduledKernel& kernel, AxisId axis, ScopeId scope);
+
 /// How far apart the elements lie that neighbouring values of the axis read.
 enum class LaneStep : std::uint8_t { same, near, far };
 LaneStep lane_step(const ScheduledKernel& kernel, const Read& r, AxisId axis);
@@ -473,6 +489,11 @@ struct Iterations {
     std::int64_t least = 1, most = 1;
 };
 Iterations iterations_of(const ScheduledKernel& kernel, const ScheduledLoop& loop);
+/// The first of a reduction's loops, outermost first, that a compiler may unroll with all loops inside of it. It
+/// unrolls nested short loops of known lengths, and issues all their loads before it multiplies. Those operands need
+/// registers beside the block's results. The innermost loop may always be unrolled. Pre: the step computes, in a kernel
+/// of CTAs.
+std::size_t first_unrolled(const ScheduledKernel& kernel, const Step& step, const std::vector<AxisId>& loops);
 /// Its K blocks run in a loop; else there is one, which always runs.
 bool is_repeated(const ScheduledKernel& kernel, const ScheduledLoop& loop);
 

@@ -1,6 +1,5 @@
-#include "schedule/unrolled_loops.hpp"
-
-#include "schedule/fragments.hpp"
+// How many of a reduction's loops a compiler may unroll.
+#include "schedule/scheduled.hpp"
 #include "support/saturate.hpp"
 
 namespace napkin {

@@ -5,7 +5,7 @@
 #include "derive/derive.hpp"
 #include "emit/cuda/emit.hpp"
 #include "plan/choose.hpp"
-#include "schedule/unrolled_loops.hpp"
+#include "schedule/scheduled.hpp"
 #include "support/many_axes.hpp"
 #include "support/schedules.hpp"
 #include "syntax/parse.hpp"

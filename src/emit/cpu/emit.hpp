@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "lower/kernel_program.hpp"
-#include "schedule/scheduled.hpp"
 
 namespace napkin::cpu {
 

@@ -7,10 +7,6 @@
 #include "emit/emit_k_block_ranges.hpp"
 #include "emit/emit_kernel.hpp"
 #include "lower/lower.hpp"
-#include "schedule/cluster.hpp"
-#include "schedule/fragments.hpp"
-#include "schedule/k_block_ranges.hpp"
-#include "schedule/stream_k.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
 #include "support/saturate.hpp"
@@ -19,15 +15,16 @@ namespace napkin::cuda {
 namespace {
 
 /// The most values of tiles that a pass before the kernel reads for one range of K blocks.
-std::int64_t most_gathered(const ScheduledKernel& kernel) {
+std::int64_t most_gathered(const lower::KernelProgram& program) {
+    const ScheduledKernel& kernel = *program.kernel;
     std::int64_t most = 0;
-    for (const ScheduledLoop& loop : kernel.loops)
-        if (const auto ranges = k_block_ranges(kernel, loop))
+    for (const LoopId l : kernel.loops.ids())
+        if (const auto& ranges = program.shapes.loops[l].ranges)
             for (const MaskForm& form : ranges->forms)
                 for (const Expr& e : {form.plus, form.minus}) {
                     std::int64_t values = 1;
                     for (const AxisId axis : e ? free_axes(e) : std::vector<AxisId>{})
-                        values = saturating_mul(values, kernel.span(axis, loop.scope).tile);
+                        values = saturating_mul(values, kernel.span(axis, kernel.loops[l].scope).tile);
                     most = std::max(most, values);
                 }
     return most;
@@ -35,7 +32,8 @@ std::int64_t most_gathered(const ScheduledKernel& kernel) {
 
 /// Whether some array, the groups, or the coordinates of an axis are too many for 32 bits. Loops count up to a tile
 /// past the end.
-bool needs_wide_index(const ScheduledKernel& kernel) {
+bool needs_wide_index(const lower::KernelProgram& program) {
+    const ScheduledKernel& kernel = *program.kernel;
     constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;
     const auto is_long = [&](ArrayId id) {
         std::int64_t values = 1;
@@ -43,35 +41,31 @@ bool needs_wide_index(const ScheduledKernel& kernel) {
             values = saturating_mul(values, kernel.extent(axis));
         return values > most;
     };
-    return kernel.num_groups() > most / 2 || kernel.arena_values > most / 2 || most_gathered(kernel) > most / 2 ||
+    return kernel.num_groups() > most / 2 || kernel.arena_values > most / 2 || most_gathered(program) > most / 2 ||
            any_of(kernel.inputs, is_long) || any_of(kernel.outputs, is_long) ||
            any_of(kernel.extents, [](std::int64_t extent) { return extent > most / 2; });
 }
 
-std::vector<TensorMap> tensor_maps(const ScheduledKernel& kernel) {
+std::vector<TensorMap> tensor_maps(const lower::KernelProgram& program) {
+    const ScheduledKernel& kernel = *program.kernel;
     std::vector<TensorMap> maps;
     if (!kernel.has_bulk_copies()) return maps;
     for (const VariableId v : writers::operands_of(kernel)) {
-        const OperandTile tile = *operand_tile(kernel, v);
+        const OperandTile tile = *program.shapes.variables[v].tile;
         TensorMap map{kernel.variable(v).array, std::vector<std::int64_t>(kernel.variable(v).dims.size(), 1)};
-        const auto part = cluster_part(kernel, v);
+        const auto part = program.shapes.variables[v].part;
         map.box[at(tile.outer)] = part ? part->rows : tile.rows;
         map.box[at(tile.inner)] = tile.width;
         maps.push_back(std::move(map));
     }
     for (const VariableId v : writers::staged_out(kernel)) {
-        const StagingTiles boxes = *staging_tiles_of(kernel, v);
+        const StagingTiles boxes = *program.shapes.variables[v].staging;
         TensorMap map{kernel.variable(v).array, std::vector<std::int64_t>(kernel.variable(v).dims.size(), 1)};
         map.box[at(boxes.rows)] = kernel.fragments().rows;
         map.box[at(boxes.columns)] = boxes.width;
         maps.push_back(std::move(map));
     }
     return maps;
-}
-
-std::int64_t bytes_of_parts(const ScheduledKernel& kernel) {
-    const auto cut = chosen_stream_k(kernel);
-    return cut ? stream_k_bytes(kernel, *cut) : 0;
 }
 
 }  // namespace
@@ -88,14 +82,14 @@ CudaSource emit(const lower::LoweredProgram& program, const std::string& prefix)
         const std::string entry = fmt::format("{}{}", prefix, out.entries.size());
         if (!out.entries.empty()) out.text += "\n";
         out.text += writers::kernel_text(lowered, entry, prelude_text());
-        out.wide_index |= needs_wide_index(kernel);
-        const std::int64_t row = kernel.threads_a_row(), ranges = k_block_ranges_bytes(kernel),
-                           counter = kernel.is_dynamic() ? 4 : 0, parts = bytes_of_parts(kernel),
+        out.wide_index |= needs_wide_index(lowered);
+        const std::int64_t row = kernel.threads_a_row(), ranges = lowered.shapes.range_bytes,
+                           counter = kernel.is_dynamic() ? 4 : 0, parts = lowered.shapes.stream_k_bytes,
                            arenas = kernel.arena_in_core() ? 0 : round_up(kernel.arena_bytes(), 256) * kernel.num_blocks();
         out.entries.push_back({entry, kernel.inputs, kernel.outputs, kernel.packed, kernel.num_groups(),
                                kernel.num_blocks(), static_cast<int>(row), static_cast<int>(kernel.num_threads() / row),
                                kernel.cluster_blocks(), kernel.arena_in_core() ? kernel.arena_bytes() : 0,
-                               tensor_maps(kernel), arenas + ranges + counter + parts, counter + parts > 0});
+                               tensor_maps(lowered), arenas + ranges + counter + parts, counter + parts > 0});
         if (ranges > 0)
             out.entries.back().before = {writers::ranges_entry(entry), ranges / k_block_range_bytes,
                                          writers::ranges_threads};
