@@ -15,6 +15,7 @@
 #include "plan/estimates.hpp"
 #include "plan/overrides.hpp"
 #include "plan/parts.hpp"
+#include "plan/plan_form.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 #include "support/saturate.hpp"
@@ -190,7 +191,7 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
         how.warps = {shape.warps, reason, wanted->warps.has_value()};
         how.blocks_by_user = wanted->blocks.has_value();
         how.producer_warps = shape.producer_warps, how.products = shape.products;
-        return choose_plan(derived, extents, machine_of(shape), by_user, how);
+        return plan_form(derived, extents, machine_of(shape), by_user, how);
     };
     // The searches of different shapes share nothing, so they run side by side.
     const auto each_planned = [&](const std::vector<BlockShape>& of, const PlanOptions& how, const std::string& reason) {
