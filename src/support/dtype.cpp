@@ -62,7 +62,7 @@ constexpr DTypeFacts all_facts[] = {
      .npy_kind = 'b',
      .dlpack_code = 6},
     // In memory an f32, of which the lowest bits are not read (PTX ISA, alternate floating point data formats).
-    reals("tf32", 4, 10, -126, 0x1.ffcp127, infinity, "tf32", 'f', 2, -1),
+    reals("tf32", 4, 10, -126, 0x1.ffcp127, infinity, "tf32", 'f', 2, 0),
 };
 static_assert(std::size(all_facts) == std::size(all_dtypes));
 

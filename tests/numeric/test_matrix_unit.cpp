@@ -97,6 +97,7 @@ const ProductSubject products_and_layers[] = {
     {"scaled columns",
      "f(A[m, k]: bf16, B[n, k]: bf16, s[n], t) -> C[m, n]: bf16\n"
      "    C[m, n] = (sum(k) A[m, k] * B[n, k]) * exp(s[n] * 0.1) * exp(t)\n"},
+    {"tf32", "f(A[m, k]: tf32, B[n, k]: tf32) -> C[m, n]\n    C[m, n] = sum(k) A[m, k] * B[n, k]\n"},
     // The flat axis of h and k, where one operand has rows between them; a convolution; an operand at one place.
     {"heads summed",
      "f(A[h, m, k]: bf16, B[h, k, n]: bf16) -> C[m, n]\n    C[m, n] = sum(h, k) A[h, m, k] * B[h, k, n]\n"},

@@ -16,7 +16,7 @@ namespace {
 using LtHandle = void*;
 using LtDescriptor = void*;
 enum : int { lt_success = 0 };
-enum ComputeType : int { compute_32f = 68, compute_64f = 70 };
+enum ComputeType : int { compute_32f = 68, compute_64f = 70, compute_32f_fast_tf32 = 77 };
 enum DescriptorAttribute : int { transpose_left = 3, transpose_right = 4 };
 enum LayoutAttribute : int { batch_count = 5, batch_offset = 6 };
 enum PreferenceAttribute : int {
@@ -155,7 +155,7 @@ struct LibraryMultiply::Impl {
     LtHandle handle = nullptr;
     ColumnMultiply multiply;
     std::int64_t left_bytes = 1, right_bytes = 1, target_bytes = 1;  ///< of a value
-    bool in_double = false;
+    bool in_double = false, in_tf32 = false;
     LtDescriptor operation = nullptr, left = nullptr, right = nullptr, target = nullptr;
     LtAlgorithm algorithm = {};
 
@@ -173,8 +173,8 @@ struct LibraryMultiply::Impl {
 
 /// Makes the descriptors. Returns the first status that is not success.
 int LibraryMultiply::Impl::describe(int left_type, int right_type, int target_type) {
-    int status = lt->descriptor(&operation, in_double ? compute_64f : compute_32f,
-                                *lt_type(in_double ? DType::f64 : DType::f32));
+    const int computes = in_double ? compute_64f : in_tf32 ? compute_32f_fast_tf32 : compute_32f;
+    int status = lt->descriptor(&operation, computes, *lt_type(in_double ? DType::f64 : DType::f32));
     const auto then = [&](auto&& call) {
         if (status == lt_success) status = call();
     };
@@ -241,7 +241,7 @@ Result<std::shared_ptr<const LibraryMultiply>> LibraryMultiply::prepare(const Ge
     impl->lt = *lt, impl->handle = *handle;
     impl->multiply = in_columns(gemm);
     impl->left_bytes = bytes(b), impl->right_bytes = bytes(a), impl->target_bytes = bytes(c);
-    impl->in_double = c == DType::f64;
+    impl->in_double = c == DType::f64, impl->in_tf32 = a == DType::tf32 && b == DType::tf32;
     int status = impl->describe(*b_type, *a_type, *c_type), found = 0;
     if (status == lt_success) status = impl->choose_algorithm(found);
     if (status != lt_success || found == 0)
