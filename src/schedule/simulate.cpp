@@ -90,8 +90,7 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
     };
     const Unary* const near = counts(work, OpKind::erf) ? near_error_function(k, step) : nullptr;
     const bool is_near_erfc = near && near->op == UnaryOp::erfc;
-    const int near_specials = is_near_erfc ? near_erfc_specials : near_erf_specials,
-              near_instructions = is_near_erfc ? near_erfc_instructions : near_erf_instructions;
+    const int near_instructions = is_near_erfc ? near_erfc_instructions : near_erf_instructions;
     if (counts(work, OpKind::exp))
         for (const Unary* u : nonpositive_exponentials(k, step)) {
             // In place of what is counted below for any exponential. A product that is rounded before the difference is

@@ -102,8 +102,7 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
     };
     const Unary* const near = counts(work, OpKind::erf) ? near_error_function(k, step) : nullptr;
     const bool is_near_erfc = near && near->op == UnaryOp::erfc;
-    const int near_specials = is_near_erfc ? near_erfc_specials : near_erf_specials,
-              near_instructions = is_near_erfc ? near_erfc_instructions : near_erf_instructions;
+    const int near_instructions = is_near_erfc ? near_erfc_instructions : near_erf_instructions;
     for (const OpCount& op : work.ops)
         if (!product || !contains(op.axes, product->k)) {
             // The correction of a sum is 1 where the maximum stays.
