@@ -1,6 +1,8 @@
 // Rules about what threads, CTAs and roles run, and when: grids, clusters, parts of streams, slots and prefetches.
 #include "schedule/rule_report.hpp"
 
+#include <set>
+
 #include "schedule/cluster.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/legality.hpp"
