@@ -1,5 +1,6 @@
 // Statements whose values lie in the arena or in global memory, as the interpreter's warps share them.
 #include <algorithm>
+#include <deque>
 
 #include "lower/interpret_state.hpp"
 #include "support/ranges.hpp"
@@ -26,8 +27,8 @@ public:
     }
 
     /// All of the values at points whose coordinates along `by` are the warp's.
-    void run(const std::vector<AxisId>& by) {
-        each_point(by, [&] { put(compute_.reduce ? reduced(0, 1) : value(body_)); });
+    void run(const std::vector<AxisId>& by, StepId leader) {
+        each_point(by, leader, [&] { put(compute_.reduce ? reduced(0, 1) : value(body_)); });
     }
     /// The warp's part of each sum goes to a place of its own.
     void run_partials() {
@@ -38,7 +39,7 @@ public:
     }
     void combine_partials() {
         const ReduceOp op = *compute_.reduce;
-        each_point(axes_, [&] {
+        each_point(axes_, kernel_.number(step_), [&] {
             Number all = identity(op, Kind::real);
             for (std::int64_t w = 0; w < warp_.warps(); ++w) {
                 warp_.grid.moved.shared_to_registers.add(1, kernel_.value_bytes());
@@ -52,13 +53,14 @@ private:
     void move_to(const std::vector<AxisId>& axes, const std::vector<std::int64_t>& p) {
         for (std::size_t a = 0; a < axes.size(); ++a) point_[at(axes[a])] = tile_.begin[at(axes[a])] + p[a];
     }
+    /// Each step has its own order of warps, so that a missing barrier between two steps shows.
     template <class F>
-    void each_point(const std::vector<AxisId>& by, F f) {
+    void each_point(const std::vector<AxisId>& by, StepId leader, F f) {
         for_each_point(counts_of(axes_, tile_), [&](const std::vector<std::int64_t>& p) {
             move_to(axes_, p);
             std::int64_t number = 0;
             for (const AxisId a : by) number = number * tile_.count[at(a)] + point_[at(a)] - tile_.begin[at(a)];
-            if (number % warp_.warps() == warp_.number) f();
+            if ((number + leader) % warp_.warps() == warp_.number) f();
         });
     }
 
@@ -85,19 +87,62 @@ private:
         return apply(*compute_.reduce, carry.to(kind), all.to(kind));
     }
 
+    /// How a read finds its element at a point, where indices are affine and stay inside of the array.
+    struct Located {
+        const Read* read = nullptr;
+        bool is_plain = false;
+        Affine place = {};  ///< bytes of the arena, or cells of the array
+    };
+    const Located& located(const Read& r) {
+        for (const Located& l : located_)
+            if (l.read == &r) return l;
+        Located& out = located_.emplace_back(Located{&r});
+        const VariableId v = r.variable();
+        const VariableFact& f = warp_.grid.fact(v);
+        const Variable& variable = warp_.grid.variable(v);
+        const bool is_affine = all_of(r.indices, [](const Index& i) { return i.affine() != nullptr; });
+        if (!is_affine || r.indices.empty() || !variable.gathers.empty()) return out;
+        out.is_plain = true;
+        std::int64_t stride = 1;
+        for (std::size_t d = r.indices.size(); d-- > 0;) {
+            const Affine& index = *r.indices[d].affine();
+            if (!f.is_view) {
+                std::vector<std::int64_t> place(r.indices.size());
+                for (std::size_t e = 0; e < place.size(); ++e) place[e] = warp_.origin(v, e);
+                const std::int64_t first = warp_.byte_of(v, place);
+                stride = kernel_.layout(v).strides[d] * (f.is_whole ? 8 : kernel_.value_bytes());
+                if (d + 1 == r.indices.size()) out.place.constant += first;
+                out.place.constant -= stride * place[d];
+            } else {
+                const Interval range = range_of(index, tile_.begin, tile_.count);
+                out.is_plain &= range.low >= 0 && range.high < kernel_.extent(variable.limits[d]);
+            }
+            for (const auto& [axis, c] : index.terms) out.place.add(axis, stride * c);
+            out.place.constant += stride * index.constant;
+            if (f.is_view) stride *= kernel_.extent(variable.limits[d]);
+        }
+        return out;
+    }
     Number element(const Read& r) {
         const VariableId v = r.variable();
         const VariableFact& f = warp_.grid.fact(v);
         if (f.in_registers || f.is_operand)
             unsupported("warps that share a statement read fragments or operands: " + warp_.grid.variable(v).name);
-        const std::vector<std::int64_t> there = warp_.coordinates(r.indices, point_);
-        if (f.is_view) {
-            warp_.grid.moved.global_to_registers.add(1, f.bytes);
-            const auto place = warp_.place_in_array(v, there);
-            return place ? warp_.grid.load(warp_.grid.variable(v).array, *place) : Number::real(0);
+        const Located& there = located(r);
+        Moved& moved = f.is_view ? warp_.grid.moved.global_to_registers : warp_.grid.moved.shared_to_registers;
+        moved.add(1, f.is_view ? f.bytes : kernel_.value_bytes());
+        if (there.is_plain) {
+            std::int64_t place = there.place.constant;
+            for (const auto& [axis, c] : there.place.terms) place += c * point_[at(axis)];
+            const Variable& variable = warp_.grid.variable(v);
+            return f.is_view
+                       ? warp_.grid.memory[variable.array].at(static_cast<std::size_t>(place)).to(variable.memory_type)
+                       : warp_.read_arena(v, place);
         }
-        warp_.grid.moved.shared_to_registers.add(1, kernel_.value_bytes());
-        return warp_.read_arena(v, warp_.byte_of(v, there));
+        const std::vector<std::int64_t> coordinates = warp_.coordinates(r.indices, point_);
+        if (!f.is_view) return warp_.read_arena(v, warp_.byte_of(v, coordinates));
+        const auto place = warp_.place_in_array(v, coordinates);
+        return place ? warp_.grid.load(warp_.grid.variable(v).array, *place) : Number::real(0);
     }
 
     void put(const Number& value) {
@@ -135,6 +180,7 @@ private:
     std::vector<AxisId> axes_;
     PointProgram& body_;
     std::vector<std::int64_t> point_;
+    std::deque<Located> located_;
 };
 
 }  // namespace
@@ -144,12 +190,12 @@ void run_block(Warp& warp, StepId id) {
     const Step& step = warp.kernel.step(id);
     OnBlocks on(warp, step);
     if (warp.kernel.partials(step) > 0) return on.run_partials();
-    if (step.follower < 0) return on.run(target_axes(warp.grid.variable(variable_of(step))));
+    if (step.follower < 0) return on.run(target_axes(warp.grid.variable(variable_of(step))), id);
     const Step& follower = warp.kernel.step(step.follower);
     if (warp.kernel.partials(follower) > 0) unsupported("a fused reduction that warps share");
     const std::vector<AxisId> by = target_axes(warp.grid.variable(variable_of(follower)));
-    on.run(by);
-    OnBlocks(warp, follower).run(by);
+    on.run(by, id);
+    OnBlocks(warp, follower).run(by, id);
 }
 
 void finish_block(Warp& warp, StepId id) {

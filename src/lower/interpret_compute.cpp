@@ -76,7 +76,8 @@ public:
                 double all = identity(op);
                 for (std::int64_t l = first; l < first + together; ++l)
                     all = apply(op, all, of_lanes[static_cast<std::size_t>(l * rows + r)]);
-                for (std::int64_t l = first; l < first + together; ++l) of_lanes[static_cast<std::size_t>(l * rows + r)] = all;
+                for (std::int64_t l = first; l < first + together; ++l)
+                    of_lanes[static_cast<std::size_t>(l * rows + r)] = all;
             }
     }
 
@@ -102,7 +103,9 @@ private:
     [[nodiscard]] std::size_t number(const Spot& spot) const {
         return static_cast<std::size_t>(spot.lane * warp_.fragments().rows_a_thread + spot.r);
     }
-    [[nodiscard]] std::int64_t own_columns() const { return is_in_parts_ ? kernel_.column_parts->columns : all_columns_; }
+    [[nodiscard]] std::int64_t own_columns() const {
+        return is_in_parts_ ? kernel_.column_parts->columns : all_columns_;
+    }
     [[nodiscard]] bool is_padded(AxisId axis, std::int64_t n) const {
         const Span& span = kernel_.span(axis, step_.scope);
         return span.ragged || span.tile != n;
@@ -110,9 +113,8 @@ private:
     template <class F>
     void each_lane(bool has_rows, std::int64_t columns, F f) {
         for (std::int64_t lane = 0; lane < Warp::lanes; ++lane)
-            for_each_own_value(warp_.fragments(), has_rows, columns, [&](std::int64_t r, std::int64_t j, std::int64_t c) {
-                f(Spot{lane, r, j, c});
-            });
+            for_each_own_value(warp_.fragments(), has_rows, columns,
+                               [&](std::int64_t r, std::int64_t j, std::int64_t c) { f(Spot{lane, r, j, c}); });
     }
     [[nodiscard]] std::int64_t column(const Spot& spot) const {
         return warp_.fragments().columns * spot.j + warp_.grid.lane_column[at(spot.lane)] +
@@ -193,14 +195,16 @@ void run_init(Warp& warp, const Init& init) {
     const auto& statement = std::get<napkin::Init>(*warp.kernel.step(init.step).statement);
     const VariableId v = statement.variable;
     if (warp.kernel.rescale && warp.kernel.rescale->maximum == v) warp.moves = true, warp.stays = false;
-    if (warp.grid.fact(v).in_registers) return void(std::fill(warp.registers[v].begin(), warp.registers[v].end(), statement.value));
+    if (warp.grid.fact(v).in_registers)
+        return void(std::fill(warp.registers[v].begin(), warp.registers[v].end(), statement.value));
     if (warp.grid.fact(v).is_view) unsupported("an initial value in global memory: " + warp.grid.variable(v).name);
     const Layout& layout = warp.kernel.layout(v);
     const std::int64_t each = warp.grid.fact(v).is_whole ? 8 : warp.kernel.value_bytes();
     const DType type = warp.grid.variable(v).memory_type;
     for (std::int64_t i = warp.number; i < layout.count; i += warp.warps())
-        warp.write_arena(v, layout.offset * warp.kernel.value_bytes() + i * each,
-                         is_float(type) ? Number::real(statement.value) : Number::whole(Kind::i64, whole_of(type, statement.value)));
+        warp.write_arena(
+            v, layout.offset * warp.kernel.value_bytes() + i * each,
+            is_float(type) ? Number::real(statement.value) : Number::whole(Kind::i64, whole_of(type, statement.value)));
 }
 
 void run_fragment(Warp& warp, StepId id) {
@@ -284,11 +288,11 @@ Product product_at(Warp& warp, const Step& step, const ProductFact& fact, bool b
     } else {
         // A warp whose rows all lie past the tile's end multiplies those of the last one.
         const std::int64_t last = columns_of(warp.kernel, m.m, step.scope) / tile.rows - 1;
-        p.a = {m.a->variable(), byte(m.a->variable()), tile.rows * (by_warp ? std::min(warp.number, last) : warp.number),
-               fact.a_along_k};
+        p.a = {m.a->variable(), byte(m.a->variable()),
+               tile.rows * (by_warp ? std::min(warp.number, last) : warp.number), fact.a_along_k};
     }
-    p.b = {m.b->variable(), byte(m.b->variable()),
-           warp.kernel.runs_in_parts(step) ? warp.part * fact.columns : 0, fact.b_along_k};
+    p.b = {m.b->variable(), byte(m.b->variable()), warp.kernel.runs_in_parts(step) ? warp.part * fact.columns : 0,
+           fact.b_along_k};
     Moved& moved = by_warp ? warp.grid.moved.shared_to_registers : warp.grid.moved.shared_to_tensor_cores;
     if (!m.a_in_registers) moved.add(tile.rows * fact.depth, bytes(m.type));
     if (by_warp || warp.number % warp.kernel.unit.matrix.warps_together() == 0)
@@ -471,35 +475,37 @@ void run_rescale(Warp& warp, const Rescale& rescale) {
 // ------------------------------------------------------------
 
 void merge_states(Warp& warp) {
-    const RegisterTile& tile = warp.fragments();
-    ByVariable<std::vector<double>> own = warp.registers;
+    const ByVariable<std::vector<double>> own = warp.registers;
     for (const StateMerge& merge : warp.kernel.kernel->merges) {
         const VariableFact& f = warp.grid.fact(merge.state);
         const std::int64_t columns = f.columns < 0 ? 0 : columns_of(warp.kernel, f.columns, ScopeId(0));
         PointProgram& given = warp.grid.compiled(merge.given);
         std::vector<double> merged = warp.registers[merge.state];
         warp.grid.moved.global_to_registers.add(std::ssize(merged), 4);
-        for (std::int64_t lane = 0; lane < Warp::lanes; ++lane)
-            for_each_own_value(tile, f.has_rows, columns, [&](std::int64_t r, std::int64_t j, std::int64_t c) {
-                std::array<double, 2> of_part{};
-                const auto place = [&](VariableId v) {
-                    return static_cast<std::size_t>(lane * warp.grid.fact(v).registers +
-                                                    number_in_thread(warp, v, nullptr, r, j, c));
+        const auto at_value = [&](std::int64_t lane, std::int64_t r, std::int64_t j, std::int64_t c) {
+            const auto place = [&](VariableId v) {
+                return static_cast<std::size_t>(lane * warp.grid.fact(v).registers +
+                                                number_in_thread(warp, v, nullptr, r, j, c));
+            };
+            const auto left = [&](VariableId state) {
+                const auto found = warp.grid.states.find({pair_of(warp), state});
+                return found == warp.grid.states.end() ? nothing : found->second[place(state)];
+            };
+            const auto of_part = [&](bool is_own) {
+                const auto element = [&](const Read& read) {
+                    const VariableId v = read.variable();
+                    if (!is_in_part(v)) return Number::real(warp.registers[v][place(v)]);
+                    const VariableId state = variable_in_part(v);
+                    return Number::real(is_own ? own[state][place(state)] : left(state));
                 };
-                for (const int part : {0, 1})
-                    of_part[at(part)] = given
-                                            .at(warp.at[0].begin,
-                                                [&](const Read& read) {
-                                                    const VariableId v = read.variable();
-                                                    if (!is_in_part(v)) return Number::real(warp.registers[v][place(v)]);
-                                                    const VariableId state = variable_in_part(v);
-                                                    return Number::real(
-                                                        part == 0 ? own[state][place(state)]
-                                                                  : warp.grid.states.at({pair_of(warp), state})[place(state)]);
-                                                })
-                                            .as_real();
-                merged[place(merge.state)] = apply(merge.op, of_part[0], of_part[1]);
-            });
+                return given.at(warp.at[0].begin, element).as_real();
+            };
+            const double first = of_part(true);
+            merged[place(merge.state)] = apply(merge.op, first, of_part(false));
+        };
+        for (std::int64_t lane = 0; lane < Warp::lanes; ++lane)
+            for_each_own_value(warp.fragments(), f.has_rows, columns,
+                               [&](std::int64_t r, std::int64_t j, std::int64_t c) { at_value(lane, r, j, c); });
         warp.registers[merge.state] = std::move(merged);
     }
 }

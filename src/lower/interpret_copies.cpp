@@ -16,6 +16,11 @@ void write(Cta& cta, const BulkCopy& copy, bool is_late) {
                              is_late ? nothing : copy.values[static_cast<std::size_t>(r * copy.width + c)]);
 }
 
+void count(Warp& warp, const BulkCopy& copy) {
+    warp.grid.moved.global_to_shared.add(copy.moved, copy.bytes);
+    warp.grid.moved.past_tiles.add(copy.past_tile, copy.bytes);
+}
+
 /// Coordinates at which the operand's tile begins in its array.
 std::vector<std::int64_t> begin_in_array(const Warp& warp, VariableId operand, ScopeId scope, const Tile& at) {
     std::vector<std::int64_t> point(at.begin.size(), 0);
@@ -25,11 +30,14 @@ std::vector<std::int64_t> begin_in_array(const Warp& warp, VariableId operand, S
 }
 
 /// Rows of a panel of the operand's tile, from a row and a column on; zeros outside of the array.
-BulkCopy panel_of(const Warp& warp, VariableId operand, std::vector<std::int64_t> begin, std::int64_t first_row,
-                  std::int64_t rows, std::int64_t column) {
+BulkCopy panel_of(const Warp& warp, VariableId operand, const Tile& tile, std::vector<std::int64_t> begin,
+                  std::int64_t first_row, std::int64_t rows, std::int64_t column) {
     const VariableFact& f = warp.grid.fact(operand);
-    const ArrayId array = warp.grid.variable(operand).array;
-    BulkCopy out{0, rows, f.tile->width, f.bytes, {}, 0};
+    const Variable& variable = warp.grid.variable(operand);
+    const ArrayId array = variable.array;
+    const auto size = [&](int d) { return range_of(variable.dims[at(d)], tile.begin, tile.count).size(); };
+    const std::int64_t all_rows = size(f.tile->outer), all_columns = size(f.tile->inner);
+    BulkCopy out{0, rows, f.tile->width, f.bytes, {}, 0, 0};
     const std::int64_t outer = begin[at(f.tile->outer)] + first_row, inner = begin[at(f.tile->inner)] + column;
     for (std::int64_t r = 0; r < rows; ++r)
         for (std::int64_t c = 0; c < f.tile->width; ++c) {
@@ -37,6 +45,7 @@ BulkCopy panel_of(const Warp& warp, VariableId operand, std::vector<std::int64_t
             const auto cell = warp.grid.cell(array, begin);
             out.values.push_back(cell ? warp.grid.memory[array][*cell] : 0);
             out.moved += cell ? 1 : 0;
+            out.past_tile += cell && (first_row + r >= all_rows || column + c >= all_columns) ? 1 : 0;
         }
     return out;
 }
@@ -56,13 +65,13 @@ void copy_operand(Warp& warp, VariableId operand, ScopeId scope, std::int64_t st
                        first_row = f.part && f.part->by_rows ? rows * rank : 0,
                        first_panel = f.part && !f.part->by_rows ? panels * rank : 0;
     for (std::int64_t p = first_panel; p < first_panel + panels; ++p) {
-        BulkCopy copy = panel_of(warp, operand, begin, first_row, rows, p * f.tile->width);
+        BulkCopy copy = panel_of(warp, operand, at, begin, first_row, rows, p * f.tile->width);
         copy.to = warp.stage_byte(operand, stage) + p * f.tile->panel_bytes() + first_row * operand_row_bytes;
         for (Cta* cta : f.part ? warp.cta.cluster : std::vector<Cta*>{&warp.cta}) {
             if (cta->has_ended()) throw Stop{"bad-access", "a bulk copy goes to a CTA that has ended"};
             MemoryBarrier& full = cta->full[operand][static_cast<std::size_t>(stage)];
             if (!full.is_made) throw Stop{"bad-access", "a bulk copy tells a barrier that is not made"};
-            warp.grid.moved.global_to_shared.add(copy.moved, f.bytes);
+            count(warp, copy);
             write(*cta, copy, warp.grid.is_late);
             if (warp.grid.is_late) {
                 full.pending.push_back(copy);
@@ -85,9 +94,9 @@ void copy_own_part(Warp& warp, VariableId operand, ScopeId scope, std::int64_t s
     for (std::int64_t p = 0; p < f.tile->panels; ++p)
         for (std::int64_t r = warp.number * rows_of_warp; r < f.tile->rows; r += warp.warps() * rows_of_warp) {
             const std::int64_t rows = std::min(rows_of_warp, f.tile->rows - r);
-            BulkCopy copy = panel_of(warp, operand, begin, r, rows, p * f.tile->width);
+            BulkCopy copy = panel_of(warp, operand, *at, begin, r, rows, p * f.tile->width);
             copy.to = warp.stage_byte(operand, stage) + p * f.tile->panel_bytes() + r * operand_row_bytes;
-            warp.grid.moved.global_to_shared.add(copy.moved, f.bytes);
+            count(warp, copy);
             write(warp.cta, copy, warp.grid.is_late);
             group.push_back(std::move(copy));
         }
@@ -104,19 +113,23 @@ void complete_own_copies(Warp& warp, std::int64_t outstanding) {
 
 namespace {
 
-/// Calls f(coordinates) for the warp's share of the variable's box.
+/// Calls f(coordinates) for the warp's share of the variable's box. Each step has its own order of warps, so that a
+/// missing barrier between two steps shows.
 template <class F>
-void for_each_of_box(Warp& warp, VariableId v, ScopeId scope, F f) {
-    const Tile& tile = warp.at[at(scope)];
+void for_each_of_box(Warp& warp, const Step& step, F f) {
+    const VariableId v = variable_of(step);
+    const Tile& tile = warp.at[at(step.scope)];
     std::vector<std::int64_t> count, low;
     for (const Index& dim : warp.grid.variable(v).dims) {
         const Interval range = range_of(dim, tile.begin, tile.count);
         low.push_back(range.low), count.push_back(range.size());
     }
-    std::int64_t number = 0;
-    for_each_point(count, [&](std::vector<std::int64_t> point) {
-        for (std::size_t d = 0; d < point.size(); ++d) point[d] += low[d];
-        if (number++ % warp.warps() == warp.number) f(point);
+    std::int64_t number = warp.kernel.number(step);
+    std::vector<std::int64_t> there(low.size());
+    for_each_point(count, [&](const std::vector<std::int64_t>& point) {
+        if (number++ % warp.warps() != warp.number) return;
+        for (std::size_t d = 0; d < point.size(); ++d) there[d] = low[d] + point[d];
+        f(there);
     });
 }
 
@@ -132,8 +145,8 @@ bool is_inside(const Warp& warp, VariableId v, const std::vector<std::int64_t>& 
 
 void clear_tile(Warp& warp, const Step& load) {
     const VariableId v = variable_of(load);
-    if (warp.grid.fact(v).is_view) return;
-    for_each_of_box(warp, v, load.scope, [&](const std::vector<std::int64_t>& box) {
+    if (warp.grid.fact(v).is_view || !warp.kernel.facts(v).is_cut) return;
+    for_each_of_box(warp, load, [&](const std::vector<std::int64_t>& box) {
         if (!is_inside(warp, v, box)) warp.write_arena(v, warp.byte_of(v, box), Number::real(0));
     });
 }
@@ -142,7 +155,7 @@ void load_tile(Warp& warp, const Step& load) {
     const VariableId v = variable_of(load);
     const VariableFact& f = warp.grid.fact(v);
     if (f.is_view) return;  // it is read where it lies
-    for_each_of_box(warp, v, load.scope, [&](const std::vector<std::int64_t>& box) {
+    for_each_of_box(warp, load, [&](const std::vector<std::int64_t>& box) {
         if (!is_inside(warp, v, box)) return;
         const auto place = warp.place_in_array(v, box);
         warp.grid.moved.global_to_shared.add(place ? 1 : 0, f.bytes);
@@ -154,7 +167,7 @@ void load_tile(Warp& warp, const Step& load) {
 namespace {
 
 void store_arena(Warp& warp, const Step& store, VariableId v) {
-    for_each_of_box(warp, v, store.scope, [&](const std::vector<std::int64_t>& box) {
+    for_each_of_box(warp, store, [&](const std::vector<std::int64_t>& box) {
         if (!warp.grid.store(warp.grid.variable(v).array, box, warp.read_arena(v, warp.byte_of(v, box))))
             throw InternalError("interpret: a store leaves its array");
         warp.grid.moved.shared_to_global.add(1, warp.grid.fact(v).bytes);

@@ -131,8 +131,7 @@ Grid::Grid(const KernelProgram& program, Values& memory, Completion completion)
 
 PointProgram& Grid::compiled(const Expr& e) {
     const auto found = programs_.find(e);
-    return found != programs_.end() ? found->second
-                                    : programs_.try_emplace(e, e, kinds_, kernel.extents).first->second;
+    return found != programs_.end() ? found->second : programs_.try_emplace(e, e, kinds_, kernel.extents).first->second;
 }
 
 const ProductFact& Grid::product_of(StepId step) {
@@ -210,7 +209,9 @@ namespace {
 struct Extrema {
     static constexpr std::int64_t bound = std::int64_t{1} << 60;
     std::int64_t least = bound, most = -bound;
-    void add(std::int64_t v) { least = std::min(least, std::max(v, -bound)), most = std::max(most, std::min(v, bound)); }
+    void add(std::int64_t v) {
+        least = std::min(least, std::max(v, -bound)), most = std::max(most, std::min(v, bound));
+    }
     [[nodiscard]] bool is_exact() const { return least > -bound && most < bound; }
 };
 
@@ -269,8 +270,8 @@ void Grid::find_ranges(LoopId loop, const KBlockRanges& found) {
             run = whole[static_cast<std::size_t>(i)] ? run + 1 : 0;
             if (run > longest) longest = run, end = i + 1;
         }
-        ranges[loop].push_back({last == 0 ? extent : first * size, std::min(last * size, extent),
-                                (end - longest) * size, end * size});
+        ranges[loop].push_back(
+            {last == 0 ? extent : first * size, std::min(last * size, extent), (end - longest) * size, end * size});
     }
 }
 
@@ -290,21 +291,27 @@ std::int64_t Warp::counter(const Iteration& i) const {
     return (found == counters.end() ? 0 : found->second) + i.offset;
 }
 std::int64_t Warp::stage_of(const Iteration& i) const { return floor_mod(counter(i), grid.stages(i.scope)); }
-std::int64_t Warp::parity_of(const Iteration& i) const { return floor_mod(floor_div(counter(i), grid.stages(i.scope)), 2); }
+std::int64_t Warp::parity_of(const Iteration& i) const {
+    return floor_mod(floor_div(counter(i), grid.stages(i.scope)), 2);
+}
 
+std::int64_t Warp::origin(VariableId v, std::size_t dimension) const {
+    const ScopeId scope = kernel.layout(v).scope;
+    const Tile& tile = at[napkin::at(scope)];
+    std::vector<std::int64_t> padded = tile.count;
+    for (std::size_t a = 0; a < padded.size(); ++a) padded[a] = kernel.span(AxisId::of(a), scope).padded;
+    return range_of(grid.variable(v).dims[dimension], tile.begin, padded).low;
+}
 std::int64_t Warp::byte_of(VariableId v, const std::vector<std::int64_t>& coordinates) const {
     const Layout& layout = kernel.layout(v);
     if (kernel.is_panel(v) || kernel.is_packed(v)) unsupported("panels of " + grid.variable(v).name);
-    const Tile& tile = at[napkin::at(layout.scope)];
-    std::vector<std::int64_t> padded = tile.count;
-    for (std::size_t a = 0; a < padded.size(); ++a) padded[a] = kernel.span(AxisId::of(a), layout.scope).padded;
     std::int64_t number = 0;
-    for (std::size_t d = 0; d < coordinates.size(); ++d)
-        number += (coordinates[d] - range_of(grid.variable(v).dims[d], tile.begin, padded).low) * layout.strides[d];
+    for (std::size_t d = 0; d < coordinates.size(); ++d) number += (coordinates[d] - origin(v, d)) * layout.strides[d];
     return layout.offset * kernel.value_bytes() + number * (grid.fact(v).is_whole ? 8 : kernel.value_bytes());
 }
 Number Warp::read_arena(VariableId v, std::int64_t byte) const {
-    return grid.fact(v).is_whole ? Number::whole(Kind::i64, cta.shared.read_whole(byte)) : Number::real(cta.shared.read(byte));
+    return grid.fact(v).is_whole ? Number::whole(Kind::i64, cta.shared.read_whole(byte))
+                                 : Number::real(cta.shared.read(byte));
 }
 void Warp::write_arena(VariableId v, std::int64_t byte, const Number& value) {
     grid.fact(v).is_whole ? cta.shared.write_whole(byte, value.as_whole(Kind::i64))
@@ -320,8 +327,7 @@ double Warp::operand(VariableId v, std::int64_t byte, std::int64_t row, std::int
                            column % f.tile->width * f.bytes);
 }
 
-std::vector<std::int64_t> Warp::coordinates(const std::vector<Index>& indices,
-                                            const std::vector<std::int64_t>& point) const {
+std::vector<std::int64_t> Warp::coordinates(const std::vector<Index>& indices, const std::vector<std::int64_t>& point) const {
     return mapped<std::int64_t>(indices, [&](const Index& index) { return value_at(index, point, {}); });
 }
 

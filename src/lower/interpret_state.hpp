@@ -70,7 +70,7 @@ private:
 struct BulkCopy {
     std::int64_t to = 0, rows = 0, width = 0, bytes = 0;  ///< `bytes` of a value
     std::vector<double> values;
-    std::int64_t moved = 0;  ///< of them values of the array
+    std::int64_t moved = 0, past_tile = 0;  ///< of them values of the array, and of these values past the tile's end
 };
 
 /// A barrier in shared memory (PTX ISA, mbarrier).
@@ -102,8 +102,8 @@ struct Cta {
     };
     std::array<QueueStage, queue_stages> queue;
     Meeting consumers, all, cluster_barrier;
-    std::vector<Meeting> ping_pong;    ///< by warpgroup
-    std::vector<Cta*> cluster;         ///< by rank
+    std::vector<Meeting> ping_pong;      ///< by warpgroup
+    std::vector<Cta*> cluster;           ///< by rank
     std::int64_t running_consumers = 0;  ///< its shared memory ends with the last one
     [[nodiscard]] bool has_ended() const { return running_consumers == 0; }
 };
@@ -141,6 +141,7 @@ struct Grid {
     const ScheduledKernel& kernel;
     Values& memory;
     bool is_late;
+    bool is_stuck = false;  ///< nobody goes on, so that late warps do not wait for others
     Movement moved;
     ByVariable<VariableFact> facts;
     std::optional<StreamK> stream_k;
@@ -192,7 +193,7 @@ struct Product {
     VariableId target = -1;
     bool adds = false, chains = false;  ///< chains: an earlier one computes what it adds to
     Factor a = {}, b = {};
-    VariableId rounded = -1;       ///< A is what this one was rounded to
+    VariableId rounded = -1;            ///< A is what this one was rounded to
     std::vector<double> a_values = {};  ///< else A as its registers had it; empty: in shared memory
     std::vector<double> held = {};      ///< what the target held
 };
@@ -213,19 +214,19 @@ struct Warp {
     Cta& cta;
     std::int64_t number;
     bool is_producer;
-    std::vector<Tile> at;                  ///< where tiles stand, by scope
+    std::vector<Tile> at;  ///< where tiles stand, by scope
     std::map<ScopeId, std::int64_t> counters;
     std::map<LoopId, BlockRange> ranges;
-    std::map<VariableId, std::int64_t> stage;   ///< in which an operand's current tile lies
+    std::map<VariableId, std::int64_t> stage;  ///< in which an operand's current tile lies
     std::map<VariableId, bool> deferred;
     ByVariable<std::vector<double>> registers;  ///< lane after lane
     std::map<VariableId, std::vector<double>> rounded;
     std::map<VariableId, std::vector<Number>> rows;                    ///< that it has read in place, lane after lane
     std::map<VariableId, std::deque<std::vector<Number>>> rows_ahead;  ///< of iterations to come
     std::deque<Product> products;
-    std::deque<std::vector<BulkCopy>> own_copies;    ///< what its threads copy, in groups
-    std::deque<std::pair<StepId, std::int64_t>> stores;  ///< staging tiles that are to be stored
-    std::deque<Tile> store_tiles;                        ///< where the tile stood as each was sent
+    std::deque<std::vector<BulkCopy>> own_copies;                 ///< what its threads copy, in groups
+    std::deque<std::pair<StepId, std::int64_t>> stores;           ///< staging tiles that are to be stored
+    std::deque<Tile> store_tiles;                                 ///< where the tile stood as each was sent
     std::vector<std::pair<std::int64_t, std::int64_t>> unfenced;  ///< bytes that bulk copies do not see yet
     std::int64_t part = 0, staging_tile = 0, tile = 0, queue_iteration = 0;
     std::int64_t share_begin = 0, share_end = 0;  ///< stream-K: the warp's part of the tile's stream
@@ -241,6 +242,8 @@ struct Warp {
     double& value(VariableId v, std::int64_t lane, std::int64_t n) {
         return registers[v][static_cast<std::size_t>(lane * grid.fact(v).registers + n)];
     }
+    /// The coordinate at which the variable's tile begins along a dimension.
+    [[nodiscard]] std::int64_t origin(VariableId v, std::size_t dimension) const;
     /// Where the tile of an arena variable has the value, in bytes.
     [[nodiscard]] std::int64_t byte_of(VariableId v, const std::vector<std::int64_t>& coordinates) const;
     [[nodiscard]] Number read_arena(VariableId v, std::int64_t byte) const;

@@ -17,7 +17,8 @@ void prepare(const Grid& grid, Cta& cta) {
             cta.empty[v].resize(static_cast<std::size_t>(kernel.place(v).stages));
         }
     if (kernel.on_tensor_cores())
-        cta.ping_pong.resize(static_cast<std::size_t>(ceil_div(kernel.schedule.warps.value, kernel.unit.matrix.warps_together())));
+        cta.ping_pong.resize(
+            static_cast<std::size_t>(ceil_div(kernel.schedule.warps.value, kernel.unit.matrix.warps_together())));
 }
 
 /// A stage is full by the arrival of the one who copies. It is empty by those of all consumer warps.
@@ -70,8 +71,10 @@ bool Tiles::first(TileOrder order) {
                 if (warp_.share_begin == warp_.share_end) return false;
             } else {
                 is_split_ = false, warp_.share_begin = 0;
-                warp_.share_end = grid_.stream_k->chunks * kernel_.span(kernel_.loop(grid_.stream_k->loop).loop->axis,
-                                                                        kernel_.loop(grid_.stream_k->loop).scope).tile;
+                warp_.share_end = grid_.stream_k->chunks * kernel_
+                                                               .span(kernel_.loop(grid_.stream_k->loop).loop->axis,
+                                                                     kernel_.loop(grid_.stream_k->loop).scope)
+                                                               .tile;
             }
             break;
         case TileOrder::strided:
@@ -231,6 +234,9 @@ void Tiles::ask(bool is_due) {
     has_asked_ = true;
 }
 void Tiles::write_number() { warp_.tile = queue_stage().tile = claimed_; }
-void Tiles::read_number() { warp_.tile = queue_stage().tile; }
+void Tiles::read_number() {
+    warp_.tile = queue_stage().tile;
+    if (warp_.tile < 0) throw Stop{"bad-access", "a tile's number is read that nobody has written"};
+}
 
 }  // namespace napkin::lower::interpreter

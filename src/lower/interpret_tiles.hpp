@@ -38,8 +38,7 @@ public:
 
 private:
     void stand();
-    void cut_by_masks(LoopId loop, std::int64_t& begin, std::int64_t& end,
-                      const std::pair<std::int64_t, std::int64_t>* own);
+    void cut_by_masks(LoopId loop, std::int64_t& begin, std::int64_t& end, const std::pair<std::int64_t, std::int64_t>* own);
     void rest_from(std::int64_t place);
     [[nodiscard]] std::int64_t first_of_sections(std::int64_t section) const;
     [[nodiscard]] std::int64_t place_of_block(std::int64_t section) const;
