@@ -358,12 +358,14 @@ TEST(Interpret, ProductsAreWhatTheDefinitionSays) {
     expect_right(products(), "h200", seen);
     fmt::print("{} programs, {} kernels, {} on tensor cores, {} counted\n", seen.programs, seen.kernels,
                seen.on_tensor_cores, seen.counted);
+    EXPECT_GE(seen.counted, 20);
 }
 TEST(Interpret, ExamplesAreWhatTheDefinitionSays) {
     Seen seen;
     for (const char* machine : {"h200", "a100-sxm-80gb"}) expect_right(examples(), machine, seen);
     fmt::print("{} programs, {} kernels, {} on tensor cores, {} counted\n", seen.programs, seen.kernels,
                seen.on_tensor_cores, seen.counted);
+    EXPECT_GE(seen.counted, 60);
 }
 
 // ---- faults
@@ -448,7 +450,7 @@ TEST(Interpret, StatementsThatAreLeftOutShow) {
             }
     }
     fmt::print("{} of {} statements that are left out show\n", shown, all);
-    EXPECT_GT(shown, all / 2);
+    EXPECT_GE(shown, all * 4 / 5);  // measured: 110 of 122
 }
 
 }  // namespace
