@@ -30,8 +30,9 @@ std::string element(const Frame& frame, VariableId id) {
 std::string element(const Frame& frame, const Step& step, VariableId id) {
     if (!frame.runs_in_parts(step) || frame.shape(id).columns < 0 || frame.column_parts->is_passing(id))
         return element(frame, id);
-    return fmt::format("{}[{} * part_ + {}]", frame.name(id),
-                       frame.column_parts->columns / frame.fragments().columns * frame.fragments().values(),
+    const RegisterTile& tile = frame.fragments();
+    const std::int64_t of_tile = frame.shape(id).has_rows ? tile.values() : tile.columns_a_thread;
+    return fmt::format("{}[{} * part_ + {}]", frame.name(id), frame.column_parts->columns / tile.columns * of_tile,
                        number_in_thread(frame, id));
 }
 /// What a thread has of a variable that is read by rows.

@@ -240,7 +240,7 @@ void Grid::find_ranges(LoopId loop, const KBlockRanges& found) {
         tile.cut(rows, n % found.tiles * found.rows, found.rows, kernel.extent(rows));
         std::int64_t below = found.tiles;
         for (auto axis = found.others.rbegin(); axis != found.others.rend(); ++axis) {
-            const std::int64_t of = kernel.span(*axis, 0).tile, tiles = num_tiles(kernel, *axis);
+            const std::int64_t of = kernel.span(*axis, 0).tile, tiles = kernel.num_tiles(*axis);
             tile.cut(*axis, n / below % tiles * of, of, kernel.extent(*axis));
             below *= tiles;
         }

@@ -209,7 +209,7 @@ void Tiles::cut_by_masks(LoopId loop, std::int64_t& begin, std::int64_t& end,
     const KBlockRanges& ranges = *grid_.ranges_of_loops.at(loop);
     std::int64_t number = 0;
     for (const AxisId other : ranges.others)
-        number = number * num_tiles(kernel_, other) + tile.begin[at(other)] / kernel_.span(other, ScopeId(0)).tile;
+        number = number * kernel_.num_tiles(other) + tile.begin[at(other)] / kernel_.span(other, ScopeId(0)).tile;
     number = number * ranges.tiles + tile.begin[at(rows)] / ranges.rows + (own ? warp_.warpgroup() : 0);
     whole_ = of[number];
     for (std::int64_t i = 1; i < (own ? 1 : kernel_.span(rows, ScopeId(0)).tile / ranges.rows); ++i) {
