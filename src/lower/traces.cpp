@@ -91,9 +91,10 @@ private:
         const std::int64_t all = run_.turns[at(bounds.loop)], one = std::min<std::int64_t>(1, all);
         const bool may_be_before = has_blocks(bounds.loop, KBlocks::before_own);
         const bool is_idle = run_.idle != Idle::first || agent_.warp == 0;
-        const std::int64_t others = run_.idle == Idle::one_block ? one : is_idle ? all : 0;
+        const bool has_both = run_.idle == Idle::one_block || run_.idle == Idle::half;
+        const std::int64_t some = run_.idle == Idle::half ? all / 2 : one, others = has_both ? some : is_idle ? all : 0;
         own_[bounds.loop] = all - others;
-        const bool are_before = run_.idle == Idle::both_before || (run_.idle == Idle::one_block && agent_.warp == 1);
+        const bool are_before = run_.idle == Idle::both_before || (has_both && agent_.warp == 1);
         (may_be_before && are_before ? before_ : after_)[bounds.loop] = others;
     }
     [[nodiscard]] bool has_blocks(LoopId loop, KBlocks which) const {
@@ -366,7 +367,7 @@ std::vector<Run> runs_of(const ScheduledKernel& kernel) {
     const bool has_own = any_of(kernel.loops, [&](const ScheduledLoop& l) { return have_own_k_blocks(kernel, l); });
     for (const std::vector<std::int64_t>& turns : iterations_to_run(kernel)) {
         out.push_back({turns});
-        for (const Idle idle : {Idle::first, Idle::both, Idle::both_before})
+        for (const Idle idle : {Idle::half, Idle::first, Idle::both, Idle::both_before})
             if (has_own) out.push_back({turns, idle});
     }
     return out;

@@ -4,6 +4,7 @@ import numpy as np
 REALS = {  # significand digits with the leading one, least exponent of a normal number, largest number, infinities
     "f64": (53, -1022, float(np.finfo(np.float64).max), True),
     "f32": (24, -126, float(np.finfo(np.float32).max), True),
+    "tf32": (11, -126, 3.4011621342146535e38, True),
     "f16": (11, -14, 65504.0, True),
     "bf16": (8, -126, 3.3895313892515355e38, True),
     "e4m3": (4, -6, 448.0, False),
@@ -49,8 +50,8 @@ def promoted(a, b):
         return a
     if not a:
         return b
-    order = ["e5m2", "e4m3", "f16", "f32", "f64"]
+    order = ["e5m2", "e4m3", "f16", "tf32", "f32", "f64"]
     if "bf16" in (a, b):
         other = b if a == "bf16" else a
-        return {"f64": "f64", "f32": "f32", "f16": "f32"}.get(other, "bf16")
+        return {"f64": "f64", "f32": "f32", "tf32": "tf32", "f16": "f32"}.get(other, "bf16")
     return max(a, b, key=order.index)

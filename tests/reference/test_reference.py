@@ -27,7 +27,7 @@ from numbers_of_types import EXACT, INTEGERS, REALS, rounded
 
 MOST_POINTS = 60_000  # of an equation, so that a text takes milliseconds
 STORED = {"i64": np.int64, "i32": np.int32, "i16": np.int16, "i8": np.int8, "u8": np.uint8, "bool": np.bool_}
-LEAST = {"f64": 2.0**-1022, "f32": 2.0**-126, "f16": 2.0**-24, "bf16": 2.0**-126, "e4m3": 2.0**-9, "e5m2": 2.0**-16}
+LEAST = {"f64": 2.0**-1022, "f32": 2.0**-126, "tf32": 2.0**-126, "f16": 2.0**-24, "bf16": 2.0**-126, "e4m3": 2.0**-9, "e5m2": 2.0**-16}
 
 
 class Case:
@@ -186,8 +186,8 @@ class Case:
 
 def bits(type, data):
     """The bytes of an input's file, in the formats that run/npy.hpp names."""
-    if type in ("f64", "f32", "f16"):
-        return np.asarray(data, {"f64": np.float64, "f32": np.float32, "f16": np.float16}[type])
+    if type in ("f64", "f32", "tf32", "f16"):
+        return np.asarray(data, {"f64": np.float64, "f32": np.float32, "tf32": np.float32, "f16": np.float16}[type])
     if type == "bf16":
         return (np.asarray(data, np.float32).view(np.uint32) >> 16).astype(np.uint16)
     codes = numbers(type, np.arange(256, dtype=np.uint8))
@@ -197,7 +197,7 @@ def bits(type, data):
 
 def numbers(type, stored):
     """The numbers in a file."""
-    if type in ("f64", "f32", "f16"):
+    if type in ("f64", "f32", "tf32", "f16"):
         return stored
     if type == "bf16":
         # NumPy makes numbers of what it computes from arrays without axes, which views of another type are not made of.
