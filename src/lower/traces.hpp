@@ -11,8 +11,8 @@
 
 namespace napkin::lower {
 
-/// K blocks of others, where warpgroups run their own. Each warp has one of these, or half of all. Or the first warp has
-/// nothing else, or both have: behind their own, or before them.
+/// K blocks of others, where warpgroups run their own. Each warp has one of these, or half of all. Or the first warp
+/// has nothing else, or both have: behind their own, or before them.
 enum class Idle : std::uint8_t { one_block, half, first, both, both_before };
 /// A run: K blocks of each loop, and which of them are of others.
 struct Run {
