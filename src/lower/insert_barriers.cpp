@@ -40,7 +40,12 @@ public:
         }
         for (const StepId s : kernel_.steps.ids()) {
             const StepAccesses& step = accesses_of_steps_.steps[s];
-            add(std::holds_alternative<Load>(*kernel_.steps[s].statement)), add(step.has_parts);
+            const Step& own = kernel_.steps[s];
+            add(std::holds_alternative<Load>(*own.statement)), add(step.has_parts);
+            // What the kernel program has of the step, and where.
+            add(own.follower), add(own.stays), add(own.atom >= 0 && kernel_.atom(own).follows);
+            const VariableId v = variable_of(own);
+            add(kernel_.is_view(v) && kernel_.facts(v).is_only_gathered);
             for (const std::vector<MemoryAccess>* part : {&step.first, &step.second}) {
                 add(std::ssize(*part));
                 for (const MemoryAccess& touch : *part) add(touch.area), add(touch.writes);

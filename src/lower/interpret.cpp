@@ -477,7 +477,7 @@ private:
     bool step(const ForPanels&) { unsupported("statements that run panel by panel"); }
     bool step(const ForStaging& tiles) {
         warp_.staging_tile = 0;
-        open(tiles.body, owner_, staging_tiles_of(kernel_, variable_of(kernel_.step(tiles.step)))->count);
+        open(tiles.body, owner_, grid_.fact(variable_of(kernel_.step(tiles.step))).staging->count);
         return true;
     }
     bool step(const UseStage& use) {

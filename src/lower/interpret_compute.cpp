@@ -23,7 +23,7 @@ public:
           step_(step),
           tile_(warp.at[at(step.scope)]),
           target_(warp.grid.fact(variable_of(step))),
-          columns_(columns_of_statement(kernel_, step)),
+          columns_(warp.grid.program.shapes.steps[kernel_.number(step)].columns),
           rows_axis_(kernel_.schedule.mma_m) {
         is_in_parts_ = kernel_.runs_in_parts(step);
         all_columns_ = columns_ < 0 ? 0 : columns_of(kernel_, columns_, step.scope);
@@ -59,7 +59,7 @@ public:
     /// The same, combined with the carry, into the target.
     void reduce(const PointMath& math) {
         const VariableId v = variable_of(step_);
-        const std::vector<double> found = reduced(math, !target_.kept_by_threads);
+        const std::vector<double> found = reduced(math, !target_.is_kept_by_threads);
         each_lane(true, 0, [&](const Spot& spot) {
             double result = found[number(spot)];
             if (math.carry)
@@ -138,7 +138,7 @@ private:
         const VariableFact& f = warp_.grid.fact(v);
         if (f.in_registers)
             return Number::real(warp_.value(v, spot.lane, number_in_thread(warp_, v, &step_, spot.r, spot.j, spot.c)));
-        if (f.by_rows) {
+        if (f.is_read_by_rows) {
             const std::int64_t rows = warp_.fragments().rows_a_thread;
             const std::int64_t n = (f.row_values > rows ? rows * warp_.part : 0) + (target_.has_rows ? spot.r : 0);
             return warp_.rows.at(v)[static_cast<std::size_t>(spot.lane * f.row_values + n)];
@@ -218,7 +218,7 @@ void run_fragment(Warp& warp, StepId id) {
 void sum_rows(Warp& warp, ScopeId scope) {
     for (const Step& step : warp.kernel.steps)
         if (const auto* compute = std::get_if<Compute>(step.statement);
-            compute && step.scope == scope && warp.grid.fact(compute->variable).kept_by_threads)
+            compute && step.scope == scope && warp.grid.fact(compute->variable).is_kept_by_threads)
             OnFragments(warp, step).over_row(ReduceOp::sum, warp.registers[compute->variable]);
 }
 
@@ -281,7 +281,7 @@ Product product_at(Warp& warp, const Step& step, const ProductFact& fact, bool b
     const RegisterTile& tile = warp.fragments();
     const auto byte = [&](VariableId v) { return warp.stage_byte(v, warp.stage.at(v)); };
     if (m.a_in_registers) {
-        if (warp.grid.fact(m.a->variable()).rounded_ahead)
+        if (warp.grid.fact(m.a->variable()).is_rounded_ahead)
             p.rounded = m.a->variable();
         else
             p.a_values = rounded(warp, fact, m.a->variable(), step.scope);
@@ -340,7 +340,7 @@ void round_ahead(Warp& warp, const Round& round) {
     for (const Step& step : warp.kernel.steps) {
         if (step.atom < 0 || step.scope != round.scope || step.ahead != round.ahead) continue;
         const VariableId v = variable_of(step);
-        if (!warp.grid.fact(v).rounded_ahead) continue;
+        if (!warp.grid.fact(v).is_rounded_ahead) continue;
         for (const Step& product : warp.kernel.steps)
             if (product.atom >= 0 && warp.kernel.atom(product).kind == AtomKind::mma)
                 if (const ProductFact& fact = warp.grid.product_of(warp.kernel.number(product));
@@ -409,7 +409,8 @@ private:
         const Step& step = warp_.kernel.step(rescale_.weights);
         const VariableId weights = variable_of(step);
         std::vector<double> most(sums_.size(), 0);
-        const std::int64_t columns = columns_of(warp_.kernel, columns_of_statement(warp_.kernel, step), step.scope);
+        const std::int64_t columns = columns_of(
+            warp_.kernel, warp_.grid.program.shapes.steps[warp_.kernel.number(step)].columns, step.scope);
         const auto each = [&](auto f) {
             for (std::int64_t lane = 0; lane < Warp::lanes; ++lane)
                 for_each_own_value(warp_.fragments(), true, columns, [&](std::int64_t r, std::int64_t j, std::int64_t c) {
@@ -449,7 +450,7 @@ private:
     }
     void add_up() {
         const VariableId v = variable_of(warp_.kernel.step(rescale_.sum));
-        if (!warp_.grid.fact(v).kept_by_threads)
+        if (!warp_.grid.fact(v).is_kept_by_threads)
             OnFragments(warp_, warp_.kernel.step(rescale_.sum)).over_row(ReduceOp::sum, sums_);
         each_row([&](std::int64_t lane, std::int64_t r) {
             double& x = warp_.value(v, lane, r);

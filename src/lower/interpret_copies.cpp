@@ -224,7 +224,7 @@ std::int64_t staging_byte(const Warp& warp, VariableId v, std::int64_t tile) {
 void send(Warp& warp, const Step& store, std::int64_t tile) {
     const VariableId v = variable_of(store);
     const VariableFact& f = warp.grid.fact(v);
-    const StagingTiles tiles = *staging_tiles_of(warp.kernel, v);
+    const StagingTiles tiles = *warp.grid.fact(v).staging;
     const std::int64_t from = staging_byte(warp, v, tile);
     std::vector<std::int64_t> begin = begin_in_array(warp, v, store.scope, warp.at[at(store.scope)]);
     const std::int64_t row = begin[at(tiles.rows)] + warp.fragments().rows * warp.number,
@@ -242,7 +242,7 @@ void send(Warp& warp, const Step& store, std::int64_t tile) {
 void write_staging(Warp& warp, const Step& store) {
     const VariableId v = variable_of(store);
     const VariableFact& f = warp.grid.fact(v);
-    const StagingTiles tiles = *staging_tiles_of(warp.kernel, v);
+    const StagingTiles tiles = *warp.grid.fact(v).staging;
     const std::int64_t to = staging_byte(warp, v, warp.staging_tile), first = tiles.width * warp.staging_tile;
     const DType type = warp.grid.variable(v).memory_type;
     for_each_fragment(warp, v, store.scope, [&](std::int64_t lane, std::int64_t n, std::int64_t row, std::int64_t column) {
@@ -324,7 +324,7 @@ std::vector<Number> rows_of_iteration(Warp& warp, const Step& load, std::int64_t
 
 void load_rows(Warp& warp, const Step& load) {
     const VariableId v = variable_of(load);
-    const int ahead = iterations_read_ahead(warp.kernel, load);
+    const int ahead = warp.grid.program.shapes.steps[warp.kernel.number(load)].iterations_ahead;
     if (ahead == 0) {
         warp.rows[v] = rows_at(warp, v, load.scope, warp.at[at(load.scope)]);
         return;
@@ -341,7 +341,7 @@ void load_first_rows(Warp& warp, const Step& load, std::int64_t begin) {
     const std::int64_t tile = warp.kernel.span(loop_of(warp, load.scope).loop->axis, load.scope).tile;
     std::deque<std::vector<Number>>& next = warp.rows_ahead[variable_of(load)];
     next.clear();
-    for (int turn = 0; turn < iterations_read_ahead(warp.kernel, load); ++turn)
+    for (int turn = 0; turn < warp.grid.program.shapes.steps[warp.kernel.number(load)].iterations_ahead; ++turn)
         next.push_back(rows_of_iteration(warp, load, begin + turn * tile));
 }
 

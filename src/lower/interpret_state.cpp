@@ -99,25 +99,18 @@ Grid::Grid(const KernelProgram& program, Values& memory, Completion completion)
       kernel(*program.kernel),
       memory(memory),
       is_late(completion == Completion::late),
-      stream_k(chosen_stream_k(*program.kernel)),
+      stream_k(program.shapes.stream_k),
       kinds_([&kernel = *program.kernel](ArrayId read) {
           const VariableId v = as_variable(read);
           return kernel.variable(is_in_part(v) ? variable_in_part(v) : v).memory_type;
       }) {
     for (const VariableId v : kernel.layouts.ids()) {
-        VariableFact& f = facts.emplace_back();
+        VariableFact& f = facts.emplace_back(VariableFact{program.shapes.variables[v]});
         f.in_registers = kernel.is_in_registers(v), f.is_operand = kernel.is_operand(v), f.is_view = kernel.is_view(v);
         f.is_whole = kernel.is_whole(v), f.bytes = bytes(variable(v).memory_type);
-        if (!kernel.on_tensor_cores()) continue;
-        f.has_rows = has_rows(kernel, v), f.columns = column_axis(kernel, v);
         f.is_passing = kernel.column_parts && kernel.column_parts->is_passing(v);
-        if (f.is_view && is_loaded(kernel, v)) f.by_rows = is_read_by_rows(kernel, v);
-        if (f.by_rows) f.row_values = row_values(kernel, v);
-        if (f.is_operand) f.tile = operand_tile(kernel, v), f.part = cluster_part(kernel, v);
-        if (!f.in_registers || kernel.layout(v).lives.empty()) continue;
-        if (f.is_whole) unsupported("integers in registers: " + variable(v).name);
-        f.registers = fragment_registers(kernel, v);
-        f.kept_by_threads = is_kept_by_threads(kernel, v), f.rounded_ahead = is_rounded_ahead(kernel, v);
+        if (f.in_registers && f.is_whole && !kernel.layout(v).lives.empty())
+            unsupported("integers in registers: " + variable(v).name);
     }
     if (!kernel.on_tensor_cores()) return;
     const RegisterTile& tile = kernel.fragments();
@@ -138,7 +131,7 @@ const ProductFact& Grid::product_of(StepId step) {
     const auto [found, added] = products_.try_emplace(step);
     if (!added) return found->second;
     const Step& s = kernel.step(step);
-    const MmaProduct p = *mma_product(kernel, s);
+    const MmaProduct& p = *program.shapes.steps[step].product;
     const std::int64_t deep = p.instruction->k.at(p.type), k = kernel.span(p.k, s.scope).tile;
     const auto along_k = [&](const Read& r) { return running_axis(kernel, r.indices.back(), s.scope) == p.k; };
     found->second = {p,
@@ -195,12 +188,10 @@ std::int64_t Grid::bound(const Affine& form, const Tile& tile, bool high,
 }
 
 const KBlockRange* Grid::ranges_of(LoopId loop) {
-    const auto [found, added] = ranges_of_loops.try_emplace(loop);
-    if (added) {
-        found->second = k_block_ranges(kernel, kernel.loop(loop));
-        if (found->second) find_ranges(loop, *found->second);
-    }
-    return found->second ? ranges.at(loop).data() : nullptr;
+    const std::optional<KBlockRanges>& of_loop = program.shapes.loops[loop].ranges;
+    if (!of_loop) return nullptr;
+    if (!ranges.contains(loop)) find_ranges(loop, *of_loop);
+    return ranges.at(loop).data();
 }
 
 namespace {

@@ -109,14 +109,9 @@ struct Cta {
 };
 
 /// What the agents ask of a variable again and again.
-struct VariableFact {
-    bool in_registers = false, is_operand = false, is_view = false, is_whole = false;
-    bool has_rows = false, is_passing = false, by_rows = false, kept_by_threads = false, rounded_ahead = false;
-    AxisId columns = -1;
-    std::int64_t registers = 0, row_values = 0;  ///< of a thread
-    std::int64_t bytes = 0;                      ///< of a value in memory
-    std::optional<OperandTile> tile;
-    std::optional<ClusterPart> part;
+struct VariableFact : VariableShape {
+    bool in_registers = false, is_operand = false, is_view = false, is_whole = false, is_passing = false;
+    std::int64_t bytes = 0;  ///< of a value in memory
 };
 
 /// A product of the kernel as it runs.
@@ -144,13 +139,12 @@ struct Grid {
     bool is_stuck = false;  ///< nobody goes on, so that late warps do not wait for others
     Movement moved;
     ByVariable<VariableFact> facts;
-    std::optional<StreamK> stream_k;
+    const std::optional<StreamK>& stream_k;
     std::vector<std::int64_t> lane_row, lane_column;  ///< of a lane's first value in a tile of registers
     std::int64_t row_step = 0, column_step = 0;       ///< between a thread's rows, and between its columns
     std::int64_t next_claim = 0;                      ///< counter of the tile queue
     std::map<std::int64_t, std::int64_t> words;       ///< of pairs of warps that share a tile
     std::map<std::pair<std::int64_t, int>, std::vector<double>> states;  ///< that they leave, by state
-    std::map<LoopId, std::optional<KBlockRanges>> ranges_of_loops;
     std::map<LoopId, std::vector<KBlockRange>> ranges;
 
     [[nodiscard]] const VariableFact& fact(VariableId v) const { return facts[v]; }

@@ -206,7 +206,7 @@ void Tiles::cut_by_masks(LoopId loop, std::int64_t& begin, std::int64_t& end,
     }
     const KBlockRange* of = grid_.ranges_of(loop);
     if (!of) return;
-    const KBlockRanges& ranges = *grid_.ranges_of_loops.at(loop);
+    const KBlockRanges& ranges = *grid_.program.shapes.loops[loop].ranges;
     std::int64_t number = 0;
     for (const AxisId other : ranges.others)
         number = number * kernel_.num_tiles(other) + tile.begin[at(other)] / kernel_.span(other, ScopeId(0)).tile;

@@ -14,9 +14,9 @@
 namespace napkin::lower {
 
 struct VariableShape {
+    bool has_rows = true;  ///< else each thread has values of its own columns, or one
+    AxisId columns = -1;   ///< the axis of its columns; -1: it has none
     // For a variable in registers:
-    bool has_rows = true;             ///< else each thread has values of its own columns, or one
-    AxisId columns = -1;              ///< the axis of its columns; -1: it has none
     std::int64_t registers = 0;       ///< of a thread
     bool is_kept_by_threads = false;  ///< a sum that stays with each thread until its loop ends
     bool is_rounded_ahead = false;    ///< it is rounded as its iteration ends
