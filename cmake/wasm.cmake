@@ -5,7 +5,8 @@
 # third of the time.
 find_program(EMCC_PROGRAM emcc)
 find_program(GZIP_PROGRAM gzip)
-find_program(CLANG_PROGRAM NAMES clang++-19 clang++)
+# emscripten's own version first: a newer clang takes what that one does not.
+find_program(CLANG_PROGRAM NAMES clang++-14 clang++-19 clang++)
 find_path(LIBCXX_DIR NAMES __config PATHS /usr/lib/llvm-14/include/c++/v1 NO_DEFAULT_PATH)
 mark_as_advanced(EMCC_PROGRAM GZIP_PROGRAM CLANG_PROGRAM LIBCXX_DIR)
 if(NOT (EMCC_PROGRAM AND GZIP_PROGRAM) AND NOT (CLANG_PROGRAM AND LIBCXX_DIR))

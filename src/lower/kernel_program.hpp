@@ -76,7 +76,7 @@ struct If {
     };
     Condition condition = any_k_block;
     LoopId loop = {};
-    Block body = {}, otherwise = {};
+    Block body, otherwise;
 };
 /// Statements that run for an iteration some way ahead of the loop's counter.
 struct At {

@@ -123,7 +123,7 @@ void RoleLowering::nodes_of_split_tile(Block& out) {
         if (const auto* later = std::get_if<WaitGroup>(&*n); later && later->pending >= 0)
             all.pending = 0, append(all.results, later->results);
     if (all.pending == 0) wait_group(all, out);
-    If split{If::tile_is_split}, second{If::arrives_second};
+    If split{If::tile_is_split, {}, {}, {}}, second{If::arrives_second, {}, {}, {}};
     second.body.emplace_back(WaitStates{});
     second.body.emplace_back(MergeStates{});
     second.otherwise.emplace_back(Copy{{}, Copy::leave_states});
@@ -133,7 +133,7 @@ void RoleLowering::nodes_of_split_tile(Block& out) {
     out.emplace_back(std::move(split));
     while (node != list.end()) {
         const auto end = std::find_if(node, list.end(), is_wait_group);
-        If goes_on{If::goes_on};
+        If goes_on{If::goes_on, {}, {}, {}};
         nodes({node, end}, goes_on.body);
         out.emplace_back(std::move(goes_on));
         node = std::find_if_not(end, list.end(), is_wait_group);
@@ -195,7 +195,7 @@ void RoleLowering::modulo_loop(LoopId id, Block& out) {
     const ScheduledLoop& node = kernel_.loop(id);
     for (const Node& n : node.skipped)
         if (const auto* settle = std::get_if<WaitGroup>(&n)) wait_group(*settle, out, Arrive::no_k_block, id);
-    If any{If::any_k_block, id};
+    If any{If::any_k_block, id, {}, {}};
     iteration(id, node.prologue, -1, any.body);
     ForBlocks steady{id, KBlocks::but_last, {}};
     const auto rest = [&](const std::vector<Node>& list, Block& body) {

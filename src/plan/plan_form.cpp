@@ -106,10 +106,14 @@ std::optional<Diagnostic> too_many_parts(const Derived& derived, const Kernel& k
                       ExitCode::bad_input};
 }
 
-/// Overrides of how statements run, beside atoms, places, slots and prefetches.
-constexpr ChoiceKind kinds_of_statements[] = {ChoiceKind::role,      ChoiceKind::ping_pong, ChoiceKind::rescaling,
-                                              ChoiceKind::scheduler, ChoiceKind::grid,      ChoiceKind::cluster,
-                                              ChoiceKind::vectors};
+/// Whether the line fixes no more than sizes and threads. These alone break no rule, as the search takes none that do.
+bool is_of_sizes(const ScheduleItem& item) {
+    constexpr ChoiceKind kinds[] = {ChoiceKind::group,   ChoiceKind::stream, ChoiceKind::subloop, ChoiceKind::split,
+                                    ChoiceKind::threads, ChoiceKind::warps,  ChoiceKind::blocks,  ChoiceKind::vector,
+                                    ChoiceKind::rows,    ChoiceKind::mma_m,  ChoiceKind::form,    ChoiceKind::machine,
+                                    ChoiceKind::kernel};
+    return item.clauses.empty() && (contains(kinds, item.kind) || is_of_views(item) || is_of_steps(item));
+}
 
 /// Plans every kernel of the form by itself.
 Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const Machine& machine, const Overrides& hand,
@@ -128,10 +132,8 @@ Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const 
     };
     const auto given = schedule_overrides(items, *program);
     if (!given) return given.errors();
-    // Sizes alone break no rule, as the search takes none that do.
-    const bool sets_statements = options.file || any_of(items, [](const ScheduleItem& item) {
-                                     return !item.clauses.empty() || contains(kinds_of_statements, item.kind);
-                                 });
+    const bool sets_statements = options.file ||
+                                 any_of(items, [](const ScheduleItem& item) { return !is_of_sizes(item); });
     // The rules judge waits, too.
     PlanOptions for_kernels = options;
     if (sets_statements) for_kernels.completion = Completion::whole;

@@ -1,5 +1,7 @@
 #include "schedule/group_order.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -48,7 +50,8 @@ std::vector<Loaded> loaded(const ScheduledKernel& kernel) {
     for (const Step& step : kernel.steps)
         if (const auto* load = std::get_if<Load>(step.statement)) {
             const Variable& variable = kernel.variable(load->variable);
-            Loaded& next = out.emplace_back(bytes_of_group(kernel, variable), std::vector<bool>(kernel.extents.size()));
+            Loaded& next = out.emplace_back(
+                Loaded{bytes_of_group(kernel, variable), std::vector<bool>(kernel.extents.size())});
             for_each_axis(variable, [&](AxisId axis) { next.carried[at(axis)] = true; });
         }
     return out;
@@ -142,24 +145,38 @@ std::vector<std::int64_t> divisors_above_one(std::int64_t n) {
     return small;
 }
 
-/// The order with bands of the last axis but one, among the axes that have several tiles.
-std::vector<GroupAxis> with_bands(const ScheduledKernel& kernel, const std::vector<Loaded>& loaded,
-                                  const std::vector<GroupAxis>& order) {
-    constexpr double worth_a_band = 0.99;
+/// The digit that may be cut into bands: the last but one among those that have several tiles. None where one of the
+/// two is uneven.
+std::optional<std::size_t> digit_of_bands(const std::vector<GroupAxis>& order) {
     std::vector<std::size_t> several;
     for (std::size_t i = 0; i < order.size(); ++i)
         if (order[i].tiles > 1) several.push_back(i);
     if (several.size() < 2 || order[several.back()].is_uneven || order[several[several.size() - 2]].is_uneven)
-        return order;
-    const std::size_t outer = several[several.size() - 2];
-    std::vector<GroupAxis> best = order, banded = order;
-    banded.push_back({order[outer].axis, 1});
+        return std::nullopt;
+    return several[several.size() - 2];
+}
+
+/// The order with bands of that digit.
+std::vector<GroupAxis> with_bands(const ScheduledKernel& kernel, const std::vector<Loaded>& loaded,
+                                  const std::vector<GroupAxis>& order) {
+    constexpr double worth_a_band = 0.99;
+    const std::optional<std::size_t> outer = digit_of_bands(order);
+    if (!outer) return order;
+    const GroupAxis& digit = order[*outer];
+    const auto in_bands = [&](std::int64_t width) {
+        std::vector<GroupAxis> banded = order;
+        banded[*outer].tiles = digit.tiles / width, banded[*outer].stride = width;
+        banded.push_back({digit.axis, width});
+        return banded;
+    };
+    if (const std::int64_t width = kernel.schedule.band.value; width > 0)
+        return width > 1 && digit.tiles % width == 0 ? in_bands(width) : order;
+    std::vector<GroupAxis> best = order;
     double least = bytes_from_memory(kernel, loaded, order);
-    for (const std::int64_t width : divisors_above_one(order[outer].tiles)) {
-        banded[outer].tiles = order[outer].tiles / width, banded[outer].stride = width;
-        banded.back().tiles = width;
+    for (const std::int64_t width : divisors_above_one(digit.tiles)) {
+        std::vector<GroupAxis> banded = in_bands(width);
         const double bytes = bytes_from_memory(kernel, loaded, banded);
-        if (bytes < least * worth_a_band) best = banded, least = bytes;
+        if (bytes < least * worth_a_band) best = std::move(banded), least = bytes;
     }
     return best;
 }
@@ -168,7 +185,23 @@ std::vector<GroupAxis> with_bands(const ScheduledKernel& kernel, const std::vect
 
 std::int64_t num_groups(const std::vector<GroupAxis>& order) { return product<std::int64_t>(order, &GroupAxis::tiles); }
 
-std::vector<GroupAxis> group_order(const ScheduledKernel& kernel) {
+namespace {
+
+/// The order of clusters, or of CTA tiles where there are none.
+struct OrderOfClusters {
+    std::vector<GroupAxis> order;
+    bool is_clustered = false;
+};
+
+/// The order by which CTAs take tiles, without bands.
+OrderOfClusters without_bands(const ScheduledKernel& kernel, const std::vector<Loaded>& tiles, std::vector<GroupAxis> out) {
+    const auto joined = find_if(out, [&](const GroupAxis& a) { return a.axis == kernel.schedule.cluster.value.axis; });
+    const bool is_clustered = kernel.in_cluster() && joined != out.end() && joined->tiles % kernel.cluster_blocks() == 0;
+    if (is_clustered) joined->tiles /= kernel.cluster_blocks();
+    return {in_sections(kernel, tiles, out), is_clustered};
+}
+
+std::vector<GroupAxis> tiles_by_axis(const ScheduledKernel& kernel) {
     std::vector<GroupAxis> out;
     for (const auto& [axis, size] : groups_of(*kernel.kernel, kernel.sizes)) {
         const std::int64_t tile = kernel.span(axis, 0).tile;
@@ -178,13 +211,36 @@ std::vector<GroupAxis> group_order(const ScheduledKernel& kernel) {
         out.push_back(next);
     }
     std::stable_partition(out.begin(), out.end(), [](const GroupAxis& a) { return a.is_uneven; });
+    return out;
+}
+
+}  // namespace
+
+std::vector<GroupAxis> group_order(const ScheduledKernel& kernel) {
+    std::vector<GroupAxis> out = tiles_by_axis(kernel);
     if (!kernel.in_blocks()) return out;
-    const auto joined = find_if(out, [&](const GroupAxis& a) { return a.axis == kernel.schedule.cluster.value.axis; });
-    const bool is_clustered = kernel.in_cluster() && joined != out.end() && joined->tiles % kernel.cluster_blocks() == 0;
-    if (is_clustered) joined->tiles /= kernel.cluster_blocks();
     const std::vector<Loaded> tiles = loaded(kernel);
-    out = with_bands(kernel, tiles, in_sections(kernel, tiles, out));
+    const auto [order, is_clustered] = without_bands(kernel, tiles, std::move(out));
+    out = with_bands(kernel, tiles, order);
     return is_clustered ? with_groups_of_clusters(kernel, std::move(out)) : out;
+}
+
+std::optional<BandFault> why_no_band(const ScheduledKernel& kernel) {
+    const std::int64_t width = kernel.schedule.band.value;
+    if (width == 0) return std::nullopt;
+    if (!kernel.in_blocks()) return BandFault{"a CPU's threads take tiles in the order of the tile program", 0};
+    const auto order = without_bands(kernel, loaded(kernel), tiles_by_axis(kernel)).order;
+    const auto digit = digit_of_bands(order);
+    if (!digit)
+        return width == 1 ? std::nullopt : std::optional(BandFault{"no two axes have several tiles of one length"});
+    const GroupAxis& outer = order[*digit];
+    if (outer.tiles % width == 0) return std::nullopt;
+    std::int64_t nearest = 1;
+    for (const std::int64_t d : divisors_above_one(outer.tiles))
+        if (std::abs(d - width) < std::abs(nearest - width)) nearest = d;
+    return BandFault{fmt::format("{} has {} tiles, which are no multiple of it",
+                                 kernel.program->diagram.axis(outer.axis).name, outer.tiles),
+                     nearest};
 }
 
 double bytes_of_group(const ScheduledKernel& kernel, const Variable& variable) {

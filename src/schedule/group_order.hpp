@@ -16,6 +16,8 @@
 // The CTA tiles of a cluster come one after the other. They are the innermost digit, and all of the above orders
 // clusters.
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "schedule/scheduled.hpp"
@@ -44,6 +46,13 @@ double missed_out_of_step(const ScheduledKernel& kernel, double groups);
 
 /// ScheduledKernel::group_order of the kernel. Pre: its steps, loops and scopes are there.
 std::vector<GroupAxis> group_order(const ScheduledKernel& kernel);
+
+/// Why bands cannot have the width that the schedule asks for, and the nearest width that they can have; 0: none.
+struct BandFault {
+    std::string why;
+    std::int64_t nearest = 1;
+};
+std::optional<BandFault> why_no_band(const ScheduledKernel& kernel);
 
 /// So many CTA tiles that each take this long.
 struct GroupTime {

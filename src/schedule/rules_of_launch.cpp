@@ -5,6 +5,7 @@
 
 #include "schedule/cluster.hpp"
 #include "schedule/fragments.hpp"
+#include "schedule/group_order.hpp"
 #include "schedule/legality.hpp"
 #include "schedule/stream_k.hpp"
 #include "schedule/warpgroups.hpp"
@@ -23,6 +24,7 @@ public:
         check_tile_pipelining();
         check_prefetches();
         check_grid();
+        check_band();
         check_cluster();
         check_parts();
         check_slots();
@@ -161,6 +163,13 @@ private:
                    "a grid of {} blocks: at most the {} that run at once take groups in turn, or each of {} groups has "
                    "one",
                    grid, at_once, groups);
+    }
+
+    void check_band() {
+        if (const auto fault = why_no_band(k_)) {
+            report({"band", ""}, "bands of {} tiles: {}", k_.schedule.band.value, fault->why);
+            if (fault->nearest > 0) broken_.back().nearest = fmt::format("the nearest legal width is {}", fault->nearest);
+        }
     }
 
     void check_cluster() {

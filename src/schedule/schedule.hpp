@@ -185,6 +185,9 @@ struct KernelSchedule {
     Choice threads{1, "", false};
     /// CTAs of a GPU's grid: one for each output tile, or as many as run at once; 0: a rule decides
     Choice grid;
+    /// Width of the bands in which a GPU's CTAs take CTA tiles (group_order.hpp), in tiles of the outer one of the two
+    /// innermost axes; 0: a rule decides
+    Choice band;
     Chosen<TileScheduler> scheduler;  ///< of a GPU
     Chosen<CtaCluster> cluster;       ///< of a GPU
     Choice warps;   ///< of a CTA, which compute an output tile together; 0: a CPU's thread computes it alone
@@ -230,6 +233,7 @@ inline constexpr FieldRow schedule_fields[] = {
     {ChoiceKind::split, &KernelSchedule::split, true},
     {ChoiceKind::threads, &KernelSchedule::threads, true, true, {}, gpu_threads},
     {ChoiceKind::grid, &KernelSchedule::grid},
+    {ChoiceKind::band, &KernelSchedule::band},
     {ChoiceKind::scheduler, &KernelSchedule::scheduler},
     {ChoiceKind::cluster, &KernelSchedule::cluster, true},
     {ChoiceKind::warps, &KernelSchedule::warps, true},

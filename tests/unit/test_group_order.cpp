@@ -364,6 +364,31 @@ TEST(GroupOrder, GoesThroughBandsInWhichBlocksLoadTheFewestBytes) {
     EXPECT_EQ(order_of(order("m = 1664, n = 512, k = 512")), "m n") << "all of them run at the same time";
 }
 
+// The width by hand replaces the rule's. Every tile is still taken once, whatever the width.
+TEST(GroupOrder, TakesBandsByHand) {
+    const std::string text =
+        "matmul(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[n, k]\n"
+        "sizes m = 4096, n = 14336, k = 4096\n";
+    const std::string tiles = "mma_m m\nwarps 8\ngroup m = 128\ngroup n = 256\nthreads 132\n";
+    for (const std::int64_t width : {2, 4, 8, 32}) {
+        const ScheduledKernel k = plan_of(text, tiles + fmt::format("band {}\n", width)).kernels.at(0).scheduled;
+        EXPECT_EQ(order_of(k), "m n m");
+        EXPECT_EQ(k.group_order.front().stride, width);
+        EXPECT_EQ(k.group_order.back().tiles, width);
+        EXPECT_EQ(k.num_groups(), 32 * 56);
+        EXPECT_THAT(verify(k), testing::IsEmpty());
+    }
+    ScheduledKernel k = plan_of(text, tiles + "band 1\n").kernels.at(0).scheduled;
+    EXPECT_EQ(order_of(k), "m n") << "there are no bands";
+    k.schedule.band.value = 12;
+    const std::vector<BrokenRule> broken = broken_rules(k);
+    ASSERT_EQ(broken.size(), 1U);
+    EXPECT_EQ(broken[0].message, "kernel C: bands of 12 tiles: m has 32 tiles, which are no multiple of it");
+    EXPECT_EQ(broken[0].nearest, "the nearest legal width is 8");
+    k.schedule.warps.value = 0;
+    EXPECT_THAT(verify(k), testing::Contains(HasSubstr("threads take tiles in the order of the tile program")));
+}
+
 TEST(GroupOrder, SaysAfterHowManyGroupsATileIsReadAgain) {
     const std::vector<GroupAxis> order{{0, 16, 1}, {1, 1, 1}, {2, 8, 1}};
     const auto of = [&](const std::vector<AxisId>& axes) {
