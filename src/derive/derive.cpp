@@ -9,6 +9,7 @@
 #include "derive/array_types.hpp"
 #include "derive/flat_stream.hpp"
 #include "derive/gather.hpp"
+#include "derive/kernel_forms.hpp"
 #include "derive/normal_form.hpp"
 #include "derive/replay.hpp"
 #include "diagram/flat_axes.hpp"
@@ -18,56 +19,6 @@
 
 namespace napkin {
 namespace {
-/// How the kernels follow from their equations: fused, then streamed, then cut into groups.
-void record_kernels(Derived& derived, const std::vector<Gathering>& gatherings) {
-    const Diagram& d = derived.diagram;
-    for (std::size_t i = 0; i < gatherings.size(); ++i) {
-        const Kernel& k = derived.kernels[i];
-        const Gathering& g = gatherings[i];
-        const SourceRange& range = d.definition(g.targets.back())->range;
-        if (k.equations.size() > 1)
-            derived.steps.push_back(
-                {"fuse", "split", "Theorem 1: no array between these equations is read at other indices than its own",
-                 fmt::format("{} are one kernel", join(names_of(d.arrays, g.targets), ", ")), range, Fuse{i}});
-        if (g.stream && !k.folds.empty()) {
-            std::vector<ArrayId> states;
-            for (const auto& f : k.folds)
-                for (const auto& s : f.states) states.push_back(s.state);
-            const std::string& axis = d.axis(*g.stream).name;
-            derived.steps.push_back({"stream partition", "whole axis",
-                                     "every state has an accumulator: carry ⊕ the chunk's own reduction",
-                                     fmt::format("{} arrives in chunks of s_{}; kept between chunks: {}", axis, axis,
-                                                 join(names_of(d.arrays, states), ", ")),
-                                     range, StreamPartition{i, *g.stream}});
-        }
-        for (const AxisId a : k.group_axes)
-            if (!contains(k.recompute_axes, a))
-                derived.steps.push_back({"group partition", "whole axis",
-                                         fmt::format("{} is woven over every result", d.axis(a).name),
-                                         fmt::format("{} is cut into tiles of g_{}", d.axis(a).name, d.axis(a).name),
-                                         range, GroupPartition{i, a}});
-    }
-}
-
-std::vector<Gathering> chosen_gatherings(const std::vector<Region>& regions) {
-    std::vector<Gathering> out;
-    for (const Region& r : regions) {
-        const auto& kernels = r.alternatives[r.chosen].kernels;
-        append(out, kernels);
-    }
-    return out;
-}
-
-/// The kernels of these gatherings, and the record from the source to them.
-void build(Derived& derived, KernelBuilder& builder, const std::vector<Gathering>& gatherings) {
-    derived.steps = derived.normal_steps;
-    derived.refusals = derived.normal_refusals;
-    derived.kernels = builder.rewrite(gatherings, derived.steps, derived.refusals);
-    derived.diagram = builder.diagram();
-    record_kernels(derived, gatherings);
-    give_integer_types(derived);
-}
-
 /// The alternative of least cost, judged one after the other, whatever the order in which their costs become known.
 class LeastInTurn {
 public:
@@ -165,25 +116,11 @@ Result<Derived> derive(const Diagram& diagram, const DeriveOptions& options) {
         }
     }
     if (!errors.empty()) return errors;
+    derived.keeps_streams = !demanded.empty();
     KernelBuilder builder(normal, derived.form);
     derived.regions = gather(builder, {options.fuse, options.kernels, std::move(demanded)}, derived.normal_refusals);
-    build(derived, builder, chosen_gatherings(derived.regions));
+    build_kernels(derived, builder);
     return derived;
-}
-
-Derived rederive(const Derived& derived, const std::vector<std::size_t>& chosen) {
-    internal_check(chosen.size() == derived.regions.size(), "one choice for each region");
-    Derived out;
-    out.source = derived.source;
-    out.form = derived.form;
-    out.flat_rows = derived.flat_rows;
-    out.regions = derived.regions;
-    out.normal_steps = derived.normal_steps;
-    out.normal_refusals = derived.normal_refusals;
-    for (std::size_t i = 0; i < chosen.size(); ++i) out.regions[i].chosen = chosen[i];
-    KernelBuilder builder(normal_form_of(derived), derived.form);
-    build(out, builder, chosen_gatherings(out.regions));
-    return out;
 }
 
 std::optional<Derived> with_flat_rows(const Derived& derived) {
@@ -199,20 +136,12 @@ Derived with_least_cost(const Derived& derived, const std::function<double(const
                         std::size_t threads, double least_gain, const std::function<double(const Derived&)>& mismatch) {
     std::vector<std::size_t> chosen;
     bool changed = false;
-    const Diagram normal = normal_form_of(derived);
+    const KernelForms forms(derived);
     for (const Region& region : derived.regions) {
         if (region.alternatives.size() < 2) {
             chosen.push_back(0);
         } else {
-            const auto built = [&](std::size_t i) {
-                Derived alone;
-                alone.source = derived.source;
-                alone.form = derived.form;
-                alone.flat_rows = derived.flat_rows;
-                KernelBuilder builder(normal, derived.form);
-                build(alone, builder, region.alternatives[i].kernels);
-                return alone;
-            };
+            const auto built = [&](std::size_t i) { return forms.of(region.alternatives[i].kernels); };
             std::vector<std::size_t> fitting(region.alternatives.size());
             iota(fitting, std::size_t{0});
             if (mismatch) {

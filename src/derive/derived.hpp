@@ -181,7 +181,7 @@ struct Alternative {
 
 /// Equations that are gathered independently of all others.
 struct Region {
-    std::vector<Alternative> alternatives;  ///< at most eight: by FLOPs, then by transfers
+    std::vector<Alternative> alternatives;  ///< by FLOPs, then by transfers; one that a plan adds is the last
     std::size_t chosen = 0;
 };
 
@@ -197,6 +197,7 @@ struct Derived {
     Diagram source;  ///< as it came in
     Form form = Form::unscaled;
     bool flat_rows = false;       ///< DeriveOptions::flat_rows
+    bool keeps_streams = false;   ///< overrides say which axes are streamed
     std::vector<Region> regions;  ///< what the kernels were chosen among, in execution order
     std::vector<Kernel> kernels;  ///< in execution order
     std::vector<DerivationStep> steps;

@@ -19,9 +19,9 @@ namespace napkin {
 /// Pre: `extents` binds derived.diagram.
 Derived choose_form(const Derived& derived, const Extents& extents, const Machine& machine,
                     const std::vector<ScheduleItem>& by_user = {}, const std::shared_ptr<Estimates>& ratings = {});
-/// The same for one plan, which has more time. Where the model of forms may be wrong about products on a GPU's tensor
-/// cores, several forms are planned and the fastest is taken. They are the whole fold, the form that the model finds,
-/// and those that it finds little slower.
+/// The same for one plan, which has more time: on a GPU that CUDA programs, every kernel of a form is planned
+/// (form_search.hpp). With overrides, the plans of the form that choose_form finds and of the calculus' own first choice
+/// are compared.
 Derived choose_form_by_plans(const Derived& derived, const Extents& extents, const Machine& machine,
                              const std::vector<ScheduleItem>& by_user = {}, const std::shared_ptr<Estimates>& ratings = {});
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "derive/derive.hpp"
+#include "derive/kernel_forms.hpp"
 #include "lower/passes.hpp"
 #include "lower/rules.hpp"
 #include "plan/aligned.hpp"
@@ -32,6 +33,13 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Traffic, path, loaded_bytes, stored_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Simulation, seconds, core_seconds, waves, transfers, groups, launch_seconds, busy, traffic)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TiledReduction, producer, consumer, axis, tile)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FormChange, tiled, has_aligned_rows, parts)
+void to_json(nlohmann::json& j, const Gathering& g) {
+    j = {{"targets", g.targets}, {"stream", g.stream.value_or(AxisId(-1))}};
+}
+void from_json(const nlohmann::json& j, Gathering& g) {
+    j.at("targets").get_to(g.targets);
+    if (const auto stream = j.at("stream").get<AxisId>(); stream >= 0) g.stream = stream;
+}
 // The machine's instructions are left out.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(VectorUnit, bytes, registers, line_bytes, chains, warp_threads, block_bytes,
                                    share_bytes, block_registers, blocks_a_core, reread_bytes)
@@ -104,6 +112,27 @@ std::optional<Plan> plan_in(const json& text, const Derived& derived, const Exte
     return plan;
 }
 
+/// The derivation with these kernels in its regions; none where they do not compute the regions' equations.
+std::optional<Derived> with_read_kernels(const Derived& derived, const std::vector<std::vector<Gathering>>& kernels) {
+    if (kernels.size() != derived.regions.size()) return std::nullopt;
+    const auto targets_of = [](const std::vector<Gathering>& gatherings) {
+        std::vector<ArrayId> targets;
+        for (const Gathering& g : gatherings) append(targets, g.targets);
+        sort(targets);
+        return targets;
+    };
+    bool differs = false;
+    for (std::size_t r = 0; r < kernels.size(); ++r) {
+        const Region& region = derived.regions[r];
+        const std::vector<Gathering>& chosen = region.alternatives[region.chosen].kernels;
+        if (targets_of(kernels[r]) != targets_of(chosen)) return std::nullopt;
+        for (const Gathering& g : kernels[r])
+            if (g.stream && at(*g.stream) >= derived.diagram.axes.size()) return std::nullopt;
+        differs |= kernels[r] != chosen;
+    }
+    return differs ? with_kernels(derived, kernels) : derived;
+}
+
 }  // namespace
 
 std::optional<Cut> changed_form(const Derived& derived, const Extents& extents, const Machine& machine,
@@ -130,7 +159,8 @@ std::string to_text(const ChosenPlan& chosen) {
               {"notes", chosen.notes},
               {"schedules", schedules},
               {"flat_rows", chosen.derived.flat_rows}};
-    for (const Region& region : chosen.derived.regions) text["alternatives"].push_back(region.chosen);
+    for (const Region& region : chosen.derived.regions)
+        text["regions"].push_back(region.alternatives[region.chosen].kernels);
     for (const KernelPlan& kernel : chosen.plan.kernels)
         text["kernels"].push_back(
             {{"unit", kernel.scheduled.unit}, {"time", kernel.time}, {"memory", kernel.memory_values}});
@@ -142,15 +172,9 @@ std::optional<ChosenPlan> recall(const std::string& text, const Derived& first, 
     const json read = json::parse(text);
     const auto flat = read.at("flat_rows").get<bool>() ? with_flat_rows(first) : std::nullopt;
     const Derived& derived = flat ? *flat : first;
-    const auto alternatives = read.at("alternatives").get<std::vector<std::size_t>>();
-    if (alternatives.size() != derived.regions.size()) return std::nullopt;
-    bool differs = false;
-    for (std::size_t i = 0; i < alternatives.size(); ++i) {
-        if (alternatives[i] >= derived.regions[i].alternatives.size()) return std::nullopt;
-        differs |= alternatives[i] != derived.regions[i].chosen;
-    }
-    ChosenPlan out{
-        differs ? rederive(derived, alternatives) : derived, {}, read.at("notes").get<std::vector<std::string>>()};
+    auto form = with_read_kernels(derived, read.at("regions").get<std::vector<std::vector<Gathering>>>());
+    if (!form) return std::nullopt;
+    ChosenPlan out{std::move(*form), {}, read.at("notes").get<std::vector<std::string>>()};
     auto plan = plan_in(read, out.derived, extents, machine, file);
     if (!plan) return std::nullopt;
     out.plan = std::move(*plan);

@@ -168,7 +168,8 @@ private:
     void check_band() {
         if (const auto fault = why_no_band(k_)) {
             report({"band", ""}, "bands of {} tiles: {}", k_.schedule.band.value, fault->why);
-            if (fault->nearest > 0) broken_.back().nearest = fmt::format("the nearest legal width is {}", fault->nearest);
+            if (fault->nearest > 0)
+                broken_.back().nearest = fmt::format("the nearest legal width is {}", fault->nearest);
         }
     }
 

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "cost/footprint.hpp"
+#include "plan/blocks.hpp"
 #include "plan/choose.hpp"
+#include "plan/recall.hpp"
 #include "study/closed_form.hpp"
 
 namespace napkin {
@@ -28,7 +30,7 @@ double peak_flops_per_s(const KernelOnMachine& kernel, const Machine& machine, d
     return peak;
 }
 
-/// On a CPU, whose sizes and time are those of a plan's schedule.
+/// The cost of a kernel at its plan's sizes, in its plan's time.
 Result<KernelOnMachine> planned_cost(const CostQuery& query, const Compilation& c, const KernelPlan& plan,
                                      const TileKernel& tiles, std::size_t k) {
     MachineCostOptions options = machine_options(query, c);
@@ -62,58 +64,97 @@ struct Costed {
     CostSummary summary;
 };
 
+/// Why no plan can say the time of what is asked for; empty: one can.
+std::string why_no_plan(const CostQuery& query, const Machine& machine) {
+    if (machine.kind == MachineKind::cpu) return "";
+    if (!has_cuda_blocks(machine)) return fmt::format("no kernel is emitted for {}", machine.name);
+    if (query.levels.devices > 1) return "no kernel runs on several devices";
+    if (query.levels.cluster > 1) return "no kernel exchanges tiles within clusters";
+    if (query.special_overhead > 0) return "the overhead of special functions is given, and kernels have their own";
+    return "";
+}
+
+/// Instructions of the machine's file that multiply tiles of the diagram's types, and that no kernel uses.
+std::string unused_instructions(const Machine& machine, const Diagram& diagram) {
+    std::vector<std::string> names;
+    for (const Instruction& i : machine.instructions)
+        if (!i.tile && any_of(diagram.arrays, [&](const Array& a) { return i.k.contains(a.type); }))
+            names.push_back(i.name);
+    return join(names, ", ");
+}
+
+std::optional<std::vector<Diagnostic>> cost_as_planned(const CostQuery& query, Costed& out) {
+    Compilation& c = out.compilation;
+    auto form = changed_form(c.derived, c.extents, c.machine, c.plan.change);
+    internal_check(form.has_value(), "cost: a plan is of another form");
+    c.derived = std::move(form->form), c.extents = std::move(form->extents);
+    auto tiles = tiles_in_letters(c.derived, query.pipeline.schedule_file);
+    if (!tiles) return tiles.errors();
+    out.tiles = std::move(tiles).value();
+    for (std::size_t k = 0; k < c.plan.kernels.size(); ++k) {
+        auto cost = planned_cost(query, c, c.plan.kernels[k], out.tiles[k], k);
+        if (!cost) return cost.errors();
+        out.kernels.push_back(std::move(cost).value());
+    }
+    out.summary.unused_instructions = unused_instructions(c.machine, c.derived.source);
+    return std::nullopt;
+}
+
+/// The closed form at the sizes with the least of its own time.
+std::optional<std::vector<Diagnostic>> cost_by_estimate(const CostQuery& query, Costed& out) {
+    Compilation& c = out.compilation;
+    PlanOptions plan_options;
+    plan_options.file = query.pipeline.schedule_file;
+    auto closed = closed_form(c.derived, c.extents, c.machine, machine_options(query, c), plan_options);
+    if (!closed) return closed.errors();
+    c.derived = std::move(closed->cut.form);
+    c.extents = std::move(closed->cut.extents);
+    out.tiles = std::move(closed->tiles);
+    out.kernels = std::move(closed->kernels);
+    return std::nullopt;
+}
+
 Result<Costed> cost_kernels(const CostQuery& query) {
     PipelineOptions pipeline = query.pipeline;
-    pipeline.until = Pass::choose;
+    pipeline.until = Pass::machine;
     auto made = run_pipeline(query.source, pipeline);
     if (!made) return made.errors();
-    Costed out;
-    out.compilation = std::move(made).value();
-    Compilation& c = out.compilation;
-    if (query.special_overhead > 0 && c.machine.kind == MachineKind::cpu)
+    const bool has_special_unit = made->machine.kind != MachineKind::cpu;
+    if (query.special_overhead > 0 && !has_special_unit)
         return Diagnostic{.code = "no-special-unit",
                           .range = {},
                           .message = fmt::format("{} has no unit for special functions: its cores compute them by "
                                                  "operations that its predicted time counts one by one",
-                                                 c.machine.name),
+                                                 made->machine.name),
                           .expected = "a GPU's machine",
                           .hint = "leave --special-overhead out"};
-    PlanOptions plan_options;
-    plan_options.file = pipeline.schedule_file;
+    Costed out;
+    out.sized = bind_sizes(made->diagram).ok();
+    std::string why = why_no_plan(query, made->machine);
+    pipeline.until = out.sized && why.empty() ? Pass::plan : Pass::choose;
+    made = run_pipeline(query.source, pipeline);
+    if (!made && pipeline.until == Pass::plan && !query.pipeline.schedule.empty() && has_special_unit) {
+        // Sizes by hand may be of no kernel, as those of the paper's examples.
+        why = "no kernel takes what is fixed by hand";
+        pipeline.until = Pass::choose;
+        made = run_pipeline(query.source, pipeline);
+    }
+    if (!made) return made.errors();
+    out.compilation = std::move(made).value();
+    Compilation& c = out.compilation;
     auto extents = bind_sizes(c.diagram);
     if (!extents) {
         // Letters need no sizes; whoever names a machine, some sizes or M wants numbers.
         const bool wants_numbers = !pipeline.sizes.empty() || !pipeline.machine.empty() || query.memory_values;
         if (wants_numbers || extents.errors().front().code != "missing-size") return extents.errors();
-        auto tiles = tiles_in_letters(c.derived, plan_options.file);
+        auto tiles = tiles_in_letters(c.derived, pipeline.schedule_file);
         if (!tiles) return tiles.errors();
         out.tiles = std::move(tiles).value();
         return out;
     }
-    out.sized = true;
     c.extents = *extents;
-    // A kernel that is shared among devices or clusters is one launch on each.
-    if (c.machine.kind == MachineKind::cpu) {
-        const auto plan = choose_plan(c.derived, c.extents, c.machine, {}, plan_options);
-        if (!plan) return plan.errors();
-        Cut cut = cut_streams(c.derived, c.extents, plan->change.parts);
-        c.derived = std::move(cut.form), c.extents = std::move(cut.extents);
-        auto tiles = tiles_in_letters(c.derived, plan_options.file);
-        if (!tiles) return tiles.errors();
-        out.tiles = std::move(tiles).value();
-        for (std::size_t k = 0; k < plan->kernels.size(); ++k) {
-            auto cost = planned_cost(query, c, plan->kernels[k], out.tiles[k], k);
-            if (!cost) return cost.errors();
-            out.kernels.push_back(std::move(cost).value());
-        }
-    } else {
-        auto closed = closed_form(c.derived, c.extents, c.machine, machine_options(query, c), plan_options);
-        if (!closed) return closed.errors();
-        c.derived = std::move(closed->cut.form);
-        c.extents = std::move(closed->cut.extents);
-        out.tiles = std::move(closed->tiles);
-        out.kernels = std::move(closed->kernels);
-    }
+    if (auto errors = why.empty() ? cost_as_planned(query, out) : cost_by_estimate(query, out)) return *errors;
+    out.summary.no_plan = std::move(why);
     out.summary.machine = c.machine.name;
     out.summary.rates = rate_sources(c.machine);
     const auto devices = static_cast<double>(query.levels.devices);

@@ -25,7 +25,11 @@ struct CostQuery {
 /// Figures of a whole launch, all kernels together; enough for sweeps and comparisons.
 struct CostSummary {
     std::string machine;
-    double seconds = 0, bound_s = 0;            ///< expected, and what no schedule of these kernels is faster than
+    double seconds = 0, bound_s = 0;  ///< of the plan, and what no schedule of these kernels is faster than
+    /// Why there is no plan: `seconds` is then what a closed form estimates. Empty: there is one.
+    std::string no_plan;
+    /// Tensor core instructions of the machine that no emitted kernel uses. The bound is theirs, and the time is not.
+    std::string unused_instructions;
     double flops = 0, transfers_bytes = 0;      ///< between memory and the level below it
     std::string bound_by;                       ///< of the kernel that takes longest
     std::optional<double> energy_j, price_usd;  ///< of one run, where the machine's file says watts and price
@@ -40,8 +44,8 @@ struct CostSummary {
 };
 
 struct CostStudy {
-    /// Up to sizes: diagram, machine, derived, extents. On a CPU the derived form is the plan's, whose streams may be
-    /// cut into parts.
+    /// Up to sizes, or up to the plan where there is one. The derived form is then the plan's, whose streams may be cut
+    /// into parts.
     Compilation compilation;
     std::vector<TileKernel> tiles;         ///< of the derived form's kernels, cut by the subloops of its schedule
     std::vector<KernelOnMachine> kernels;  ///< empty when sizes are missing

@@ -17,11 +17,13 @@ Result<Ranking> rank(std::vector<Subject> subjects) {
     if (none_of(out.outcomes, [](const Outcome& o) { return o.figures.has_value(); })) return out.outcomes.front().why;
     out.order.resize(out.outcomes.size());
     iota(out.order, std::size_t{0});
-    const auto seconds = [&](std::size_t i) {
+    // Those on which a kernel runs come first, by its time; then estimates.
+    const auto rank = [&](std::size_t i) {
         const auto& figures = out.outcomes[i].figures;
-        return figures ? figures->seconds : std::numeric_limits<double>::infinity();
+        return std::pair(!out.outcomes[i].is_planned(),
+                         figures ? figures->seconds : std::numeric_limits<double>::infinity());
     };
-    stable_sort(out.order, [&](std::size_t a, std::size_t b) { return seconds(a) < seconds(b); });
+    stable_sort(out.order, [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
     return out;
 }
 

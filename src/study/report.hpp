@@ -30,8 +30,9 @@ nlohmann::json to_json(const Sweep& sweep);
 nlohmann::json figures_json(const Outcome& outcome);
 /// The same as cells of a CSV file; empty where there is no figure.
 inline constexpr std::string_view csv_columns[] = {
-    "machine",    "seconds",         "bound_by", "kernels",   "transfers_bytes", "flops", "flop_per_byte",
-    "peak_share", "footprint_bytes", "energy_j", "price_usd", "rates",           "error"};
+    "machine",         "seconds",         "is_planned", "bound_s",       "bound_by",
+    "kernels",         "transfers_bytes", "flops",      "flop_per_byte", "peak_share",
+    "footprint_bytes", "energy_j",        "price_usd",  "rates",         "error"};
 std::string csv_cells(const Outcome& outcome);
 std::string csv_quoted(const std::string& text);
 

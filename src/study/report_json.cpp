@@ -46,7 +46,10 @@ json to_json(const CostStudy& study) {
     if (!study.summary) return out;
     const CostSummary& s = *study.summary;
     out["machine"] = s.machine;
-    out["time"] = {{"seconds", s.seconds}, {"bound_s", s.bound_s}, {"bound_by", s.bound_by}};
+    out["time"] = {
+        {"seconds", s.seconds}, {"is_planned", s.no_plan.empty()}, {"bound_s", s.bound_s}, {"bound_by", s.bound_by}};
+    if (!s.no_plan.empty()) out["time"]["no_plan"] = s.no_plan;
+    if (!s.unused_instructions.empty()) out["time"]["unused_instructions"] = s.unused_instructions;
     out["flops"] = s.flops;
     out["transfers_bytes"] = s.transfers_bytes;
     out["flop_per_byte"] = s.flops / s.transfers_bytes;
@@ -68,6 +71,8 @@ nlohmann::json figures_json(const Outcome& outcome) {
     const CostSummary& f = *outcome.figures;
     nlohmann::json json = {{"machine", f.machine},
                            {"seconds", f.seconds},
+                           {"is_planned", f.no_plan.empty()},
+                           {"bound_s", f.bound_s},
                            {"bound_by", f.bound_by},
                            {"kernels", f.num_kernels},
                            {"rates", f.rates.text()},

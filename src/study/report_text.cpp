@@ -18,11 +18,13 @@ namespace {
 
 std::string summary_text(const CostSummary& s, std::size_t kernels) {
     std::string text = fmt::format(
-        "\nin all on {}: expected {} (bound {}) in {} kernel{}, {} through memory, {:.3g} FLOP a byte, bound by {}",
-        s.machine, seconds_text(s.seconds), seconds_text(s.bound_s), kernels, kernels == 1 ? "" : "s",
-        bytes_text(s.transfers_bytes), s.flops / s.transfers_bytes, s.bound_by);
+        "\nin all on {}: {} {} (bound {}) in {} kernel{}, {} through memory, {:.3g} FLOP a byte, bound by {}",
+        s.machine, s.no_plan.empty() ? "expected" : "estimated", seconds_text(s.seconds), seconds_text(s.bound_s),
+        kernels, kernels == 1 ? "" : "s", bytes_text(s.transfers_bytes), s.flops / s.transfers_bytes, s.bound_by);
     if (s.energy_j) text += fmt::format("; {:.3g} J at full power", *s.energy_j);
     if (s.price_usd) text += fmt::format("; {:.3g} USD a million runs", *s.price_usd * 1e6);
+    if (!s.no_plan.empty()) text += fmt::format("; a closed form, as {}", s.no_plan);
+    if (!s.unused_instructions.empty()) text += fmt::format("; kernels do without {}", s.unused_instructions);
     return text + "\n";
 }
 
@@ -144,8 +146,8 @@ std::string rates_text(const std::vector<Outcome>& outcomes) {
 
 std::string to_text(const Ranking& r) {
     std::string text = fmt::format("{} at {}\n\n", r.subjects.front().diagram.name, sizes_text(r.sizes));
-    std::vector<std::vector<std::string>> rows = {
-        {"machine", "time", "of peak", "transfers", "FLOP a byte", "energy", "a million runs", "bound by", "rates"}};
+    std::vector<std::vector<std::string>> rows = {{"machine", "time", "bound", "of peak", "transfers", "FLOP a byte",
+                                                   "energy", "a million runs", "bound by", "rates"}};
     std::string left_out;
     for (const std::size_t i : r.order) {
         const Outcome& outcome = r.outcomes[i];
@@ -154,12 +156,16 @@ std::string to_text(const Ranking& r) {
             continue;
         }
         const CostSummary& f = *outcome.figures;
-        rows.push_back({r.subjects[i].label, seconds_text(f.seconds), fmt::format("{:.0f}%", 100 * f.peak_share()),
-                        bytes_text(f.transfers_bytes), fmt::format("{:.3g}", f.flop_per_byte()),
-                        f.energy_j ? fmt::format("{:.3g} J", *f.energy_j) : "–",
+        if (!f.no_plan.empty())
+            left_out += fmt::format("{} is estimated by a closed form: {}\n", r.subjects[i].label, f.no_plan);
+        if (!f.unused_instructions.empty())
+            left_out += fmt::format("{}: kernels do without {}\n", r.subjects[i].label, f.unused_instructions);
+        rows.push_back({r.subjects[i].label, seconds_text(f.seconds), seconds_text(f.bound_s),
+                        fmt::format("{:.0f}%", 100 * f.peak_share()), bytes_text(f.transfers_bytes),
+                        fmt::format("{:.3g}", f.flop_per_byte()), f.energy_j ? fmt::format("{:.3g} J", *f.energy_j) : "–",
                         f.price_usd ? fmt::format("{:.3g} USD", *f.price_usd * 1e6) : "–", f.bound_by, f.rates.text()});
     }
-    text += table(rows, {1, 2, 3, 4, 5, 6}) + left_out + "\n";
+    text += table(rows, {1, 2, 3, 4, 5, 6, 7}) + left_out + "\n";
     for (const Criterion criterion : all_criteria) {
         const int best = best_of(r.outcomes, criterion);
         if (best >= 0)

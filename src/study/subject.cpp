@@ -111,6 +111,7 @@ Result<std::vector<Subject>> make_subjects(std::vector<Subject> subjects, const 
     return subjects;
 }
 
+bool Outcome::is_planned() const { return figures && figures->no_plan.empty(); }
 bool Outcome::has_no_sizes() const { return is_one_of(why.code, {"size-overflow", "bad-size", "index-out-of-range"}); }
 
 Result<std::vector<Outcome>> CostTable::at(const AxisSizes& sizes) {
@@ -144,9 +145,11 @@ int best_of(const std::vector<Outcome>& outcomes, Criterion criterion) {
     int best = nobody;
     double least = 0, most = 0;
     std::size_t known = 0;
+    // An estimate is no rival of what runs.
+    const bool any_planned = any_of(outcomes, [](const Outcome& o) { return o.is_planned(); });
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
         const auto v = outcomes[i].figures ? value(*outcomes[i].figures, criterion) : std::nullopt;
-        if (!v) continue;
+        if (!v || (any_planned && !outcomes[i].is_planned())) continue;
         if (best == nobody || *v < least * (1 - same)) best = static_cast<int>(i), least = *v;
         most = std::max(most, *v);
         ++known;

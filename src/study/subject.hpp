@@ -28,6 +28,7 @@ Result<std::vector<Subject>> make_subjects(std::vector<Subject> subjects, const 
 struct Outcome {
     std::optional<CostSummary> figures;
     Diagnostic why;
+    [[nodiscard]] bool is_planned() const;  ///< its time is a plan's
     /// The sizes make no sense for the diagram, whatever the machine.
     [[nodiscard]] bool has_no_sizes() const;
 };

@@ -1,0 +1,28 @@
+#pragma once
+// The form of a derivation whose plan on a GPU is the fastest. Each region is searched by itself. Its alternatives say
+// which equations are one kernel; each kernel may stream any axis that its equations reduce.
+//
+// Kernels are planned one by one, and each only once. Until it is planned, a kernel counts with a lower bound of its
+// time. The next one is always of the alternative with the least sum. So an alternative with the least sum whose
+// kernels are all planned is the fastest, and what is left need not be planned.
+#include <memory>
+#include <optional>
+
+#include "derive/derived.hpp"
+#include "diagram/sizes.hpp"
+#include "machine/machine.hpp"
+#include "plan/estimates.hpp"
+
+namespace napkin {
+
+struct FoundForm {
+    Derived form;
+    double seconds = 0;  ///< of quick plans (PlanOptions::quick)
+};
+
+/// None where every form takes `enough` seconds or more. Pre: `extents` binds derived.diagram; CUDA programs the GPU;
+/// nothing is overridden.
+std::optional<FoundForm> fastest_form(const Derived& derived, const Extents& extents, const Machine& gpu,
+                                      const std::shared_ptr<Estimates>& ratings, double enough);
+
+}  // namespace napkin
