@@ -67,6 +67,7 @@ struct Costed {
 /// Why no plan can say the time of what is asked for; empty: one can.
 std::string why_no_plan(const CostQuery& query, const Machine& machine) {
     if (machine.kind == MachineKind::cpu) return "";
+    if (query.closed_form) return "it is asked for";
     if (!has_cuda_blocks(machine)) return fmt::format("no kernel is emitted for {}", machine.name);
     if (query.levels.devices > 1) return "no kernel runs on several devices";
     if (query.levels.cluster > 1) return "no kernel exchanges tiles within clusters";

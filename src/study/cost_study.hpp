@@ -19,6 +19,7 @@ struct CostQuery {
     LevelOptions levels = {};
     std::optional<double> memory_values = {};  ///< M for H*; a core's of the machine where it is left out
     double special_overhead = 0;  ///< of special functions, beside their operations, as a share of their time
+    bool closed_form = false;     ///< the sizes and the time of the closed form, although there is a plan
     bool explain = false;         ///< the derivation in the text
 };
 

@@ -41,7 +41,11 @@ TEST_F(CostMany, AgainstPutsBothSidesBesideEachOther) {
 }
 
 TEST_F(CostMany, AgainstAsJson) {
-    const nlohmann::json document = json("attention.nk --machine h100-sxm5 --against machine=mi300x");
+    const std::string planned = "attention.nk --machine h100-sxm5 ";
+    const nlohmann::json estimated = json(planned + "--against machine=mi300x");
+    EXPECT_EQ(estimated["winner"]["time"], "left") << "no kernel runs on the other one";
+    EXPECT_TRUE(estimated["changes"][0]["flips"].empty());
+    const nlohmann::json document = json(planned + "--closed-form --against machine=mi300x");
     EXPECT_EQ(document["schema"], "napkin.compare/1");
     EXPECT_EQ(document["left"]["label"], "h100-sxm5");
     EXPECT_EQ(document["right"]["label"], "mi300x");
@@ -65,8 +69,12 @@ TEST_F(CostMany, AllMachinesByTime) {
     const nlohmann::json document = json("attention.nk --machine all");
     EXPECT_EQ(document["schema"], "napkin.ranking/1");
     EXPECT_GE(document["results"].size(), 9U);
-    for (std::size_t i = 1; i < document["results"].size(); ++i)
-        EXPECT_LE(document["results"][i - 1]["seconds"], document["results"][i]["seconds"]);
+    for (std::size_t i = 1; i < document["results"].size(); ++i) {
+        const auto &before = document["results"][i - 1], &one = document["results"][i];
+        EXPECT_GE(before["is_planned"].get<bool>(), one["is_planned"].get<bool>()) << "estimates are behind plans";
+        EXPECT_TRUE(before["is_planned"] != one["is_planned"] || before["seconds"] <= one["seconds"]);
+    }
+    EXPECT_EQ(document["results"].back()["label"], "mi300x");
 }
 
 TEST_F(CostMany, AMachineThatCannotRunItSaysWhy) {

@@ -17,7 +17,7 @@ struct CostCommand {
     std::string types;
     double memory = 0, overhead = 0;
     std::int64_t cluster = 1, devices = 1;
-    bool explain = false, count = false;
+    bool explain = false, count = false, closed_form = false;
     ManyOptions many;
 };
 
@@ -32,6 +32,7 @@ Result<CostQuery> query_of(const CostCommand& c) {
     query.levels = {c.cluster, c.devices};
     if (c.memory > 0) query.memory_values = c.memory;
     query.special_overhead = c.overhead;
+    query.closed_form = c.closed_form;
     query.explain = c.explain;
     return query;
 }
@@ -115,6 +116,8 @@ void add_cost(CLI::App& app, Main& main) {
     command.real("--special-overhead", "SHARE", c->overhead, 0, 100,
                  "What special functions take beside their operations, as a share of them");
     command.flag("--count", c->count, "Move every value through every level, and put what is counted beside H and M");
+    command.flag("--closed-form", c->closed_form,
+                 "On a GPU, the sizes with the least time by the closed form, in place of those of the plan");
     command.flag("--explain", c->explain, "The derivation of every figure, with the numbers put in");
     command.list("--against", "SPEC", c->many.against,
                  "What to set beside it, commas between: a file, no-fuse, machine=NAME, types=TYPE, diagram=NAME,\n"
