@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "lower/kernel_program.hpp"
+#include "lower/registers_alive.hpp"
 #include "support/ids.hpp"
 
 namespace napkin::lower {
@@ -35,7 +36,7 @@ public:
         ++depth_;
         block(program_.entry);
         if (program_.producer) role("producer", *program_.producer);
-        role("consumer", program_.consumer);
+        role("consumer", program_.consumer, kernel_.on_tensor_cores() ? registers() : "");
         return std::move(out_);
     }
 
@@ -51,11 +52,15 @@ private:
         fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
         out_ += '\n';
     }
-    void role(const char* name, const Role& role) {
-        line("{}: {} warps", name, role.warps);
+    void role(const char* name, const Role& role, const std::string& more = "") {
+        line("{}: {} warps{}", name, role.warps, more);
         ++depth_;
         block(role.body), block(role.end);
         --depth_;
+    }
+    [[nodiscard]] std::string registers() const {
+        const RegistersAlive alive = registers_alive(program_);
+        return fmt::format(", {} registers of values alive at {}", alive.most, alive.at);
     }
     void block(const Block& statements) {
         for (const Statement& statement : statements)
