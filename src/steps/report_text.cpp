@@ -125,15 +125,13 @@ std::string throughput_text(const StepReport& report, const KernelSteps& k) {
     return out;
 }
 
-/// Machines with the shortest time first; those without a time, or without steps, behind them.
+/// Machines with the fastest plan first; those without a plan, or without steps, behind them.
 std::vector<std::size_t> by_time(const std::vector<StepsOnMachine>& machines) {
     std::vector<std::size_t> order(machines.size());
     iota(order, std::size_t{0});
     const auto seconds = [&](std::size_t m) {
-        double sum = 0;
-        if (machines[m].report)
-            for (const KernelSteps& k : machines[m].report->kernels) sum += k.steady.seconds;
-        return sum > 0 ? sum : std::numeric_limits<double>::infinity();
+        const double none = std::numeric_limits<double>::infinity();
+        return machines[m].report ? machines[m].report->expected_s.value_or(none) : none;
     };
     stable_sort(order, [&](std::size_t a, std::size_t b) { return seconds(a) < seconds(b); });
     return order;
@@ -142,7 +140,8 @@ std::vector<std::size_t> by_time(const std::vector<StepsOnMachine>& machines) {
 }  // namespace
 
 std::string to_string(const StepReport& report) {
-    std::string out = fmt::format("steps of {} on {}\n", report.diagram, report.machine);
+    std::string out = fmt::format("steps of {} on {}{}\n", report.diagram, report.machine,
+                                  report.expected_s ? ": the plan takes " + seconds_text(*report.expected_s) : "");
     for (const KernelSteps& k : report.kernels) {
         std::vector<std::string> sizes;
         for (const CutSize& size : k.sizes)
@@ -166,7 +165,7 @@ std::string to_string(const StepReport& report) {
 
 std::string to_string(const std::vector<StepsOnMachine>& machines) {
     std::vector<std::vector<std::string>> rows{
-        {"machine", "kernel", "time", "TFLOP/s", "bound by", "products", "sizes", "warpgroups", "registers", "rates"}};
+        {"machine", "plan", "kernel", "steady state", "TFLOP/s", "bound by", "products", "sizes", "warpgroups", "registers", "rates"}};
     std::string left_out;
     for (const std::size_t m : by_time(machines)) {
         const StepsOnMachine& of = machines[m];
@@ -182,7 +181,7 @@ std::string to_string(const std::vector<StepsOnMachine>& machines) {
             const bool has_chart = k.steady.seconds > 0;
             const std::string spills = k.registers.total() > k.registers.limit ? ", spills" : "";
             rows.push_back(
-                {of.machine, k.kernel, has_chart ? seconds_text(k.steady.seconds) : "–",
+                {of.machine, of.report->expected_s ? seconds_text(*of.report->expected_s) : "–", k.kernel, has_chart ? seconds_text(k.steady.seconds) : "–",
                  has_chart ? fmt::format("{:.0f}", k.steady.tensor_flop_per_s / 1e12) : "–",
                  has_chart ? k.steady.bound_by : "–", k.instructions.empty() ? "–" : join(k.instructions, ", "),
                  join(sizes, ", "), std::to_string(k.num_warpgroups),
@@ -194,9 +193,9 @@ std::string to_string(const std::vector<StepsOnMachine>& machines) {
     std::string out = first == machines.end()
                           ? ""
                           : fmt::format("steps of {} on {} machines\n\n", first->report->diagram, machines.size());
-    out += rows.size() > 1 ? table(rows, {2, 3, 7}) : "";
+    out += rows.size() > 1 ? table(rows, {1, 3, 4, 8}) : "";
     return out + left_out +
-           "\ntimes are those of all groups in their steady state: heads, tails and the launch come on top\n";
+           "\nthe plan has all kernels with heads, tails and launches; the steady state is that of all groups of one\n";
 }
 
 }  // namespace napkin

@@ -237,6 +237,8 @@ struct StepReport {
     std::string diagram, machine;
     std::vector<std::string> axes;  ///< names, by AxisId
     std::vector<KernelSteps> kernels;
+    /// What the plan of these kernels takes, which is what would run. None: the steps were asked for without a plan.
+    std::optional<double> expected_s = {};
 };
 
 /// What the passes need of one kernel.
