@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "plan/misses.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "support/result.hpp"
@@ -83,6 +84,7 @@ std::string to_string(const Plan& plan) {
                                s.unit.registers, spilled);
         out += fmt::format("  predicted    {:.3g} s, bound by {}\n", kernel.time.seconds, kernel.time.busy.front().what);
         out += to_be_faster(kernel.time);
+        for (const Miss& miss : misses(kernel)) out += fmt::format("  misses       {}\n", to_string(miss));
     }
     return out;
 }

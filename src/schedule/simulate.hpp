@@ -58,6 +58,9 @@ struct Simulation {
     std::vector<TimeTerm> terms = {};     ///< whose sum is `seconds`; only of Simulator::explain
 };
 
+/// Bytes in a row in memory of what a load or a store moves at a time.
+double contiguous_bytes(const ScheduledKernel& kernel, const Step& transfer);
+
 /// Everything about a kernel on a machine that does not depend on its schedule. Simulations of many schedules share it.
 class Simulator {
 public:
@@ -198,7 +201,6 @@ private:
     [[nodiscard]] std::int64_t threads_of_model(const ScheduledKernel& k, std::int64_t threads, std::int64_t groups) const;
     [[nodiscard]] double seconds_of_arrival(double workers) const;
     [[nodiscard]] double clocks_of_shared(const ScheduledKernel& k, double num_bytes) const;
-    [[nodiscard]] double contiguous_bytes(const ScheduledKernel& k, VariableId v, ScopeId scope) const;
     [[nodiscard]] double bytes_out_of_step(const ScheduledKernel& k, const StreamK& cut,
                                            const std::vector<Moved>& moved) const;
     [[nodiscard]] double line_waste(double run) const;

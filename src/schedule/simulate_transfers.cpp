@@ -24,10 +24,8 @@ std::size_t first_load(const ScheduledKernel& k, VariableId id) {
     return static_cast<std::size_t>(found - k.steps.begin());
 }
 
-}  // namespace
-
-/// Contiguous bytes in memory of a tile.
-double Simulator::contiguous_bytes(const ScheduledKernel& k, VariableId id, ScopeId scope) const {
+/// The same of the tile alone, without the loop's other iterations.
+double bytes_of_tile_in_a_row(const ScheduledKernel& k, VariableId id, ScopeId scope) {
     const Variable& variable = k.variable(id);
     const std::vector<Index>& source = k.facts(id).source;
     const auto tile = mapped<std::int64_t>(k.scope(scope), [](const Span& span) { return span.tile; });
@@ -40,6 +38,22 @@ double Simulator::contiguous_bytes(const ScheduledKernel& k, VariableId id, Scop
         run *= span;
         if (span < static_cast<double>(k.extent(variable.limits[static_cast<std::size_t>(p)]))) break;
     }
+    return run;
+}
+
+}  // namespace
+
+double contiguous_bytes(const ScheduledKernel& k, const Step& transfer) {
+    const auto* load = std::get_if<Load>(transfer.statement);
+    const VariableId id = load ? load->variable : std::get<Store>(*transfer.statement).variable;
+    const Variable& variable = k.variable(id);
+    double run = bytes_of_tile_in_a_row(k, id, transfer.scope);
+    // What a thread leaves of a line is in L1 for the loop's next iterations.
+    if (load && k.is_read_by_threads(id) && !variable.dims.empty())
+        for (const ScheduledLoop& l : k.loops)
+            if (l.scope == transfer.scope && variable.dims.back().is_axis(l.loop->axis))
+                run = std::max(run, std::min(static_cast<double>(k.unit.line_bytes),
+                                             run * static_cast<double>(iterations_of(k, l).most)));
     return run;
 }
 
@@ -109,13 +123,7 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
         const Variable& variable = k.variable(id);
         const auto values = static_cast<double>(counter.moved(transferred(id, load != nullptr)));
         values_moved += values;
-        double run = contiguous_bytes(k, id, k.steps[i].scope);
-        // What a thread leaves of a line is in L1 for the loop's next iterations.
-        if (load && k.is_read_by_threads(id) && !variable.dims.empty())
-            for (const ScheduledLoop& l : k.loops)
-                if (l.scope == k.steps[i].scope && variable.dims.back().is_axis(l.loop->axis))
-                    run = std::max(
-                        run, std::min(machine_.line_bytes.value, run * static_cast<double>(iterations_of(k, l).most)));
+        const double run = contiguous_bytes(k, k.steps[i]);
         Moved moved{step_of_transfer(k, i), store != nullptr, store && k.place(id).non_temporal,
                     values * bytes(variable.memory_type) * line_waste(run), 0};
         moved.run = run, moved.variable = id;

@@ -164,8 +164,8 @@ std::string to_string(const StepReport& report) {
 }
 
 std::string to_string(const std::vector<StepsOnMachine>& machines) {
-    std::vector<std::vector<std::string>> rows{
-        {"machine", "plan", "kernel", "steady state", "TFLOP/s", "bound by", "products", "sizes", "warpgroups", "registers", "rates"}};
+    std::vector<std::vector<std::string>> rows{{"machine", "plan", "kernel", "steady state", "TFLOP/s", "bound by",
+                                                "products", "sizes", "warpgroups", "registers", "rates"}};
     std::string left_out;
     for (const std::size_t m : by_time(machines)) {
         const StepsOnMachine& of = machines[m];
@@ -181,7 +181,8 @@ std::string to_string(const std::vector<StepsOnMachine>& machines) {
             const bool has_chart = k.steady.seconds > 0;
             const std::string spills = k.registers.total() > k.registers.limit ? ", spills" : "";
             rows.push_back(
-                {of.machine, of.report->expected_s ? seconds_text(*of.report->expected_s) : "–", k.kernel, has_chart ? seconds_text(k.steady.seconds) : "–",
+                {of.machine, of.report->expected_s ? seconds_text(*of.report->expected_s) : "–", k.kernel,
+                 has_chart ? seconds_text(k.steady.seconds) : "–",
                  has_chart ? fmt::format("{:.0f}", k.steady.tensor_flop_per_s / 1e12) : "–",
                  has_chart ? k.steady.bound_by : "–", k.instructions.empty() ? "–" : join(k.instructions, ", "),
                  join(sizes, ", "), std::to_string(k.num_warpgroups),

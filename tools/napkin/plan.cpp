@@ -5,6 +5,7 @@
 #include "napkin/cost_compare.hpp"
 #include "napkin/step_report.hpp"
 #include "plan/explain.hpp"
+#include "plan/misses.hpp"
 #include "plan/overrides.hpp"
 #include "plan/prove.hpp"
 #include "schedule/fragment_registers.hpp"
@@ -63,6 +64,9 @@ Json plan_json(const Compilation& compilation) {
                               {"traffic", traffic},
                               {"bound_by", kernel.time.busy.front().what},
                               {"busy", std::move(busy)}};
+        entry["misses"] = Json::array();
+        for (const Miss& miss : misses(kernel))
+            entry["misses"].push_back({{"what", miss.what}, {"why", miss.why}, {"change", miss.change}});
         document["kernels"].push_back(std::move(entry));
     }
     return document;
