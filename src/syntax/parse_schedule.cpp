@@ -28,8 +28,8 @@ namespace napkin {
 namespace {
 
 /// Lines of a printed plan that fix nothing.
-constexpr std::array<std::string_view, 7> figures{"plan",      "transfers", "memory", "arena",
-                                                  "predicted", "busiest",   "faster"};
+constexpr std::string_view figures[] = {"plan",      "transfers", "memory", "arena", "registers",
+                                        "predicted", "busiest",   "faster", "misses"};
 
 /// The printed names of two fields have two words.
 void skip_printed_word(LineParser& parser) {

@@ -128,7 +128,7 @@ TEST_F(Charts, SayWhatIsWrong) {
     expect_error("overlap attention.nk --machine h100", 1, "unknown-machine");
     expect_error("overlap attention.nk --machine generic-cpu", 1, "not-a-gpu");
     expect_error("overlap elu_chain.nk --machine h100-sxm5", 1, "no-stream");
-    expect_error("configuration attention.nk --machine h100-sxm5 --kernel P", 1, "unknown-kernel");
+    expect_error("configuration attention.nk --machine h100-sxm5 --kernel Z", 1, "unknown-kernel");
     expect_error("tiles attention.nk --machine h100-sxm5 --set z=3", 1, "unknown-axis");
     expect_error("layout '(4,8'", 1, "layout-syntax");
     expect_error("layout '(1024,1024):(1,1024)'", 1, "too-large");

@@ -10,8 +10,8 @@
 #include "diagram/sizes.hpp"
 #include "machine/machine.hpp"
 #include "plan/choose.hpp"
-#include "support/ranges.hpp"
 #include "support/parsed.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin::test_misses {
 namespace {
