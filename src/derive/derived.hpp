@@ -177,12 +177,14 @@ struct Alternative {
     Size flops;                      ///< of all its statements; with the axes' names as symbols
     Size transfers;                  ///< every array that a kernel reads or writes, once: no schedule moves less
     std::string condition;           ///< when it is the best of its region
+    friend bool operator==(const Alternative&, const Alternative&) = default;
 };
 
 /// Equations that are gathered independently of all others.
 struct Region {
     std::vector<Alternative> alternatives;  ///< by FLOPs, then by transfers; one that a plan adds is the last
     std::size_t chosen = 0;
+    friend bool operator==(const Region&, const Region&) = default;
 };
 
 enum class Form {

@@ -61,6 +61,8 @@ protected:
           scope_(step.scope),
           compute_(std::get<Compute>(*step.statement)) {}
 
+    /// Each thread of a block has points of its own. Else all lanes of a warp work on each point.
+    [[nodiscard]] bool is_by_threads() const { return frame_.in_blocks() && atom_.vector_axis < 0; }
     /// The target's numbers are integers.
     [[nodiscard]] bool is_whole() const { return frame_.is_whole(compute_.variable); }
     /// An integer modulo 2^64, at the target's width.
@@ -97,9 +99,10 @@ protected:
     [[nodiscard]] std::string store(const std::string& text, bool is_vector) const {
         const std::string guard = guard_of_rows();
         if (atom_.vector_axis < 0 || atom_.across)
-            return frame_.in_blocks() ? fmt::format("{}put(&{}, {}({}));", guard, target(false),
-                                                    frame_.cell_type(compute_.variable), at_width(text))
-                                      : fmt::format("{}{} = {};", guard, target(false), at_width(text));
+            return frame_.in_blocks() && !is_by_threads()
+                       ? fmt::format("{}put(&{}, {}({}));", guard, target(false), frame_.cell_type(compute_.variable),
+                                     at_width(text))
+                       : fmt::format("{}{} = {};", guard, target(false), at_width(text));
         const std::string value = is_vector ? text : fmt::format("splat({})", text);
         const char* how = frame_.place(compute_.variable).non_temporal ? "store_past" : "store";
         if (!leaves_tile(atom_.vector_axis)) return fmt::format("{}{}(&{}, {});", guard, how, target(true), value);
@@ -340,7 +343,8 @@ private:
         for (int level = target_level_; level < cut_level_; ++level) out_.close();
     }
 
-    /// The warps of a block share the register blocks of the target, whichever loops over points these stand in.
+    /// The warps of a block share the register blocks of the target, or its threads the points, whichever loops these stand
+    /// in.
     void share_points() {
         std::string count;
         // of each loop: its counter, and how many blocks it has
@@ -356,11 +360,13 @@ private:
             count += (count.empty() ? "" : " * ") + blocks;
             places.emplace_back(frame_.axis(axis).local, blocks);
         }
+        const auto [who, of] = is_by_threads() ? std::pair("thread_of_block()", "num_threads()")
+                                               : std::pair("warp_of_thread()", "num_warps()");
         if (places.empty()) {
-            out_.open("if (warp_of_thread() == 0)");
+            out_.open(fmt::format("if ({} == 0)", who));
             return;
         }
-        out_.open(fmt::format("for (Index block = warp_of_thread(); block < {}; block += num_warps())", count));
+        out_.open(fmt::format("for (Index block = {}; block < {}; block += {})", who, count, of));
         std::string below;
         std::vector<std::string> lines;
         for (int level = target_level_; level >= 1; --level) {

@@ -146,6 +146,8 @@ private:
             out_(fmt::format("copy_out({}, {}, {}, {}, {}, {}, {});", memory, row.memory_stride, column.memory_stride,
                              buffer, row.stride, row.count, column.count));
         for (; opened > 0; --opened) out_.close();
+        // Once for all of them, so that they are under way together.
+        if (is_load && frame_.in_blocks()) out_("copies_arrive();");
     }
 
     [[nodiscard]] Dimension dimension(std::size_t d) const {

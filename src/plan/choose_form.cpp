@@ -4,9 +4,12 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <map>
 #include <set>
 #include <string>
 
+#include "derive/derive.hpp"
+#include "derive/kernel_forms.hpp"
 #include "diagram/flat_axes.hpp"
 #include "plan/blocks.hpp"
 #include "plan/choose.hpp"
@@ -115,6 +118,35 @@ bool streams_flat_axis(const Derived& form) {
     });
 }
 
+/// The derivation whose alternatives stream each kernel as most of the lines for it say. A printed plan may be of a form
+/// that is none of the first alternatives (form_search.hpp).
+Derived with_streams_of_lines(const Derived& derived, const Extents& extents, const std::vector<ScheduleItem>& by_user) {
+    const KernelForms forms(derived);
+    std::map<std::vector<ArrayId>, Gathering> known;
+    const auto as_said = [&](const Gathering& gathering) {
+        const auto [found, is_new] = known.try_emplace(gathering.targets, gathering);
+        if (!is_new) return found->second;
+        double least = std::numeric_limits<double>::infinity();
+        for (const Gathering& way : forms.streamed(gathering)) {
+            const Derived form = forms.of({way});
+            std::vector<ScheduleItem> lines;
+            for (const ScheduleItem& item : by_user)
+                if (!item.kernel.empty() && (item.kernel == form.kernels.front().name || is_of_parts(form, 0, item.kernel)))
+                    lines.push_back(item);
+            if (lines.empty()) break;
+            if (const double mismatch = LinesOfForm(form, extents, lines).mismatch(); mismatch < least)
+                least = mismatch, found->second = way;
+        }
+        return found->second;
+    };
+    Derived out = derived;
+    for (Region& region : out.regions)
+        for (Alternative& alternative : region.alternatives)
+            for (Gathering& gathering : alternative.kernels) gathering = as_said(gathering);
+    if (out.regions == derived.regions) return derived;
+    return rederive(out, mapped<std::size_t>(out.regions, [](const Region& r) { return r.chosen; }));
+}
+
 /// choose_form, with known times of kernels.
 Derived least_form(const Derived& derived, const Extents& extents, const Machine& machine,
                    const std::vector<ScheduleItem>& by_user, KernelTimes& known) {
@@ -153,9 +185,11 @@ std::optional<Derived> flat_rows_by_user(const Derived& derived, const std::vect
 Derived choose_form(const Derived& derived, const Extents& extents, const Machine& machine,
                     const std::vector<ScheduleItem>& by_user, const std::shared_ptr<Estimates>& ratings) {
     KernelTimes known(by_user.empty() ? ratings : nullptr);
-    if (const auto flat = flat_rows_by_user(derived, by_user))
-        return least_form(*flat, extents, machine, by_user, known);
-    return least_form(derived, extents, machine, by_user, known);
+    const auto flat = flat_rows_by_user(derived, by_user);
+    const Derived& form = flat ? *flat : derived;
+    const bool names_kernels = any_of(by_user, [](const ScheduleItem& item) { return !item.kernel.empty(); });
+    return least_form(names_kernels ? with_streams_of_lines(form, extents, by_user) : form, extents, machine, by_user,
+                      known);
 }
 
 Derived choose_form_by_plans(const Derived& derived, const Extents& extents, const Machine& machine,

@@ -21,6 +21,12 @@
 #include "support/ids.hpp"
 
 namespace napkin {
+namespace {
+
+/// Instructions for a quotient and a remainder of whole numbers, counted in what NVRTC 13 makes of them.
+constexpr double instructions_of_coordinate = 20;
+
+}  // namespace
 
 Simulator::Simulator(const Derived& derived, const Kernel& kernel, const TileKernel& tiles, const Extents& extents,
                      const Machine& machine, KnownCounts* known)
@@ -125,7 +131,7 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
     // lane.
     const auto load_clocks = [&](const Read& r, double times) {
         const LaneStep along = v < 0 ? LaneStep::same : lane_step(k, r, v);
-        if (along == LaneStep::same) return times * broadcast_clocks_;
+        if (along == LaneStep::same) return times * broadcast_clocks_ / rows_in_a_load(k, atom, r);
         return times * load_clocks_ * (along == LaneStep::far ? lanes : 1);
     };
     if (compute.reduce_axes.empty()) {
@@ -153,12 +159,21 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
             pipes.overhead += targets * machine_.horizontal_clocks.value, pipes.waits += machine_.call_clocks.value;
     }
     std::tie(pipes.cache, pipes.target) = cache_clocks(k, step, block);
+    if (k.in_blocks() && v < 0) {
+        // Each lane has a point of its own, for which it finds the coordinates. All axes but one take a division.
+        const double lanes_used = ceil_of(targets, lanes) / targets,
+                     divisions = std::max(0.0, static_cast<double>(work.target_axes.size()) - 1);
+        pipes.arithmetic += targets * divisions * instructions_of_coordinate *
+                            clocks_a_vector_[at(static_cast<int>(OpKind::simple))];
+        for (double* pipe : {&pipes.arithmetic, &pipes.load, &pipes.store, &pipes.waits}) *pipe *= lanes_used;
+        for (double& clocks : pipes.by_kind) clocks *= lanes_used;
+    }
     if (k.on_tensor_cores()) {
         // Warps take register blocks round-robin, so that some idle in the last round. Warps that share a reduction
         // take the vectors of a block in the same way. Without tensor cores, other resident CTAs use that time.
-        const double blocks = atom.shared
-                                  ? block.panels
-                                  : std::max(1.0, targets / (atom.rows * (atom.across || v < 0 ? 1.0 : atom.vectors)));
+        const double blocks = atom.shared ? block.panels
+                              : v < 0     ? ceil_of(targets, lanes)
+                                          : std::max(1.0, targets / (atom.rows * (atom.across ? 1.0 : atom.vectors)));
         const auto warps = static_cast<double>(k.schedule.warps.value);
         const double idle = ceil_of(blocks, warps) * warps / blocks;
         for (double* pipe : {&pipes.arithmetic, &pipes.load, &pipes.store}) *pipe *= idle;

@@ -8,7 +8,7 @@
 
 #include "machine/block_machine.hpp"
 #include "schedule/fragments.hpp"
-#include "schedule/simulate.hpp"
+#include "schedule/simulate_parts.hpp"
 #include "support/ids.hpp"
 
 namespace napkin {
@@ -105,6 +105,8 @@ double Simulator::chain_of_compute(const ScheduledKernel& k, const Step& step, c
                                           : static_cast<double>(tile[at(axis)]);
     for (const AxisId axis : compute.reduce_axes) passes *= axis == v ? along : static_cast<double>(tile[at(axis)]);
     if (atom.shared) passes = std::ceil(passes / warps);
+    // Lanes have points of their own where there are no vectors.
+    if (v < 0) blocks = std::ceil(blocks / lanes);
     const double turns = atom.shared ? blocks : std::ceil(blocks / warps);
 
     // What is computed at each point of the whole statement is on its dependence chain. The rest is hoisted, and
@@ -117,17 +119,19 @@ double Simulator::chain_of_compute(const ScheduledKernel& k, const Step& step, c
         depth += static_cast<double>(op.count) * step_clocks * (1 + instructions + (has_unit ? step_clocks : 0));
         issued += static_cast<double>(op.count) * (1 + instructions);
     }
-    double answer = 0;
+    double answer = 0, loads = 0;  // loads: of one register block
     for (const Read* r : step.reads) {
         if (r->variable() == compute.variable) continue;
         answer = std::max(answer, k.is_view(r->variable()) ? answer_clocks(k, r->variable()) : shared_clocks);
-        issued += 1 + address_instructions / unrolled;
+        loads += (depends_on(r->indices, atom.row_axis) ? atom.rows / rows_in_a_load(k, atom, *r) : 1) *
+                 (depends_on(r->indices, v) ? atom.vectors : 1);
     }
     if (!compute.reduce) issued += 1;
     const double values = static_cast<double>(atom.rows) * atom.vectors, together = std::max(1.0, unrolled / values);
     const double bodies = std::ceil(turns * passes / (compute.reduce ? 1 : together)) / (compute.reduce ? together : 1);
     // Each of an SM's four schedulers has a fourth of the warps.
-    const double issue = turns * passes * values * issued * std::max(1.0, std::min(warps, blocks) / schedulers_a_core);
+    const double issue = turns * passes * (values * issued + loads * (1 + address_instructions / unrolled)) *
+                         std::max(1.0, std::min(warps, blocks) / schedulers_a_core);
     double clocks = std::max(issue, std::ceil(bodies) * (answer + depth)) + shared_clocks;
     const double halvings = std::log2(lanes),
                  over_lanes = halvings * (k.unit.copies.exchange_clocks + step_clocks) + shared_clocks;

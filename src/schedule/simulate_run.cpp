@@ -109,7 +109,9 @@ struct Simulator::Run {
                 const Pipes pipes = s.compute_clocks(k, step, work, tile);
                 const double times = static_cast<double>(count) * own_share[at(step.scope)];
                 const double alone = beside_others ? 0 : pipes.waits;
-                const double together = s.beside({pipes.arithmetic, pipes.load, pipes.store, pipes.cache});
+                const double together = beside_others
+                                            ? s.beside({pipes.issue(), pipes.load + pipes.store, pipes.cache})
+                                            : s.beside({pipes.arithmetic, pipes.load, pipes.store, pipes.cache});
                 core[i] += times * (together + pipes.target + pipes.overhead + alone);
                 if (k.atom(step).kind == AtomKind::mma)
                     on_tensor_cores += times * pipes.unit, waiting_for_it += times * pipes.overhead,

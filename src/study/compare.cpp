@@ -88,9 +88,10 @@ Result<Comparison> compare(std::vector<Subject> subjects, std::int64_t largest) 
     Comparison out{table.subjects(), std::move(tied).value(), std::move(outcomes).value(), {}, largest};
     for (const Outcome& outcome : out.outcomes)
         if (outcome.has_no_sizes()) return outcome.why;
+    CostTable estimates(by_closed_form(out.subjects));
     for (const TiedAxes& group : out.sizes) {
         if (is_fixed(out.subjects, group)) continue;
-        auto along = winners_along(table, group, largest);
+        auto along = winners_along(estimates, group, largest);
         if (!along) return along.errors();
         out.along.push_back(std::move(along).value());
     }

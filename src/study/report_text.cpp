@@ -113,7 +113,7 @@ std::string to_text(const Comparison& c) {
                         : fmt::format("{} does not run: {}\n", c.subjects[i].label, c.outcomes[i].why.message);
     }
     text += rates_text(c.outcomes);
-    text += "\nfaster, as one size changes\n";
+    text += "\nfaster, as one size changes (GPUs by the closed form)\n";
     for (const WinnersAlong& along : c.along) {
         const std::string axes = names_text(along.axes.axes);
         const std::string end = count_text(static_cast<double>(along.to)) +

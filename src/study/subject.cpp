@@ -111,6 +111,11 @@ Result<std::vector<Subject>> make_subjects(std::vector<Subject> subjects, const 
     return subjects;
 }
 
+std::vector<Subject> by_closed_form(std::vector<Subject> subjects) {
+    for (Subject& subject : subjects) subject.query.closed_form = true;
+    return subjects;
+}
+
 bool Outcome::is_planned() const { return figures && figures->no_plan.empty(); }
 bool Outcome::has_no_sizes() const { return is_one_of(why.code, {"size-overflow", "bad-size", "index-out-of-range"}); }
 

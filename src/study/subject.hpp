@@ -24,6 +24,9 @@ struct Subject {
 /// unknown-axis where no subject has it.
 Result<std::vector<Subject>> make_subjects(std::vector<Subject> subjects, const AxisSizes& sizes);
 
+/// The same, with the closed form in place of plans of GPUs: for many sizes, as plans of all would take long.
+std::vector<Subject> by_closed_form(std::vector<Subject> subjects);
+
 /// What one subject costs at one point, or why it cannot run there.
 struct Outcome {
     std::optional<CostSummary> figures;

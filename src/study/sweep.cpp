@@ -101,7 +101,7 @@ AxisSizes sizes_at(const std::vector<SweepAxis>& axes, const std::vector<std::in
 
 Result<Sweep> sweep(std::vector<Subject> subjects, const std::vector<SweepAxis>& axes) {
     if (const Status good = check_axes(subjects, axes); !good) return good.errors();
-    CostTable table(std::move(subjects));
+    CostTable table(by_closed_form(std::move(subjects)));
     Sweep out{table.subjects(), axes, {}, {}, {}};
     std::vector<std::size_t> at(axes.size(), 0);
     bool runs = false;
