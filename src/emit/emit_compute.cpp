@@ -343,8 +343,8 @@ private:
         for (int level = target_level_; level < cut_level_; ++level) out_.close();
     }
 
-    /// The warps of a block share the register blocks of the target, or its threads the points, whichever loops these stand
-    /// in.
+    /// The warps of a block share the register blocks of the target, or its threads the points, whichever loops these
+    /// stand in.
     void share_points() {
         std::string count;
         // of each loop: its counter, and how many blocks it has

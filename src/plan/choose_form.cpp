@@ -118,8 +118,8 @@ bool streams_flat_axis(const Derived& form) {
     });
 }
 
-/// The derivation whose alternatives stream each kernel as most of the lines for it say. A printed plan may be of a form
-/// that is none of the first alternatives (form_search.hpp).
+/// The derivation whose alternatives stream each kernel as most of the lines for it say. A printed plan may be of a
+/// form that is none of the first alternatives (form_search.hpp).
 Derived with_streams_of_lines(const Derived& derived, const Extents& extents, const std::vector<ScheduleItem>& by_user) {
     const KernelForms forms(derived);
     std::map<std::vector<ArrayId>, Gathering> known;

@@ -20,8 +20,8 @@ namespace napkin {
 Derived choose_form(const Derived& derived, const Extents& extents, const Machine& machine,
                     const std::vector<ScheduleItem>& by_user = {}, const std::shared_ptr<Estimates>& ratings = {});
 /// The same for one plan, which has more time: on a GPU that CUDA programs, every kernel of a form is planned
-/// (form_search.hpp). With overrides, the plans of the form that choose_form finds and of the calculus' own first choice
-/// are compared.
+/// (form_search.hpp). With overrides, the plans of the form that choose_form finds and of the calculus' own first
+/// choice are compared.
 Derived choose_form_by_plans(const Derived& derived, const Extents& extents, const Machine& machine,
                              const std::vector<ScheduleItem>& by_user = {}, const std::shared_ptr<Estimates>& ratings = {});
 

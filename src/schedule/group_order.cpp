@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
+#include <limits>
 #include <utility>
 
 #include "support/ids.hpp"
@@ -108,6 +109,18 @@ bool stay_for_next(const ScheduledKernel& kernel, const std::vector<Loaded>& loa
     return again <= static_cast<double>(kernel.unit.reread_bytes);
 }
 
+/// Ascending, at most `most`.
+std::vector<std::int64_t> divisors_above_one(std::int64_t n, std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
+    std::vector<std::int64_t> small, large;
+    for (std::int64_t d = 1; d * d <= n && d <= most; ++d) {
+        if (n % d != 0) continue;
+        if (d > 1) small.push_back(d);
+        if (n / d > d && n / d <= most) large.push_back(n / d);
+    }
+    small.insert(small.end(), large.rbegin(), large.rend());
+    return small;
+}
+
 /// The order with uneven axes inside sections, which are bands of the other axes. Bands are as long as L2 holds what
 /// the CTA tiles of a section read again, or else as short as can be.
 std::vector<GroupAxis> in_sections(const ScheduledKernel& kernel, const std::vector<Loaded>& loaded,
@@ -120,9 +133,13 @@ std::vector<GroupAxis> in_sections(const ScheduledKernel& kernel, const std::vec
         return true;
     };
     if (first_even == order.begin() || all_stay()) return order;
-    for (auto cut = first_even; cut != order.end(); ++cut)
-        for (std::int64_t width = cut->tiles - 1; width > 0; --width) {
-            if (cut->tiles % width != 0) continue;
+    for (auto cut = first_even; cut != order.end(); ++cut) {
+        std::vector<std::int64_t> widths = divisors_above_one(cut->tiles);
+        if (!widths.empty()) widths.pop_back();
+        widths.insert(widths.begin(), 1);
+        std::reverse(widths.begin(), widths.end());
+        for (const std::int64_t width : widths) {
+            if (width == cut->tiles) continue;
             found.assign(first_even, cut);
             found.push_back({cut->axis, cut->tiles / width, width});
             found.insert(found.end(), order.begin(), first_even);
@@ -130,19 +147,8 @@ std::vector<GroupAxis> in_sections(const ScheduledKernel& kernel, const std::vec
             found.insert(found.end(), cut + 1, order.end());
             if (all_stay()) return found;
         }
-    return found;
-}
-
-/// Ascending.
-std::vector<std::int64_t> divisors_above_one(std::int64_t n) {
-    std::vector<std::int64_t> small, large;
-    for (std::int64_t d = 1; d * d <= n; ++d) {
-        if (n % d != 0) continue;
-        if (d > 1) small.push_back(d);
-        if (n / d > d) large.push_back(n / d);
     }
-    small.insert(small.end(), large.rbegin(), large.rend());
-    return small;
+    return found;
 }
 
 /// The digit that may be cut into bands: the last but one among those that have several tiles. None where one of the
@@ -173,7 +179,9 @@ std::vector<GroupAxis> with_bands(const ScheduledKernel& kernel, const std::vect
         return width > 1 && digit.tiles % width == 0 ? in_bands(width) : order;
     std::vector<GroupAxis> best = order;
     double least = bytes_from_memory(kernel, loaded, order);
-    for (const std::int64_t width : divisors_above_one(digit.tiles)) {
+    // CTAs that run together are all in the first of wider bands.
+    for (const std::int64_t width :
+         divisors_above_one(digit.tiles, std::max<std::int64_t>(2, kernel.schedule.threads.value))) {
         std::vector<GroupAxis> banded = in_bands(width);
         const double bytes = bytes_from_memory(kernel, loaded, banded);
         if (bytes < least * worth_a_band) best = std::move(banded), least = bytes;

@@ -75,6 +75,16 @@ double Simulator::clocks_of_shared(const ScheduledKernel& k, double num_bytes) c
     return num_bytes / static_cast<double>(k.lanes * k.value_bytes()) * load_clocks_;
 }
 
+/// Each lane has a point of its own, for which it finds the coordinates. All axes but one take a division.
+void Simulator::share_among_lanes(double targets, const StatementWork& work, Pipes& pipes) const {
+    const double lanes_used = ceil_of(targets, static_cast<double>(lanes_)) / targets,
+                 divisions = std::max(0.0, static_cast<double>(work.target_axes.size()) - 1);
+    pipes.arithmetic += targets * divisions * instructions_of_coordinate *
+                        clocks_a_vector_[at(static_cast<int>(OpKind::simple))];
+    for (double* pipe : {&pipes.arithmetic, &pipes.load, &pipes.store, &pipes.waits}) *pipe *= lanes_used;
+    for (double& clocks : pipes.by_kind) clocks *= lanes_used;
+}
+
 Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,
                                            const std::vector<std::int64_t>& tile) const {
     const auto& compute = std::get<Compute>(*step.statement);
@@ -159,15 +169,7 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
             pipes.overhead += targets * machine_.horizontal_clocks.value, pipes.waits += machine_.call_clocks.value;
     }
     std::tie(pipes.cache, pipes.target) = cache_clocks(k, step, block);
-    if (k.in_blocks() && v < 0) {
-        // Each lane has a point of its own, for which it finds the coordinates. All axes but one take a division.
-        const double lanes_used = ceil_of(targets, lanes) / targets,
-                     divisions = std::max(0.0, static_cast<double>(work.target_axes.size()) - 1);
-        pipes.arithmetic += targets * divisions * instructions_of_coordinate *
-                            clocks_a_vector_[at(static_cast<int>(OpKind::simple))];
-        for (double* pipe : {&pipes.arithmetic, &pipes.load, &pipes.store, &pipes.waits}) *pipe *= lanes_used;
-        for (double& clocks : pipes.by_kind) clocks *= lanes_used;
-    }
+    if (k.in_blocks() && v < 0) share_among_lanes(targets, work, pipes);
     if (k.on_tensor_cores()) {
         // Warps take register blocks round-robin, so that some idle in the last round. Warps that share a reduction
         // take the vectors of a block in the same way. Without tensor cores, other resident CTAs use that time.

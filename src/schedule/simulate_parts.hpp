@@ -65,10 +65,10 @@ struct Simulator::Pipes {
     double target = 0;  ///< in which sums that are added to come into L1 and leave it: nothing overlaps it
     double waits = 0;   ///< in which no unit is busy
     std::array<double, num_op_kinds> by_kind{};
-    /// Clocks in which the schedulers of an SM issue all of it. Each issues one instruction a clock, for as many lanes as
-    /// the FMA unit has for it; a load or a store of all lanes takes the SM's one pipe a clock. Addresses, the ends of
-    /// loops and what copies take come on top. Nine kernels of examples in f32 executed 1.2 to 1.9 times what is counted
-    /// here, 1.42 in the median (Nsight Compute on one H200, 2026-11-29).
+    /// Clocks in which the schedulers of an SM issue all of it. Each issues one instruction a clock, and the FMA unit
+    /// takes as many. A load or a store of all lanes takes the SM's one pipe a clock. Addresses, the ends of loops and
+    /// copies come on top. Nine kernels of examples in f32 executed 1.2 to 1.9 times what is counted here, 1.42 in the
+    /// median (Nsight Compute on one H200, 2026-11-29).
     [[nodiscard]] double issue() const {
         constexpr double with_all_else = 1.42;
         return with_all_else * (arithmetic + (load + store) / schedulers_a_core);

@@ -199,19 +199,33 @@ private:
             if (products[p].ahead < 0 || !may_outlast_an_iteration(products[p])) keep = products.size() - 1 - p;
         settle(after(nodes, nodes.size()), products, keep);
     }
-    Products loop(ScheduledLoop& l, const Node& node) {
-        Products before = l.prologue.empty() ? Products{} : an_iteration_later(list(l.prologue, {})), products;
-        // Products that are outstanding as an iteration begins are those of the previous one. This converges within few
-        // iterations, or all products are waited for.
+    /// The products that are outstanding as an iteration begins are those of the previous one. This converges within
+    /// few iterations, or all products are waited for.
+    Products repeated(ScheduledLoop& l, Products before) {
         for (int turn = 0; turn < 4; ++turn) {
-            products = list(l.body, before);
+            Products products = list(l.body, before);
             end_iteration(l.body, products);
             if (turn == 3 || !is_repeated(kernel_, l)) settle(after(l.body, l.body.size()), products, 0);
-            const Products next = an_iteration_later(products);
+            Products next = an_iteration_later(std::move(products));
             if (turn > 0 && next == before) break;
-            before = next;
+            before = std::move(next);
         }
+        return before;
+    }
+    Products loop(ScheduledLoop& l, const Node& node) {
+        const Products first = l.prologue.empty() ? Products{} : an_iteration_later(list(l.prologue, {}));
+        Products before = repeated(l, first), products;
         if (l.epilogue.empty()) return before;
+        const bool is_waited_for_in_body = any_of(first, [&](const UnderWay& p) {
+            return none_of(before, [&](const UnderWay& q) { return q.step == p.step; });
+        });
+        if (is_waited_for_in_body) {
+            // The epilogue would find it outstanding where there is only one iteration.
+            waits_.erase(&l.body), waits_.erase(&l.prologue);
+            products = list(l.prologue, {});
+            settle(after(l.prologue, l.prologue.size()), products, 0);
+            before = repeated(l, {});
+        }
         // After the last iteration's body, or after the prologue of the only iteration.
         free_before_epilogue(l, node, before);
         products = list(l.epilogue, before);

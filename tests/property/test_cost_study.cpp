@@ -136,6 +136,7 @@ TEST(CostStudies, EveryExampleOnEveryMachine) {
                     query.pipeline.diagram = diagram;
                     query.pipeline.machine = machine;
                     query.explain = true;
+                    query.closed_form = true;
                     if (way == "unfused") query.pipeline.fuse = false;
                     if (way == "f16") query.pipeline.types = DType::f16;
                     if (way == "devices") query.levels.devices = 2;
@@ -192,6 +193,7 @@ TEST(CostStudies, AnySizes) {
                     query.source = example.source;
                     query.pipeline.diagram = diagram;
                     query.pipeline.machine = machine;
+                    query.closed_form = true;
                     std::int64_t prime = 0;
                     bool first = true;
                     for (const Axis& axis : parsed->diagram.axes) {

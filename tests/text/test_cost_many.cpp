@@ -34,9 +34,10 @@ TEST_F(CostMany, AgainstPutsBothSidesBesideEachOther) {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.err, "");
     EXPECT_THAT(outcome.out, StartsWith("fused against no fusion at q = x = 4096, k = d = 128\n"));
-    for (const char* row : {"\ntime ", "\nbound by ", "\nkernels ", "\ntransfers ", "\nFLOPs ", "\nFLOP a byte ",
-                            "\narrays in memory ", "\nenergy ", "\na million runs ",
-                            "\nfaster, as one size changes (GPUs by the closed form)\n  q = x  no change from 1 to 1,048,576: fused\n"})
+    for (const char* row :
+         {"\ntime ", "\nbound by ", "\nkernels ", "\ntransfers ", "\nFLOPs ", "\nFLOP a byte ", "\narrays in memory ",
+          "\nenergy ", "\na million runs ",
+          "\nfaster, as one size changes (GPUs by the closed form)\n  q = x  no change from 1 to 1,048,576: fused\n"})
         EXPECT_THAT(outcome.out, HasSubstr(row));
 }
 

@@ -82,6 +82,13 @@ inline std::vector<Subject> subjects() {
                    "    Y[b, u, v, n] = sum(r, s, c) X[b, u + r, v + s, c] * W[r, s, c, n]\n"
                    "sizes b = 16, u = v = 64, r = s = 3, c = n = 256, y = u + r - 1, z = v + s - 1\n"
                    "schedule\n    stream rsc\n"});
+    // A sum of products that runs ahead of another sum, with a last tile in which some warpgroups have no rows.
+    out.push_back({"two sums",
+                   "two(F[q, k]: f16, A[k, d]: f16, Z[k]: f16) -> O[q, d]: f16\n"
+                   "    N[q, d] = sum(k) F[q, k] * A[k, d]\n    D[q] = sum(k) F[q, k] * Z[k]\n"
+                   "    O[q, d] = N[q, d] / D[q]\nsizes q = 4096, k = d = 64\n",
+                   "mma_m q\nwarps 12\nrole copies 4\ngroup q = 192\nstream k = 32\nslot N order 0, stage_offset 1\n"
+                   "slot D order 1\n"});
     const std::string four = "mma_m m\nwarps 4\nrole copies 4\n", eight = "mma_m m\nwarps 8\nrole copies 4\n";
     for (const std::string& schedule : {four + "group n = 32\nstream k = 32\nthreads 2\ncluster m 2\n",
                                         four + "group n = 128\nstream k = 16\ngrid 4\ncluster m 2\n",

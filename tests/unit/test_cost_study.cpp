@@ -22,6 +22,7 @@ chain(A[i, j], B[j, k], C[k, l]) -> D[i, l]
 
 CostQuery query(const std::string& machine, const std::map<std::string, std::int64_t>& sizes) {
     CostQuery q;
+    q.closed_form = true;  // the theory is tried, whatever would run
     q.source = std::make_shared<Source>(Source{"chain.nk", chain});
     q.pipeline.machine = machine;
     q.pipeline.sizes = sizes;
@@ -90,6 +91,7 @@ TEST(CostStudy, WhatHoldsNoTileHasNoFewestTransfers) {
 // One of two sizes by hand alone is changed where that is enough, and by no more than it takes.
 TEST(CostStudy, TheSizesThatFitAreNearThoseByHand) {
     CostQuery q;
+    q.closed_form = true;  // the theory is tried, whatever would run
     q.source = std::make_shared<Source>(Source{"mm.nk",
                                                "mm(A[m, k]: bf16, B[k, n]: bf16) -> C[m, n]: bf16\n"
                                                "    C[m, n] = sum(k) A[m, k] * B[k, n]\nsizes m = n = k = 4096\n"});
@@ -145,6 +147,7 @@ TEST(CostStudy, SizesByHandThatNoMergeHasLeaveTheStreamWhole) {
             "    P[q, x] = softmax(x) S[q, x]\n    O[q, d] = sum(x) P[q, x] * V[x, d]\n"
             "sizes q = x = 4096, k = d = 128\n"});
         q.pipeline.machine = machine;
+        q.closed_form = true;
         const auto cut = study_cost(q);
         ASSERT_TRUE(cut.ok()) << render(cut.errors());
         EXPECT_EQ(cut->kernels.size(), 2U) << machine << ": parts and their merge";
@@ -156,6 +159,30 @@ TEST(CostStudy, SizesByHandThatNoMergeHasLeaveTheStreamWhole) {
         EXPECT_EQ(whole->kernels[0].group.at(rows), 192) << machine;
         EXPECT_EQ(whole->kernels[0].splits, 1) << machine;
     }
+}
+
+// What cost says of a machine is what its plan takes. Where there is no plan, it says so.
+TEST(CostStudy, IsThatOfThePlan) {
+    for (const char* machine : {"h200", "a100-sxm-80gb", "b200", "generic-cpu"}) {
+        CostQuery q = query(machine, {{"i", 512}, {"j", 64}, {"k", 256}, {"l", 64}});
+        q.closed_form = false;
+        PipelineOptions options = q.pipeline;
+        options.until = Pass::plan;
+        const auto planned = run_pipeline(q.source, options);
+        const auto cost = cost_summary(q);
+        ASSERT_TRUE(cost.ok() && planned.ok()) << machine;
+        EXPECT_DOUBLE_EQ(cost->seconds, planned->plan.seconds()) << machine;
+        EXPECT_EQ(cost->no_plan, "");
+        EXPECT_LE(cost->bound_s, cost->seconds);
+    }
+    CostQuery q = query("mi300x", {{"i", 512}, {"j", 64}, {"k", 256}, {"l", 64}});
+    q.closed_form = false;
+    EXPECT_EQ(cost_summary(q)->no_plan, "no kernel is emitted for mi300x");
+    q.pipeline.machine = "h200", q.levels.devices = 2;
+    EXPECT_EQ(cost_summary(q)->no_plan, "no kernel runs on several devices");
+    q = query("b200", {{"i", 512}, {"j", 64}, {"k", 256}, {"l", 64}});
+    q.closed_form = false, q.pipeline.types = DType::bf16;
+    EXPECT_EQ(cost_summary(q)->unused_instructions, "tcgen05");
 }
 
 TEST(CostStudy, CountingIsForSmallSizes) {
