@@ -147,7 +147,7 @@ protected:
 };
 
 TEST_F(Reports, StandByThemselves) {
-    const Outcome o = report(figure_34 + " --wasm none --measured ../bench/results/2026-11-23-attention-gpu.json");
+    const Outcome o = report(figure_34 + " --wasm none --measured ../bench/results/2026-11-26-attention-gpu.json");
     ASSERT_EQ(o.code, 0) << o.err;
     for (const char* part :
          {"<!DOCTYPE html>", "default-src &#39;none&#39;", "Table 1: configuration", "Table 3: throughput",
@@ -160,7 +160,7 @@ TEST_F(Reports, StandByThemselves) {
     // The emitted source writes units as C++ does.
     EXPECT_EQ(figure_at_its_unit(o.out.substr(0, o.out.find("<section id=\"source\""))), "");
     EXPECT_EQ(figure_at_its_unit("at 12 TB/s or 3.35TB/s"), "at 12 TB/s or 3.35TB/s");
-    EXPECT_EQ(o.out, report(figure_34 + " --wasm none --measured ../bench/results/2026-11-23-attention-gpu.json").out);
+    EXPECT_EQ(o.out, report(figure_34 + " --wasm none --measured ../bench/results/2026-11-26-attention-gpu.json").out);
 }
 
 TEST_F(Reports, OfLongDerivationsAreNoLarger) {
