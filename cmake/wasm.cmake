@@ -15,7 +15,7 @@ endif()
 
 set(wasm_dir "${PROJECT_BINARY_DIR}/wasm")
 set(wasm_sources)
-foreach(folder support algebra diagram syntax machine derive cost plan tile schedule steps check)
+foreach(folder support algebra diagram syntax machine derive cost plan tile schedule lower steps check)
     napkin_glob(found src/${folder}/*.cpp)
     list(APPEND wasm_sources ${found})
 endforeach()
@@ -24,6 +24,7 @@ list(FILTER wasm_sources EXCLUDE REGEX "/machine/(host|measured|load|processor)\
 list(FILTER wasm_sources EXCLUDE REGEX "/support/(cache|files|stack)\\.cpp$")
 list(FILTER wasm_sources EXCLUDE REGEX "/check/(first_use|verdict|validate)\\.cpp$")
 list(FILTER wasm_sources EXCLUDE REGEX "/plan/recall\\.cpp$")
+list(FILTER wasm_sources EXCLUDE REGEX "/lower/interpret[a-z_]*\\.cpp$")
 foreach(name svg svg_style svg_text shapes plot html figures overlap_chart configuration_chart roofline_chart tiles_chart transfers_chart
         hierarchy_chart machine_steps circuit_of_program seen order heights place_system layout picture_svg setting_fragments plan_content)
     list(APPEND wasm_sources "${PROJECT_SOURCE_DIR}/src/draw/${name}.cpp")

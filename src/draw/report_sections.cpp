@@ -304,9 +304,10 @@ Element grid_section(const ReportInput& input) {
                         cell(has_cost ? f.bound_by() : f.no_cost.front().message),
                         cell(has_cost ? bytes_text(transfers) : ""), cell(interval), cell(rate)});
     }
-    out.add(html::table("A grid of settings",
-                        {"machine", "sizes", "expected", "bound", "bound by", "through memory", "interval", "TFLOP/s"},
-                        rows, {2, 3, 5, 6, 7}));
+    out.add(
+        html::table("A grid of settings",
+                    {"machine", "sizes", "closed form", "bound", "bound by", "through memory", "interval", "TFLOP/s"},
+                    rows, {2, 3, 5, 6, 7}));
     return out;
 }
 
