@@ -110,6 +110,15 @@ Derived fastest_planned(std::vector<Derived> forms, const Extents& extents, cons
     return std::move(forms[best]);
 }
 
+/// Whether two forms of one derivation have the same kernels, streamed along the same axes.
+bool have_the_same_kernels(const Derived& a, const Derived& b) {
+    return a.flat_rows == b.flat_rows &&
+           std::equal(a.regions.begin(), a.regions.end(), b.regions.begin(), b.regions.end(),
+                      [](const Region& x, const Region& y) {
+                          return x.alternatives[x.chosen].kernels == y.alternatives[y.chosen].kernels;
+                      });
+}
+
 bool streams_flat_axis(const Derived& form) {
     return any_of(form.regions, [&](const Region& region) {
         return any_of(region.alternatives[region.chosen].kernels, [&](const Gathering& g) {
@@ -198,6 +207,7 @@ Derived choose_form_by_plans(const Derived& derived, const Extents& extents, con
         return choose_form(derived, extents, machine, by_user, ratings);
     if (!by_user.empty()) {
         Derived least = choose_form(derived, extents, machine, by_user, ratings);
+        if (have_the_same_kernels(least, derived)) return least;
         return fastest_planned({std::move(least), derived}, extents, machine, by_user,
                                {.quick = true, .completion = Completion::for_estimate});
     }

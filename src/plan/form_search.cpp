@@ -52,7 +52,7 @@ public:
         std::vector<std::vector<Gathering>> kernels;
         double seconds = 0;
         for (const Region& region : derived_.regions) {
-            const auto found = fastest(region, enough - seconds);
+            const auto found = fastest(region, enough < never ? enough - seconds : never);
             if (!found) return std::nullopt;
             seconds += found->second;
             kernels.push_back(std::move(found->first));

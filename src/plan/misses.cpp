@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <set>
 
@@ -19,8 +18,8 @@ namespace {
 /// An access is told where it brings so many times its bytes, and what it brings for nothing is so much of all that
 /// the kernel moves.
 constexpr double worth_telling = 1.25, worth_a_line = 0.02;
-/// K block with which products are asked for. No instruction takes more values of k at a time.
-constexpr std::int64_t tried_k_block = 64;
+/// Columns of a tile, and values of a K block, with which a kernel is asked for its products.
+constexpr std::int64_t tried_size = 64;
 
 class Misses {
 public:
@@ -62,8 +61,8 @@ private:
         const auto factors = factors_of(compute.body);
         if (!factors || compute.reduce != ReduceOp::sum || k_.atom(step).kind == AtomKind::mma) return std::nullopt;
         Miss out{fmt::format("{} runs off the tensor cores", name(compute.variable)), "", ""};
-        (void)(is_of_types(step, out) || is_of_two_arrays(compute, out) || is_of_tiles(compute, *factors, out) ||
-               is_of_rows(step, out) || is_alone(out));
+        (void)(is_of_types(loaded(*factors), out) || is_of_two_arrays(compute, out) ||
+               is_of_tiles(compute, *factors, out) || is_of_rows(loaded(*factors), out) || is_alone(out));
         return out;
     }
 
@@ -82,16 +81,15 @@ private:
         return first ? first : factors_of(b->b);
     }
 
-    /// The factors that come from memory.
-    [[nodiscard]] std::vector<VariableId> loaded_factors(const Step& step) const {
+    /// Those of the factors that come from memory.
+    [[nodiscard]] std::vector<VariableId> loaded(const Factors& factors) const {
         std::vector<VariableId> out;
-        for (const Read* r : step.reads)
-            if (is_loaded(k_, r->variable()) && !contains(out, r->variable())) out.push_back(r->variable());
+        for (const Read* r : {factors.first, factors.second})
+            if (is_loaded(k_, r->variable())) out.push_back(r->variable());
         return out;
     }
 
-    bool is_of_types(const Step& step, Miss& out) const {
-        const std::vector<VariableId> factors = loaded_factors(step);
+    bool is_of_types(const std::vector<VariableId>& factors, Miss& out) const {
         std::vector<std::string> wrong;
         std::set<DType> types;
         for (const VariableId v : factors) {
@@ -101,7 +99,7 @@ private:
         }
         if (wrong.size() == factors.size() && !wrong.empty()) {
             out.why = fmt::format("{}, and instructions multiply {}", join(wrong, ", "), types_of_instructions());
-            out.change = "one of these types in the text, or --types";
+            out.change = "one of these types in the text";
             return true;
         }
         if (factors.size() > 1 && types.size() > 1) {
@@ -163,17 +161,17 @@ private:
     }
 
     /// Rows that begin where no copy into an operand tile can.
-    bool is_of_rows(const Step& step, Miss& out) const {
-        constexpr std::int64_t multiple = 16;  // bytes: CUDA driver API, cuTensorMapEncodeTiled, global strides
-        for (const VariableId v : loaded_factors(step)) {
+    bool is_of_rows(const std::vector<VariableId>& factors, Miss& out) const {
+        for (const VariableId v : factors) {
             const Variable& variable = k_.variable(v);
             const std::int64_t row = k_.extent(variable.limits.back()) * bytes(variable.memory_type);
-            if (variable.dims.size() < 2 || row % multiple == 0) continue;
+            if (variable.dims.size() < 2 || row % operand_stride_bytes == 0) continue;
             const AxisId inner = variable.dims.back().single_axis();
             out.why = fmt::format("rows of {} have {} bytes, and are copied where they have a multiple of {}", name(v),
-                                  row, multiple);
+                                  row, operand_stride_bytes);
             if (inner >= 0)
-                out.change = fmt::format("{} a multiple of {}", axis_name(inner), multiple / bytes(variable.memory_type));
+                out.change = fmt::format("{} a multiple of {}", axis_name(inner),
+                                         operand_stride_bytes / bytes(variable.memory_type));
             return true;
         }
         return false;
@@ -200,9 +198,9 @@ private:
                 schedule.mma_m.value = m;
                 for (const AxisId axis : k_.kernel->group_axes)
                     schedule.group[axis].value = axis == m   ? std::min(k_.fragment_rows(), k_.extent(m))
-                                                 : axis == n ? std::min(tried_k_block, k_.extent(n))
+                                                 : axis == n ? std::min(tried_size, k_.extent(n))
                                                              : 1;
-                for (auto& [axis, size] : schedule.stream) size.value = std::min(tried_k_block, k_.extent(axis));
+                for (auto& [axis, size] : schedule.stream) size.value = std::min(tried_size, k_.extent(axis));
                 ScheduledKernel tried = with_sizes(unscheduled(k_.program, index, k_.extents, k_.unit), schedule);
                 const std::string refusal = mma_roles(tried).refusal;
                 if (refusal.empty()) return "";
@@ -220,7 +218,7 @@ private:
         const VariableId id = load ? load->variable : store->variable;
         const Variable& variable = k_.variable(id);
         if (variable.dims.empty() || !told.emplace(id, load != nullptr).second) return std::nullopt;
-        const double run = contiguous_bytes(k_, step), line = k_.unit.line_bytes, times = std::ceil(run / line) * line / run;
+        const double run = contiguous_bytes(k_, step), line = k_.unit.line_bytes, times = line_waste(run, line);
         if (times < worth_telling || (times - 1) * all_bytes(variable) < worth_a_line * moved_bytes_)
             return std::nullopt;
         const AxisId inner = variable.dims.back().single_axis();

@@ -60,6 +60,8 @@ struct Simulation {
 
 /// Bytes in a row in memory of what a load or a store moves at a time.
 double contiguous_bytes(const ScheduledKernel& kernel, const Step& transfer);
+/// Bytes that cross the pipe above the core's memory for one byte of a tile: each contiguous segment takes whole lines.
+double line_waste(double contiguous_bytes, double line_bytes);
 
 /// Everything about a kernel on a machine that does not depend on its schedule. Simulations of many schedules share it.
 class Simulator {
@@ -204,7 +206,6 @@ private:
     [[nodiscard]] double clocks_of_shared(const ScheduledKernel& k, double num_bytes) const;
     [[nodiscard]] double bytes_out_of_step(const ScheduledKernel& k, const StreamK& cut,
                                            const std::vector<Moved>& moved) const;
-    [[nodiscard]] double line_waste(double run) const;
     [[nodiscard]] double beside(std::initializer_list<double> clocks) const;
     /// The norm with this exponent.
     [[nodiscard]] static double together(std::initializer_list<double> clocks, double exponent);

@@ -145,7 +145,7 @@ double Simulator::gather_clocks(const ScheduledKernel& k, VariableId id, const s
     double run = bytes(variable.memory_type);
     if (how.is_block) run *= span(how.plain(how.source.size() - 1));
     const double convert = clocks_of_conversion(k, variable, moves, true),
-                 cache = clocks_of_copy(k, variable, values, true, line_waste(run));
+                 cache = clocks_of_copy(k, variable, values, true, line_waste(run, machine_.line_bytes.value));
     // A load of a single value takes as long as a broadcast.
     const double load = in_vectors ? load_clocks_ : broadcast_clocks_,
                  store = in_vectors ? store_clocks_ : broadcast_clocks_;

@@ -57,12 +57,7 @@ double contiguous_bytes(const ScheduledKernel& k, const Step& transfer) {
     return run;
 }
 
-/// Bytes that cross the pipe above the core's memory for one byte of the tile: each contiguous segment takes whole
-/// lines.
-double Simulator::line_waste(double run) const {
-    const double line = machine_.line_bytes.value;
-    return std::ceil(run / line) * line / run;
-}
+double line_waste(double run, double line_bytes) { return std::ceil(run / line_bytes) * line_bytes / run; }
 
 /// How often a core waits for a line of a tile that it reads in place. Where a register block reads several rows that
 /// share a page, prefetchers see no stream. Each iteration then waits for the lines of the block's rows, which it asks
@@ -125,7 +120,7 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
         values_moved += values;
         const double run = contiguous_bytes(k, k.steps[i]);
         Moved moved{step_of_transfer(k, i), store != nullptr, store && k.place(id).non_temporal,
-                    values * bytes(variable.memory_type) * line_waste(run), 0};
+                    values * bytes(variable.memory_type) * line_waste(run, machine_.line_bytes.value), 0};
         moved.run = run, moved.variable = id;
         if (!contains(counted, variable.array))
             moved.unique = std::min(moved.bytes,

@@ -134,9 +134,9 @@ Result<Costed> cost_kernels(const CostQuery& query) {
     std::string why = why_no_plan(query, made->machine);
     pipeline.until = out.sized && why.empty() ? Pass::plan : Pass::choose;
     made = run_pipeline(query.source, pipeline);
-    if (!made && pipeline.until == Pass::plan && !query.pipeline.schedule.empty() && has_special_unit) {
+    if (!made && pipeline.until == Pass::plan && has_special_unit) {
         // Sizes by hand may be of no kernel, as those of the paper's examples.
-        why = "no kernel takes what is fixed by hand";
+        why = "it has no plan: " + made.errors().front().message;
         pipeline.until = Pass::choose;
         made = run_pipeline(query.source, pipeline);
     }

@@ -5,36 +5,24 @@
 #include "support/share_out.hpp"
 
 namespace napkin::cli {
-namespace {
-
-Result<StepReport> with_time(Result<StepReport> report, const std::optional<double>& expected_s) {
-    if (report) report->expected_s = expected_s;
-    return report;
-}
-
-}  // namespace
-
 Result<StepReport> step_report(const Options& options, StepTexts texts) {
     PipelineOptions file;
     if (const Status read = read_schedule(options, file); !read) return read.errors();
-    auto compilation = compile(options, Pass::size);
-    if (!compilation) return compilation.errors();
+    const auto sized = compile(options, Pass::size);
+    if (!sized) return sized.errors();
+    const Machine& machine = sized->machine;
+    const bool is_planned = machine.kind == MachineKind::gpu && has_cuda_blocks(machine);
+    const auto planned = is_planned ? compile(options, Pass::plan) : sized;
     // The steps are of the form that is planned, where one can be.
-    std::optional<double> expected_s;
-    if (compilation->machine.kind == MachineKind::gpu && has_cuda_blocks(compilation->machine))
-        if (auto planned = compile(options, Pass::plan); planned) {
-            expected_s = planned->plan.seconds();
-            *compilation = std::move(planned).value();
-        }
-    const auto items = all_overrides(compilation->derived, {}, file.schedule_file);
+    const Compilation& of = planned ? *planned : *sized;
+    const auto items = all_overrides(of.derived, {}, file.schedule_file);
     if (!items) return items.errors();
-    if (compilation->machine.kind == MachineKind::gpu && is_of_a_kernel(*items)) {
-        const auto planned = compile(options, Pass::plan);
-        if (!planned) return planned.errors();
-        return with_time(placed_steps(planned->plan, planned->machine, *items), planned->plan.seconds());
-    }
-    return with_time(paper_steps(compilation->derived, compilation->extents, compilation->machine, *items, texts),
-                     expected_s);
+    const bool is_placed = machine.kind == MachineKind::gpu && is_of_a_kernel(*items);
+    if (is_placed && !planned) return planned.errors();
+    auto report = is_placed ? placed_steps(of.plan, machine, *items)
+                            : paper_steps(of.derived, of.extents, machine, *items, texts);
+    if (report && is_planned && planned) report->expected_s = of.plan.seconds();
+    return report;
 }
 
 Result<std::vector<StepsOnMachine>> steps_on_machines(const Options& options, const std::vector<std::string>& machines) {
