@@ -157,7 +157,8 @@ private:
         return (n + blocks - 1) / blocks;
     }
 
-    /// The most rows with which every warp of the block still has a register block.
+    /// The most rows with which every warp of the block still has a register block, or every thread where there are no
+    /// vectors.
     [[nodiscard]] std::int64_t rows_for_all_warps(const Atom& atom) const {
         std::int64_t blocks = tile(atom.row_axis);
         for (const AxisId a : targets_)
@@ -165,7 +166,8 @@ private:
                 blocks *= !atom.across && a == atom.vector_axis
                               ? (tile(a) + kernel_.lanes * atom.vectors - 1) / (kernel_.lanes * atom.vectors)
                               : tile(a);
-        return std::max<std::int64_t>(1, blocks / kernel_.schedule.warps.value);
+        const std::int64_t workers = kernel_.schedule.warps.value * (atom.vector_axis < 0 ? kernel_.lanes : 1);
+        return std::max<std::int64_t>(1, blocks / workers);
     }
 
     /// Rows let vectors that do not depend on them be loaded once for a block. Without such vectors, rows only hide
@@ -186,7 +188,8 @@ private:
         }
         if (atom.row_axis < 0) return;
         // The block's accumulators, one row of operands and a broadcast must fit.
-        const std::int64_t fit = (kernel_.unit.registers - 1) / atom.vectors - 1;
+        const int registers_of_value = kernel_.in_blocks() && step_.is_whole ? 2 : 1;  // a GPU's have 32 bits
+        const std::int64_t fit = (kernel_.unit.registers / registers_of_value - 1) / atom.vectors - 1;
         // Integers are scalar where real numbers fill vectors, so their block has all of its accumulators in rows.
         const std::int64_t wanted = kernel_.schedule.rows.value * (step_.is_whole ? kernel_.schedule.panel_vectors : 1);
         std::int64_t rows = std::min({wanted, fit, tile(atom.row_axis)});

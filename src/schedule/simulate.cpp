@@ -75,11 +75,11 @@ double Simulator::clocks_of_shared(const ScheduledKernel& k, double num_bytes) c
     return num_bytes / static_cast<double>(k.lanes * k.value_bytes()) * load_clocks_;
 }
 
-/// Each lane has a point of its own, for which it finds the coordinates. All axes but one take a division.
-void Simulator::share_among_lanes(double targets, const StatementWork& work, Pipes& pipes) const {
-    const double lanes_used = ceil_of(targets, static_cast<double>(lanes_)) / targets,
+/// Each lane has so many rows of its own, for which it finds the coordinates. All axes but one take a division.
+void Simulator::share_among_lanes(double targets, double rows, const StatementWork& work, Pipes& pipes) const {
+    const double lanes_used = ceil_of(targets / rows, static_cast<double>(lanes_)) * rows / targets,
                  divisions = std::max(0.0, static_cast<double>(work.target_axes.size()) - 1);
-    pipes.arithmetic += targets * divisions * instructions_of_coordinate *
+    pipes.arithmetic += targets / rows * divisions * instructions_of_coordinate *
                         clocks_a_vector_[at(static_cast<int>(OpKind::simple))];
     for (double* pipe : {&pipes.arithmetic, &pipes.load, &pipes.store, &pipes.waits}) *pipe *= lanes_used;
     for (double& clocks : pipes.by_kind) clocks *= lanes_used;
@@ -169,7 +169,7 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
             pipes.overhead += targets * machine_.horizontal_clocks.value, pipes.waits += machine_.call_clocks.value;
     }
     std::tie(pipes.cache, pipes.target) = cache_clocks(k, step, block);
-    if (k.in_blocks() && v < 0) share_among_lanes(targets, work, pipes);
+    if (k.in_blocks() && v < 0) share_among_lanes(targets, atom.rows, work, pipes);
     if (k.on_tensor_cores()) {
         // Warps take register blocks round-robin, so that some idle in the last round. Warps that share a reduction
         // take the vectors of a block in the same way. Without tensor cores, other resident CTAs use that time.

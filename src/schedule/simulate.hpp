@@ -148,7 +148,7 @@ private:
     };
     [[nodiscard]] Pipes compute_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,
                                        const std::vector<std::int64_t>& tile) const;
-    void share_among_lanes(double targets, const StatementWork& work, Pipes& pipes) const;
+    void share_among_lanes(double targets, double rows, const StatementWork& work, Pipes& pipes) const;
     [[nodiscard]] Pipes fragment_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,
                                         const std::vector<std::int64_t>& tile) const;
     /// Clocks of the tensor core, or of the warps that feed it, for one product.
