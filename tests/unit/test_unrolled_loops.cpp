@@ -13,10 +13,10 @@
 namespace napkin::test_unrolled_loops {
 namespace {
 
-/// In blocks of 8 warps, of which an SM holds three: a thread has 80 registers.
-Plan planned(const char* text) {
+/// In blocks of two warps, each of whose threads has rows for values of several lanes.
+Plan planned(const std::string& text) {
     const Diagram diagram = parse_diagram(std::make_shared<Source>(Source{"a.nk", text})).value();
-    const std::vector<ScheduleItem> by_user{{choice_kind("warps"), "", 8}, {choice_kind("blocks"), "", 3}};
+    const std::vector<ScheduleItem> by_user{{choice_kind("warps"), "", 2}};
     return choose_plan(derive(diagram).value(), bind_sizes(diagram).value(), load_machine("h200").value(), by_user).value();
 }
 
@@ -31,12 +31,15 @@ std::size_t kept_loops(ScheduledKernel kernel, int registers) {
 }
 
 TEST(UnrolledLoops, TakeNoMoreOperandsThanThereAreRegistersFor) {
-    const Plan plan = planned(many_axes::strided_convolution);
-    const ScheduledKernel& kernel = plan.kernels[0].scheduled;
+    std::string text = many_axes::strided_convolution;
+    text.replace(text.find("o = 8"), 5, "o = 64");
+    Plan plan = planned(text);
+    ScheduledKernel& kernel = plan.kernels[0].scheduled;
     EXPECT_EQ(kept_loops(kernel, 10), 2U) << "the innermost may always be unrolled";
-    EXPECT_EQ(kept_loops(kernel, kernel.unit.registers), 2U) << "nine turns load 45 values where there are four rows";
+    EXPECT_EQ(kept_loops(kernel, 80), 2U) << "nine iterations load 54 values where there are four rows of two vectors";
     EXPECT_EQ(kept_loops(kernel, 200), 1U);
     EXPECT_EQ(kept_loops(kernel, 10000), 0U);
+    kernel.unit.registers = 80;
     EXPECT_THAT(cuda::emit(plan.program()).text,
                 testing::ContainsRegex("NAPKIN_UNROLL_BY\\(1\\)\n *for \\(Index u = 0; u < 3; \\+\\+u\\)"));
 }
