@@ -104,6 +104,11 @@ double least_seconds_of_moving(const Machine& machine, const Compulsory& moved) 
     return (loading + storing) / first.instances.value;
 }
 
+double least_seconds_to_start(const Machine& machine) {
+    return machine.kind == MachineKind::gpu ? machine.launch_s.value
+                                            : std::min(machine.launch_s.value, machine.group_s.value);
+}
+
 double least_seconds(const Derived& derived, const Kernel& kernel, const std::vector<StatementWork>& work,
                      const Extents& extents, const Machine& machine, ComputedBy by) {
     Compulsory moved = compulsory_transfers(derived, kernel, work, extents);
@@ -118,7 +123,7 @@ double least_seconds(const Derived& derived, const Kernel& kernel, const std::ve
         }
     const bool is_known = by == ComputedBy::cores && !may_skip(kernel);
     const double computing = is_known ? clocks / (machine.cores.value * machine.clock_hz.value) : 0;
-    return machine.launch_s.value + std::max(moving, computing);
+    return least_seconds_to_start(machine) + std::max(moving, computing);
 }
 
 }  // namespace napkin

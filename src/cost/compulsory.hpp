@@ -28,11 +28,15 @@ Compulsory compulsory_transfers(const Derived& derived, const Kernel& kernel, co
 /// as it writes, so writing takes what reading leaves of the copy's time.
 double least_seconds_of_moving(const Machine& machine, const Compulsory& moved);
 
+/// The least seconds from a kernel's call to its first group. A GPU's kernel is always launched; a CPU's of one thread
+/// wakes no others.
+double least_seconds_to_start(const Machine& machine);
+
 /// Who computes a kernel. No bound counts what tensor cores may do for the other units.
 enum class ComputedBy : std::uint8_t { cores, tensor_cores };
 
 /// A lower bound in seconds on the simulated time of any plan of the kernel, on a CPU or on a GPU's block_machine. It
-/// is the launch plus the longer of two times: the least that passes the memory's pipe, and the least that all cores
+/// is the least start plus the longer of two times: the least that passes the memory's pipe, and the least that all cores
 /// compute, one operation after the other.
 double least_seconds(const Derived& derived, const Kernel& kernel, const std::vector<StatementWork>& work,
                      const Extents& extents, const Machine& machine, ComputedBy by = ComputedBy::cores);

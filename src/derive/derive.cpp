@@ -116,7 +116,7 @@ Result<Derived> derive(const Diagram& diagram, const DeriveOptions& options) {
         }
     }
     if (!errors.empty()) return errors;
-    derived.keeps_streams = !demanded.empty();
+    derived.keeps_streams = !demanded.empty(), derived.keeps_kernels = !is_rewritten;
     KernelBuilder builder(normal, derived.form);
     derived.regions = gather(builder, {options.fuse, options.kernels, std::move(demanded)}, derived.normal_refusals);
     build_kernels(derived, builder);

@@ -200,6 +200,7 @@ struct Derived {
     Form form = Form::unscaled;
     bool flat_rows = false;       ///< DeriveOptions::flat_rows
     bool keeps_streams = false;   ///< overrides say which axes are streamed
+    bool keeps_kernels = false;   ///< options say which equations are one kernel
     std::vector<Region> regions;  ///< what the kernels were chosen among, in execution order
     std::vector<Kernel> kernels;  ///< in execution order
     std::vector<DerivationStep> steps;

@@ -9,9 +9,9 @@
 namespace napkin {
 
 struct GatherOptions {
-    bool fuse = true;                               ///< false: every equation is a kernel of its own
-    std::vector<std::vector<std::string>> kernels;  ///< by hand: target names of each kernel
-    std::vector<AxisId> stream;                     ///< must be streamed where they are reduced
+    bool fuse = true;                                    ///< false: every equation is a kernel of its own
+    std::vector<std::vector<std::string>> kernels = {};  ///< by hand: target names of each kernel
+    std::vector<AxisId> stream = {};                     ///< must be streamed where they are reduced
 };
 
 /// Regions in an order in which they can be executed. Why equations that could share a kernel do not is noted in

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <set>
 #include <string>
 
 #include "derive/array_types.hpp"
 #include "derive/build.hpp"
 #include "derive/flat_stream.hpp"
+#include "derive/gather.hpp"
 #include "derive/replay.hpp"
 #include "derive/weigh.hpp"
 #include "diagram/flat_axes.hpp"
@@ -86,7 +88,7 @@ Derived rederive(const Derived& derived, const std::vector<std::size_t>& chosen)
     out.source = derived.source;
     out.form = derived.form;
     out.flat_rows = derived.flat_rows;
-    out.keeps_streams = derived.keeps_streams;
+    out.keeps_streams = derived.keeps_streams, out.keeps_kernels = derived.keeps_kernels;
     out.regions = derived.regions;
     out.normal_steps = derived.normal_steps;
     out.normal_refusals = derived.normal_refusals;
@@ -120,6 +122,23 @@ std::vector<Gathering> KernelForms::streamed(const Gathering& gathering) const {
     for (const std::optional<AxisId>& stream : streams)
         if (const Gathering next{gathering.targets, stream}; !contains(out, next) && builder.try_kernel(next))
             out.push_back(next);
+    return out;
+}
+
+std::vector<std::vector<Region>> gatherings_of(const Derived& derived) {
+    std::vector<std::vector<Region>> out{derived.regions};
+    if (derived.keeps_streams || derived.keeps_kernels) return out;
+    const Diagram normal = normal_form_of(derived);
+    const auto add = [&](GatherOptions options) {
+        KernelBuilder builder(normal, derived.form);
+        std::vector<Refusal> refusals;
+        if (auto regions = gather(builder, options, refusals); !contains(out, regions))
+            out.push_back(std::move(regions));
+    };
+    std::set<AxisId> reduced;
+    for (const Equation& e : normal.equations) reduced.insert(e.reduce_axes.begin(), e.reduce_axes.end());
+    for (const AxisId axis : reduced) add({.stream = {axis}});
+    add({.fuse = false});
     return out;
 }
 

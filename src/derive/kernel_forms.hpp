@@ -27,6 +27,11 @@ private:
     Diagram normal_;
 };
 
+/// The regions that the equations may be gathered into: the derivation's own; those in which an axis is streamed
+/// wherever it is reduced, for each axis; and one for each equation. The own ones alone where options say which kernels
+/// there are, or what they stream.
+std::vector<std::vector<Region>> gatherings_of(const Derived& derived);
+
 /// The same derivation with these kernels in each region. They may be none of its alternatives, and become one.
 Derived with_kernels(const Derived& derived, const std::vector<std::vector<Gathering>>& kernels);
 

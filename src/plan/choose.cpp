@@ -160,7 +160,7 @@ double estimated_seconds(const Derived& derived, const Extents& extents, const M
         alone.kernels = {derived.kernels[k]};
         quick.tiles = std::make_shared<const TilesToPlan>(TilesToPlan{{tiles.diagram, {tiles.kernels[k]}}, {texts[k]}});
         const auto plan = plan_whole_or_in_parts(alone, extents, machine, *hand, items, {(*parts)[k]}, quick);
-        return plan ? seconds_with_starts(*plan, machine) : std::numeric_limits<double>::infinity();
+        return plan ? plan->seconds() : std::numeric_limits<double>::infinity();
     };
     // Kernels that another thread is simulating come last, so that less of that work is waited for.
     for (const bool waits : {false, true})

@@ -127,15 +127,29 @@ bool streams_flat_axis(const Derived& form) {
     });
 }
 
-/// The derivation whose alternatives stream each kernel as most of the lines for it say. A printed plan may be of a
-/// form that is none of the first alternatives (form_search.hpp).
+/// Whether the lines leave nothing open that a printed schedule of the form's only kernel says.
+bool say_all(const std::vector<ScheduleItem>& lines, const Derived& form, const Extents& extents) {
+    const TileProgram tiles = tiles_of(form, extents, lines);
+    const auto schedules = schedule_overrides(lines, tiles);
+    if (!schedules) return false;
+    const KernelSchedule& said = schedules->front();
+    const auto has_size = [&](const Stage& stage) {
+        const auto* loop = std::get_if<Loop>(&stage);
+        return !loop || said.stream.contains(loop->axis);
+    };
+    return said.atoms.size() == atom_names(tiles.kernels.front()).size() && all_of(form.kernels.front().stages, has_size);
+}
+
+/// The derivation whose alternatives stream each kernel as most of the lines for it say, and as a schedule that leaves
+/// nothing open says by having no stream. A printed plan may be of a form that is none of the first alternatives
+/// (form_search.hpp).
 Derived with_streams_of_lines(const Derived& derived, const Extents& extents, const std::vector<ScheduleItem>& by_user) {
     const KernelForms forms(derived);
     std::map<std::vector<ArrayId>, Gathering> known;
     const auto as_said = [&](const Gathering& gathering) {
         const auto [found, is_new] = known.try_emplace(gathering.targets, gathering);
         if (!is_new) return found->second;
-        double least = std::numeric_limits<double>::infinity();
+        std::pair least(std::numeric_limits<double>::infinity(), true);  // mismatch, and whether anything is left open
         for (const Gathering& way : forms.streamed(gathering)) {
             const Derived form = forms.of({way});
             std::vector<ScheduleItem> lines;
@@ -143,8 +157,8 @@ Derived with_streams_of_lines(const Derived& derived, const Extents& extents, co
                 if (!item.kernel.empty() && (item.kernel == form.kernels.front().name || is_of_parts(form, 0, item.kernel)))
                     lines.push_back(item);
             if (lines.empty()) break;
-            if (const double mismatch = LinesOfForm(form, extents, lines).mismatch(); mismatch < least)
-                least = mismatch, found->second = way;
+            const std::pair next(LinesOfForm(form, extents, lines).mismatch(), !say_all(lines, form, extents));
+            if (next < least) least = next, found->second = way;
         }
         return found->second;
     };
@@ -178,6 +192,28 @@ Derived least_form(const Derived& derived, const Extents& extents, const Machine
     return fastest_planned({std::move(least), derived}, extents, machine, by_user, {.ratings = known.ratings()});
 }
 
+/// The same where lines name kernels: of the first gathering that has the kernels which the lines name, or most of
+/// them.
+Derived least_form_of_lines(const Derived& derived, const Extents& extents, const Machine& machine,
+                            const std::vector<ScheduleItem>& by_user, KernelTimes& known) {
+    const auto found = [&](const Derived& gathered) {
+        Derived form = least_form(with_streams_of_lines(gathered, extents, by_user), extents, machine, by_user, known);
+        const double mismatch = LinesOfForm(form, extents, by_user).mismatch();
+        return std::pair(mismatch, std::move(form));
+    };
+    auto best = found(derived);
+    if (best.first == 0) return std::move(best.second);
+    for (std::vector<Region>& regions : gatherings_of(derived)) {
+        Derived gathered = derived;
+        gathered.regions = std::move(regions);
+        if (auto next = found(rederive(gathered, std::vector<std::size_t>(gathered.regions.size(), 0)));
+            next.first < best.first)
+            best = std::move(next);
+        if (best.first == 0) break;
+    }
+    return std::move(best.second);
+}
+
 /// The derivation with flat rows, where an override names one of their axes.
 std::optional<Derived> flat_rows_by_user(const Derived& derived, const std::vector<ScheduleItem>& by_user) {
     for (const std::vector<AxisId>& run : flat_rows(derived.source)) {
@@ -193,17 +229,20 @@ std::optional<Derived> flat_rows_by_user(const Derived& derived, const std::vect
 
 Derived choose_form(const Derived& derived, const Extents& extents, const Machine& machine,
                     const std::vector<ScheduleItem>& by_user, const std::shared_ptr<Estimates>& ratings) {
+    if (by_user.empty() && machine.kind == MachineKind::cpu)
+        return choose_form_by_plans(derived, extents, machine, by_user, ratings);
     KernelTimes known(by_user.empty() ? ratings : nullptr);
     const auto flat = flat_rows_by_user(derived, by_user);
     const Derived& form = flat ? *flat : derived;
     const bool names_kernels = any_of(by_user, [](const ScheduleItem& item) { return !item.kernel.empty(); });
-    return least_form(names_kernels ? with_streams_of_lines(form, extents, by_user) : form, extents, machine, by_user,
-                      known);
+    return names_kernels ? least_form_of_lines(form, extents, machine, by_user, known)
+                         : least_form(form, extents, machine, by_user, known);
 }
 
 Derived choose_form_by_plans(const Derived& derived, const Extents& extents, const Machine& machine,
                              const std::vector<ScheduleItem>& by_user, const std::shared_ptr<Estimates>& ratings) {
-    if (machine.kind != MachineKind::gpu || !has_cuda_blocks(machine))
+    const bool is_gpu = machine.kind == MachineKind::gpu;
+    if (is_gpu ? !has_cuda_blocks(machine) : !by_user.empty())
         return choose_form(derived, extents, machine, by_user, ratings);
     if (!by_user.empty()) {
         Derived least = choose_form(derived, extents, machine, by_user, ratings);
@@ -213,7 +252,7 @@ Derived choose_form_by_plans(const Derived& derived, const Extents& extents, con
     }
     constexpr double no_limit = std::numeric_limits<double>::infinity();
     FoundForm found = *fastest_form(derived, extents, machine, ratings, no_limit);
-    if (const auto flat = with_flat_rows(derived))
+    if (const auto flat = is_gpu ? with_flat_rows(derived) : std::nullopt)
         if (auto faster = fastest_form(*flat, extents, machine, ratings, found.seconds)) found = std::move(*faster);
     return std::move(found.form);
 }

@@ -42,25 +42,41 @@ struct Way {
 
 class FormSearch {
 public:
-    FormSearch(const Derived& derived, const Extents& extents, const Machine& gpu, std::shared_ptr<Estimates> ratings)
-        : derived_(derived), extents_(extents), gpu_(gpu), forms_(derived) {
-        options_.quick = true, options_.completion = Completion::for_estimate;
+    FormSearch(const Derived& derived, const Extents& extents, const Machine& machine, std::shared_ptr<Estimates> ratings)
+        : derived_(derived), extents_(extents), machine_(machine), forms_(derived) {
+        options_.quick = has_cuda_blocks(machine), options_.completion = Completion::for_estimate;
         options_.ratings = ratings ? std::move(ratings) : std::make_shared<Estimates>();
     }
 
     std::optional<FoundForm> run(double enough) {
+        std::optional<FoundForm> best;
+        for (const std::vector<Region>& regions : gatherings_of(derived_)) {
+            auto found = fastest(regions, best ? std::min(enough, least_gain * best->seconds) : enough);
+            if (!found) continue;
+            Derived with = derived_;
+            with.regions = regions;
+            best = FoundForm{with_kernels(with, found->first), found->second};
+        }
+        return best;
+    }
+
+private:
+    /// Other regions than the derivation's own must save the rest of its time.
+    static constexpr double least_gain = 0.99;
+
+    /// The fastest kernels of each region with their time; none where they take `enough` seconds or more.
+    std::optional<std::pair<std::vector<std::vector<Gathering>>, double>> fastest(const std::vector<Region>& regions,
+                                                                                  double enough) {
         std::vector<std::vector<Gathering>> kernels;
         double seconds = 0;
-        for (const Region& region : derived_.regions) {
+        for (const Region& region : regions) {
             const auto found = fastest(region, enough < never ? enough - seconds : never);
             if (!found) return std::nullopt;
             seconds += found->second;
             kernels.push_back(std::move(found->first));
         }
-        return FoundForm{with_kernels(derived_, kernels), seconds};
+        return std::pair(std::move(kernels), seconds);
     }
-
-private:
     /// The equations of each kernel of one alternative, by the ways to stream them.
     using Partition = std::vector<std::vector<Way>*>;
 
@@ -102,7 +118,7 @@ private:
             Derived form = forms_.of({g});
             const Kernel& kernel = form.kernels.front();
             const double bound = least_seconds(
-                form, kernel, statement_work(form, kernel), extents_, gpu_,
+                form, kernel, statement_work(form, kernel), extents_, machine_,
                 may_run_on_tensor_cores(kernel, extents_) ? ComputedBy::tensor_cores : ComputedBy::cores);
             known->second.push_back({g, std::move(form), bound});
         }
@@ -121,14 +137,14 @@ private:
     /// Plans the kernel, or finds out that it takes longer by more than `slack` than is known.
     void plan(Way& way, double slack) {
         // Copied rows make another form, with other kernels.
-        if (with_copied_rows(way.form, extents_, gpu_)) {
-            const auto plan = choose_plan(way.form, extents_, gpu_, {}, options_);
+        if (!has_cuda_blocks(machine_) || with_copied_rows(way.form, extents_, machine_)) {
+            const auto plan = choose_plan(way.form, extents_, machine_, {}, options_);
             way.seconds = plan ? std::max(way.seconds, plan->seconds()) : never, way.is_planned = true;
             return;
         }
         PlanOptions options = options_;
         options.useless = way.seconds + slack;
-        const auto plan = choose_blocks_of(0, way.form, extents_, gpu_, {}, options);
+        const auto plan = choose_blocks_of(0, way.form, extents_, machine_, {}, options);
         way.is_planned = !plan || !plan->is_bound();
         internal_check(way.is_planned || plan->seconds() > way.seconds,
                        "plan: a kernel is asked for a bound that is known");
@@ -137,12 +153,12 @@ private:
 
     /// Whether the memory holds what lies between the kernels.
     [[nodiscard]] bool fits(const std::vector<Gathering>& kernels) const {
-        return footprint(forms_.of(kernels), extents_).bytes() <= gpu_.levels[0].capacity_bytes.value;
+        return footprint(forms_.of(kernels), extents_).bytes() <= machine_.levels[0].capacity_bytes.value;
     }
 
     const Derived& derived_;
     const Extents& extents_;
-    const Machine& gpu_;
+    const Machine& machine_;
     const KernelForms forms_;
     PlanOptions options_;
     std::map<std::vector<ArrayId>, std::vector<Way>> ways_;  ///< by the targets of the equations
@@ -150,9 +166,9 @@ private:
 
 }  // namespace
 
-std::optional<FoundForm> fastest_form(const Derived& derived, const Extents& extents, const Machine& gpu,
+std::optional<FoundForm> fastest_form(const Derived& derived, const Extents& extents, const Machine& machine,
                                       const std::shared_ptr<Estimates>& ratings, double enough) {
-    return FormSearch(derived, extents, gpu, ratings).run(enough);
+    return FormSearch(derived, extents, machine, ratings).run(enough);
 }
 
 }  // namespace napkin

@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "cost/compulsory.hpp"
 #include "derive/parts.hpp"
 #include "support/ids.hpp"
 #include "support/numbers.hpp"
@@ -75,26 +76,20 @@ Result<std::optional<ScheduleItem>> split_of(const Derived& derived, const Exten
     return out;
 }
 
-/// Seconds of the kernel's start that its own time lacks. A CPU's kernel of one thread wakes no others; one of a GPU is
-/// always launched.
-double start_beside(const KernelPlan& kernel, const Machine& machine) {
-    return kernel.schedule().threads.value == 1 && machine.kind == MachineKind::cpu ? machine.launch_s.value : 0;
-}
-
-/// Seconds of all kernels of the form, with their starts. Infinite where one has no plan, or as soon as the planned
-/// ones take `enough` with the starts of the others.
+/// Seconds of all kernels of the form, infinite where one has no plan, or as soon as the planned ones take
+/// `enough` with the least starts of the others.
 double seconds_kernel_by_kernel(const Derived& form, const Extents& extents, const Machine& machine,
                                 PlanOptions options, const Planner& planner, double enough) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     double seconds = 0;
     for (std::size_t k = 0; k < form.kernels.size(); ++k) {
-        const double starts = static_cast<double>(form.kernels.size() - k) * machine.launch_s.value;
-        if (seconds + starts >= enough) return infinity;
+        const double others = static_cast<double>(form.kernels.size() - k - 1) * least_seconds_to_start(machine);
+        if (seconds + others >= enough) return infinity;
         options.only = {k};
-        options.useless = enough - seconds - starts + machine.launch_s.value;
+        options.useless = enough - seconds - others;
         const auto plan = planner(form, extents, options);
         if (!plan) return infinity;
-        seconds += seconds_with_starts(*plan, machine);
+        seconds += plan->seconds();
     }
     return seconds;
 }
@@ -124,16 +119,10 @@ Cut cut_streams(const Derived& derived, const Extents& extents, const std::vecto
     return cut;
 }
 
-double seconds_with_starts(const Plan& plan, const Machine& machine) {
-    double seconds = plan.seconds();
-    for (const KernelPlan& kernel : plan.kernels) seconds += start_beside(kernel, machine);
-    return seconds;
-}
-
 bool may_gain_by_parts(const KernelPlan& kernel, const Machine& machine, std::int64_t cores, double enough) {
     const bool idles = kernel.time.groups < cores || kernel.time.waves > idle_cores;
-    const double launch = machine.launch_s.value, whole = kernel.time.seconds + start_beside(kernel, machine);
-    return idles && (whole - launch) / static_cast<double>(cores) + 2 * launch < enough;
+    const double even_share = (kernel.time.seconds - kernel.time.launch_seconds) / static_cast<double>(cores);
+    return idles && even_share + machine.launch_s.value + least_seconds_to_start(machine) < enough;
 }
 
 Result<std::vector<std::optional<Choice>>> parts_by_user(const Derived& derived, const Extents& extents,
@@ -198,20 +187,16 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
     for (const KernelPlan& kernel : kernels) {
         const std::size_t k = kernel.whole;
         const std::int64_t groups = kernel.time.groups;
-        const double launch = machine.launch_s.value;
         const AxisId axis = streamed_axis(derived.kernels[k]);
-        const double whole = kernel.time.seconds + start_beside(kernel, machine);
+        const double whole = kernel.time.seconds;
         double least = std::min(worth_parting * whole, options.enough);
         if (parts[k] || axis < 0 || kernel.is_bound || !may_gain_by_parts(kernel, machine, cores, least)) continue;
         Derived alone = derived;
         alone.kernels = {derived.kernels[k]};
         for (const std::int64_t n : numbers_of_parts(groups, cores)) {
             if (n < 2 || n > extents[axis]) continue;
-            const double even_share = (whole - launch) / static_cast<double>(cores);
-            if (even_share + 2 * launch >= least) continue;  // the parts and their merge
             const Parted cut = with_parts(alone, 0, n);
             if (!cut.form) break;
-            if (even_share + static_cast<double>(cut.num_kernels) * launch >= least) continue;
             // A form of this kernel alone. Numbers of parts of all kernels are never below 1.
             quick.cut = {-1, static_cast<std::int64_t>(k), n};
             const double seconds = seconds_kernel_by_kernel(*cut.form, with_part_extents(*cut.form, extents), machine,

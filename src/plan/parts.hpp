@@ -11,9 +11,6 @@
 
 namespace napkin {
 
-/// Seconds of all kernels, with the start of each. The time of a kernel on a single core has no start of others in it.
-double seconds_with_starts(const Plan& plan, const Machine& machine);
-
 /// Whether the kernel's stream in parts may take less than `enough` seconds. Not all cores are busy then, and an even
 /// share for each takes less, with the starts of the parts and of their merge.
 bool may_gain_by_parts(const KernelPlan& kernel, const Machine& machine, std::int64_t cores, double enough);

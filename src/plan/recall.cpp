@@ -113,7 +113,8 @@ std::optional<Plan> plan_in(const json& text, const Derived& derived, const Exte
 }
 
 /// The derivation with these kernels in its regions; none where they do not compute the regions' equations.
-std::optional<Derived> with_read_kernels(const Derived& derived, const std::vector<std::vector<Gathering>>& kernels) {
+std::optional<Derived> with_kernels_of_its_regions(const Derived& derived,
+                                                   const std::vector<std::vector<Gathering>>& kernels) {
     if (kernels.size() != derived.regions.size()) return std::nullopt;
     const auto targets_of = [](const std::vector<Gathering>& gatherings) {
         std::vector<ArrayId> targets;
@@ -131,6 +132,17 @@ std::optional<Derived> with_read_kernels(const Derived& derived, const std::vect
         differs |= kernels[r] != chosen;
     }
     return differs ? with_kernels(derived, kernels) : derived;
+}
+
+/// The same in the first of the derivation's gatherings whose equations they compute.
+std::optional<Derived> with_read_kernels(const Derived& derived, const std::vector<std::vector<Gathering>>& kernels) {
+    if (auto read = with_kernels_of_its_regions(derived, kernels)) return read;
+    for (std::vector<Region>& regions : gatherings_of(derived)) {
+        Derived gathered = derived;
+        gathered.regions = std::move(regions);
+        if (auto read = with_kernels_of_its_regions(gathered, kernels)) return read;
+    }
+    return std::nullopt;
 }
 
 }  // namespace

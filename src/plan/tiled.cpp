@@ -52,7 +52,7 @@ Result<Plan> choose_tiled(const Derived& derived, const Extents& extents, const 
         PlanOptions of_tiled = options;
         of_tiled.tiles = nullptr;
         auto plan = choose_aligned(tiled->form, tiled->extents, gpu, {}, of_tiled);
-        if (!plan || seconds_with_starts(*plan, gpu) >= worth_tiling * seconds_with_starts(*best, gpu)) continue;
+        if (!plan || plan->seconds() >= worth_tiling * best->seconds()) continue;
         taken.push_back(next), form = std::move(*tiled), best = std::move(plan);
         best->change.tiled = taken;
     }

@@ -47,7 +47,7 @@ TEST(PlanSizes, AreAtMostATenthSlowerThanTheirHalvesAndDoubles) {
                     }
         }
     }
-    EXPECT_GT(sizes, 300);
+    EXPECT_GT(sizes, 250);
 }
 
 }  // namespace

@@ -129,7 +129,7 @@ TEST_F(Cli, run_keeps_wrong_numbers_under_a_name_that_says_so) {
           "*kernel.cpp) sed -i 's/fill(Z, \\([0-9]*\\), -infinity<real>)/fill(Z, \\1, 1000.0f)/' \"$file\";;\n"
           "esac; done\nexec c++ \"$@\"\n");
     fs::permissions(path("compiler"), fs::perms::owner_all);
-    const std::string run = "run a.nk --seconds 0.01 --no-baseline --output Y=y.npy --output Z=z.npy";
+    const std::string run = "run a.nk --stream b=10 --seconds 0.01 --no-baseline --output Y=y.npy --output Z=z.npy";
     const std::string wrong = "CXX='" + path("compiler").string() + "' NAPKIN_CACHE_DIR='" + path("cache").string() +
                               "'";
     const Outcome outcome = napkin(run, wrong);
