@@ -1,4 +1,4 @@
-// What documents show behind a line "$ napkin …" is what the tool prints today. NAPKIN_UPDATE_GOLDEN=1 rewrites it.
+// What documents show behind a line "$ COMMAND" is what it prints today. NAPKIN_UPDATE_GOLDEN=1 rewrites it.
 // What they link to exists, and so do the paths that they name.
 #include <gtest/gtest.h>
 
@@ -18,10 +18,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string printed_by(const std::string& arguments) {
-    const std::string command = "cd '" + napkin::source_dir().string() + "' && { '" + napkin::tool_path() + "' " +
-                                arguments + "; } 2>&1";
-    std::FILE* const pipe = ::popen(command.c_str(), "r");
+/// What a shell prints of the command in the sources, where napkin and ./napkin are the tool.
+std::string printed_by(const std::string& command) {
+    static const std::regex tool(R"((^|\s)(\./)?napkin )");
+    const std::string with_tool = std::regex_replace(command, tool, "$1'" + napkin::tool_path() + "' ");
+    const std::string in_sources = "cd '" + napkin::source_dir().string() + "' && { " + with_tool + "; } 2>&1";
+    std::FILE* const pipe = ::popen(in_sources.c_str(), "r");
     std::string text;
     for (int c = 0; pipe != nullptr && (c = std::fgetc(pipe)) != EOF;) text += static_cast<char>(c);
     if (pipe != nullptr) ::pclose(pipe);
@@ -36,7 +38,7 @@ struct Document {
 };
 
 Document read(const fs::path& path) {
-    constexpr std::string_view prompt = "$ napkin ";
+    constexpr std::string_view prompt = "$ ";
     Document out;
     std::ifstream in(path);
     bool is_output = false;
