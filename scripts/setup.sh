@@ -2,7 +2,7 @@
 # Installs what napkin is built from, as far as it is missing, with Debian's package manager.
 #
 #   scripts/setup.sh run     what ./napkin needs: compiler, CMake and libraries
-#   scripts/setup.sh test    and what ./test needs
+#   scripts/setup.sh test    and what ./test needs; in a git checkout it also sets up scripts/hooks
 #   scripts/setup.sh all     and what .ci/run needs: clang, its sanitizers, libFuzzer and clang-tidy
 #   scripts/setup.sh pages   what ./napkin and tests/browser need: Chromium
 #   scripts/setup.sh browser and what the core in their pages needs: emscripten
@@ -25,6 +25,15 @@ case ${1-} in
     browser) wanted=$browser ;;
     *) echo "usage: scripts/setup.sh run|test|all|pages|browser" >&2; exit 2 ;;
 esac
+
+# Who runs the tests may commit: git then calls scripts/hooks. A checkout that has hooks of its own keeps those alone.
+set_up_hooks() (
+    cd "$(dirname "$0")/.."
+    [ "$(git rev-parse --show-toplevel 2>/dev/null)" = "$(pwd -P)" ] || return 0
+    git config core.hooksPath >/dev/null && return 0
+    ls "$(git rev-parse --git-path hooks)" 2>/dev/null | grep -qv '\.sample$' || git config core.hooksPath scripts/hooks
+)
+case $1 in test | all) set_up_hooks || true ;; esac
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     # Not Debian: CMake says what is missing, if anything is. These are the names to look for.
