@@ -11,18 +11,6 @@
 namespace napkin {
 namespace {
 
-/// A number as a document prints it: where its last digit stands.
-struct Printed {
-    double value = 0;
-    int decimals = 0;
-};
-
-std::optional<Printed> printed(const std::string& text) {
-    if (text.empty() || text.find_first_not_of("0123456789.") != std::string::npos) return std::nullopt;
-    const std::size_t point = text.find('.');
-    return Printed{std::stod(text), point == std::string::npos ? 0 : static_cast<int>(text.size() - point - 1)};
-}
-
 /// A difference by rounding in the last place of a double is none.
 bool equal(double a, double b) { return std::fabs(a - b) <= 1e-9 * std::max(std::fabs(a), std::fabs(b)); }
 
@@ -33,19 +21,19 @@ std::string whole_text(double value) {
     return (value < 0 ? "-" : "") + digits;
 }
 
-/// As many digits more than the document prints as tell the two apart, up to three; six digits where it prints a
-/// formula.
-std::string number_text(double value, const std::string& expected) {
+/// One digit more than the source prints and at least four in all, without zeros at the end; six where the source
+/// prints a formula.
+std::string number_text(double value, const std::optional<PrintedFigure>& as) {
     if (value == std::floor(value) && std::fabs(value) < 1e15) return whole_text(value);
-    const auto as = printed(expected);
-    if (!as) return fmt::format("{:.6g}", value);
-    std::string text = fmt::format("{:.{}f}", value, as->decimals);
-    if (equal(value, as->value)) return text;
-    for (int more = 1; more <= 3; ++more) {
-        text = fmt::format("{:.{}f}", value, as->decimals + more);
-        if (std::stod(text) != as->value) break;
-    }
-    return text;
+    if (!as || as->most < 1e-3) return fmt::format("{:.6g}", value);
+    const int decimals = std::max(as->decimals + 1, 3 - static_cast<int>(std::floor(std::log10(std::fabs(value)))));
+    std::string text = fmt::format("{:.{}f}", value, decimals);
+    text.erase(text.find_last_not_of('0') + 1);
+    return text.back() == '.' ? text.substr(0, text.size() - 1) : text;
+}
+
+std::string with_unit(const std::string& text, const ReproductionRow& row) {
+    return text + (row.unit.empty() ? "" : " " + row.unit);
 }
 
 class RowJudge {
@@ -53,6 +41,7 @@ public:
     RowJudge(const ReproductionRow& row, const Results& results) : row_(row), results_(results) {}
 
     Result<RowOutcome> run() {
+        if (row_.values.empty()) return RowOutcome{"", std::nullopt};
         std::vector<std::string> texts;
         bool agrees = true;
         for (std::size_t i = 0; i < row_.values.size(); ++i) {
@@ -62,12 +51,7 @@ public:
             agrees = agrees && same;
         }
         if (!errors_.empty()) return errors_;
-        RowOutcome outcome;
-        outcome.computed = join(texts, ", ") + (row_.unit.empty() ? "" : " " + row_.unit);
-        outcome.agrees = agrees;
-        outcome.how = agrees ? how() : row_.disagrees.empty() ? "no" : "no: " + row_.disagrees;
-        if (!row_.note.empty()) outcome.how += (agrees ? "; " : ". ") + row_.note;
-        return outcome;
+        return RowOutcome{with_unit(join(texts, ", "), row_), agrees};
     }
 
 private:
@@ -86,23 +70,25 @@ private:
     bool compare_text(std::size_t i, std::vector<std::string>& texts) {
         const auto found = text_of(row_.values[i].text, results_);
         if (!take(found, row_.values[i])) return false;
-        texts.push_back(std::get<std::string>(found));
-        return texts.back() == row_.expected[i].text;
+        std::string text = std::get<std::string>(found);
+        // From the last key on, so that a word goes before its own beginning.
+        for (auto word = row_.at.rbegin(); word != row_.at.rend(); ++word)
+            for (std::size_t at = 0; (at = text.find(word->first, at)) != std::string::npos; at += word->second.size())
+                text.replace(at, word->first.size(), word->second);
+        texts.push_back(text);
+        return text == row_.expected[i].text;
     }
 
     bool compare_number(std::size_t i, std::vector<std::string>& texts) {
-        const auto found = number_of(row_.values[i].text, results_), said = number_of(row_.expected[i].text, results_);
+        const auto found = number_of(row_.values[i].text, results_);
+        const auto printed = printed_figure(row_.expected[i].text);
+        const auto said = printed ? printed->least : number_of(row_.expected[i].text, {});
         if (!take(found, row_.values[i]) || !take(said, row_.expected[i])) return false;
-        const double a = std::get<double>(found), b = std::get<double>(said);
-        texts.push_back(number_text(a, row_.expected[i].text));
-        if (row_.comparison == Closeness::within) {
-            worst_ = std::max(worst_, std::fabs(a - b) / std::fabs(b));
-            return std::fabs(a - b) <= row_.tolerance * std::fabs(b);
-        }
-        const auto as = printed(row_.expected[i].text);
-        if (row_.comparison == Closeness::rounded && as)
-            return std::fabs(a - b) <= 0.5 * std::pow(10.0, -as->decimals) * (1 + 1e-9);
-        return equal(a, b);
+        const double value = std::get<double>(found);
+        texts.push_back(number_text(value, printed));
+        if (!printed) return equal(value, std::get<double>(said));
+        return (value >= printed->least && value <= printed->most) || equal(value, printed->least) ||
+               equal(value, printed->most);
     }
 
     template <class T>
@@ -116,22 +102,9 @@ private:
         return false;
     }
 
-    [[nodiscard]] std::string how() const {
-        switch (row_.comparison) {
-            case Closeness::exact:
-            case Closeness::text: return "yes";
-            case Closeness::rounded: return "yes, as rounded";
-            case Closeness::within:
-                return fmt::format("yes, within {:.2g}% ({:.2g}% off)", 100 * row_.tolerance, 100 * worst_);
-            case Closeness::formula: return "yes, as an expression";
-        }
-        throw InternalError("unknown comparison");
-    }
-
     const ReproductionRow& row_;
     const Results& results_;
     std::vector<Diagnostic> errors_;
-    double worst_ = 0;
 };
 
 /// A cell of a Markdown table.
@@ -144,7 +117,48 @@ std::string cell(const std::string& text) {
     return out;
 }
 
+/// The names of the queries that the row's values ask.
+std::string asked(const ReproductionRow& row) {
+    std::vector<std::string> names;
+    for (const PlacedText& value : row.values) {
+        const auto found = names_in(value.text);
+        // The reader has seen that these are expressions.
+        for (const ResultName& name : std::get<std::vector<ResultName>>(found))
+            if (!contains(names, cell(name.name))) names.push_back(cell(name.name));
+    }
+    return join(names, ", ");
+}
+
+/// A document's table, and under it the reasons of the rows that do not agree, by number.
+std::string document_section(const Reproduction& reproduction, const std::vector<RowOutcome>& outcomes,
+                             const std::string& document) {
+    std::string out = fmt::format("\n## {}\n\n{}\n\n", document, reproduction.documents.at(document)), reasons;
+    out += "| figure | source | napkin | agrees | query |\n|---|---|---|---|---|\n";
+    int number = 0;
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+        const ReproductionRow& row = reproduction.rows[i];
+        if (row.document != document) continue;
+        std::string says = verdict(outcomes[i]);
+        if (!row.input.empty()) says += ", given " + row.input;
+        if (!row.why.empty()) {
+            says += fmt::format(" ({})", ++number);
+            reasons += fmt::format("{}. {}\n", number, cell(row.why));
+        }
+        out += fmt::format("| {} | {} | {} | {} | {} |\n", cell(row.figure), cell(source_figure(row)),
+                           cell(outcomes[i].computed), cell(says), asked(row));
+    }
+    return out + (reasons.empty() ? "" : "\n" + reasons);
+}
+
 }  // namespace
+
+std::string verdict(const RowOutcome& outcome) {
+    return !outcome.agrees ? "not computed" : *outcome.agrees ? "yes" : "no";
+}
+
+std::string source_figure(const ReproductionRow& row) {
+    return with_unit(join(mapped<std::string>(row.expected, [](const PlacedText& text) { return text.text; }), ", "), row);
+}
 
 Result<std::vector<RowOutcome>> reproduce(const Reproduction& reproduction, const Query& query) {
     Results results;
@@ -173,42 +187,41 @@ Result<std::vector<RowOutcome>> reproduce(const Reproduction& reproduction, cons
 std::vector<std::size_t> surprises(const Reproduction& reproduction, const std::vector<RowOutcome>& outcomes) {
     std::vector<std::size_t> rows;
     for (std::size_t i = 0; i < outcomes.size(); ++i)
-        if (outcomes[i].agrees != reproduction.rows[i].disagrees.empty()) rows.push_back(i);
+        if (outcomes[i].agrees.value_or(false) != reproduction.rows[i].why.empty()) rows.push_back(i);
     return rows;
 }
 
 std::string to_markdown(const Reproduction& reproduction, const std::vector<RowOutcome>& outcomes) {
-    std::string out =
-        "# What the documents say, and what napkin computes\n\n"
-        "Made by `napkin reproduce --output docs/reproduction.md`; `napkin reproduce --check` runs in the tests. Each "
-        "figure in the fourth\n"
-        "column was computed for this table, from the diagrams and machine files that the queries below it name.\n"
-        "[reproduction.toml](reproduction.toml) holds the rows and how each is compared.\n\n";
-    for (const auto& [name, title] : reproduction.documents) out += fmt::format("- **{}**: {}\n", name, title);
-    std::size_t agreeing = 0, computed = 0, read_back = 0;
-    for (std::size_t i = 0; i < outcomes.size(); ++i) {
-        if (reproduction.rows[i].read_back) {
-            ++read_back;
-            continue;
-        }
-        ++computed;
-        agreeing += outcomes[i].agrees ? 1 : 0;
-    }
-    out += fmt::format(
-        "\n{} rows are computed: {} agree, {} {}. {} more are read back: what a file of machines/, examples/ or lib/ "
-        "states.\n\n",
-        computed, agreeing, computed - agreeing,
-        computed - agreeing == 1 ? "does not and says why" : "do not and say why", read_back);
-    out += "| document | where | what it says | what napkin computes | agrees |\n|---|---|---|---|---|\n";
+    std::size_t agreeing = 0, given = 0, computed = 0;
+    std::vector<std::string> documents;
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
         const ReproductionRow& row = reproduction.rows[i];
-        out += fmt::format("| {} | {} | {} | {} | {} |\n", cell(row.document), cell(row.where), cell(row.says),
-                           cell(outcomes[i].computed),
-                           cell(row.read_back ? "read back: " + outcomes[i].how : outcomes[i].how));
+        const bool agrees = outcomes[i].agrees.value_or(false);
+        computed += outcomes[i].agrees ? 1 : 0;
+        agreeing += agrees ? 1 : 0;
+        given += agrees && !row.input.empty() ? 1 : 0;
+        if (!contains(documents, row.document)) documents.push_back(row.document);
     }
-    out += "\n## Queries\n\nEach is a command line of `napkin`, with `--json`, run from the repository's root.\n\n";
+    std::string out = fmt::format(
+        "# What the sources say, and what napkin computes\n\n"
+        "`napkin reproduce --output docs/reproduction.md` writes this page from "
+        "[reproduction.toml](reproduction.toml), "
+        "and a test compares them.\n\n"
+        "- A number agrees within half a unit of the last digit that the source prints. Behind ~ (about), zeros at the "
+        "end of a whole number\n"
+        "  are no digits: ~200 is 150 to 250. A range a–b holds what its ends hold. A fraction, a formula or a text "
+        "agrees exactly.\n"
+        "- *given X*: the figure, or what it rests on, is typed in as X. Napkin reads it back or goes on from it.\n"
+        "- *no* and *not computed* have their reasons under the table.\n"
+        "- Rates and capacities are those of the files in [machines](../machines), each with its source there.\n\n"
+        "{} rows: {} agree, {} of them given an input; {} do not agree; {} are not computed.\n",
+        outcomes.size(), agreeing, given, computed - agreeing, outcomes.size() - computed);
+    for (const std::string& document : documents) out += document_section(reproduction, outcomes, document);
+    out +=
+        "\n## Queries\n\nEach is a record of bench/results, or a command line of `napkin`, run with `--json` from "
+        "the repository's root.\n\n";
     for (const auto& [name, command] : reproduction.queries)
-        out += fmt::format("- {}: `napkin {}`\n", cell(name), command.text);
+        out += fmt::format("- {}: `{}`\n", cell(name), command.text);
     return out;
 }
 

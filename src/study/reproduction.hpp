@@ -20,25 +20,26 @@ struct PlacedText {
     SourceRange range;
 };
 
-/// How a computed figure is compared with the document's.
-enum class Closeness : std::uint8_t { exact, rounded, within, formula, text };
+/// How a computed figure is compared with the source's: as numbers within the rounding of what is printed, as size
+/// expressions, or as texts.
+enum class Closeness : std::uint8_t { number, formula, text };
 
 struct ReproductionRow {
-    std::string document, where, says;
-    std::vector<PlacedText> values;  ///< expressions over the queries' results: src/study/reproduction_value.hpp
-    /// one for each value: a number or an expression; a size expression, or a text, where compared as such
-    std::vector<PlacedText> expected;
-    Closeness comparison = Closeness::exact;
-    double tolerance = 0;                   ///< relative, for Closeness::within
-    std::map<std::string, std::string> at;  ///< the size expression that stands for a symbol of the computed formulas
-    std::string unit, note;
-    bool read_back = false;  ///< what a machine, an example or the library states itself: nothing is computed
-    std::string disagrees;   ///< why the document's figure is not the computed one; empty where they should agree
+    std::string document, figure;
+    /// Expressions over the queries' results (src/study/reproduction_value.hpp); none: napkin does not compute it.
+    std::vector<PlacedText> values;
+    std::vector<PlacedText> expected;  ///< one for each value, as the source prints it; no expression over queries
+    Closeness comparison = Closeness::number;
+    /// What is put in the place of a symbol, a size expression, or of words of a text.
+    std::map<std::string, std::string> at;
+    std::string unit;
+    std::string input;  ///< what the row rests on that is typed in and not derived
+    std::string why;    ///< why napkin computes another figure or none; empty where they should agree
     SourceRange range;
 };
 
 struct Reproduction {
-    std::map<std::string, std::string> documents;  ///< short name → full title
+    std::map<std::string, std::string> documents;  ///< short name → authors, title, number
     std::map<std::string, PlacedText> queries;     ///< name → command line without the program's name
     std::vector<ReproductionRow> rows;
 };
@@ -52,18 +53,22 @@ using Query = std::function<Result<nlohmann::json>(const PlacedText&)>;
 
 struct RowOutcome {
     std::string computed;
-    bool agrees = false;
-    std::string how;  ///< the last column: "yes, as rounded", "no: …"
+    std::optional<bool> agrees;  ///< nothing where the row is not computed
 };
+
+/// The last but one column: "yes", "no", "not computed".
+std::string verdict(const RowOutcome& outcome);
+/// The source's figures as a row has them, with their unit.
+std::string source_figure(const ReproductionRow& row);
 
 /// Each query is asked once. Errors: those of the queries, no-such-value (an expression names what no result has),
 /// bad-expression.
 Result<std::vector<RowOutcome>> reproduce(const Reproduction& reproduction, const Query& query);
 
-/// Rows that agree though the file says that they do not, or the other way round.
+/// Rows that agree and have a reason why they do not, and rows that do not agree and have none.
 std::vector<std::size_t> surprises(const Reproduction& reproduction, const std::vector<RowOutcome>& outcomes);
 
-/// The table in Markdown, with the queries under it.
+/// A table a document in Markdown, with the reasons under each, and the queries at the end.
 std::string to_markdown(const Reproduction& reproduction, const std::vector<RowOutcome>& outcomes);
 
 }  // namespace napkin

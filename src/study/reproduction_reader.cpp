@@ -86,39 +86,26 @@ private:
         const std::size_t errors_before = toml_.errors().size();
         const std::string where = fmt::format(
             "row {}{}", reproduction_.rows.size() + 1,
-            table["where"].is_string() ? " '" + *table["where"].value<std::string>() + "'" : "");
-        toml_.check_keys(table,
-                         {"document", "where", "says", "value", "is", "formula", "text", "at", "within", "rounded",
-                          "unit", "note", "disagrees", "read_back"},
+            table["figure"].is_string() ? " '" + *table["figure"].value<std::string>() + "'" : "");
+        toml_.check_keys(table, {"document", "figure", "value", "is", "formula", "text", "at", "unit", "input", "why"},
                          where);
         ReproductionRow row;
         row.document = toml_.text(table, "document", where);
         row.range = toml_.range_of(table.source());
-        std::vector<std::string> documents;
-        for (const auto& entry : reproduction_.documents) documents.push_back(entry.first);
+        const auto documents = mapped<std::string>(reproduction_.documents, [](const auto& entry) { return entry.first; });
         toml_.check_name(table, "document", row.document, documents, "document");
-        row.where = toml_.text(table, "where", where);
-        row.says = toml_.text(table, "says", where);
+        row.figure = toml_.text(table, "figure", where);
         row.unit = optional_text(table, "unit", where);
-        row.note = optional_text(table, "note", where);
-        row.disagrees = optional_text(table, "disagrees", where);
+        row.input = optional_text(table, "input", where);
+        row.why = optional_text(table, "why", where);
         row.values = several(table, "value", where);
-        if (!table.contains("value")) toml_.missing(table, "value", where, "an expression over the queries");
-        if (const toml::node* node = table.get("read_back")) {
-            row.read_back = node->value<bool>().value_or(false);
-            if (!row.read_back)
-                toml_.error("bad-value", toml_.range_of(node->source()),
-                            fmt::format("'read_back' of {} is not true", where), "true, or nothing", "");
-        }
+        if (!table.contains("value") && row.why.empty())
+            toml_.missing(table, "value' or 'why", where, "an expression over the queries, or why there is none");
         read_comparison(table, row, where);
-        for (const PlacedText& value : row.values) check_expression(value);
-        for (const PlacedText& text : row.expected) {
-            if (row.comparison == Closeness::formula)
-                check_size(text);
-            else if (row.comparison != Closeness::text)
-                check_expression(text);
-        }
-        if (toml_.errors().size() == errors_before && row.values.size() != row.expected.size())
+        for (const PlacedText& value : row.values)
+            for (const ResultName& name : names(value)) check_query(value, name);
+        for (const PlacedText& text : row.expected) check_expected(text, row.comparison);
+        if (toml_.errors().size() == errors_before && !row.values.empty() && row.values.size() != row.expected.size())
             toml_.error("bad-value", row.range,
                         fmt::format("{} has {} values and {} figures to compare with", where, row.values.size(),
                                     row.expected.size()),
@@ -134,48 +121,47 @@ private:
             return;
         }
         row.expected = several(table, is ? "is" : formula ? "formula" : "text", where);
-        row.comparison = formula ? Closeness::formula : as_text ? Closeness::text : Closeness::exact;
-        if (const toml::node* within = table.get("within")) {
-            row.comparison = Closeness::within;
-            row.tolerance = within->value<double>().value_or(0);
-            if (!(row.tolerance > 0 && row.tolerance < 1) || !is)
-                toml_.error("bad-value", toml_.range_of(within->source()),
-                            fmt::format("'within' of {} is no tolerance", where),
-                            "a share between 0 and 1, beside 'is'", "");
-        }
-        if (const toml::node* rounded = table.get("rounded")) {
-            if (!rounded->value<bool>().value_or(false) || !is || table.contains("within"))
-                toml_.error("bad-value", toml_.range_of(rounded->source()),
-                            fmt::format("'rounded' of {} is not true", where), "true, beside 'is' and without 'within'",
-                            "");
-            row.comparison = Closeness::rounded;
-        }
-        if (const toml::node* at = table.get("at")) {
-            const toml::table* symbols = at->as_table();
-            if (symbols == nullptr || !formula)
-                toml_.error("bad-value", toml_.range_of(at->source()), fmt::format("'at' of {} is misplaced", where),
-                            "a table symbol = \"size expression\", beside 'formula'", "");
-            else
-                for (const auto& [symbol, node] : *symbols)
-                    if (const auto text = placed(node, fmt::format("'at.{}' of {}", std::string(symbol.str()), where)))
-                        check_size(*text), row.at[std::string(symbol.str())] = text->text;
-        }
-    }
-
-    void check_expression(const PlacedText& text) {
-        const auto names = names_in(text.text);
-        if (const auto* error = std::get_if<ValueError>(&names)) {
-            toml_.error(error->code, part(text, error->at, error->length), error->message, error->expected, error->hint);
+        row.comparison = formula ? Closeness::formula : as_text ? Closeness::text : Closeness::number;
+        const toml::node* at = table.get("at");
+        if (at == nullptr) return;
+        const toml::table* symbols = at->as_table();
+        if (symbols == nullptr || symbols->contains("") || is) {
+            toml_.error("bad-value", toml_.range_of(at->source()), fmt::format("'at' of {} is misplaced", where),
+                        "a table of texts, beside 'formula' or 'text'", "");
             return;
         }
-        for (const ResultName& name : std::get<std::vector<ResultName>>(names)) {
-            used_.insert(name.name);
-            if (reproduction_.queries.contains(name.name)) continue;
-            const auto known = mapped<std::string>(reproduction_.queries, [](const auto& query) { return query.first; });
-            toml_.error("unknown-query", part(text, name.at, name.name.size()),
-                        fmt::format("there is no query '{}'", name.name), "a name under [queries]",
-                        did_you_mean(name.name, known));
-        }
+        for (const auto& [symbol, node] : *symbols)
+            if (const auto text = placed(node, fmt::format("'at.{}' of {}", std::string(symbol.str()), where))) {
+                if (formula) check_size(*text);
+                row.at[std::string(symbol.str())] = text->text;
+            }
+    }
+
+    /// A source's figure is typed in: napkin's own results have no part in it.
+    void check_expected(const PlacedText& text, Closeness comparison) {
+        if (comparison == Closeness::formula) check_size(text);
+        if (comparison != Closeness::number || printed_figure(text.text)) return;
+        for (const ResultName& name : names(text))
+            toml_.error("bad-value", part(text, name.at, name.name.size()),
+                        fmt::format("the source's figure names napkin's query '{}'", name.name),
+                        "numbers and + - * / ^ alone", "");
+    }
+
+    std::vector<ResultName> names(const PlacedText& text) {
+        auto found = names_in(text.text);
+        if (auto* all = std::get_if<std::vector<ResultName>>(&found)) return std::move(*all);
+        const auto& error = std::get<ValueError>(found);
+        toml_.error(error.code, part(text, error.at, error.length), error.message, error.expected, error.hint);
+        return {};
+    }
+
+    void check_query(const PlacedText& text, const ResultName& name) {
+        used_.insert(name.name);
+        if (reproduction_.queries.contains(name.name)) return;
+        const auto known = mapped<std::string>(reproduction_.queries, [](const auto& query) { return query.first; });
+        toml_.error("unknown-query", part(text, name.at, name.name.size()),
+                    fmt::format("there is no query '{}'", name.name), "a name under [queries]",
+                    did_you_mean(name.name, known));
     }
 
     void check_size(const PlacedText& text) {

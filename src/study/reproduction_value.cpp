@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdlib>
 
 #include "study/arithmetic.hpp"
 #include "study/parse_size.hpp"
@@ -232,7 +233,42 @@ ValueError as_value_error(const ArithmeticError& e) {
     return {e.at, e.length, "bad-expression", e.message, e.expected, e.hint};
 }
 
+/// One number: digits with commas between them, a point, an exponent.
+std::optional<PrintedFigure> printed_number(std::string text, bool about) {
+    std::erase(text, ',');
+    const std::size_t exponent_at = std::min(text.find('e'), text.size());
+    const std::string digits = text.substr(0, exponent_at);
+    const std::size_t point = std::min(digits.find('.'), digits.size());
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    if (digits.empty() || !is_digit(digits[0]) || digits.find_first_not_of("0123456789.") != std::string::npos ||
+        *end != '\0' || !std::isfinite(value))
+        return std::nullopt;
+    PrintedFigure out;
+    out.decimals = point == digits.size() ? 0 : static_cast<int>(digits.size() - point - 1);
+    int last = -out.decimals;
+    if (about && point == digits.size())
+        for (std::size_t i = digits.size(); i > 1 && digits[i - 1] == '0'; --i) ++last;
+    if (exponent_at < text.size()) last += static_cast<int>(std::strtol(text.c_str() + exponent_at + 1, nullptr, 10));
+    const double half = 0.5 * std::pow(10.0, last);
+    out.least = value - half, out.most = value + half;
+    return out;
+}
+
 }  // namespace
+
+std::optional<PrintedFigure> printed_figure(std::string_view text) {
+    constexpr std::string_view dash = "–";
+    const bool about = text.starts_with('~');
+    if (about) text.remove_prefix(1);
+    const std::size_t at = text.find(dash);
+    auto figure = printed_number(std::string(text.substr(0, at)), about);
+    if (!figure || at == std::string_view::npos) return figure;
+    const auto most = printed_number(std::string(text.substr(at + dash.size())), about);
+    if (!most) return std::nullopt;
+    figure->most = most->most;
+    return figure;
+}
 
 std::variant<double, ValueError> number_of(std::string_view expression, const Results& results) {
     try {

@@ -6,6 +6,7 @@
 // holds. The value is the sum over those elements that have the rest of the path. Their number is count(…). The
 // operators are + - * / ^, with blanks around them after a path, and parentheses.
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -23,6 +24,16 @@ struct ValueError {
     std::string code;                ///< "bad-expression", "no-such-value"
     std::string message, expected, hint;
 };
+
+/// The numbers that a printed figure stands for.
+struct PrintedFigure {
+    double least = 0, most = 0;
+    int decimals = 0;
+};
+/// A number such as 295, 3.4, 5.96e-8 or 1,024 reaches half a unit of its last digit. Behind ~ zeros at the end of a
+/// whole number are no digits, so that ~200 is 150 to 250. A range such as 20–50 goes from the least of one to the most
+/// of the other. Other texts, such as expressions, are nothing.
+std::optional<PrintedFigure> printed_figure(std::string_view text);
 
 /// The expression with the results' numbers; finite.
 std::variant<double, ValueError> number_of(std::string_view expression, const Results& results);

@@ -1,5 +1,5 @@
-// The tool around src/study/reproduction.hpp: docs/reproduction.md is what `napkin reproduce` makes today, and no row
-// has changed its mind.
+// The tool around src/study/reproduction.hpp: docs/reproduction.md is what `napkin reproduce` prints today. A row that
+// does not agree has a reason, and one that agrees has none.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -28,7 +28,7 @@ int run(const std::string& arguments) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-TEST(Reproduction, TheDocumentsFiguresAreTheComputedOnes) {
+TEST(Reproduction, ThePageIsWhatTheToolPrints) {
     EXPECT_EQ(run("reproduce --check"), 0) << "napkin reproduce --output docs/reproduction.md writes the table anew";
 }
 
@@ -44,7 +44,7 @@ protected:
                                                  const std::string& options = "") const {
         std::ofstream(folder_ / "a.nk") << "double(X[i]) -> Y[i]\n    Y[i] = 2 * X[i]\nsizes i = 64\n";
         std::ofstream(folder_ / "docs" / "rows.toml") << "[documents]\nD = \"A document\"\n[queries]\na = \"" << query
-                                                      << "\"\n[[row]]\ndocument = \"D\"\nwhere = \"1\"\nsays = \"so\"\n"
+                                                      << "\"\n[[row]]\ndocument = \"D\"\nfigure = \"1\"\n"
                                                       << comparison << "\n";
         const std::string file = (folder_ / "docs" / "rows.toml").string(), said = (folder_ / "said.txt").string();
         const int code = run("reproduce '" + file + "' " + options + " >'" + said + "' 2>&1");
@@ -74,11 +74,23 @@ TEST_F(Rows, AnotherTableIsRefused) {
     EXPECT_THAT(said, HasSubstr("table.md"));
 }
 
-TEST_F(Rows, ADisagreementWithoutReasonFailsTheCheck) {
-    const auto [code, said] = of("cost a.nk --machine generic-cpu", "value = \"a/total/transfers\"\nformula = \"3·i\"",
-                                 "--check");
+TEST_F(Rows, ARowAndItsReasonThatContradictFailTheCheck) {
+    const std::string query = "cost a.nk --machine generic-cpu", value = "value = \"a/total/transfers\"\n";
+    const auto [code, said] = of(query, value + "formula = \"3·i\"", "--check");
     EXPECT_EQ(code, 1);
-    EXPECT_THAT(said, HasSubstr("rows.toml:9:10: error: D, 1: it says so; napkin computes 2·i"));
+    EXPECT_THAT(said, AllOf(HasSubstr("rows.toml:8:10: error: D, 1: the source has 3·i, napkin 2·i"),
+                            HasSubstr("'why' with the reason")));
+    const auto [other, says] = of(query, value + "formula = \"2·i\"\nwhy = \"it was so\"", "--check");
+    EXPECT_EQ(other, 1);
+    EXPECT_THAT(says, HasSubstr("no 'why', as they agree"));
+}
+
+TEST_F(Rows, RecordsAreRead) {
+    fs::create_directories(folder_ / "bench" / "results");
+    std::ofstream(folder_ / "bench" / "results" / "r.json") << R"({"seconds": 3})";
+    const std::string row = "value = \"a/seconds\"\nis = \"3\"";
+    EXPECT_EQ(of("bench/results/r.json", row).first, 0);
+    EXPECT_THAT(of("bench/results/s.json", row).second, HasSubstr("there is no record bench/results/s.json"));
 }
 
 TEST_F(Rows, QueriesThatFailArePointedAt) {
@@ -104,6 +116,10 @@ TEST(Formats, AreFoundByRounding) {
     EXPECT_EQ(formats["bf16"]["epsilon"], 0x1p-7);
     EXPECT_EQ(formats.size(), std::size(napkin::all_dtypes));
     EXPECT_EQ(run("formats >/dev/null"), 0);
+    ASSERT_EQ(run("formats --round 500 --json >'" + file.string() + "'"), 0);
+    std::ifstream rounded(file);
+    EXPECT_EQ(nlohmann::json::parse(rounded)["formats"]["e4m3"]["rounded"], "nan");
+    fs::remove(file);
 }
 
 }  // namespace

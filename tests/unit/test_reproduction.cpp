@@ -1,4 +1,4 @@
-// The documents' figures as rows: expressions over results, what agrees and how, and what is wrong with a file of rows.
+// The sources' figures as rows: expressions over results, what agrees, and what is wrong with a file of rows.
 #include "study/reproduction.hpp"
 
 #include <gmock/gmock.h>
@@ -86,6 +86,27 @@ TEST(ReproductionValue, MistakesArePointedAt) {
     EXPECT_TRUE(std::holds_alternative<ValueError>(formula_of("9007199254740992^64", results, symbols)));
 }
 
+TEST(PrintedFigure, IsAsWideAsItsLastDigit) {
+    const auto figure = [](const std::string& text) {
+        const auto found = printed_figure(text);
+        EXPECT_TRUE(found) << text;
+        return found ? std::pair{found->least, found->most} : std::pair{0.0, 0.0};
+    };
+    EXPECT_EQ(figure("295"), (std::pair{294.5, 295.5}));
+    EXPECT_EQ(figure("200"), (std::pair{199.5, 200.5}));
+    EXPECT_EQ(figure("1,024"), (std::pair{1023.5, 1024.5}));
+    EXPECT_EQ(figure("0.5"), (std::pair{0.45, 0.55}));
+    EXPECT_EQ(figure("1.7e12"), (std::pair{1.65e12, 1.75e12}));
+    EXPECT_EQ(figure("~200"), (std::pair{150.0, 250.0}));
+    EXPECT_EQ(figure("~10"), (std::pair{5.0, 15.0}));
+    EXPECT_EQ(figure("~2.0"), (std::pair{1.95, 2.05}));
+    EXPECT_EQ(figure("20–50"), (std::pair{19.5, 50.5}));
+    EXPECT_EQ(figure("~400–600"), (std::pair{350.0, 650.0}));
+    EXPECT_EQ(figure("0"), (std::pair{-0.5, 0.5}));
+    for (const std::string text : {"", "~", "4/3", "2 * 3", "20–", "–50", "a/n", "-3", "1e400", "3e", "1.2.3", "3 "})
+        EXPECT_FALSE(printed_figure(text)) << text;
+}
+
 Result<Reproduction> read(const std::string& rows, const std::string& queries = "a = \"cost a.nk\"") {
     auto source = std::make_shared<Source>();
     source->name = "rows.toml";
@@ -93,9 +114,7 @@ Result<Reproduction> read(const std::string& rows, const std::string& queries = 
     return read_reproduction(source);
 }
 
-std::string row(const std::string& rest) {
-    return "[[row]]\ndocument = \"Paper\"\nwhere = \"§1\"\nsays = \"so\"\n" + rest + "\n";
-}
+std::string row(const std::string& rest) { return "[[row]]\ndocument = \"Paper\"\nfigure = \"§1\"\n" + rest + "\n"; }
 
 RowOutcome outcome(const std::string& rest) {
     const auto reproduction = read(row(rest));
@@ -110,40 +129,48 @@ RowOutcome outcome(const std::string& rest) {
         return {};
     }
     EXPECT_EQ(surprises(*reproduction, *outcomes).empty(),
-              (*outcomes)[0].agrees == reproduction->rows[0].disagrees.empty());
+              (*outcomes)[0].agrees.value_or(false) == reproduction->rows[0].why.empty());
     return (*outcomes)[0];
 }
 
+std::string verdict_of(const std::string& rest) { return verdict(outcome(rest)); }
+
 TEST(Reproduction, ComparesAsTheRowSays) {
-    EXPECT_EQ(outcome("value = \"a/n\"\nis = \"3\"").how, "yes");
-    EXPECT_EQ(outcome("value = \"a/x\"\nis = \"2.83\"").how, "no");
-    EXPECT_EQ(outcome("value = \"a/x\"\nis = \"2.83\"\nrounded = true\nunit = \"times\"").how, "yes, as rounded");
-    EXPECT_EQ(outcome("value = \"a/x\"\nis = \"2.83\"\nrounded = true\nunit = \"times\"").computed, "2.828 times");
-    EXPECT_EQ(outcome("value = \"a/x\"\nis = \"2.84\"\nrounded = true").how, "no");
-    EXPECT_THAT(outcome("value = \"a/x\"\nis = \"2.8\"\nwithin = 0.02").how, HasSubstr("yes, within 2% (1% off)"));
-    EXPECT_EQ(outcome("value = [\"a/n\", \"a/x\"]\nis = [\"3\", \"2 + 0.828\"]").how, "yes");
-    EXPECT_EQ(outcome("value = [\"a/n\", \"a/x\"]\nis = [\"3\", \"2\"]").how, "no");
-    EXPECT_EQ(outcome("value = \"a/H\"\nformula = \"b·a + g\"").how, "yes, as an expression");
-    EXPECT_EQ(outcome("value = \"2 * a/H\"\nformula = \"2·b² + 2\"\nat = { a = \"b\", g = \"1\" }").how,
-              "yes, as an expression");
-    EXPECT_EQ(outcome("value = \"a/n\"\nis = \"4\"\ndisagrees = \"it counts one more\"\nnote = \"n\"").how,
-              "no: it counts one more. n");
-    EXPECT_EQ(outcome("value = [\"a/H\", \"a/n\"]\ntext = [\"a·b + g\", \"3\"]").how, "yes");
-    EXPECT_EQ(outcome("value = \"a/H\"\ntext = \"g + a·b\"").how, "no");
+    EXPECT_EQ(verdict_of("value = \"a/n\"\nis = \"3\""), "yes");
+    EXPECT_EQ(verdict_of("value = \"a/x\"\nis = \"2.83\""), "yes");
+    EXPECT_EQ(verdict_of("value = \"a/x\"\nis = \"2.84\""), "no");
+    EXPECT_EQ(verdict_of("value = \"a/x\"\nis = \"~3\""), "yes");
+    EXPECT_EQ(verdict_of("value = \"a/x\"\nis = \"283/100\""), "no") << "a fraction is exact";
+    EXPECT_EQ(verdict_of("value = \"a/x\"\nis = \"1–2\""), "no");
+    EXPECT_EQ(outcome("value = \"a/x\"\nis = \"2.83\"\nunit = \"times\"").computed, "2.828 times");
+    EXPECT_EQ(verdict_of("value = [\"a/n\", \"a/x\"]\nis = [\"3\", \"2 + 0.828\"]"), "yes");
+    EXPECT_EQ(verdict_of("value = [\"a/n\", \"a/x\"]\nis = [\"3\", \"2\"]"), "no");
+    EXPECT_EQ(verdict_of("value = \"a/H\"\nformula = \"b·a + g\""), "yes");
+    EXPECT_EQ(verdict_of("value = \"2 * a/H\"\nformula = \"2·b² + 2\"\nat = { a = \"b\", g = \"1\" }"), "yes");
+    EXPECT_EQ(verdict_of("value = [\"a/H\", \"a/n\"]\ntext = [\"a·b + g\", \"3\"]"), "yes");
+    EXPECT_EQ(verdict_of("value = \"a/H\"\ntext = \"g + a·b\""), "no");
+    EXPECT_EQ(outcome("value = \"a/H\"\ntext = \"μ + h\"\nat = { a = \"x\", \"a·b\" = \"μ\", g = \"h\" }").computed,
+              "μ + h");
+    EXPECT_EQ(verdict_of("is = \"20–50\"\nwhy = \"another's\"\n" + row("value = \"a/n\"\nis = \"3\"")), "not computed");
 }
 
-TEST(Reproduction, AnAgreementThatIsNoneIsASurprise) {
-    EXPECT_FALSE(outcome("value = \"a/n\"\nis = \"4\"").agrees);
-    EXPECT_TRUE(outcome("value = \"a/n\"\nis = \"3\"\ndisagrees = \"long ago\"").agrees);
+TEST(Reproduction, ARowAndItsReasonThatContradictAreASurprise) {
+    EXPECT_EQ(verdict_of("value = \"a/n\"\nis = \"4\""), "no");
+    EXPECT_EQ(verdict_of("value = \"a/n\"\nis = \"4\"\nwhy = \"it counts one more\""), "no");
+    EXPECT_EQ(verdict_of("value = \"a/n\"\nis = \"3\"\nwhy = \"it counts one more\""), "yes");
 }
 
-TEST(Reproduction, ThePrintedTableHasARowAndTheQueries) {
-    const auto reproduction = read(row("value = \"a/n\"\nis = \"3\"\nnote = \"a|b\""));
+TEST(Reproduction, ThePrintedTableHasARowItsReasonAndTheQueries) {
+    const auto reproduction = read(row("value = \"a/n\"\nis = \"3\"\nunit = \"B\"\ninput = \"a file\"") +
+                                   row("value = \"a/n\"\nis = \"~4\"\nwhy = \"a|b\"") +
+                                   row("is = \"5\"\nwhy = \"no kernel\""));
     ASSERT_TRUE(reproduction.ok());
-    const std::string text = to_markdown(*reproduction, {{"3", true, "yes; a|b"}});
-    EXPECT_THAT(text, HasSubstr("| Paper | §1 | so | 3 | yes; a\\|b |\n"));
-    EXPECT_THAT(text, HasSubstr("1 rows are computed: 1 agree, 0 do not"));
-    EXPECT_THAT(text, HasSubstr("- a: `napkin cost a.nk`\n"));
+    const std::string text = to_markdown(*reproduction, {{"3 B", true}, {"3", false}, {"", std::nullopt}});
+    EXPECT_THAT(text, HasSubstr("## Paper\n\nA Paper\n"));
+    EXPECT_THAT(text, HasSubstr("| §1 | 3 B | 3 B | yes, given a file | a |\n| §1 | ~4 | 3 | no (1) | a |\n"
+                                "| §1 | 5 |  | not computed (2) |  |\n\n1. a\\|b\n2. no kernel\n"));
+    EXPECT_THAT(text, HasSubstr("3 rows: 1 agree, 1 of them given an input; 1 do not agree; 1 are not computed."));
+    EXPECT_THAT(text, HasSubstr("- a: `cost a.nk`\n"));
 }
 
 std::string error_of(const std::string& rows, const std::string& queries = "a = \"cost a.nk\"") {
@@ -154,21 +181,23 @@ std::string error_of(const std::string& rows, const std::string& queries = "a = 
 
 TEST(Reproduction, AWrongFileIsPointedAt) {
     EXPECT_THAT(error_of(row("value = \"a/n\"\nis = \"3\"\nunti = \"x\"")),
-                HasSubstr("rows.toml:11:1: error: unknown key 'unti'"));
+                HasSubstr("rows.toml:10:1: error: unknown key 'unti'"));
     EXPECT_THAT(error_of(row("value = \"a/n\"\nis = \"3\"\nunti = \"x\"")), HasSubstr("did you mean unit?"));
     EXPECT_THAT(error_of(row("value = \"b/n\"\nis = \"3\"")),
-                HasSubstr("rows.toml:9:10: error: there is no query 'b'"));
-    EXPECT_THAT(error_of(row("value = \"2 + a/n +\"\nis = \"3\"")), HasSubstr("rows.toml:9:19"));
+                HasSubstr("rows.toml:8:10: error: there is no query 'b'"));
+    EXPECT_THAT(error_of(row("value = \"2 + a/n +\"\nis = \"3\"")), HasSubstr("rows.toml:8:19"));
     EXPECT_THAT(error_of(row("value = \"a/n\"\nformula = \"a b\"")),
-                HasSubstr("rows.toml:10:14: error: this is no size expression"));
+                HasSubstr("rows.toml:9:14: error: this is no size expression"));
     EXPECT_THAT(error_of(row("value = \"a/n\"")), HasSubstr("has no 'is', 'formula' or 'text'"));
-    EXPECT_THAT(error_of(row("is = \"3\"")), HasSubstr("has no 'value'"));
+    EXPECT_THAT(error_of(row("is = \"3\"")), HasSubstr("has no 'value' or 'why'"));
+    EXPECT_THAT(error_of(row("value = \"a/n\"\nis = \"2 * a/n\"")),
+                HasSubstr("rows.toml:9:11: error: the source's figure names napkin's query 'a'"));
+    EXPECT_THAT(error_of(row("value = \"a/n\"\nis = \"3\"\nat = { g = \"1\" }")), HasSubstr("'at'"));
     EXPECT_THAT(error_of(row("value = [\"a/n\", \"a/n\"]\nis = \"3\"")), HasSubstr("2 values and 1 figures"));
-    EXPECT_THAT(error_of(row("value = \"a/n\"\nis = \"3\"\nwithin = 3")), HasSubstr("'within'"));
     EXPECT_THAT(error_of(row("value = \"a/n\"\nis = 3")), HasSubstr("is not a text"));
     EXPECT_THAT(error_of(row("value = \"a/n\"\nis = \"3\""), "a = \"cost a.nk\"\nspare = \"formats\""),
                 HasSubstr("[unused-query]"));
-    EXPECT_THAT(error_of("[[row]]\ndocument = \"Papr\"\nwhere = \"x\"\nsays = \"y\"\nvalue = \"a/n\"\nis = \"3\"\n"),
+    EXPECT_THAT(error_of("[[row]]\ndocument = \"Papr\"\nfigure = \"x\"\nvalue = \"a/n\"\nis = \"3\"\n"),
                 HasSubstr("did you mean Paper?"));
     EXPECT_THAT(error_of(""), HasSubstr("no rows"));
     EXPECT_THAT(error_of("[[row"), HasSubstr("[bad-toml]"));
@@ -185,7 +214,7 @@ TEST(Reproduction, MissingResultsAreErrorsAndQueriesRunOnce) {
     });
     EXPECT_EQ(asked, 1);
     ASSERT_FALSE(outcomes.ok());
-    EXPECT_THAT(render(outcomes.errors()), HasSubstr("rows.toml:9:10: error: there is no 'x' in a [no-such-value]"));
+    EXPECT_THAT(render(outcomes.errors()), HasSubstr("rows.toml:8:10: error: there is no 'x' in a [no-such-value]"));
 }
 
 }  // namespace

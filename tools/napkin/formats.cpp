@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 
 #include "napkin/command.hpp"
 #include "support/dtype.hpp"
@@ -31,10 +32,17 @@ std::string power_text(double value) {
     return std::ldexp(1.0, exponent) == value ? fmt::format("2^{}", exponent) : fmt::format("{:.6g}", value);
 }
 
-ExitCode formats(const Options& options) {
+struct FormatsCommand {
+    Options common;
+    double number = std::numeric_limits<double>::quiet_NaN();  ///< what is rounded to every format, if it is given
+};
+
+ExitCode formats(const FormatsCommand& c) {
     Json document = json_document("formats");
+    const bool rounds = !std::isnan(c.number);
     std::vector<std::vector<std::string>> rows{{"type", "bits", "exponent", "mantissa", "bias", "ε", "values in [1, 2)",
                                                 "largest", "smallest normal", "subnormal", "10^"}};
+    if (rounds) rows[0].push_back(fmt::format("{:.10g}", c.number));
     for (const DType type : all_dtypes) {
         const FormatRange range = format_range(type);
         const std::string text(name(type));
@@ -45,18 +53,23 @@ ExitCode formats(const Options& options) {
                         fmt::format("{:.10g}", range.largest), power_text(range.smallest_normal),
                         power_text(range.smallest_subnormal),
                         fmt::format("{:.1f} … {:.1f}", range.decades_down, range.decades_up)});
+        if (!rounds) continue;
+        // JSON has no number for infinity and NaN.
+        rows.back().push_back(fmt::format("{:.10g}", round_to(type, c.number)));
+        document["formats"][text]["rounded"] = rows.back().back();
     }
-    options.json ? print(document) : print(table(rows, {1, 2, 3, 4, 5, 6, 7, 8, 9}));
+    c.common.json ? print(document) : print(table(rows, {1, 2, 3, 4, 5, 6, 7, 8, 9}));
     return ExitCode::success;
 }
 
 }  // namespace
 
 void add_formats(CLI::App& app, Main& main) {
-    const auto options = std::make_shared<Options>();
+    const auto c = std::make_shared<FormatsCommand>();
     Command command(app, main, "formats", "List the number formats: spacing, range, values a binade", "napkin formats",
-                    [options] { return formats(*options); });
-    command.output(*options);
+                    [c] { return formats(*c); });
+    command.real("--round", "NUMBER", c->number, -1e300, 1e300, "What a number is in every format");
+    command.output(c->common);
 }
 
 }  // namespace napkin::cli

@@ -42,8 +42,21 @@ Diagnostic query_error(const PlacedText& query, std::string message, std::string
         .code = "bad-query", .range = query.range, .message = std::move(message), .expected = std::move(expected)};
 }
 
-/// The JSON of the command line that a query is. What depends on the computer at hand would not be the same everywhere.
+std::string contents(const fs::path& file) {
+    std::ifstream in(file, std::ios::binary);
+    std::ostringstream text;
+    text << in.rdbuf();
+    return text.str();
+}
+
+/// A record of bench/results, or the JSON of the command line that a query is. What depends on the computer at hand
+/// would not be the same everywhere.
 Result<nlohmann::json> answer(const PlacedText& query) {
+    if (query.text.ends_with(".json")) {
+        auto record = nlohmann::json::parse(contents(query.text), nullptr, false);
+        if (record.is_discarded()) return query_error(query, fmt::format("there is no record {}", query.text));
+        return record;
+    }
     std::istringstream text(query.text);
     std::vector<std::string> words;
     for (std::string word; text >> word;) words.push_back(word);
@@ -67,24 +80,19 @@ Result<nlohmann::json> answer(const PlacedText& query) {
 
 Json rows_json(const Reproduction& reproduction, const std::vector<RowOutcome>& outcomes) {
     Json document = json_document("reproduce");
+    document["schema"] = "napkin.reproduce/2";
     document["rows"] = Json::array();
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
         const ReproductionRow& row = reproduction.rows[i];
         document["rows"].push_back({{"document", row.document},
-                                    {"where", row.where},
-                                    {"says", row.says},
+                                    {"figure", row.figure},
+                                    {"source", source_figure(row)},
                                     {"computed", outcomes[i].computed},
-                                    {"agrees", outcomes[i].agrees},
-                                    {"how", outcomes[i].how}});
+                                    {"verdict", verdict(outcomes[i])},
+                                    {"input", row.input},
+                                    {"why", row.why}});
     }
     return document;
-}
-
-std::string contents(const fs::path& file) {
-    std::ifstream in(file, std::ios::binary);
-    std::ostringstream text;
-    text << in.rdbuf();
-    return text.str();
 }
 
 /// Says on stderr which line of the file is the first that is not what it should be.
@@ -120,12 +128,12 @@ ExitCode reproduce(const ReproduceCommand& c) {
     if (c.check) {
         for (const std::size_t i : surprises(*reproduction, *outcomes)) {
             const ReproductionRow& row = reproduction->rows[i];
-            Diagnostic error{.code = "disagreement",
-                             .range = row.values.front().range,
-                             .message = fmt::format("{}, {}: it says {}; napkin computes {}", row.document, row.where,
-                                                    row.says, (*outcomes)[i].computed),
-                             .expected = row.disagrees.empty() ? "agreement, or 'disagrees' with the reason"
-                                                               : "no 'disagrees', as they agree"};
+            Diagnostic error{
+                .code = "disagreement",
+                .range = row.values.front().range,
+                .message = fmt::format("{}, {}: the source has {}, napkin {}", row.document, row.figure,
+                                       source_figure(row), (*outcomes)[i].computed),
+                .expected = row.why.empty() ? "agreement, or 'why' with the reason" : "no 'why', as they agree"};
             code = fail({error}, c.common);
         }
         if (contents(table) != markdown) {
@@ -151,7 +159,7 @@ ExitCode reproduce(const ReproduceCommand& c) {
 void add_reproduce(CLI::App& app, Main& main) {
     const auto c = std::make_shared<ReproduceCommand>();
     c->common.file = "docs/reproduction.toml";
-    Command command(app, main, "reproduce", "Compute the figures of the documents that the model is from, and compare",
+    Command command(app, main, "reproduce", "Compute the figures of the sources that the model is from, and compare",
                     "napkin reproduce --check", [c] { return reproduce(*c); });
     command.argument("FILE", c->common.file, "Rows and queries (default: docs/reproduction.toml)", false);
     command.flag("--check", c->check, "Fail where a row's agreement or the written table is not as it was");
