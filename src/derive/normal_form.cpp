@@ -8,6 +8,7 @@ Diagram normal_form(const Diagram& diagram, bool flat_rows, std::vector<Derivati
     unify_axes(out, steps);
     flatten_axes(out, flat_rows, steps);
     drop_exact_casts(out, steps);
+    move_scales(out, steps);
     merge_equal_equations(out, steps);
     inline_shifted_maps(out, steps);
     sum_blocks(out, steps);

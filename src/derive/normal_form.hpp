@@ -30,6 +30,10 @@ void flatten_axes(Diagram& diagram, bool rows, std::vector<DerivationStep>& step
 /// A value of a narrower floating-point type is read as it is, without a cast to f32, in which it is the same value.
 void drop_exact_casts(Diagram& diagram, std::vector<DerivationStep>& steps);
 
+/// A number that depends on sizes alone multiplies a sum, not each of its terms, and a quotient by it is a product. So
+/// (sum(k) Q[q, k] * K[x, k]) / size(k)^0.5 is what it is with size(k)^-0.5 inside. Integers stay as they are.
+void move_scales(Diagram& diagram, std::vector<DerivationStep>& steps);
+
 /// If several equations say the same, the first stays and the others read it. The order of a sum's and a product's
 /// operands and the names of reduced axes do not count.
 void merge_equal_equations(Diagram& diagram, std::vector<DerivationStep>& steps);

@@ -216,7 +216,8 @@ std::optional<Terms> Splitter::multiplied(const Expr& whole, const Terms& a, con
     for (const auto& s : a) {
         for (const auto& t : b) {
             Term p = s;
-            p.body = times(s.body, t.body);
+            // Weights come first, so that V * P and P * V share what is made of them.
+            p.body = s.references.empty() && !t.references.empty() ? times(t.body, s.body) : times(s.body, t.body);
             p.tail = times(s.tail, t.tail);
             if (const auto* c = p.tail ? as<Constant>(p.tail) : nullptr; c && c->value == 1) p.tail = nullptr;
             if (t.masks.empty() != s.masks.empty()) {

@@ -184,10 +184,17 @@ struct Differences {
     }
 };
 
-/// Kernels in which a product runs on while others begin, which have one K block, or whose columns are in parts.
+/// Kernels in which a product runs on while others begin, whose warps multiply by themselves, which have one K block, or
+/// whose columns are in parts.
 std::vector<Subject> more_subjects() {
     const std::string rows = "mma_m q\nwarps 8\nrole copies 4\nstream x = 16\nrescaling always\n";
     return {{"beside", kernel_subjects::attention(kernel_subjects::dense, "h = 4, q = x = 512, k = d = 128"), rows},
+            {"by warps", kernel_subjects::attention(kernel_subjects::dense, "h = 4, q = x = 512, k = d = 128"),
+             "mma_m q\nwarps 2\nstream x = 64\n"},
+            {"by warps, short", kernel_subjects::attention(kernel_subjects::dense, "h = 4, q = x = 512, k = d = 64"),
+             "mma_m q\nwarps 2\nstream x = 128\n"},
+            {"by warps, shortest", kernel_subjects::attention(kernel_subjects::dense, "h = 4, q = x = 512, k = d = 32"),
+             "mma_m q\nwarps 2\nstream x = 128\n"},
             {"one block", kernel_subjects::attention(kernel_subjects::dense, "h = 3, q = 200, x = 16, k = d = 32"), rows},
             {"parts",
              "f(A[m, block, k]: e4m3, B[n, block, k]: e4m3, sa[m, block], sb[w, block]) -> C[m, n]\n"
