@@ -64,7 +64,7 @@ struct Operation {
     std::string description;  ///< the whole of it: the equation
     std::vector<Operand> inputs;
     ValueId output = -1;
-    std::vector<AxisId> consumed;  ///< reduced axes; of an operation along an axis, that axis
+    std::vector<AxisId> consumed;  ///< reduced axes, and the axis of an operation along an axis
     int level = 0;
     bool splittable = false;  ///< runs in parts along any axis, which add up: a dotted box
     friend bool operator==(const Operation&, const Operation&) = default;

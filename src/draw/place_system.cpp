@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "draw/box_text.hpp"
 #include "draw/heights.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
@@ -59,7 +60,9 @@ Zones zones_of(const Ordered& o, const Column& column) {
             return row.from >= 0 && (!row.straight || row.use == Row::Use::merge);
         });
         if (comes_from_elsewhere) out.before = 34;
-        double label = svg::text_width(op.label, svg::small_text_size);
+        double label = 0;
+        for (const svg::Label& text : box_lines(op.label))
+            label = std::max(label, svg::text_width(text, svg::small_text_size));
         const double least = op.shape == Shape::transfer || op.shape == Shape::copy ? 22
                              : op.shape == Shape::start                             ? 16
                                                                                     : 42;
@@ -84,6 +87,11 @@ std::pair<double, double> bracket_heights(const Heights& h, const Bracket& b) {
         for (const double y : rows->second) y0 = std::min(y0, y - 24), y1 = std::max(y1, y + 16);
     }
     return {std::max(y0, h.top + 4), std::min(y1, h.bottom - 2)};
+}
+
+/// Why a wire of the axis ends in the operation.
+Mark mark_of_end(const Operation& op, AxisId axis) {
+    return axis == scalar_axis ? Mark::scalar : contains(op.consumed, axis) ? Mark::end : Mark::place;
 }
 
 /// Whether a text that begins at its x meets a wire, a box or another text.
@@ -233,7 +241,6 @@ private:
         const std::vector<double>& rows = h_.rows.at(p.operation);
         const double middle = (body0 + body1) / 2;
         const bool is_stub = value(op.output).is_stub;
-        const auto y = [&](std::size_t r) { return rows[r]; };
         const auto stays = [&](ValueId v) { return o_.last[at(v)] > static_cast<int>(c); };
         const bool is_cup = op.shape == Shape::contraction;
         const double cup_x = middle - 8;
@@ -249,16 +256,16 @@ private:
                 if (row.straight && row.use == Row::Use::merge) {
                     piece(row.from, row.from_wire, x0, x0 + 2);
                     const std::size_t to = row_of(p, row.axis);
-                    curve(row.from, row.from_wire, x0 + 2, body0, y(to), op);
-                    mark(Mark::dot, body0, y(to), 2.6, level, wire.name, op);
+                    curve(row.from, row.from_wire, x0 + 2, body0, rows[to], op);
+                    mark(Mark::dot, body0, rows[to], 2.6, level, wire.name, op);
                 } else {
                     if (row.straight) {
                         piece(row.from, row.from_wire, x0, in_end);
                     } else {
                         if (stays(row.from))
                             mark(Mark::dot, x0, y_of(row.from, row.from_wire), 2.6, level, wire.name, op);
-                        curve(row.from, row.from_wire, x0, body0, y(r), op);
-                        picture_.wires.push_back({body0, y(r), in_end, y(r), wire.name, value(row.from).name,
+                        curve(row.from, row.from_wire, x0, body0, rows[r], op);
+                        picture_.wires.push_back({body0, rows[r], in_end, rows[r], wire.name, value(row.from).name,
                                                   op.statement, level, wire.axis == scalar_axis});
                     }
                     if (row.use == Row::Use::consumed) consumed[row.axis].push_back(r);
@@ -266,22 +273,22 @@ private:
             }
             if (row.to_wire >= 0 && !is_stub) piece(op.output, row.to_wire, out_start, x1);
             const std::string axis = row.to_wire >= 0 ? value(op.output).wires[at(row.to_wire)].name : "";
-            if (is_triangle) mark(Mark::triangle, middle, y(r), 11, op.level, axis, op);
+            if (is_triangle) mark(Mark::triangle, middle, rows[r], 11, op.level, axis, op);
             if (op.shape == Shape::transfer && row.to_wire >= 0)
-                mark(Mark::transfer, middle, y(r), 4, op.level, axis, op);
+                mark(Mark::transfer, middle, rows[r], 4, op.level, axis, op);
         }
         for (const Placed::Joining& joining : p.joining) {
             const Wire& wire = value(joining.from).wires[at(joining.wire)];
             if (stays(joining.from))
                 mark(Mark::dot, x0, y_of(joining.from, joining.wire), 2.6, value(joining.from).level, wire.name, op);
-            curve(joining.from, joining.wire, x0, body0, y(joining.row), op);
-            mark(Mark::dot, body0, y(joining.row), 2.6, value(joining.from).level, wire.name, op);
+            curve(joining.from, joining.wire, x0, body0, rows[joining.row], op);
+            mark(Mark::dot, body0, rows[joining.row], 2.6, value(joining.from).level, wire.name, op);
         }
         end_consumed(p, op, consumed, cup_x, middle);
         outline(p, op, body0, body1, is_stub);
     }
 
-    /// Wires of one axis end in each other two by two; one by itself has a bar.
+    /// Wires of one axis end in each other two by two; one by itself has the mark that says why it ends.
     void end_consumed(const Placed& p, const Operation& op, const std::map<AxisId, std::vector<std::size_t>>& consumed,
                       double cup_x, double middle) {
         const std::vector<double>& heights = h_.rows.at(p.operation);
@@ -298,7 +305,7 @@ private:
                 continue;
             }
             for (const std::size_t r : rows)
-                mark(Mark::end, op.shape == Shape::contraction ? cup_x : middle, heights[r], 5,
+                mark(mark_of_end(op, axis), op.shape == Shape::contraction ? cup_x : middle, heights[r], 5,
                      value(p.rows[r].from).level, wire_name(r), op);
         }
     }
@@ -319,11 +326,15 @@ private:
                           (op.shape == Shape::contraction && !op.label.empty());
         if (!is_stub) picture_.boxes.push_back(std::move(box));
         if (op.label.empty()) return;
-        PlacedText text;
-        text.label = op.label, text.role = TextRole::operation, text.level = op.level, text.statement = op.statement;
-        text.title = op.description;
-        text.x = (body0 + body1) / 2, text.y = (header != h_.headers.end() ? header->second : rows.front()) + 4;
-        picture_.texts.push_back(std::move(text));
+        double y = (header != h_.headers.end() ? header->second : rows.front()) + 4;
+        for (const svg::Label& line : box_lines(op.label)) {
+            PlacedText text;
+            text.label = line, text.role = TextRole::operation, text.level = op.level, text.statement = op.statement;
+            text.title = op.description;
+            text.x = (body0 + body1) / 2, text.y = y;
+            picture_.texts.push_back(std::move(text));
+            y += box_line_height;
+        }
     }
 
     /// Dashed lines between arrays, as long as the same two stand above each other.
