@@ -71,7 +71,7 @@ private:
             Layer layer;
             for (const ValueId v : o_.data[c]) {
                 std::vector<NodeId> item = wires_of(v);
-                if (is_labelled(o_, system_, v, c)) {
+                if (has_name(o_, system_, v, c)) {
                     const NodeId name = text_above(item.front());
                     names_[c - system_.from][v] = name;
                     item.insert(item.begin(), name);
@@ -197,6 +197,10 @@ double extra_header(const Operation& operation) {
 
 bool is_labelled(const Ordered& ordered, const System& system, ValueId value, std::size_t column) {
     return column == system.from || ordered.born[at(value)] == static_cast<int>(column);
+}
+
+bool has_name(const Ordered& ordered, const System& system, ValueId value, std::size_t column) {
+    return is_labelled(ordered, system, value, column) && !ordered.circuit.values[at(value)].is_carried;
 }
 
 std::size_t depth_of(const Ordered& ordered, const Bracket& bracket) {

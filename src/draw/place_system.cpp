@@ -25,9 +25,45 @@ svg::Label name_label(const Value& value) {
     return out;
 }
 
-double label_width(const Value& value) {
+/// All of an array on one wire: its name and its sizes.
+Wire carried_wire(const Value& value) {
+    Wire out{-1, name_label(value), ""};
+    for (const Wire& wire : value.wires) {
+        out.label.push_back({out.name.empty() ? ": " : "×"});
+        append(out.label, wire.label);
+        out.name += (out.name.empty() ? "" : "×") + wire.name;
+    }
+    return out;
+}
+
+bool can_be_carried(const Value& value) {
+    return !value.is_carried && !value.wires.empty() &&
+           all_of(value.wires, [](const Wire& wire) { return wire.axis != scalar_axis; });
+}
+
+/// The values that no operation of the system reads have one wire each, unless they are inputs or results of the whole.
+Ordered with_carried_values(Ordered ordered, const System& system) {
+    if (system.from == 0) return ordered;
+    const auto end = static_cast<int>(ordered.data.size()) - 1;
+    std::vector<ValueId> read;
+    for (std::size_t i = 0; i < ordered.circuit.operations.size(); ++i)
+        if (ordered.column_of[i] >= system.from && ordered.column_of[i] < system.to)
+            for (const Operand& operand : ordered.circuit.operations[i].inputs) read.push_back(operand.value);
+    for (const ValueId v : ordered.data[system.from]) {
+        Value& value = ordered.circuit.values[at(v)];
+        if (ordered.last[at(v)] == end || contains(read, v) || !can_be_carried(value)) continue;
+        value.wires = {carried_wire(value)};
+        value.is_carried = true;
+        ordered.wire_order[at(v)] = {0};
+    }
+    return ordered;
+}
+
+double label_width(const Value& value, bool may_be_carried) {
     double width = svg::text_width(name_label(value), svg::small_text_size);
     for (const Wire& wire : value.wires) width = std::max(width, svg::text_width(wire.label, 13));
+    if (may_be_carried && can_be_carried(value))
+        width = std::max(width, svg::text_width(carried_wire(value).label, 13));
     return width + 18 + (value.maintained ? 12 : 0);
 }
 
@@ -41,7 +77,7 @@ double data_width(const Ordered& o, std::size_t column, bool is_first) {
     double width = narrow;
     for (const ValueId v : o.data[column])
         if (is_first || o.born[at(v)] == static_cast<int>(column))
-            width = std::max(width, label_width(o.circuit.values[at(v)]));
+            width = std::max(width, label_width(o.circuit.values[at(v)], is_first && column > 0));
     return width + brackets_width(o, column);
 }
 
@@ -211,12 +247,13 @@ private:
                 text.level = val.level, text.axis = val.wires[at(w)].name, text.array = val.name;
                 picture_.texts.push_back(std::move(text));
             }
-            if (!is_labelled(v, c)) continue;
-            PlacedText name;
-            name.x = middle, name.y = h_.names[c - system_.from].at(v) + 4, name.label = name_label(val);
-            name.role = TextRole::name, name.level = val.level, name.array = val.name, name.title = val.name;
-            picture_.texts.push_back(std::move(name));
-            if (!val.maintained) continue;
+            if (has_name(o_, system_, v, c)) {
+                PlacedText name;
+                name.x = middle, name.y = h_.names[c - system_.from].at(v) + 4, name.label = name_label(val);
+                name.role = TextRole::name, name.level = val.level, name.array = val.name, name.title = val.name;
+                picture_.texts.push_back(std::move(name));
+            }
+            if (!val.maintained || !is_labelled(v, c)) continue;
             const std::vector<double> heights = heights_of_wires(v);
             const double y0 = heights.front() - 10, y1 = heights.back() + 10;
             picture_.parentheses.push_back({text_left + 3, y0, y1, true, false, val.name});
@@ -429,7 +466,7 @@ double system_width(const Ordered& ordered, const std::vector<double>& widths, s
 
 Extent place_system(const Ordered& ordered, const std::vector<double>& widths, const System& system, double left,
                     double top, Picture& picture) {
-    return SystemPlacer(ordered, widths, system, left, top, picture).run();
+    return SystemPlacer(with_carried_values(ordered, system), widths, system, left, top, picture).run();
 }
 
 }  // namespace napkin::draw

@@ -204,6 +204,19 @@ TEST(Draw, AMarkHasOneMeaning) {
     EXPECT_THAT(shifted[Mark::end], ElementsAre("j"));
 }
 
+TEST(Draw, ArraysThatASystemDoesNotUseHaveOneWire) {
+    const auto carried = [](double width) {
+        std::vector<std::string> out;
+        for (const PlacedText& text : picture_of(drawn(attention, "pseudocode"), {width}).texts)
+            if (text.role == TextRole::wire && plain_text(text.label).starts_with(text.array + ": "))
+                out.push_back(plain_text(text.label));
+        return out;
+    };
+    EXPECT_THAT(carried(400), AllOf(Contains("V: x×d"), Contains("O_acc: g_q×d")));
+    EXPECT_THAT(carried(100000), IsEmpty());
+    EXPECT_LE(picture_of(drawn(attention, "pseudocode"), {960}).width, 960);
+}
+
 TEST(Draw, HighPicturesAreFoldedIntoColumns) {
     const Drawing drawing = drawn(attention, "pseudocode");
     const Picture whole = picture_of(drawing), folded = picture_of(drawing, {960, 500});
