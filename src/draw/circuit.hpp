@@ -32,6 +32,7 @@ struct Value {
     bool cached = false;      ///< kept at a lower level than this column's, which only passes it on: an asterisk
     bool is_stub = false;     ///< stands in one column, for the memory that it takes, and is wired to nothing
     std::string precision;    ///< a tag; empty: not said
+    bool is_carried = false;  ///< goes unused through what is shown: one wire, with the array's name on it
     int times = 1;            ///< how often it is transferred where its kernel goes over a stream again
     int held = -1;            ///< alive until this operation at least, whoever reads it last
     friend bool operator==(const Value&, const Value&) = default;
@@ -64,7 +65,7 @@ struct Operation {
     std::string description;  ///< the whole of it: the equation
     std::vector<Operand> inputs;
     ValueId output = -1;
-    std::vector<AxisId> consumed;  ///< reduced axes; of an operation along an axis, that axis
+    std::vector<AxisId> consumed;  ///< reduced axes, and the axis of an operation along an axis
     int level = 0;
     bool splittable = false;  ///< runs in parts along any axis, which add up: a dotted box
     friend bool operator==(const Operation&, const Operation&) = default;

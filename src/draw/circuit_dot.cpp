@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <array>
 
+#include "draw/box_text.hpp"
 #include "draw/diagram_picture.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
+#include "support/text.hpp"
 
 namespace napkin::draw {
 namespace {
@@ -37,7 +40,8 @@ std::string edge_label(const Value& value) {
 }
 
 std::string node_label(const Operation& op) {
-    const std::string own = plain_text(op.label);
+    const std::string own = join(
+        mapped<std::string>(box_lines(op.label), [](const svg::Label& line) { return plain_text(line); }), "\n");
     switch (op.shape) {
         case Shape::transfer:
         case Shape::start:

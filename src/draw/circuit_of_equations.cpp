@@ -189,11 +189,9 @@ std::optional<Circuit> two_levels(const Diagram& diagram, const std::vector<Seen
     }
     b.out.levels = {{0, "memory"}, {1, "a core's memory"}};
     if (options.between == TwoLevelOptions::Between::cache)
-        b.out.levels = {
-            {0, "memory"}, {1, "cache (*: its columns take none of its memory for long)"}, {2, "a core's memory"}};
+        b.out.levels = {{0, "memory"}, {1, "cache, held briefly (*)"}, {2, "a core's memory"}};
     if (options.between == TwoLevelOptions::Between::cross_transfer)
-        b.out.levels = {
-            {0, "memory"}, {1, "cross-transfer: cores that hand data to each other"}, {2, "a core's memory"}};
+        b.out.levels = {{0, "memory"}, {1, "cores that hand data on"}, {2, "a core's memory"}};
     return b.out;
 }
 

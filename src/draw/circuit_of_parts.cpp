@@ -1,4 +1,4 @@
-// Group partition as an equivalence (Fig. 10), and what circuits cost in letters.
+// Group partition as an equivalence (Fig. 10), and what circuits cost in letters (Figs 9, 24 and 25).
 #include <fmt/format.h>
 
 #include <map>
@@ -6,6 +6,7 @@
 #include "cost/cost_figures.hpp"
 #include "cost/optimum_text.hpp"
 #include "diagram/symbol_names.hpp"
+#include "draw/order.hpp"
 #include "draw/readings.hpp"
 #include "draw/seen.hpp"
 #include "support/ids.hpp"
@@ -109,15 +110,83 @@ std::vector<std::string> cost_notes(const Derived& derived) {
     return out;
 }
 
-std::string transfers_note(const Diagram& diagram, const Circuit& circuit) {
-    Size total;
-    for (const Operation& op : circuit.operations) {
-        if (op.shape != Shape::transfer) continue;
+std::vector<std::string> whole_notes(const Diagram& diagram, const Circuit& circuit) {
+    const SymbolNames names = symbol_names(diagram);
+    const auto size_of = [](const Value& value) {
         Size size = 1;
-        for (const Wire& wire : circuit.values[at(op.output)].wires) size *= Size(axis_symbol(wire.axis));
-        total += size;
+        for (const Wire& wire : value.wires)
+            if (wire.axis >= 0) size *= Size(axis_symbol(wire.axis));
+        return size;
+    };
+    Size total;
+    for (const Operation& op : circuit.operations)
+        if (op.shape == Shape::transfer) total += size_of(circuit.values[at(op.output)]);
+    struct Column {
+        Size size;
+        std::string at;
+    };
+    std::vector<Column> columns;
+    const Ordered ordered_circuit = ordered(circuit);
+    for (const std::vector<ValueId>& data : ordered_circuit.data) {
+        Column column;
+        for (const ValueId v : data) {
+            const Value& value = circuit.values[at(v)];
+            if (value.level == 0) continue;
+            column.size += size_of(value);
+            column.at += (column.at.empty() ? "" : ", ") + value.name;
+        }
+        columns.push_back(std::move(column));
     }
-    return "H = " + to_string(total, symbol_names(diagram)) + ": the arrays that change colour";
+    const auto is_below = [](const Size& a, const Size& b) {
+        const Size more = b - a;
+        return all_of(more.terms(), [](const auto& term) { return term.second >= Rational(0); });
+    };
+    std::vector<std::string> out{"H = " + to_string(total, names) + ": the arrays that change colour"};
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        bool is_largest = !columns[i].size.is_zero();
+        for (std::size_t j = 0; j < columns.size(); ++j) {
+            const bool is_same = columns[i].size == columns[j].size;
+            if (j != i && is_below(columns[i].size, columns[j].size) && (!is_same || j < i)) is_largest = false;
+        }
+        if (is_largest)
+            out.push_back(fmt::format("M ≥ {}: the column of {}", to_string(columns[i].size, names), columns[i].at));
+    }
+    return out;
+}
+
+std::vector<std::string> between_notes(const Derived& derived, TwoLevelOptions::Between between) {
+    const bool is_cache = between == TwoLevelOptions::Between::cache;
+    std::vector<std::string> out{is_cache
+                                     ? "M: values that a core's memory holds; N: cores below one cache"
+                                     : "M: values that a core's memory holds; N: cores that hand data to each other"};
+    const std::vector<KernelFigures> figures = cost_figures(derived, std::nullopt);
+    for (std::size_t k = 0; k < figures.size(); ++k) {
+        const KernelFigures& f = figures[k];
+        const std::string begin = figures.size() > 1 ? "kernel " + f.cost.kernel + ": " : "";
+        const Kernel& kernel = derived.kernels[k];
+        std::string fits;
+        for (const AxisId axis : kernel.group_axes) {
+            const std::string& name = derived.diagram.axis(axis).name;
+            if (!contains(kernel.recompute_axes, axis))
+                fits += fmt::format("{}g_{}·h_{}⁻¹", fits.empty() ? "" : "·", name, name);
+        }
+        if (is_cache && !fits.empty())
+            out.push_back(begin + fits + " ≤ N: the cache's own memory does not limit the tile, the cores below it do");
+        const Optimum& best = f.tied_letters.empty() ? f.optimum : f.tied_optimum;
+        if (!why_numeric(best, derived.diagram).empty()) continue;
+        // N stands behind the last of the diagram's axes.
+        const Symbol cores = axis_symbol(AxisId::of(derived.diagram.axes.size()));
+        const SymbolNames names = [&, of_optimum = names_in(best, derived.diagram)](Symbol symbol) {
+            return symbol == cores ? "N" : of_optimum(symbol);
+        };
+        const Size shared = best.transfers.substitute(memory_symbol, Size(memory_symbol) * Size(cores));
+        out.push_back(fmt::format("{}H* = {}  {}", begin, to_string(shared, names),
+                                  is_cache ? "into the cache" : "from memory, to any of the cores"));
+        out.push_back(fmt::format("{}H* = {}  {}", begin,
+                                  to_string(is_cache ? best.transfers : best.transfers - shared, names),
+                                  is_cache ? "into the cores' memory" : "from core to core"));
+    }
+    return out;
 }
 
 }  // namespace napkin::draw

@@ -49,8 +49,10 @@ struct PlacedCup {
 };
 
 enum class Mark : unsigned char {
-    dot,       ///< wires part or meet
-    end,       ///< a reduced wire ends
+    dot,       ///< wires are connected: they part or meet
+    end,       ///< a reduced wire ends: a bar
+    scalar,    ///< a value without axes goes to every index: a ring
+    place,     ///< an axis is read at places that are computed, and ends: a diamond
     transfer,  ///< a wire changes its level
     triangle,  ///< an operation along a wire; points to the right, as wide as `size`
 };
@@ -83,9 +85,16 @@ struct PlacedSample {
     friend bool operator==(const PlacedSample&, const PlacedSample&) = default;
 };
 
+/// A column of the page, from the left edge of what stands in it to the right.
+struct PageColumn {
+    double left = 0, right = 0;
+    friend bool operator==(const PageColumn&, const PageColumn&) = default;
+};
+
 struct Picture {
     std::string title, description;
     double width = 0, height = 0;
+    std::vector<PageColumn> columns;
     std::vector<PlacedWire> wires;
     std::vector<PlacedText> texts;
     std::vector<PlacedBox> boxes;
@@ -99,7 +108,11 @@ struct Picture {
 
 struct LayoutOptions {
     double page_width = 960;
+    /// What is higher is folded into columns of the page's width, beside each other; 0: nothing is.
+    double page_height = 0;
 };
+/// The height of a picture in a document, in pixels.
+constexpr double document_height = 1400;
 Picture picture_of(const Drawing& drawing, const LayoutOptions& options = {});
 
 /// What a picture must not have, each as a sentence: texts on texts, boxes on boxes, wires on wires or beginning at

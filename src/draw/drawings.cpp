@@ -109,15 +109,16 @@ Drawing drawing_of(const Subject& subject, const std::string& step) {
         add_notes(cost_notes(*subject.derived));
     } else if (step == "whole") {
         out.circuits.push_back(two_level_circuit(*subject.derived, {.grouped = false, .streamed = false}));
-        add_notes({transfers_note(subject.derived->source, out.circuits.back())});
+        add_notes(whole_notes(subject.derived->source, out.circuits.back()));
     } else if (step == "partition") {
         out.relation = "≡";
         out.circuits.push_back(definition_circuit(subject.diagram));
         out.circuits.push_back(*partition_circuit(*subject.derived));
     } else if (step == "cached" || step == "cross-transfer") {
         using Between = TwoLevelOptions::Between;
-        out.circuits.push_back(two_level_circuit(
-            *subject.derived, {.between = step == "cached" ? Between::cache : Between::cross_transfer}));
+        const Between between = step == "cached" ? Between::cache : Between::cross_transfer;
+        out.circuits.push_back(two_level_circuit(*subject.derived, {.between = between}));
+        add_notes(between_notes(*subject.derived, between));
     } else if (step == "pseudocode") {
         out = of_program(subject);
     } else if (step == "expansion") {

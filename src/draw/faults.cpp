@@ -32,11 +32,11 @@ void find_overlaps(std::vector<Rectangle> things, std::string_view sentence, std
 /// Half of the room that a wire has for itself.
 constexpr double half_wire = 5;
 
-/// A wire begins at the left edge, behind another wire, in an operation, or, of what is only maintained, in a
-/// parenthesis.
-bool begins_somewhere(const PlacedWire& wire, const Picture& picture, double left) {
+/// A wire begins at the left edge of a column of the page, behind another wire, in an operation, or, of what is only
+/// maintained, in a parenthesis.
+bool begins_somewhere(const PlacedWire& wire, const Picture& picture) {
     const auto near = [](double a, double b, double by) { return std::fabs(a - b) <= by; };
-    if (near(wire.x0, left, 1)) return true;
+    if (any_of(picture.columns, [&](const PageColumn& c) { return near(wire.x0, c.left, 1); })) return true;
     for (const PlacedWire& w : picture.wires)
         if (&w != &wire && near(w.y1, wire.y0, 0.5) && w.x0 <= wire.x0 && w.x1 >= wire.x0 - 1) return true;
     for (const PlacedBox& b : picture.boxes)
@@ -64,10 +64,8 @@ std::vector<std::string> faults_of(const Picture& picture) {
     find_overlaps(texts, "stands on", faults);
     find_overlaps(boxes, "stands on", faults);
     find_overlaps(wires, "runs on", faults);
-    double left = picture.width;
-    for (const PlacedWire& w : picture.wires) left = std::min(left, w.x0);
     for (const PlacedWire& w : picture.wires)
-        if (!begins_somewhere(w, picture, left))
+        if (!begins_somewhere(w, picture))
             faults.push_back(fmt::format("wire {} of {} begins at nothing at {:.0f}, {:.0f}", w.axis, w.array, w.x0, w.y0));
     for (const auto* list : {&texts, &boxes, &wires}) append(all, *list);
     for (const PlacedCup& c : picture.cups) all.push_back({c.x, c.y0, c.x + c.depth, c.y1, "cup of " + c.axis});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "draw/box_text.hpp"
 #include "support/ids.hpp"
 #include "support/result.hpp"
 
@@ -35,6 +36,7 @@ private:
         bool is_text = false;
         bool is_local = false;  ///< stands in one column of operations
         NodeId below = -1;      ///< of a text: the wire that it stands above
+        double gap = text_gap;  ///< of a text: from its first line to that wire
         double y = 0;
     };
     /// What stands in one layer: the nodes of each item.
@@ -45,7 +47,7 @@ private:
     [[nodiscard]] const Operation& operation(const Placed& p) const { return o_.circuit.operations[p.operation]; }
 
     NodeId new_node(bool is_text = false) {
-        nodes_.push_back({is_text, false, -1, 0});
+        nodes_.push_back({.is_text = is_text});
         return static_cast<NodeId>(nodes_.size()) - 1;
     }
 
@@ -69,7 +71,7 @@ private:
             Layer layer;
             for (const ValueId v : o_.data[c]) {
                 std::vector<NodeId> item = wires_of(v);
-                if (is_labelled(o_, system_, v, c)) {
+                if (has_name(o_, system_, v, c)) {
                     const NodeId name = text_above(item.front());
                     names_[c - system_.from][v] = name;
                     item.insert(item.begin(), name);
@@ -98,8 +100,9 @@ private:
             }
             rows_[p.operation] = nodes;
             if (has_header(operation(p))) {
-                headers_[p.operation] = text_above(nodes.front());
-                nodes.insert(nodes.begin(), headers_[p.operation]);
+                const NodeId header = headers_[p.operation] = text_above(nodes.front());
+                nodes_[at(header)].gap += extra_header(operation(p));
+                nodes.insert(nodes.begin(), header);
             }
             layer.items.push_back(std::move(nodes));
         }
@@ -107,7 +110,7 @@ private:
     }
 
     [[nodiscard]] double gap(NodeId upper, NodeId lower, bool same_item) const {
-        if (nodes_[at(upper)].is_text) return text_gap;
+        if (nodes_[at(upper)].is_text) return nodes_[at(upper)].gap;
         if (nodes_[at(lower)].is_text) return text_after_wire;
         return same_item ? wire_gap : array_gap;
     }
@@ -149,7 +152,7 @@ private:
         for (const Bracket& b : o_.circuit.brackets)
             if (is_within(b)) depth = std::max(depth, depth_of(o_, b) + 1);
         for (Node& node : nodes_)
-            if (node.is_text) node.y = nodes_[at(node.below)].y - text_gap;
+            if (node.is_text) node.y = nodes_[at(node.below)].y - node.gap;
         const double offset = top_ + box_above + bracket_line * static_cast<double>(depth);
         for (Node& node : nodes_) {
             node.y += offset;
@@ -188,8 +191,16 @@ private:
 
 bool has_header(const Operation& operation) { return !operation.label.empty() && operation.shape != Shape::start; }
 
+double extra_header(const Operation& operation) {
+    return box_line_height * static_cast<double>(std::max<std::size_t>(box_lines(operation.label).size(), 1) - 1);
+}
+
 bool is_labelled(const Ordered& ordered, const System& system, ValueId value, std::size_t column) {
     return column == system.from || ordered.born[at(value)] == static_cast<int>(column);
+}
+
+bool has_name(const Ordered& ordered, const System& system, ValueId value, std::size_t column) {
+    return is_labelled(ordered, system, value, column) && !ordered.circuit.values[at(value)].is_carried;
 }
 
 std::size_t depth_of(const Ordered& ordered, const Bracket& bracket) {

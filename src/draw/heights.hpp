@@ -28,7 +28,11 @@ Heights heights_of(const Ordered& ordered, const System& system, double top);
 
 /// A value is named in the column in which it comes into being, and where a system begins.
 bool is_labelled(const Ordered& ordered, const System& system, ValueId value, std::size_t column);
+/// Above its wires, unless it has but one with the name on it.
+bool has_name(const Ordered& ordered, const System& system, ValueId value, std::size_t column);
 bool has_header(const Operation& operation);
+/// Between the first line of an operation's label and its first wire, beyond what one line takes.
+double extra_header(const Operation& operation);
 /// In how many others a bracket lies.
 std::size_t depth_of(const Ordered& ordered, const Bracket& bracket);
 

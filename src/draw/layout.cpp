@@ -1,13 +1,14 @@
-// Places for one drawing: circuit under circuit, each broken into systems. The system itself is placed in
-// place_system.cpp.
+// Places for one drawing: circuit under circuit, each broken into systems, in columns of the page where one would be
+// too high. The system itself is placed in place_system.cpp.
 #include "draw/diagram_picture.hpp"
 
 #include <fmt/format.h>
 
 #include <cctype>
-#include <set>
+#include <limits>
 #include <utility>
 
+#include "draw/box_text.hpp"
 #include "draw/place_system.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
@@ -16,6 +17,7 @@ namespace napkin::draw {
 namespace {
 
 constexpr double margin = 20, line_height = 18, between_systems = 26;
+constexpr double endless = std::numeric_limits<double>::infinity();
 
 /// Sizes and counts in a line of text as they stand in the picture: g_q with its axis below the line, M^(-1/2) with its
 /// power above.
@@ -56,40 +58,74 @@ svg::Label line_label(const std::string& text, TextRole role) {
     return role == TextRole::note ? note_label(text) : svg::Label{{text}};
 }
 
+/// A circuit whose columns are in order.
+struct PreparedCircuit {
+    const Circuit& source;
+    Ordered ordered;
+    std::vector<double> widths;
+};
+
+struct PreparedDrawing {
+    const Drawing& drawing;
+    std::vector<PreparedCircuit> circuits = {};
+    std::vector<std::string> legend = {};  ///< formulas that are longer than a box
+};
+
 class Layout {
 public:
-    Layout(const Drawing& drawing, const LayoutOptions& options) : drawing_(drawing), options_(options) {}
+    /// What would stand lower than `lowest` begins another column of the page.
+    Layout(const PreparedDrawing& prepared, double page_width, double lowest)
+        : prepared_(prepared), drawing_(prepared.drawing), room_(page_width - 2 * margin), lowest_(lowest) {}
 
     Picture run() {
         picture_.title = drawing_.title;
-        y_ = margin;
-        for (std::size_t i = 0; i < drawing_.circuits.size(); ++i) {
+        begin_page_column();
+        for (std::size_t i = 0; i < prepared_.circuits.size(); ++i) {
             if (i > 0) {
                 if (!drawing_.relation.empty())
                     line({{drawing_.relation}}, TextRole::relation, drawing_.relation);
                 else
                     y_ += line_height;
             }
-            add(drawing_.circuits[i]);
+            add(prepared_.circuits[i]);
         }
         legend();
+        for (const std::string& formula : prepared_.legend) lines(formula, TextRole::note);
         for (const Circuit& circuit : drawing_.circuits)
             for (const std::string& note : circuit.notes) lines(note, TextRole::note);
-        picture_.width = right_ + margin;
-        picture_.height = y_ + margin - 6;
-        for (PlacedText& text : picture_.texts)
-            if (text.role == TextRole::relation) text.x = picture_.width / 2;
+        picture_.width = column().right + margin;
+        picture_.height = std::max(bottom_, y_) + margin - 6;
+        for (PlacedText& text : picture_.texts) {
+            if (text.role != TextRole::relation) continue;
+            for (const PageColumn& c : picture_.columns)
+                if (c.left == text.x) text.x = (c.left + c.right) / 2;
+        }
         describe();
         return std::move(picture_);
     }
 
 private:
+    [[nodiscard]] PageColumn& column() { return picture_.columns.back(); }
+    void widen(double right) { column().right = std::max(column().right, right); }
+
+    void begin_page_column() {
+        bottom_ = std::max(bottom_, y_), y_ = margin;
+        const double left = picture_.columns.empty() ? margin : column().right + 2 * margin;
+        picture_.columns.push_back({left, left});
+    }
+
+    /// Begins another column of the page where this one has no room for what comes next.
+    void make_room(double height) {
+        if (y_ > margin && y_ + height > lowest_) begin_page_column();
+    }
+
     void line(const svg::Label& label, TextRole role, const std::string& title) {
+        make_room(line_height);
         PlacedText text;
-        text.x = margin, text.y = y_ + 12, text.label = label, text.role = role,
+        text.x = column().left, text.y = y_ + 12, text.label = label, text.role = role,
         text.is_centred = role == TextRole::relation;
         text.title = title;
-        right_ = std::max(right_, margin + text.width());
+        widen(text.x + text.width());
         picture_.texts.push_back(std::move(text));
         y_ += role == TextRole::relation ? line_height + 8 : line_height;
     }
@@ -103,46 +139,63 @@ private:
             const std::size_t end = std::min(text.find(' ', begin), text.size());
             const std::string word = text.substr(begin, end - begin);
             sample.label = line_label(current + " " + word, role);
-            if (!current.empty() && sample.width() > options_.page_width - 2 * margin) {
+            if (!current.empty() && sample.width() > room_) {
                 line(line_label(current, role), role, "");
                 current.clear();
             }
-            current += (current.empty() ? "" : " ") + svg::shortened(word, options_.page_width - 2 * margin, sample.size());
+            current += (current.empty() ? "" : " ") + svg::shortened(word, room_, sample.size());
             begin = end + 1;
         }
         if (!current.empty()) line(line_label(current, role), role, "");
     }
 
-    void add(const Circuit& circuit) {
-        if (!circuit.caption.empty()) {
-            lines(circuit.caption, TextRole::caption);
-            y_ += 4;
-        }
-        const Ordered ordered_circuit = ordered(circuit);
-        const std::vector<double> widths = column_widths(ordered_circuit);
-        const std::size_t num_data = ordered_circuit.data.size();
-        const double room = options_.page_width - 2 * margin;
+    /// As many columns in a system as fit, one at least.
+    [[nodiscard]] std::vector<System> systems_of(const PreparedCircuit& circuit) const {
+        const std::size_t num_data = circuit.ordered.data.size();
+        std::vector<System> out;
         for (std::size_t first = 0; first + 1 < num_data || first == 0;) {
-            // As many columns as fit, one at least.
             std::size_t last = std::min(first + 1, num_data - 1);
-            while (last + 1 < num_data && system_width(ordered_circuit, widths, first, last + 1) <= room) ++last;
-            const Extent extent = place_system(ordered_circuit, widths, {first, last}, margin, y_, picture_);
-            right_ = std::max(right_, extent.right);
-            y_ = extent.bottom + between_systems;
+            while (last + 1 < num_data && system_width(circuit.ordered, circuit.widths, first, last + 1) <= room_)
+                ++last;
+            out.push_back({first, last});
             if (last + 1 >= num_data) break;
             first = last;
         }
-        for (const LevelName& level : circuit.levels)
-            if (any_of(circuit.values, [&](const Value& v) { return v.level == level.level; }) && !contains(levels_, level))
+        return out;
+    }
+
+    [[nodiscard]] double height_of(const PreparedCircuit& circuit, const System& system) const {
+        if (lowest_ == endless) return 0;
+        Picture scratch;
+        return place_system(circuit.ordered, circuit.widths, system, 0, 0, scratch).bottom;
+    }
+
+    void add(const PreparedCircuit& circuit) {
+        const std::vector<System> systems = systems_of(circuit);
+        if (const std::string& caption = circuit.source.caption; !caption.empty()) {
+            make_room(2 * line_height + height_of(circuit, systems.front()));
+            lines(caption, TextRole::caption);
+            y_ += 4;
+        }
+        for (const System& system : systems) {
+            make_room(height_of(circuit, system));
+            const Extent extent = place_system(circuit.ordered, circuit.widths, system, column().left, y_, picture_);
+            widen(extent.right);
+            y_ = extent.bottom + between_systems;
+        }
+        for (const LevelName& level : circuit.source.levels)
+            if (any_of(circuit.source.values, [&](const Value& v) { return v.level == level.level; }) &&
+                !contains(levels_, level))
                 levels_.push_back(level);
     }
 
     void legend() {
         if (levels_.size() < 2) return;
-        double x = margin;
+        make_room(2 * line_height);
+        double x = column().left;
         for (const LevelName& level : levels_) {
             const double width = 34 + svg::text_width(level.name, svg::small_text_size) + 22;
-            if (x > margin && x + width > options_.page_width - margin) x = margin, y_ += line_height;
+            if (x > column().left && x + width > column().left + room_) x = column().left, y_ += line_height;
             picture_.samples.push_back({x, y_ + 8, 28, level.level});
             PlacedText text;
             text.x = x + 34, text.y = y_ + 12, text.label = {{level.name}}, text.role = TextRole::legend,
@@ -150,7 +203,7 @@ private:
             text.level = level.level;
             picture_.texts.push_back(std::move(text));
             x += width;
-            right_ = std::max(right_, x - 22);
+            widen(x - 22);
         }
         y_ += line_height;
     }
@@ -172,10 +225,11 @@ private:
         if (out.back() == ';') out.back() = '.';
     }
 
+    const PreparedDrawing& prepared_;
     const Drawing& drawing_;
-    const LayoutOptions& options_;
+    double room_, lowest_;
     Picture picture_;
-    double y_ = 0, right_ = 0;
+    double y_ = 0, bottom_ = 0;
     std::vector<LevelName> levels_;
 };
 
@@ -195,6 +249,25 @@ double PlacedText::width() const {
     return svg::text_width(label, size()) * (role == TextRole::caption ? bold : 1);
 }
 
-Picture picture_of(const Drawing& drawing, const LayoutOptions& options) { return Layout(drawing, options).run(); }
+Picture picture_of(const Drawing& drawing, const LayoutOptions& options) {
+    PreparedDrawing prepared{drawing};
+    for (const Circuit& circuit : drawing.circuits) {
+        PreparedCircuit made{circuit, ordered(with_short_labels(circuit, prepared.legend)), {}};
+        made.widths = column_widths(made.ordered);
+        prepared.circuits.push_back(std::move(made));
+    }
+    const auto placed = [&](double lowest) { return Layout(prepared, options.page_width, lowest).run(); };
+    Picture whole = placed(endless);
+    if (options.page_height <= 0 || whole.height <= options.page_height) return whole;
+    // The fewest columns that fit, and among those of that number the ones that end at the same height.
+    const double lowest = options.page_height - margin;
+    Picture out = placed(lowest);
+    const auto num_columns = static_cast<double>(out.columns.size());
+    for (double height = whole.height / num_columns; height < lowest; height += line_height) {
+        Picture balanced = placed(height);
+        if (balanced.columns.size() == out.columns.size()) return balanced;
+    }
+    return out;
+}
 
 }  // namespace napkin::draw

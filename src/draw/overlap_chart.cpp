@@ -123,7 +123,7 @@ void draw_barriers(const OverlapLayout& l, svg::Document& out) {
         Element group = svg::group("barrier");
         group.add(Element{
             "title", {}, fmt::format("clock {}: warpgroup {} hands the turn to {}", svg::number_text(clock), b.from, b.to)});
-        group.add(line(x, std::min(from, to), x, low, "muted no-fill thick dashed"));
+        group.add(line(x, std::min(from, to), x, low, "muted no-fill thick dotted"));
         const double tip = l.y(b.to, 0) + (b.to > b.from ? 0 : lane_height), way = b.to > b.from ? -6 : 6;
         group.add(path(path_through({{x, tip}, {x - 4, tip + way}, {x + 4, tip + way}}, true), "fill-muted"));
         out.add(std::move(group));
@@ -181,8 +181,8 @@ svg::Document overlap_chart(const StreamChart& stream, const std::string& axis, 
     out.add(path(hatching(left_edge, y - 10, 14, 11, 4), "hatch muted"));
     out.add(label(left_edge + 22, y, "overhead within a block, and behind it the room for more", "text-muted"));
     if (!chart.barriers.empty()) {
-        out.add(line(left_edge + 430, y - 4, left_edge + 454, y - 4, "muted no-fill thick dashed"));
-        out.add(label(left_edge + 462, y, "a warpgroup hands on the turn", "text-muted"));
+        out.add(line(left_edge + 430, y - 4, left_edge + 454, y - 4, "muted no-fill thick dotted"));
+        out.add(label(left_edge + 462, y, "barrier: a warpgroup hands on the turn", "text-muted"));
     }
     out.height = y + 18;
     return out;

@@ -1,8 +1,8 @@
 #pragma once
 // The overlap chart of a stream (paper.md §6, Figs 34 to 37). It has a row for every warpgroup with a lane for every
 // unit that it uses. Blocks are as wide as their clocks, over two intervals of the steady state. The overhead in a
-// block is hatched. Behind the block stands the room for more overhead that would not lengthen the interval. Dashed
-// lines show where one warpgroup hands the tensor cores to the next (ping-pong).
+// block is hatched. Behind the block stands the room for more overhead that would not lengthen the interval. Thick
+// dotted lines are barriers, where one warpgroup hands the tensor cores to the next (ping-pong).
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>

@@ -47,6 +47,10 @@ svg::Element mark_element(const PlacedMark& m) {
     switch (m.mark) {
         case Mark::dot: return svg::circle(m.x, m.y, m.size, "dot " + fill_class(m.level));
         case Mark::end: return svg::line(m.x, m.y - m.size, m.x, m.y + m.size, "end thick " + level_class(m.level));
+        case Mark::scalar: return svg::circle(m.x, m.y, m.size - 1, "scalar fill-paper thick " + level_class(m.level));
+        case Mark::place:
+            return svg::polygon({{m.x - m.size, m.y}, {m.x, m.y - m.size}, {m.x + m.size, m.y}, {m.x, m.y + m.size}},
+                                "place fill-paper wire " + level_class(m.level));
         case Mark::transfer:
             return svg::polygon({{m.x - m.size, m.y - m.size}, {m.x + m.size, m.y}, {m.x - m.size, m.y + m.size}},
                                 "transfer-mark " + fill_class(m.level));

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "draw/diagram_picture.hpp"
+#include "support/ids.hpp"
 #include "support/ranges.hpp"
 
 namespace napkin::draw {
@@ -38,8 +39,13 @@ public:
             if (rows_.empty()) last = y;
             rows_[y] = row;
         }
-        cells_.assign(static_cast<std::size_t>(row) + 1,
-                      std::vector<CanvasCell>(static_cast<std::size_t>(std::max(0.0, picture.width) / column_width) + 4));
+        // Lines of text are longer in characters than in the picture.
+        int num_columns = column(std::max(0.0, picture.width));
+        for (const PlacedText& t : picture.texts)
+            if (!t.is_centred)
+                num_columns = std::max(num_columns,
+                                       column(t.x) + static_cast<int>(svg::characters(plain_text(t.label)).size()));
+        cells_.assign(static_cast<std::size_t>(row) + 1, std::vector<CanvasCell>(at(num_columns) + 4));
     }
 
     [[nodiscard]] int row(double y) const {
@@ -141,7 +147,9 @@ std::string to_terminal(const Picture& picture, bool color) {
     }
     for (const PlacedMark& m : picture.marks) {
         const std::string sign = m.mark == Mark::dot        ? "•"
-                                 : m.mark == Mark::end      ? "┤"
+                                 : m.mark == Mark::end      ? "┃"
+                                 : m.mark == Mark::scalar   ? "○"
+                                 : m.mark == Mark::place    ? "◇"
                                  : m.mark == Mark::transfer ? "▸"
                                                             : "▷";
         canvas.put(canvas.row(m.y), Canvas::column(m.x), sign, m.level);

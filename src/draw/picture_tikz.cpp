@@ -102,6 +102,13 @@ std::string mark_text(const PlacedMark& m) {
         case Mark::end:
             return fmt::format("  \\draw[{}, very thick] {} -- {};\n", level, point(m.x, m.y - m.size),
                                point(m.x, m.y + m.size));
+        case Mark::scalar:
+            return fmt::format("  \\filldraw[{}, fill=white] {} circle[radius={}];\n", level, point(m.x, m.y),
+                               svg::number_text((m.size - 1) * cm_per_pixel));
+        case Mark::place:
+            return fmt::format("  \\filldraw[{}, fill=white] {} -- {} -- {} -- {} -- cycle;\n", level,
+                               point(m.x - m.size, m.y), point(m.x, m.y - m.size), point(m.x + m.size, m.y),
+                               point(m.x, m.y + m.size));
         case Mark::transfer:
         case Mark::triangle:
             return fmt::format("  \\{}[{}] {} -- {} -- {} -- cycle;\n", m.mark == Mark::transfer ? "fill" : "filldraw",

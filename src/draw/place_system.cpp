@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "draw/box_text.hpp"
 #include "draw/heights.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
@@ -24,9 +25,45 @@ svg::Label name_label(const Value& value) {
     return out;
 }
 
-double label_width(const Value& value) {
+/// All of an array on one wire: its name and its sizes.
+Wire carried_wire(const Value& value) {
+    Wire out{-1, name_label(value), ""};
+    for (const Wire& wire : value.wires) {
+        out.label.push_back({out.name.empty() ? ": " : "×"});
+        append(out.label, wire.label);
+        out.name += (out.name.empty() ? "" : "×") + wire.name;
+    }
+    return out;
+}
+
+bool can_be_carried(const Value& value) {
+    return !value.is_carried && !value.wires.empty() &&
+           all_of(value.wires, [](const Wire& wire) { return wire.axis != scalar_axis; });
+}
+
+/// The values that no operation of the system reads have one wire each, unless they are inputs or results of the whole.
+Ordered with_carried_values(Ordered ordered, const System& system) {
+    if (system.from == 0) return ordered;
+    const auto end = static_cast<int>(ordered.data.size()) - 1;
+    std::vector<ValueId> read;
+    for (std::size_t i = 0; i < ordered.circuit.operations.size(); ++i)
+        if (ordered.column_of[i] >= system.from && ordered.column_of[i] < system.to)
+            for (const Operand& operand : ordered.circuit.operations[i].inputs) read.push_back(operand.value);
+    for (const ValueId v : ordered.data[system.from]) {
+        Value& value = ordered.circuit.values[at(v)];
+        if (ordered.last[at(v)] == end || contains(read, v) || !can_be_carried(value)) continue;
+        value.wires = {carried_wire(value)};
+        value.is_carried = true;
+        ordered.wire_order[at(v)] = {0};
+    }
+    return ordered;
+}
+
+double label_width(const Value& value, bool may_be_carried) {
     double width = svg::text_width(name_label(value), svg::small_text_size);
     for (const Wire& wire : value.wires) width = std::max(width, svg::text_width(wire.label, 13));
+    if (may_be_carried && can_be_carried(value))
+        width = std::max(width, svg::text_width(carried_wire(value).label, 13));
     return width + 18 + (value.maintained ? 12 : 0);
 }
 
@@ -40,7 +77,7 @@ double data_width(const Ordered& o, std::size_t column, bool is_first) {
     double width = narrow;
     for (const ValueId v : o.data[column])
         if (is_first || o.born[at(v)] == static_cast<int>(column))
-            width = std::max(width, label_width(o.circuit.values[at(v)]));
+            width = std::max(width, label_width(o.circuit.values[at(v)], is_first && column > 0));
     return width + brackets_width(o, column);
 }
 
@@ -59,7 +96,9 @@ Zones zones_of(const Ordered& o, const Column& column) {
             return row.from >= 0 && (!row.straight || row.use == Row::Use::merge);
         });
         if (comes_from_elsewhere) out.before = 34;
-        double label = svg::text_width(op.label, svg::small_text_size);
+        double label = 0;
+        for (const svg::Label& text : box_lines(op.label))
+            label = std::max(label, svg::text_width(text, svg::small_text_size));
         const double least = op.shape == Shape::transfer || op.shape == Shape::copy ? 22
                              : op.shape == Shape::start                             ? 16
                                                                                     : 42;
@@ -84,6 +123,11 @@ std::pair<double, double> bracket_heights(const Heights& h, const Bracket& b) {
         for (const double y : rows->second) y0 = std::min(y0, y - 24), y1 = std::max(y1, y + 16);
     }
     return {std::max(y0, h.top + 4), std::min(y1, h.bottom - 2)};
+}
+
+/// Why a wire of the axis ends in the operation.
+Mark mark_of_end(const Operation& op, AxisId axis) {
+    return axis == scalar_axis ? Mark::scalar : contains(op.consumed, axis) ? Mark::end : Mark::place;
 }
 
 /// Whether a text that begins at its x meets a wire, a box or another text.
@@ -203,12 +247,13 @@ private:
                 text.level = val.level, text.axis = val.wires[at(w)].name, text.array = val.name;
                 picture_.texts.push_back(std::move(text));
             }
-            if (!is_labelled(v, c)) continue;
-            PlacedText name;
-            name.x = middle, name.y = h_.names[c - system_.from].at(v) + 4, name.label = name_label(val);
-            name.role = TextRole::name, name.level = val.level, name.array = val.name, name.title = val.name;
-            picture_.texts.push_back(std::move(name));
-            if (!val.maintained) continue;
+            if (has_name(o_, system_, v, c)) {
+                PlacedText name;
+                name.x = middle, name.y = h_.names[c - system_.from].at(v) + 4, name.label = name_label(val);
+                name.role = TextRole::name, name.level = val.level, name.array = val.name, name.title = val.name;
+                picture_.texts.push_back(std::move(name));
+            }
+            if (!val.maintained || !is_labelled(v, c)) continue;
             const std::vector<double> heights = heights_of_wires(v);
             const double y0 = heights.front() - 10, y1 = heights.back() + 10;
             picture_.parentheses.push_back({text_left + 3, y0, y1, true, false, val.name});
@@ -233,7 +278,6 @@ private:
         const std::vector<double>& rows = h_.rows.at(p.operation);
         const double middle = (body0 + body1) / 2;
         const bool is_stub = value(op.output).is_stub;
-        const auto y = [&](std::size_t r) { return rows[r]; };
         const auto stays = [&](ValueId v) { return o_.last[at(v)] > static_cast<int>(c); };
         const bool is_cup = op.shape == Shape::contraction;
         const double cup_x = middle - 8;
@@ -249,16 +293,16 @@ private:
                 if (row.straight && row.use == Row::Use::merge) {
                     piece(row.from, row.from_wire, x0, x0 + 2);
                     const std::size_t to = row_of(p, row.axis);
-                    curve(row.from, row.from_wire, x0 + 2, body0, y(to), op);
-                    mark(Mark::dot, body0, y(to), 2.6, level, wire.name, op);
+                    curve(row.from, row.from_wire, x0 + 2, body0, rows[to], op);
+                    mark(Mark::dot, body0, rows[to], 2.6, level, wire.name, op);
                 } else {
                     if (row.straight) {
                         piece(row.from, row.from_wire, x0, in_end);
                     } else {
                         if (stays(row.from))
                             mark(Mark::dot, x0, y_of(row.from, row.from_wire), 2.6, level, wire.name, op);
-                        curve(row.from, row.from_wire, x0, body0, y(r), op);
-                        picture_.wires.push_back({body0, y(r), in_end, y(r), wire.name, value(row.from).name,
+                        curve(row.from, row.from_wire, x0, body0, rows[r], op);
+                        picture_.wires.push_back({body0, rows[r], in_end, rows[r], wire.name, value(row.from).name,
                                                   op.statement, level, wire.axis == scalar_axis});
                     }
                     if (row.use == Row::Use::consumed) consumed[row.axis].push_back(r);
@@ -266,22 +310,22 @@ private:
             }
             if (row.to_wire >= 0 && !is_stub) piece(op.output, row.to_wire, out_start, x1);
             const std::string axis = row.to_wire >= 0 ? value(op.output).wires[at(row.to_wire)].name : "";
-            if (is_triangle) mark(Mark::triangle, middle, y(r), 11, op.level, axis, op);
+            if (is_triangle) mark(Mark::triangle, middle, rows[r], 11, op.level, axis, op);
             if (op.shape == Shape::transfer && row.to_wire >= 0)
-                mark(Mark::transfer, middle, y(r), 4, op.level, axis, op);
+                mark(Mark::transfer, middle, rows[r], 4, op.level, axis, op);
         }
         for (const Placed::Joining& joining : p.joining) {
             const Wire& wire = value(joining.from).wires[at(joining.wire)];
             if (stays(joining.from))
                 mark(Mark::dot, x0, y_of(joining.from, joining.wire), 2.6, value(joining.from).level, wire.name, op);
-            curve(joining.from, joining.wire, x0, body0, y(joining.row), op);
-            mark(Mark::dot, body0, y(joining.row), 2.6, value(joining.from).level, wire.name, op);
+            curve(joining.from, joining.wire, x0, body0, rows[joining.row], op);
+            mark(Mark::dot, body0, rows[joining.row], 2.6, value(joining.from).level, wire.name, op);
         }
         end_consumed(p, op, consumed, cup_x, middle);
         outline(p, op, body0, body1, is_stub);
     }
 
-    /// Wires of one axis end in each other two by two; one by itself has a bar.
+    /// Wires of one axis end in each other two by two; one by itself has the mark that says why it ends.
     void end_consumed(const Placed& p, const Operation& op, const std::map<AxisId, std::vector<std::size_t>>& consumed,
                       double cup_x, double middle) {
         const std::vector<double>& heights = h_.rows.at(p.operation);
@@ -298,7 +342,7 @@ private:
                 continue;
             }
             for (const std::size_t r : rows)
-                mark(Mark::end, op.shape == Shape::contraction ? cup_x : middle, heights[r], 5,
+                mark(mark_of_end(op, axis), op.shape == Shape::contraction ? cup_x : middle, heights[r], 5,
                      value(p.rows[r].from).level, wire_name(r), op);
         }
     }
@@ -319,11 +363,15 @@ private:
                           (op.shape == Shape::contraction && !op.label.empty());
         if (!is_stub) picture_.boxes.push_back(std::move(box));
         if (op.label.empty()) return;
-        PlacedText text;
-        text.label = op.label, text.role = TextRole::operation, text.level = op.level, text.statement = op.statement;
-        text.title = op.description;
-        text.x = (body0 + body1) / 2, text.y = (header != h_.headers.end() ? header->second : rows.front()) + 4;
-        picture_.texts.push_back(std::move(text));
+        double y = (header != h_.headers.end() ? header->second : rows.front()) + 4;
+        for (const svg::Label& line : box_lines(op.label)) {
+            PlacedText text;
+            text.label = line, text.role = TextRole::operation, text.level = op.level, text.statement = op.statement;
+            text.title = op.description;
+            text.x = (body0 + body1) / 2, text.y = y;
+            picture_.texts.push_back(std::move(text));
+            y += box_line_height;
+        }
     }
 
     /// Dashed lines between arrays, as long as the same two stand above each other.
@@ -418,7 +466,7 @@ double system_width(const Ordered& ordered, const std::vector<double>& widths, s
 
 Extent place_system(const Ordered& ordered, const std::vector<double>& widths, const System& system, double left,
                     double top, Picture& picture) {
-    return SystemPlacer(ordered, widths, system, left, top, picture).run();
+    return SystemPlacer(with_carried_values(ordered, system), widths, system, left, top, picture).run();
 }
 
 }  // namespace napkin::draw

@@ -36,8 +36,12 @@ std::optional<Circuit> partition_circuit(const Derived& derived);
 
 /// H, M and H* of the kernels in letters, a line each.
 std::vector<std::string> cost_notes(const Derived& derived);
-/// The values that change colour in the circuit, in letters: H of a form that is neither grouped nor streamed.
-std::string transfers_note(const Diagram& diagram, const Circuit& circuit);
+/// H and M of a form that is neither grouped nor streamed, a line each: the values that change colour, and the largest
+/// columns at the lower level.
+std::vector<std::string> whole_notes(const Diagram& diagram, const Circuit& circuit);
+/// What a level between memory and the cores changes (Theorems 2 and 3 of the paper): what must fit, and H* on both of
+/// its sides. Pre: a level is between.
+std::vector<std::string> between_notes(const Derived& derived, TwoLevelOptions::Between between);
 
 /// A kernel's tile program with loops, states and transfers. What a step of the paper adds is in `steps`, where there
 /// is one.

@@ -1,9 +1,11 @@
 #include "draw/seen.hpp"
 
+#include <limits>
 #include <utility>
 
 #include "algebra/expr_walk.hpp"
 #include "diagram/product.hpp"
+#include "draw/box_text.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 #include "support/text.hpp"
@@ -38,28 +40,10 @@ std::string without_indices(const std::string& text) {
     replace(" - ", " − ");
     replace(" <= ", " ≤ ");
     replace(" >= ", " ≥ ");
+    replace(" == ", " = ");
+    replace(" != ", " ≠ ");
+    replace("-inf", "−∞");
     return out;
-}
-
-/// The operators of an expression in the order in which they run, each once.
-std::string operators_of(const Expr& e) {
-    std::vector<std::string> names;
-    for_each_postorder(
-        e,
-        [&](const Expr& node) {
-            std::string found;
-            if (const auto* u = as<Unary>(node)) found = name(u->op) == "-" ? "−" : std::string(name(u->op));
-            if (const auto* b = as<Binary>(node))
-                found = b->op == BinaryOp::mul ? "·" : b->op == BinaryOp::sub ? "−" : std::string(name(b->op));
-            if (as<Select>(node)) found = "where";
-            if (!found.empty() && !contains(names, found)) names.push_back(found);
-        },
-        Walk::values);
-    if (names.size() > 4) {
-        names.resize(4);
-        names.emplace_back("…");
-    }
-    return join(names, " ");
 }
 
 std::string reduce_name(ReduceOp op) {
@@ -125,9 +109,8 @@ SeenOperation together(const Diagram& diagram, std::size_t from, std::size_t to,
     // Along an axis that is in the result; whatever else is reduced ends in it.
     const Array& result = diagram.array(out.output);
     const bool keeps = any_of(out.consumed, [&](AxisId a) { return contains(result.axes, a); });
-    if (keeps) std::erase_if(out.consumed, [&](AxisId axis) { return !contains(result.axes, axis); });
     out.shape = keeps ? Shape::along : out.consumed.empty() ? Shape::box : Shape::reduction;
-    out.label = {{call}};
+    out.label = {{svg::shortened_name(call, box_text_width, svg::small_text_size)}};
     out.description = join(lines, "\n");
     return out;
 }
@@ -180,9 +163,13 @@ bool is_contraction(const std::optional<ReduceOp>& reduce, const Expr& body) {
     return num_reads >= 2;
 }
 
-std::string brief(const Expr& e, const ExprNames& names, std::size_t most) {
-    const std::string text = without_indices(to_string(e, names));
-    return svg::characters(text).size() <= most ? text : operators_of(e);
+std::string brief(const Expr& e, const ExprNames& names) {
+    if (const auto* select = as<Select>(e)) {
+        const auto* other = as<Constant>(select->b);
+        if (other && other->value == -std::numeric_limits<double>::infinity())
+            return brief(select->a, names) + ", mask: " + brief(select->condition, names);
+    }
+    return without_indices(to_string(e, names));
 }
 
 svg::Label formula_label(const std::string& text) {
@@ -256,20 +243,7 @@ std::vector<SeenOperation> seen_operations(const Diagram& diagram) {
             while (to < equations.size() && is_of_it(equations[to])) ++to;
             if (to > i + 1 && can_be_together(diagram, i, to)) end = to, call = first.inlined[depth - 1];
         }
-        if (call.empty()) {
-            out.push_back(seen(diagram, first));
-        } else {
-            // A scaling of what the call is given belongs to it.
-            std::size_t from = i;
-            if (!out.empty() && out.back().shape == Shape::box && out.back().targets.size() == 1) {
-                const Equation& scaling = equations[i - 1];
-                if (scaling.range == first.range && out.back().readings.size() == 1 && can_be_together(diagram, i - 1, end)) {
-                    out.pop_back();
-                    from = i - 1;
-                }
-            }
-            out.push_back(together(diagram, from, end, call));
-        }
+        out.push_back(call.empty() ? seen(diagram, first) : together(diagram, i, end, call));
         i = end;
     }
     return out;

@@ -34,9 +34,8 @@ std::vector<SeenOperation> single_operations(const Diagram& diagram);
 /// The readings of an expression, each once, in order; those in gathered indices too.
 std::vector<Reading> readings_of(const Expr& e);
 
-/// An expression in brief: names without indices, `exp(S − M)`. Longer than `most` characters, the names of its
-/// operators.
-std::string brief(const Expr& e, const ExprNames& names, std::size_t most = 32);
+/// An expression without indices: `exp(S − M)`. Where another value is −∞, the condition is a mask: `S, mask: x ≤ q`.
+std::string brief(const Expr& e, const ExprNames& names);
 
 /// The shape of target = [carry ⊕] [⊕] body and its label.
 struct Sign {

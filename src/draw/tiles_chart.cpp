@@ -28,14 +28,16 @@ struct Tiler {
     const Derived& derived;
     const Extents& extents;
     const TileSizes& sizes;
-    std::set<AxisId> streamed;
+    const TilesOf& of;
+    std::set<AxisId> streamed = {};
     double scale = 1;  ///< of the square root of a size: so that narrow arrays can be seen beside long ones
 
     [[nodiscard]] DrawnAxis axis(AxisId id) const {
         DrawnAxis out;
         if (id < 0) return {-1, "", 26, 26, 26, 0, 0, 1, 1, 1, ""};
         out.axis = id;
-        out.name = derived.diagram.axis(id).name;
+        const std::string& name = derived.diagram.axis(id).name;
+        out.name = value_or(of.sides, id, name);
         out.size = extents[id];
         out.length = std::max(26.0, scale * std::sqrt(static_cast<double>(out.size)));
         const auto cut = [&](const std::vector<std::int64_t>& by, std::int64_t whole) {
@@ -50,7 +52,7 @@ struct Tiler {
         // The second tile and chunk, where there are two: what has been and what is to come can be seen on both sides.
         out.tile_from = 2 * out.tile_size <= out.size ? out.tile : 0;
         out.chunk_from = streamed.contains(id) ? (2 * out.k_block_size <= out.size ? out.chunk : 0) : out.tile_from;
-        out.letter = out.k_block_size == out.size ? "" : streamed.contains(id) ? "s_" + out.name : "g_" + out.name;
+        out.letter = out.k_block_size == out.size ? "" : (streamed.contains(id) ? of.stream : of.group) + "_" + name;
         return out;
     }
 };
@@ -126,8 +128,8 @@ std::optional<Product> product_of(const Derived& derived, const Kernel& kernel) 
 }  // namespace
 
 svg::Document tiles_chart(const Derived& derived, const Kernel& kernel, const Extents& extents, const TileSizes& sizes,
-                          const std::string& subject) {
-    Tiler tiler{derived, extents, sizes, {}, 1};
+                          const std::string& subject, const TilesOf& of) {
+    Tiler tiler{derived, extents, sizes, of};
     for (const Stage& stage : kernel.stages)
         if (const auto* loop = std::get_if<Loop>(&stage)) tiler.streamed.insert(loop->axis);
     double longest = 1;
@@ -138,7 +140,7 @@ svg::Document tiles_chart(const Derived& derived, const Kernel& kernel, const Ex
     };
     measure(kernel.inputs), measure(kernel.outputs);
     tiler.scale = 210 / std::sqrt(longest);
-    svg::Document out = chart_document(fmt::format("Tiles of {}, kernel {}", subject, kernel.name));
+    svg::Document out = chart_document(fmt::format("{} of {}, kernel {}", of.title, subject, kernel.name));
     constexpr double left = 46, top = 84;
     std::vector<std::string> said;
     if (const auto product = product_of(derived, kernel)) {
@@ -178,12 +180,16 @@ svg::Document tiles_chart(const Derived& derived, const Kernel& kernel, const Ex
     }
     add_title(out);
     const double y = out.height - 16;
-    out.add(rect(16, y - 10, 14, 11, "tint fill-accent-0 accent-0", 1));
-    out.add(label(36, y, "what a group loads at a time", "small"));
-    out.add(rect(196, y - 10, 14, 11, "wash fill-accent-0", 1));
-    out.add(label(216, y, "all that it loads", "small"));
-    out.add(rect(316, y - 10, 14, 11, "tint fill-accent-2 accent-2", 1));
-    out.add(label(336, y, "what it stores", "small"));
+    double x = 16;
+    const auto sample = [&](const char* classes, const std::string& text) {
+        out.add(rect(x, y - 10, 14, 11, classes, 1));
+        out.add(label(x + 20, y, text, "small"));
+        x += 20 + std::max(60.0, text_width(text, chart_small_text)) + 24;
+    };
+    sample("tint fill-accent-0 accent-0", fmt::format("what {} {} at a time", of.owner, of.takes));
+    sample("wash fill-accent-0", fmt::format("all that it {}", of.takes));
+    sample("tint fill-accent-2 accent-2", fmt::format("what it {}", of.leaves));
+    out.width = std::max(out.width, x - 8);
     out.description = join(said, "; ") + ". Lengths are as the square roots of sizes.";
     return out;
 }

@@ -43,7 +43,7 @@ void assign_stages(const StepChoices& choices, Assigned& assigned) {
             assigned.variables[v].stages = static_cast<int>(hand->second.value);
 }
 
-/// Every letter that a variable's size has.
+/// Every letter that a variable's size has, and those of subloops.
 std::vector<CutSize> sizes_of(const StepContext& context, const Assigned& assigned, const StepChoices& choices) {
     std::vector<CutSize> out;
     for (const auto& [axis, share] : context.warpgroup)
@@ -51,6 +51,9 @@ std::vector<CutSize> sizes_of(const StepContext& context, const Assigned& assign
     for (std::size_t v = 0; v < assigned.variables.size(); ++v)
         for (const CutSize& cut : context.cuts_of(assigned, VariableId::of(v), choices))
             if (cut.letter != 0 && !contains(out, cut)) out.push_back(cut);
+    for (const AxisId axis : context.sizes.sub.ids())
+        if (const CutSize cut{axis, 'u', context.sizes.sub[axis]}; cut.size > 0 && !contains(out, cut))
+            out.push_back(cut);
     return out;
 }
 

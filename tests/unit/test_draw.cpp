@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "derive/derive.hpp"
+#include "draw/box_text.hpp"
 #include "draw/diagram_picture.hpp"
 #include "draw/drawings.hpp"
 #include "draw/picture_json.hpp"
@@ -12,10 +15,12 @@
 #include "support/examples.hpp"
 #include "support/json.hpp"
 #include "support/parsed.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin::draw {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -32,6 +37,28 @@ const std::string attention = R"(attention(Q[q, k], K[x, k], V[x, d]) -> O[q, d]
 Drawing drawn(const std::string& text, const std::string& step) {
     const Derived derived = derived_from(text);
     return drawing_of({derived.source, &derived, nullptr, "memory", {}}, step);
+}
+
+/// Lines in boxes that are too long or too many, and names of formulas that the picture does not explain.
+std::vector<std::string> long_boxes(const Picture& picture) {
+    std::vector<std::string> out;
+    for (const PlacedBox& box : picture.boxes) {
+        const auto lines = std::count_if(picture.texts.begin(), picture.texts.end(), [&](const PlacedText& text) {
+            return text.role == TextRole::operation && text.x > box.x && text.x < box.x + box.width && text.y > box.y &&
+                   text.y < box.y + box.height;
+        });
+        if (lines > static_cast<std::ptrdiff_t>(most_box_lines)) out.push_back("many lines of " + box.statement);
+    }
+    for (const PlacedText& text : picture.texts) {
+        if (text.role != TextRole::operation) continue;
+        const std::string plain = plain_text(text.label);
+        if (text.width() > box_text_width || svg::characters(plain).size() > 40) out.push_back(plain);
+        if (plain.starts_with("f_") && none_of(picture.texts, [&](const PlacedText& other) {
+                return plain_text(other.label).starts_with(plain + ": ");
+            }))
+            out.push_back(plain + " is not explained");
+    }
+    return out;
 }
 
 std::vector<std::string> shapes(const Circuit& circuit) {
@@ -62,6 +89,7 @@ TEST(Draw, NothingStandsOnAnythingElseInAnyStepOfAnExample) {
             const double width = step.name == "pseudocode" ? 400 : 960;
             const Picture picture = picture_of(drawing_of(subject, step.name), {width});
             EXPECT_THAT(faults_of(picture), IsEmpty()) << example.name << ", step " << step.name << ", width " << width;
+            EXPECT_THAT(long_boxes(picture), IsEmpty()) << example.name << ", step " << step.name;
         }
     }
 }
@@ -87,11 +115,126 @@ TEST(Draw, FaultsAreFound) {
     EXPECT_THAT(faults_of(outside), Contains(HasSubstr("leaves the picture")));
 }
 
+/// Attention with so and so many lines between its two products, as text, without costs.
+std::string picture_text(const std::string& between, const std::string& step) {
+    Drawing drawing = drawn(
+        "f(Q[q, k], K[x, k], V[x, d], B[q, x]) -> O[q, d]\n    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    " + between +
+            "\n    O[q, d] = sum(x) P[q, x] * V[x, d]\n",
+        step);
+    for (Circuit& circuit : drawing.circuits) circuit.notes.clear();
+    return to_terminal(picture_of(drawing), false);
+}
+
+TEST(Draw, MapsAndMasksAroundACallTellAlgorithmsApart) {
+    const std::vector<std::pair<std::string, std::vector<std::string>>> programs = {
+        {"P[q, x] = softmax(x) S[q, x]", {}},
+        {"P[q, x] = softmax(x) S[q, x] * 0.5", {"S·0.5"}},
+        {"P[q, x] = softmax(x) where(x <= q, S[q, x] * 0.5, -inf)", {"S·0.5", "mask: x ≤ q"}},
+        {"P[q, x] = softmax(x) where(x <= q and q - x < 256, S[q, x] * 0.5, -inf)", {"mask: x ≤ q", "q − x < 256"}},
+        {"P[q, x] = softmax(x) 30 * tanh(S[q, x] / 30)", {"30·tanh(S / 30)"}},
+        {"P[q, x] = softmax(x) S[q, x] + B[q, x]", {"S + B"}},
+        {"W[q, x] = softmax(x) S[q, x]\n    P[q, x] = where(x <= q, W[q, x], 0)", {"where(x ≤ q, W, 0)"}},
+        {"P[q, x] = 1 - tanh(softmax(x) S[q, x])", {"tanh("}}};
+    for (const std::string step : {"0", "two-level", "whole", "pseudocode"})
+        for (std::size_t i = 0; i < programs.size(); ++i) {
+            const std::string text = picture_text(programs[i].first, step);
+            // States hold what the stream keeps, so that a map may stand within one of their formulas there.
+            if (step != "pseudocode") {
+                for (const std::string& part : programs[i].second) EXPECT_THAT(text, HasSubstr(part)) << step;
+            }
+            for (std::size_t j = 0; j < i; ++j)
+                EXPECT_NE(text, picture_text(programs[j].first, step))
+                    << step << ": " << programs[i].first << " and " << programs[j].first;
+        }
+}
+
+TEST(Draw, ExamplesShowTheirMasksAndMaps) {
+    const std::map<std::string, std::vector<std::string>> wanted = {
+        {"causal", {"mask: x ≤ q"}}, {"sliding_window", {"mask: x ≤ q", "q − x < 256"}},
+        {"softcap", {"tanh"}},       {"attention", {"S·k^−0.5"}},
+        {"attention_bias", {"+ B"}}, {"alibi", {"mask: x ≤ q", "q − x"}}};
+    std::map<std::string, std::string> seen;
+    for (const ExampleDiagram& example : example_diagrams()) {
+        const auto found = wanted.find(example.name);
+        if (found == wanted.end()) continue;
+        const auto derived = derive(example.diagram);
+        ASSERT_TRUE(derived.ok()) << example.name;
+        for (const std::string step : {"0", "two-level", "pseudocode"}) {
+            Drawing drawing = drawing_of({example.diagram, &*derived, nullptr, "memory", {}}, step);
+            const std::string text = to_terminal(picture_of(drawing), false);
+            for (const std::string& part : found->second)
+                EXPECT_THAT(text, HasSubstr(part)) << example.name << ", step " << step;
+            for (const auto& [other, its] : seen) EXPECT_NE(text, its) << example.name << " and " << other;
+            seen[example.name + " " + step] = text;
+        }
+    }
+    EXPECT_THAT(seen, SizeIs(3 * wanted.size()));
+}
+
+TEST(Draw, LongFormulasAreWrappedOrNamed) {
+    std::string sum = "X[i]";
+    for (int n = 1; n < 6; ++n) sum += " * (X[i] + " + std::to_string(n) + ")";
+    const Picture wrapped = picture_of(drawn("f(X[i]) -> Y[i]\n    Y[i] = " + sum + "\n", "0"));
+    EXPECT_THAT(long_boxes(wrapped), IsEmpty());
+    EXPECT_THAT(to_terminal(wrapped, false), Not(HasSubstr("f_1")));
+    for (int n = 6; n < 30; ++n) sum += " * (X[i] + " + std::to_string(n) + ")";
+    const Picture named = picture_of(drawn("f(X[i]) -> Y[i]\n    Y[i] = " + sum + "\n", "0"));
+    EXPECT_THAT(long_boxes(named), IsEmpty());
+    EXPECT_THAT(to_terminal(named, false), HasSubstr("f_1: Y[i] = "));
+    Picture unexplained = named;
+    std::erase_if(unexplained.texts, [](const PlacedText& text) { return text.role == TextRole::note; });
+    EXPECT_THAT(long_boxes(unexplained), Contains(HasSubstr("not explained")));
+}
+
+TEST(Draw, AMarkHasOneMeaning) {
+    const auto marks = [](const std::string& text) {
+        std::map<Mark, std::vector<std::string>> out;
+        for (const PlacedMark& mark : picture_of(drawn(text, "equations")).marks) out[mark.mark].push_back(mark.axis);
+        return out;
+    };
+    auto reduced = marks("f(X[i, j]) -> Y[i]\n    Y[i] = max(j) X[i, j]\n");
+    EXPECT_THAT(reduced[Mark::end], ElementsAre("j"));
+    EXPECT_THAT(reduced[Mark::scalar], IsEmpty());
+    EXPECT_THAT(reduced[Mark::place], IsEmpty());
+    auto scaled = marks("f(X[i], s) -> Y[i]\n    Y[i] = X[i] * s + 1\n");
+    EXPECT_THAT(scaled[Mark::end], IsEmpty());
+    EXPECT_THAT(scaled[Mark::scalar], SizeIs(1));
+    auto shifted = marks("f(X[i], W[j]) -> Y[i]\n    Y[i] = sum(j) X[i + j] * W[j]\nsizes i = 8, j = 3\n");
+    EXPECT_THAT(shifted[Mark::place], SizeIs(1));
+    EXPECT_THAT(shifted[Mark::end], ElementsAre("j"));
+}
+
+TEST(Draw, ArraysThatASystemDoesNotUseHaveOneWire) {
+    const auto carried = [](double width) {
+        std::vector<std::string> out;
+        for (const PlacedText& text : picture_of(drawn(attention, "pseudocode"), {width}).texts)
+            if (text.role == TextRole::wire && plain_text(text.label).starts_with(text.array + ": "))
+                out.push_back(plain_text(text.label));
+        return out;
+    };
+    EXPECT_THAT(carried(400), AllOf(Contains("V: x×d"), Contains("O_acc: g_q×d")));
+    EXPECT_THAT(carried(100000), IsEmpty());
+    EXPECT_LE(picture_of(drawn(attention, "pseudocode"), {960}).width, 960);
+}
+
+TEST(Draw, HighPicturesAreFoldedIntoColumns) {
+    const Drawing drawing = drawn(attention, "pseudocode");
+    const Picture whole = picture_of(drawing), folded = picture_of(drawing, {960, 500});
+    ASSERT_GT(whole.height, 1000);
+    EXPECT_THAT(faults_of(folded), IsEmpty());
+    EXPECT_GT(folded.columns.size(), 1U);
+    EXPECT_LE(folded.height, 500);
+    EXPECT_EQ(folded.texts.size(), whole.texts.size());
+    EXPECT_EQ(folded.wires.size(), whole.wires.size());
+    EXPECT_EQ(picture_of(drawing, {960, 5000}), whole);
+}
+
 TEST(Draw, ADefinitionIsDrawnFromWhatItsOperationsAre) {
     const Circuit circuit = drawn(attention, "0").circuits.at(0);
-    EXPECT_THAT(shapes(circuit), ElementsAre("contraction", "along", "contraction"));
-    EXPECT_EQ(plain_text(circuit.operations[1].label), "softmax");
-    EXPECT_THAT(circuit.operations[1].description, HasSubstr("P_Z[q] = sum(x)"));
+    EXPECT_THAT(shapes(circuit), ElementsAre("contraction", "box", "along", "contraction"));
+    EXPECT_EQ(plain_text(circuit.operations[1].label), "S·k^−0.5");
+    EXPECT_EQ(plain_text(circuit.operations[2].label), "softmax");
+    EXPECT_THAT(circuit.operations[2].description, HasSubstr("P_Z[q] = sum(x)"));
     // The same operation under another name is the same sign.
     const Circuit other = drawn(
                               "mine(X[a]) -> Y[a]\n    M = max(a) X[a]\n    E[a] = X[a] - M\n    Z = sum(a) E[a]\n"
@@ -104,7 +247,7 @@ TEST(Draw, ADefinitionIsDrawnFromWhatItsOperationsAre) {
 
 TEST(Draw, TwoLevelsHaveGroupsStreamsAndWhatIsMaintained) {
     const Circuit circuit = drawn(attention, "two-level").circuits.at(0);
-    EXPECT_THAT(shapes(circuit), ElementsAre("transfer", "transfer", "transfer", "start", "contraction", "along",
+    EXPECT_THAT(shapes(circuit), ElementsAre("transfer", "transfer", "transfer", "start", "contraction", "box", "along",
                                              "contraction", "transfer"));
     EXPECT_THAT(labels(value_of(circuit, "Q", 1)), ElementsAre("g_q", "k"));
     EXPECT_THAT(labels(value_of(circuit, "K", 1)), ElementsAre("s_x", "k"));
@@ -235,6 +378,22 @@ TEST(Draw, NotesHaveTheSizesOfThePicture) {
     EXPECT_LE(picture_of(drawing).width, 960);
 }
 
+TEST(Draw, NotesSayWhatTheLevelsTakeInLetters) {
+    const std::string rows =
+        "f(S[q, x], V[x, d]) -> O[q, d]\n    P[q, x] = softmax(x) S[q, x]\n"
+        "    O[q, d] = sum(x) P[q, x] * V[x, d]\n";
+    EXPECT_THAT(drawn(rows, "whole").circuits.back().notes,
+                ElementsAre("H = q·d + x·d + q·x: the arrays that change colour", "M ≥ x·d + q·x: the column of S, V",
+                            "M ≥ q·d: the column of O"));
+    const std::string product = "f(A[a, b], B[b, c]) -> C[a, c]\n    C[a, c] = sum(b) A[a, b] * B[b, c]\n";
+    EXPECT_THAT(drawn(product, "cached").circuits.back().notes,
+                ElementsAre(HasSubstr("N: cores below one cache"), HasSubstr("g_a·h_a⁻¹·g_c·h_c⁻¹ ≤ N"),
+                            "H* = a·c + 2·a·b·c·M^(-1/2)·N^(-1/2)  into the cache",
+                            "H* = a·c + 2·a·b·c·M^(-1/2)  into the cores' memory"));
+    EXPECT_THAT(drawn(attention, "cross-transfer").circuits.back().notes,
+                Contains(AllOf(HasSubstr(" - 2·k·q·x·d·M⁻¹·N⁻¹"), HasSubstr("from core to core"))));
+}
+
 TEST(Draw, LongNamesAreCutAndKeptInTheData) {
     Diagram diagram = parsed("f(X[a, b], W[b]) -> Y[a]\n    Y[a] = sum(b) exp(X[a, b] * W[b])\n");
     const std::string name(500, 'm');
@@ -270,7 +429,9 @@ TEST(Draw, LargeDiagramsAreDrawnWhole) {
 TEST(Draw, LabelsAreBrief) {
     const Diagram d = parsed("f(X[i, j], M[i]) -> Y[i, j]\n    Y[i, j] = exp(X[i, j] - M[i])\n");
     EXPECT_EQ(brief(d.equations[0].body, d.names()), "exp(X − M)");
-    EXPECT_EQ(brief(d.equations[0].body, d.names(), 5), "− exp");
+    const Diagram masked = parsed(
+        "f(X[i, j]) -> Y[i, j]\n    Y[i, j] = where(j <= i and i - j < 3, X[i, j] * 2, -inf)\n");
+    EXPECT_EQ(brief(masked.equations[0].body, masked.names()), "X·2, mask: j ≤ i and i − j < 3");
     const svg::Label label = formula_label("S·k^-0.5 + 1");
     ASSERT_THAT(label, SizeIs(3));
     EXPECT_EQ(label[1].text, "−0.5");

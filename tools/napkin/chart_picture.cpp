@@ -151,6 +151,32 @@ Result<svg::Document> draw_tiles(const ChartRequest& c) {
                              fmt::format("{} on {}", study->compilation.diagram.name, study->compilation.machine.name));
 }
 
+/// A group's tile as a whole, which warpgroups share and subloops go through.
+Result<svg::Document> draw_inner_tiles(const ChartRequest& c) {
+    const auto study = sized_study(c.common);
+    if (!study) return study.errors();
+    const auto of = steps_kernel(c);
+    if (!of) return of.errors();
+    const Derived& derived = study->compilation.derived;
+    const KernelSteps& steps = of->report.kernels[of->kernel];
+    const auto kernel = one_of(derived.kernels, steps.kernel, [](const Kernel& k) { return k.name; });
+    if (!kernel) return kernel.errors();
+    Extents tile = study->compilation.extents;
+    TileSizes parts{ByAxis<std::int64_t>(tile.size(), 0), ByAxis<std::int64_t>(tile.size(), 0), {}};
+    draw::TilesOf inner{"Parts of a tile", {}, "w", "u", "a warpgroup", "reads", "keeps"};
+    for (const CutSize& size : steps.sizes) {
+        if (size.letter == 'g' || size.letter == 's') {
+            tile[size.axis] = size.size;
+            inner.sides[size.axis] = to_string(size, of->report.axes);
+        } else if (size.letter == 'w' || size.letter == 'u') {
+            (size.letter == 'w' ? parts.group : parts.stream)[size.axis] = size.size;
+        }
+    }
+    return draw::tiles_chart(derived, **kernel, tile, parts,
+                             fmt::format("{} on {}", study->compilation.diagram.name, study->compilation.machine.name),
+                             inner);
+}
+
 Result<svg::Document> draw_layout(const ChartRequest& c) {
     const auto layout = layouts::parse_held(c.common.file);
     if (!layout) return layout.errors();
@@ -202,6 +228,7 @@ constexpr NamedChart charts[] = {{"overlap", "a diagram", draw_overlap},
                                  {"hierarchy", "", draw_hierarchy},
                                  {"transfers", "a diagram", draw_transfers},
                                  {"tiles", "a diagram", draw_tiles},
+                                 {"inner-tiles", "a diagram", draw_inner_tiles},
                                  {"layout", "a layout", draw_layout},
                                  {"sweep", "a diagram", draw_sweep},
                                  {"measured", "a run's JSON", draw_measured}};

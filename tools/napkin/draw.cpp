@@ -40,7 +40,7 @@ double page_width(const DrawCommand& c) {
 std::string printed_drawing(const DrawCommand& c, const draw::Drawing& drawing) {
     const std::string format = picture_format(c);
     if (format == "dot") return draw::to_dot(drawing);
-    const draw::Picture picture = draw::picture_of(drawing, {page_width(c)});
+    const draw::Picture picture = draw::picture_of(drawing, {page_width(c), format == "text" ? 0 : draw::document_height});
     if (format == "svg") return svg::to_text(draw::to_svg(picture));
     if (format == "tikz") return draw::to_tikz(picture);
     return draw::to_terminal(picture, c.output.empty() && color_on_stdout(c.common));
@@ -59,7 +59,8 @@ ExitCode draw_command(const DrawCommand& c) {
         Json document = json_document("draw");
         document["diagram"] = named.value().diagram;
         document["step"] = c.step;
-        document.update(draw::drawing_json(named.value().drawing, draw::picture_of(named.value().drawing, {page_width(c)})));
+        document.update(draw::drawing_json(
+            named.value().drawing, draw::picture_of(named.value().drawing, {page_width(c), draw::document_height})));
         text = json_text(document, 2) + "\n";
     } else {
         text = printed_drawing(c, named.value().drawing);
@@ -82,9 +83,10 @@ void add_draw(CLI::App& app, Main& main) {
     command.text("--format", "FORMAT", c->format,
                  "svg, tikz, dot or text (default: by the name of -o; without -o, text)", picture_formats);
     command.text("-o,--output", "FILE", c->output, "Where to write it (default: the terminal)");
-    command.number(
-        "--width", c->width, 300, 100000,
-        "Of a page, in pixels: wider pictures are broken into systems (default: 960; for text 660, a hundred columns)");
+    command.number("--width", c->width, 300, 100000,
+                   "Of a page, in pixels: wider pictures are broken into systems, and those higher than 1400 into "
+                   "columns (default: "
+                   "960; for text 660, a hundred columns)");
     command.flag("--check", c->check,
                  "FILE is a gallery's list of figures (.json): compare the pictures that are there, and write none");
     command.pipeline(c->common);

@@ -88,7 +88,8 @@ Result<std::optional<std::string>> figure_text(const Json& figure, const Gallery
     const auto drawing = figure_drawing(figure, folder);
     if (!drawing) return drawing.errors();
     if (c.format == "dot") return Text(draw::to_dot(*drawing));
-    const draw::Picture picture = draw::picture_of(*drawing, {c.width > 0 ? static_cast<double>(c.width) : gallery_width});
+    const draw::Picture picture = draw::picture_of(
+        *drawing, {c.width > 0 ? static_cast<double>(c.width) : gallery_width, draw::document_height});
     return c.format == "tikz" ? Text(draw::to_tikz(picture)) : svg_text(draw::to_svg(picture));
 }
 
