@@ -36,8 +36,8 @@ double least_seconds_to_start(const Machine& machine);
 enum class ComputedBy : std::uint8_t { cores, tensor_cores };
 
 /// A lower bound in seconds on the simulated time of any plan of the kernel, on a CPU or on a GPU's block_machine. It
-/// is the least start plus the longer of two times: the least that passes the memory's pipe, and the least that all cores
-/// compute, one operation after the other.
+/// is the least start plus the longer of two times: the least that passes the memory's pipe, and the least that all
+/// cores compute, one operation after the other.
 double least_seconds(const Derived& derived, const Kernel& kernel, const std::vector<StatementWork>& work,
                      const Extents& extents, const Machine& machine, ComputedBy by = ComputedBy::cores);
 

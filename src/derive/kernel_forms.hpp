@@ -27,9 +27,9 @@ private:
     Diagram normal_;
 };
 
-/// The regions that the equations may be gathered into: the derivation's own; those in which an axis is streamed
-/// wherever it is reduced, for each axis; and one for each equation. The own ones alone where options say which kernels
-/// there are, or what they stream.
+/// The regions that the equations may be gathered into. The first are the derivation's own. Then there are, for each
+/// axis, those that stream it wherever it is reduced, and last one for each equation. Where options say which kernels
+/// there are, or what they stream, there are the own ones alone.
 std::vector<std::vector<Region>> gatherings_of(const Derived& derived);
 
 /// The same derivation with these kernels in each region. They may be none of its alternatives, and become one.

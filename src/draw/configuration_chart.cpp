@@ -79,7 +79,7 @@ svg::Document configuration_chart(const KernelSteps& kernel, const std::string& 
         for (std::int64_t w = 0; w < std::min<std::int64_t>(kernel.num_warpgroups, 16); ++w)
             part(b.warpgroup_bytes, fmt::format("WG {}", w));
         out.add(label(632, y + 12,
-                      fmt::format("{:.4g} of {:.4g} KB, N_max {:.1f}", used / 1024, b.capacity_bytes / 1024, b.fit()),
+                      fmt::format("{:.4g} of {:.4g} KB, N_max {}", used / 1024, b.capacity_bytes / 1024, b.fit_text()),
                       "small"));
         said.push_back(fmt::format("{}: {} of {} bytes", b.level, used, b.capacity_bytes));
         y += 27;

@@ -127,7 +127,7 @@ Element budget_table(const KernelSteps& k) {
     for (const LevelBudget& b : k.budgets)
         rows.push_back({cell(b.level), cell(plain_number(b.capacity_bytes / 1024)),
                         cell(plain_number(b.block_bytes / 1024)), cell(plain_number(b.warpgroup_bytes / 1024)),
-                        cell(fmt::format("{:.1f}", b.fit())), cell(fmt::format("{:.2f}", b.excess_block / 1024)),
+                        cell(b.fit_text()), cell(fmt::format("{:.2f}", b.excess_block / 1024)),
                         cell(fmt::format("{:.2f}", b.excess_warpgroup / 1024)),
                         cell(fmt::format("{:.0f} B", b.excess_thread))});
     return html::table(fmt::format("Table 2: budgets, KB, at {} warpgroups", k.num_warpgroups),

@@ -114,7 +114,7 @@ std::string reason_of(std::size_t num_shapes) {
 /// parts, or of their merge, is said of all of it.
 Result<BlocksByUser> blocks_by_user(const Derived& derived, const Extents& extents, std::size_t kernel,
                                     const std::vector<ScheduleItem>& by_user, const PlanOptions& options) {
-    auto said = all_overrides(derived, by_user, options.file);
+    auto said = kernel_overrides(derived, by_user, options.file);
     if (!said) return said.errors();
     std::vector<ScheduleItem> items = std::move(said).value();
     const std::string& own = derived.kernels[kernel].name;

@@ -4,8 +4,10 @@
 
 #include <set>
 
+#include "algebra/fragment.hpp"
 #include "schedule/schedule.hpp"
 #include "support/ranges.hpp"
+#include "support/saturate.hpp"
 #include "support/text.hpp"
 #include "syntax/parse.hpp"
 #include "tile/expand.hpp"
@@ -13,6 +15,9 @@
 
 namespace napkin {
 namespace {
+/// Rows that the tensor cores' instructions leave four warps.
+constexpr std::int64_t rows_of_warpgroup = layouts::warpgroup_warps * layouts::instruction_row_blocks * layouts::core_rows;
+
 class Checker {
 public:
     Checker(const Derived& derived, const Extents& extents)
@@ -52,11 +57,13 @@ private:
     }
 
     void check(const ScheduleItem& item) {
-        if (is_of_steps(item))
-            return error("only-of-steps", item,
-                         fmt::format("{} is a choice of the paper's steps, which no kernel is made from", name(item.kind)),
-                         "napkin plan --steps", "leave the line out");
+        if (is_of_steps(item)) {
+            const auto [why, hint] = why_only_of_steps(item);
+            return error("only-of-steps", item, fmt::format("no kernel has a line '{}': {}", name(item.kind), why),
+                         "napkin plan --steps", hint);
+        }
         switch (item.kind) {
+            case ChoiceKind::warpgroup: return check_warpgroup(item);
             case ChoiceKind::group: return check_sized(item, groupable_);
             case ChoiceKind::stream:
             case ChoiceKind::split: return check_sized(item, streamed_);
@@ -80,18 +87,18 @@ private:
 
     /// Why the axis is not among those that this kind of choice can name.
     std::string obstacle(const ScheduleItem& item, AxisId axis) const {
+        const bool groups = item.kind != ChoiceKind::stream && item.kind != ChoiceKind::split;
         for (const Kernel& kernel : kernels_) {
             for (const Stage& stage : kernel.stages) {
                 const auto* loop = std::get_if<Loop>(&stage);
-                if (item.kind == ChoiceKind::group && loop && loop->axis == axis)
-                    return fmt::format("kernel {} streams it", kernel.name);
+                if (groups && loop && loop->axis == axis) return fmt::format("kernel {} streams it", kernel.name);
                 const auto& statements = loop ? loop->body : std::get<Block>(stage).statements;
                 for (const Statement& s : statements)
-                    if (item.kind == ChoiceKind::group && contains(s.reduce_axes, axis))
+                    if (groups && contains(s.reduce_axes, axis))
                         return fmt::format("kernel {} reduces over it for {}", kernel.name, diagram_.array(s.target).name);
             }
         }
-        if (item.kind == ChoiceKind::group) return "not every output of a kernel carries it";
+        if (groups) return "not every output of a kernel carries it";
         return contains(groupable_, axis) ? "every output carries it: it is grouped" : "no kernel has a loop over it";
     }
 
@@ -162,6 +169,34 @@ private:
         const std::string name = item.axis.empty() ? item.word : item.axis;
         if (name == "none") return choices_.take(item);
         check_grouped(item, name, "warps share the rows of a group's tile");
+    }
+    /// Every instruction leaves a warp the same rows, so four warps have as many whatever the machine is.
+    void check_warpgroup(const ScheduleItem& item) {
+        const auto axis = find_axis(item, item.axis);
+        if (!axis) return;
+        if (*item.value != rows_of_warpgroup && *item.value < extent(*axis))
+            return error(
+                "no-warpgroup", item,
+                fmt::format("w_{} = {}, but the four warps of a kernel's warpgroup have {} rows of the tensor cores",
+                            item.axis, *item.value, rows_of_warpgroup),
+                fmt::format("warpgroup {} = {}; napkin plan --steps takes others", item.axis, rows_of_warpgroup),
+                "more rows a warpgroup are several products, as in examples/schedules/napkin-section-5.nk");
+        check_grouped(item, item.axis, "warpgroups share the rows of a group's tile");
+    }
+    /// Why kernels have no such line, and what they have in its place.
+    static std::pair<std::string, std::string> why_only_of_steps(const ScheduleItem& item) {
+        switch (item.kind) {
+            case ChoiceKind::precision:
+                return {"it computes in single precision, and holds operands in their type in memory",
+                        "leave the line out"};
+            case ChoiceKind::piece:
+                return {"its threads know which values the tensor cores leave them, so nothing is passed on in pieces",
+                        "leave the line out"};
+            case ChoiceKind::issue:
+                return {"its order of issue is in lines 'slot'",
+                        fmt::format("slot {} order 0", item.clauses.empty() ? "S" : item.clauses.front().word)};
+            default: return {"its warpgroups take turns by a line 'ping_pong'", "ping_pong on"};
+        }
     }
     void check_cluster(const ScheduleItem& item) {
         check_grouped(item, item.axis, "the blocks of a cluster run groups that lie beside each other");
@@ -250,6 +285,27 @@ Result<std::vector<ScheduleItem>> all_overrides(const Derived& derived, const st
     const auto in_file = parse_schedule_file(file);
     if (!in_file) return in_file.errors();
     return with_items_over(std::move(items), *in_file);
+}
+
+Result<std::vector<ScheduleItem>> kernel_overrides(const Derived& derived, const std::vector<ScheduleItem>& beside,
+                                                   const std::shared_ptr<const Source>& file) {
+    auto items = all_overrides(derived, beside, file);
+    if (!items) return items;
+    std::vector<ScheduleItem> out = *items;
+    const auto add = [&](const ScheduleItem& like, ChoiceKind kind, const std::string& word,
+                         std::optional<std::int64_t> value) {
+        if (any_of(*items, [&](const ScheduleItem& i) { return i.kind == kind && i.kernel == like.kernel; })) return;
+        out.push_back({.kind = kind, .axis = {}, .value = value, .word = word, .range = like.range, .kernel = like.kernel});
+    };
+    for (const ScheduleItem& item : *items) {
+        if (item.kind != ChoiceKind::warpgroup) continue;
+        add(item, ChoiceKind::mma_m, item.axis, std::nullopt);
+        for (const ScheduleItem& group : *items)
+            if (group.kind == ChoiceKind::group && group.axis == item.axis &&
+                (group.kernel.empty() || group.kernel == item.kernel))
+                add(item, ChoiceKind::warps, {}, layouts::warpgroup_warps * ceil_div(*group.value, rows_of_warpgroup));
+    }
+    return out;
 }
 
 std::vector<ScheduleItem> of_all_kernels(std::vector<ScheduleItem> items) {

@@ -46,12 +46,17 @@ const std::vector<ScheduleItem>& own_schedule(const Derived& derived);
 Result<std::vector<ScheduleItem>> all_overrides(const Derived& derived, const std::vector<ScheduleItem>& beside,
                                                 const std::shared_ptr<const Source>& file);
 
+/// All overrides in a kernel's words: a line `warpgroup q 64` is also the axis M and, beside a group, its warps, where
+/// no line says these. Errors: as all_overrides.
+Result<std::vector<ScheduleItem>> kernel_overrides(const Derived& derived, const std::vector<ScheduleItem>& beside,
+                                                   const std::shared_ptr<const Source>& file);
+
 /// The items without a kernel's name.
 std::vector<ScheduleItem> of_all_kernels(std::vector<ScheduleItem> items);
 
 /// Later items override earlier ones of the same kind and axis. Kinds that other passes own are let through.
 /// Errors: unknown-axis (nearest names), not-groupable, not-streamed and no-subloop (why, and what is),
-/// size-out-of-range (nearest legal size) and only-of-steps.
+/// size-out-of-range (nearest legal size), no-warpgroup and only-of-steps.
 Result<Overrides> checked_overrides(const Derived& derived, const Extents& extents, const std::vector<ScheduleItem>& items);
 
 }  // namespace napkin

@@ -108,10 +108,10 @@ std::optional<Diagnostic> too_many_parts(const Derived& derived, const Kernel& k
 
 /// Whether the line fixes no more than sizes and threads. These alone break no rule, as the search takes none that do.
 bool is_of_sizes(const ScheduleItem& item) {
-    constexpr ChoiceKind kinds[] = {ChoiceKind::group,   ChoiceKind::stream, ChoiceKind::subloop, ChoiceKind::split,
-                                    ChoiceKind::threads, ChoiceKind::warps,  ChoiceKind::blocks,  ChoiceKind::vector,
-                                    ChoiceKind::rows,    ChoiceKind::mma_m,  ChoiceKind::form,    ChoiceKind::machine,
-                                    ChoiceKind::kernel};
+    constexpr ChoiceKind kinds[] = {ChoiceKind::group,   ChoiceKind::stream, ChoiceKind::subloop,   ChoiceKind::split,
+                                    ChoiceKind::threads, ChoiceKind::warps,  ChoiceKind::blocks,    ChoiceKind::vector,
+                                    ChoiceKind::rows,    ChoiceKind::mma_m,  ChoiceKind::warpgroup, ChoiceKind::form,
+                                    ChoiceKind::machine, ChoiceKind::kernel};
     return item.clauses.empty() && (contains(kinds, item.kind) || is_of_views(item) || is_of_steps(item));
 }
 
@@ -213,7 +213,7 @@ std::int64_t nearest_vectors(const Derived& derived, const Extents& extents, con
 Result<Plan> plan_form(const Derived& derived, const Extents& extents, const Machine& machine,
                        const std::vector<ScheduleItem>& by_user, const PlanOptions& options) {
     internal_check(extents.size() == derived.diagram.axes.size(), "plan: the extents are those of another diagram");
-    auto said = all_overrides(derived, by_user, options.file);
+    auto said = kernel_overrides(derived, by_user, options.file);
     if (!said) return said.errors();
     std::vector<ScheduleItem> items = std::move(said).value();
     const auto hand = checked_overrides(derived, extents, of_all_kernels(items));

@@ -35,7 +35,8 @@ private:
     }
 
     void read(const ScheduleItem& item) {
-        if (is_of_views(item) || is_of_steps(item)) return;
+        // A warpgroup's rows are said by the axis M and the warps.
+        if (is_of_views(item) || is_of_steps(item) || item.kind == ChoiceKind::warpgroup) return;
         const std::vector<std::string> names = names_of(program_.kernels);
         if (!item.kernel.empty() && !contains(names, item.kernel))
             return fail("unknown-kernel", item.range, fmt::format("there is no kernel '{}'", item.kernel),
@@ -282,7 +283,7 @@ bool is_of_views(const ScheduleItem& item) {
 
 bool is_of_steps(const ScheduleItem& item) {
     using enum ChoiceKind;
-    return contains(std::array{warpgroup, precision, piece, issue, turns}, item.kind);
+    return contains(std::array{precision, piece, issue, turns}, item.kind);
 }
 
 const ScheduleItem* machine_line(const std::vector<ScheduleItem>& items) {

@@ -18,9 +18,16 @@ class ChartBuilder {
 public:
     ChartBuilder(const StepContext& context, const StepChoices& choices, const Assigned& assigned, const KernelSteps& steps)
         : context_(context), choices_(choices), assigned_(assigned), steps_(steps) {
-        for (const auto& [axis, share] : context.warpgroup) rows_ *= static_cast<double>(share);
         for (const StatementWork& w : statement_work(context.diagram, assigned.kernel))
-            if (w.contraction) columns_.insert(w.contraction->n.begin(), w.contraction->n.end());
+            if (w.contraction)
+                for (const AxisId axis : columns_of(context, *w.contraction)) columns_.insert(axis);
+        for (const auto& [axis, share] : context.warpgroup) rows_ *= static_cast<double>(share);
+        // Where no axis is the warpgroups', each has its share of all rows of the group.
+        if (!context.warpgroup.empty()) return;
+        for (const AxisId axis : assigned.kernel.group_axes)
+            if (const CutSize size = context.cut(axis, {}, {}, false); is_beside(size))
+                rows_ *= static_cast<double>(size.size);
+        rows_ /= static_cast<double>(context.sharing);
     }
 
     Result<StreamChart> run(const TileLoop& loop) {
@@ -68,6 +75,10 @@ public:
 
 private:
     [[nodiscard]] const std::string& name_of(VariableId v) const { return assigned_.kernel.variables[v].name; }
+    /// Whether the axis has rows of the group beside those of a warpgroup.
+    [[nodiscard]] bool is_beside(const CutSize& size) const {
+        return size.letter == 'g' && !columns_.contains(size.axis);
+    }
     [[nodiscard]] bool is_charted(const std::string& unit) const {
         return choices_.units.empty() || any_of(choices_.units, [&](const Listed& l) { return l.name == unit; });
     }
@@ -101,7 +112,7 @@ private:
     /// that is said of it is in the number of places.
     void add_transfer(VariableId v, bool is_load) {
         std::vector<ChartUse> uses;
-        use_pipe(core_memory_level(context_.machine), v, uses);
+        use_pipe(core_memory_level(context_.machine), v, assigned_.kernel.variables[v].memory_type, uses);
         if (uses.empty()) return;
         std::vector<VariableId> reads;
         if (!is_load) reads.push_back(v);
@@ -118,17 +129,18 @@ private:
         reads_.push_back(std::move(reads));
     }
 
-    /// Clocks in which a variable's chunk crosses the pipe into a level, which is called by it: of the rows that the
-    /// throughput table counts, all parts of the chunk. Nothing where the pipe is not charted, or the machine has none.
-    void use_pipe(std::size_t level, VariableId v, std::vector<ChartUse>& to) const {
+    /// Clocks in which a chunk of a variable, with all its parts, crosses the pipe into a level, which is called by it.
+    /// They are of the rows that the throughput table counts, or of all rows where no axis is the warpgroups'. Nothing
+    /// where the pipe is not charted, or the machine has none.
+    void use_pipe(std::size_t level, VariableId v, DType type, std::vector<ChartUse>& to) const {
         const Machine& machine = context_.machine;
         if (level >= machine.levels.size() || !is_charted(machine.levels[level].name)) return;
         const AssignedVariable& where = assigned_.variables[v];
-        double num_bytes = bytes(where.type);
+        double num_bytes = bytes(type);
         for (const Index& dim : assigned_.kernel.variables[v].dims)
             for (const AxisId axis : dim.axes()) {
                 const CutSize size = context_.cut(axis, where.streamed, {}, false);
-                if (size.letter != 'g' || columns_.contains(axis)) num_bytes *= static_cast<double>(size.size);
+                if (!is_beside(size) || context_.warpgroup.empty()) num_bytes *= static_cast<double>(size.size);
             }
         const double bytes_a_clock = total_bandwidth(machine.levels[level]) / machine.cores.value / machine.clock_hz.value;
         if (bytes_a_clock > 0)
@@ -146,7 +158,7 @@ private:
         if (where.copy_of >= 0) {
             const bool to_memory = where.at == HeldAt::memory,
                        from_memory = assigned_.variables[where.copy_of].at == HeldAt::memory;
-            if (to_memory != from_memory) use_pipe(core_memory_level(context_.machine) + 1, v, threads);
+            if (to_memory != from_memory) use_pipe(core_memory_level(context_.machine) + 1, v, where.type, threads);
             return;
         }
         const VariableId target = where.product_of >= 0 ? where.product_of : v;

@@ -190,15 +190,20 @@ Status check_warpgroup(const StepContext& context, const StepChoices& choices, c
     return Done{};
 }
 
-/// Checks subloops of streams, and of axes of what contractions accumulate; a part lies in what it is a part of.
-Status check_subloops(const StepContext& context, const StepChoices& choices, const std::vector<StatementWork>& work) {
-    std::vector<AxisId> legal;
+std::vector<AxisId> axes_of_subloops(const std::vector<StatementWork>& work) {
+    std::vector<AxisId> out;
     for (const StatementWork& w : work) {
-        if (w.stream >= 0 && !contains(legal, w.stream)) legal.push_back(w.stream);
+        if (w.stream >= 0 && !contains(out, w.stream)) out.push_back(w.stream);
         if (w.contraction && w.carries)
             for (const AxisId axis : w.contraction->n)
-                if (!contains(legal, axis)) legal.push_back(axis);
+                if (!contains(out, axis)) out.push_back(axis);
     }
+    return out;
+}
+
+/// Checks subloops of streams, and of axes of what contractions accumulate; a part lies in what it is a part of.
+Status check_subloops(const StepContext& context, const StepChoices& choices, const std::vector<StatementWork>& work) {
+    const std::vector<AxisId> legal = axes_of_subloops(work);
     for (const auto& [axis, part] : choices.subloop)
         if (!contains(legal, axis))
             return Diagnostic{

@@ -11,6 +11,8 @@ Status check_names(const StepChoices& choices, const std::vector<ScheduleItem>& 
 /// Shares of warpgroups: not-groupable (what is), size-out-of-range, broken-divisor (the nearest group of whole
 /// warpgroups).
 Status check_warpgroup(const StepContext& context, const StepChoices& choices, const Kernel& kernel);
+/// The streams, and the axes of what contractions accumulate: subloops may cut these.
+std::vector<AxisId> axes_of_subloops(const std::vector<StatementWork>& work);
 /// Checks subloops of streams, and of axes of what contractions accumulate; a part lies in what it is a part of.
 /// Errors: no-subloop, size-out-of-range.
 Status check_subloops(const StepContext& context, const StepChoices& choices, const std::vector<StatementWork>& work);

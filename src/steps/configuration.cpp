@@ -5,6 +5,7 @@
 #include "steps/steps.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
+#include "support/saturate.hpp"
 #include "support/text.hpp"
 #include "tile/uses.hpp"
 
@@ -16,10 +17,11 @@ ConfigurationRow row_of(const StepContext& context, const StepChoices& choices, 
     const AssignedVariable& where = assigned.variables[id];
     ConfigurationRow row{{{variable.name}}, "", 1, where.type, where.at, where.stages, 0, 0};
     std::vector<std::string> sizes;
-    std::int64_t rows = 1;
+    std::int64_t rows = 1, of_thread = 1, of_fragments = 1;
     for (const CutSize& cut : context.cuts_of(assigned, id, choices)) {
         sizes.push_back(to_string(cut, names_of(context.diagram.axes)));
-        row.values *= cut.size;
+        row.values *= cut.size, of_thread *= cut.size;
+        of_fragments *= cut.letter == 'w' ? round_up(cut.size, context.product_rows) : cut.size;
         // Threads hold what their warpgroup has between them.
         if (cut.letter == 't') rows *= context.warpgroup.at(cut.axis), row.values /= cut.size;
     }
@@ -28,7 +30,10 @@ ConfigurationRow row_of(const StepContext& context, const StepChoices& choices, 
     const bool by_block = is_shared(context, variable);
     // Every thread has what all of them hold alike in registers of its own.
     if (by_block && where.at == HeldAt::threads) row.values *= context.threads;
-    const std::int64_t held = row.values * bytes(where.type) * where.stages;
+    const std::int64_t bytes_of_values = static_cast<std::int64_t>(bytes(where.type)) * where.stages;
+    if (where.at == HeldAt::threads) row.thread_bytes = of_thread * bytes_of_values;
+    if (where.at == HeldAt::fragments) row.thread_bytes = ceil_div(of_fragments * bytes_of_values, context.threads);
+    const std::int64_t held = row.values * bytes_of_values;
     (by_block && where.at == HeldAt::memory ? row.block_bytes : row.warpgroup_bytes) = held;
     return row;
 }
@@ -53,7 +58,7 @@ void gather_values_of_rows(const StepContext& context, std::vector<Configuration
     }
     for (ConfigurationRow& row : out) {
         const auto n = static_cast<std::int64_t>(row.places.size());
-        if (n > 1) row.size += fmt::format("×{}", n), row.values *= n, row.warpgroup_bytes *= n;
+        if (n > 1) row.size += fmt::format("×{}", n), row.values *= n, row.warpgroup_bytes *= n, row.thread_bytes *= n;
     }
     rows = std::move(out);
 }
@@ -62,7 +67,7 @@ RegisterEstimate estimate(const StepContext& context, const Assigned& assigned, 
     RegisterEstimate out = address_registers(assigned.kernel);
     for (const ConfigurationRow& row : steps.configuration) {
         if (row.at == HeldAt::memory) continue;
-        const double registers = static_cast<double>(row.warpgroup_bytes) / 4.0 / static_cast<double>(context.threads);
+        const double registers = static_cast<double>(row.thread_bytes) / 4.0;
         double states = 0;
         for (const auto& place : row.places)
             states += any_of(place, [&](const std::string& name) {
@@ -98,6 +103,8 @@ RegisterEstimate address_registers(const TileKernel& kernel) {
                                        moved, loops, loops == 1 ? "" : "s");
     return out;
 }
+
+std::string LevelBudget::fit_text() const { return warpgroup_bytes > 0 ? fmt::format("{:.1f}", fit()) : "–"; }
 
 void LevelBudget::leave_over(std::int64_t num_warpgroups, std::int64_t threads) {
     const auto n = static_cast<double>(num_warpgroups);

@@ -1,13 +1,20 @@
 #include <fmt/format.h>
 
+#include "cost/divisors.hpp"
 #include "steps/steps.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
+#include "support/saturate.hpp"
 
 namespace napkin {
 
+const Instruction* StepContext::instruction_of(const StatementWork& work) const {
+    if (planned) return value_or(*planned, work.target, nullptr);
+    return instruction_for(machine, work.contraction->type);
+}
+
 std::int64_t StepContext::num_warpgroups() const {
-    std::int64_t n = 1;
+    std::int64_t n = sharing;
     for (const auto& [axis, share] : warpgroup) {
         const std::int64_t group = sizes.group[axis] > 0 ? sizes.group[axis] : extents[axis];
         n *= (group + share - 1) / share;
@@ -19,7 +26,7 @@ CutSize StepContext::cut(AxisId axis, const std::set<AxisId>& streamed, const st
     const auto a = axis;
     if (const auto share = warpgroup.find(axis); share != warpgroup.end()) {
         if (!on_threads) return {axis, 'w', share->second};
-        return {axis, 't', std::max<std::int64_t>(1, share->second / threads)};
+        return {axis, 't', ceil_div(share->second, threads)};
     }
     if (parts.contains(axis))
         return {axis, 'u', std::min(sizes.sub[a], streamed.contains(axis) ? sizes.stream[a] : extents[a])};
@@ -48,6 +55,24 @@ std::vector<CutSize> StepContext::cuts_of(const Assigned& assigned, VariableId i
         }
     }
     return out;
+}
+
+std::vector<CutSize> sizes_of(const StepContext& context, const Assigned& assigned, const StepChoices& choices) {
+    std::vector<CutSize> out;
+    for (const auto& [axis, share] : context.warpgroup)
+        out.push_back({axis, 'g', context.sizes.group[axis] > 0 ? context.sizes.group[axis] : context.extents[axis]});
+    for (std::size_t v = 0; v < assigned.variables.size(); ++v)
+        for (const CutSize& cut : context.cuts_of(assigned, VariableId::of(v), choices))
+            if (cut.letter != 0 && !contains(out, cut)) out.push_back(cut);
+    for (const AxisId axis : context.sizes.sub.ids())
+        if (const CutSize cut{axis, 'u', context.sizes.sub[axis]}; cut.size > 0 && !contains(out, cut))
+            out.push_back(cut);
+    return out;
+}
+
+const std::vector<AxisId>& columns_of(const StepContext& context, const Contraction& contraction) {
+    const auto is_shared_out = [&](AxisId axis) { return context.warpgroup.contains(axis); };
+    return any_of(contraction.n, is_shared_out) && none_of(contraction.m, is_shared_out) ? contraction.m : contraction.n;
 }
 
 bool is_shared(const StepContext& context, const Variable& variable) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "steps/choices.hpp"
 #include "support/ids.hpp"
@@ -41,20 +42,6 @@ void assign_stages(const StepChoices& choices, Assigned& assigned) {
     for (const VariableId v : assigned.variables.ids())
         if (const auto hand = choices.stages.find(assigned.kernel.variables[v].name); hand != choices.stages.end())
             assigned.variables[v].stages = static_cast<int>(hand->second.value);
-}
-
-/// Every letter that a variable's size has, and those of subloops.
-std::vector<CutSize> sizes_of(const StepContext& context, const Assigned& assigned, const StepChoices& choices) {
-    std::vector<CutSize> out;
-    for (const auto& [axis, share] : context.warpgroup)
-        out.push_back({axis, 'g', context.sizes.group[axis] > 0 ? context.sizes.group[axis] : context.extents[axis]});
-    for (std::size_t v = 0; v < assigned.variables.size(); ++v)
-        for (const CutSize& cut : context.cuts_of(assigned, VariableId::of(v), choices))
-            if (cut.letter != 0 && !contains(out, cut)) out.push_back(cut);
-    for (const AxisId axis : context.sizes.sub.ids())
-        if (const CutSize cut{axis, 'u', context.sizes.sub[axis]}; cut.size > 0 && !contains(out, cut))
-            out.push_back(cut);
-    return out;
 }
 
 Result<KernelSteps> tables(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
@@ -130,6 +117,7 @@ void StepMaker::share_among_warpgroups(StepContext& context, const StepChoices& 
     for (const AxisId axis : kernel.group_axes)
         if (rows < 0 || group_of(axis) > group_of(rows)) rows = axis;
     const std::int64_t m = rows_of_product(machine_, work, context.threads);
+    context.product_rows = m;
     for (const StatementWork& w : work) {
         if (!w.contraction) continue;
         for (const AxisId axis : w.contraction->m)
@@ -182,25 +170,28 @@ void StepMaker::timed(const StepSubject& subject, MadeSteps& made) {
     const auto clocks = steady_clocks(made.context, made.choices, made.assigned, made.steps);
     if (!clocks || !(made.steps.throughput.tensor_flop_per_s > 0)) return;
     made.stream_clocks = clocks->steady;
-    const SteadyState all = steady_state(made.context, subject.kernel, made.assigned, made.steps, clocks->steady);
+    const SteadyState all = steady_state(made.context, made.assigned, made.steps, clocks->steady);
     made.seconds = all.seconds, made.core_seconds = all.core_seconds;
-}
-
-Result<MadeSteps> StepMaker::made_of(StepSubject& subject, const StepChoices& choices, const TileSizes& sizes) const {
-    auto out = configured(subject, choices, sizes);
-    if (out) timed(subject, *out);
-    return out;
 }
 
 Result<MadeSteps> StepMaker::made_smaller(StepSubject& subject, const StepChoices& choices, TileSizes sizes,
                                           bool is_timed) const {
+    // The largest that fits, where all spill.
+    std::optional<MadeSteps> best;
     while (true) {
-        auto made = is_timed ? made_of(subject, choices, sizes) : configured(subject, choices, sizes);
-        if (made || !takes_too_much(made.errors())) return made;
+        auto made = configured(subject, choices, sizes);
+        if (!made && !takes_too_much(made.errors()) && !best) return made;
+        if (made && (!best || !made->spills())) best.emplace(std::move(made).value());
         StepContext context = context_of(subject, choices, sizes);
-        if (!shrink(context, choices)) return made;
+        const bool is_done = best && !best->spills();
+        if (is_done || !shrink(context, choices)) {
+            if (!best) return made;
+            break;
+        }
         sizes = context.sizes;
     }
+    if (is_timed) timed(subject, *best);
+    return std::move(*best);
 }
 
 Result<MadeSteps> StepMaker::made_with_divisors(StepSubject& subject, const StepChoices& choices,
@@ -220,7 +211,7 @@ Result<MadeSteps> StepMaker::made_with_divisors(StepSubject& subject, const Step
         if (size.letter == 'g' || size.letter == 'w') least.group[size.axis] = legal;
         if (size.letter == 'w' && keeping.warpgroup.contains(size.axis)) keeping.warpgroup[size.axis].value = legal;
     }
-    const auto kept = made_of(subject, keeping, least);
+    const auto kept = configured(subject, keeping, least);
     return kept || !takes_too_much(kept.errors()) ? std::move(made) : std::move(broken);
 }
 

@@ -58,7 +58,7 @@ public:
     Result<MadeSteps> configured(StepSubject& subject, const StepChoices& choices, const TileSizes& sizes) const;
     /// In its order of issue, with the time that this takes.
     static void timed(const StepSubject& subject, MadeSteps& made);
-    /// With sizes that are open made smaller until they fit.
+    /// With sizes that are open made smaller until they fit and spill nothing; the largest that fit where all spill.
     Result<MadeSteps> made_smaller(StepSubject& subject, const StepChoices& choices, TileSizes sizes,
                                    bool is_timed = true) const;
     /// Where sizes that are open break their divisors, the nearest that keep them, else the least, where these fit.
@@ -72,7 +72,6 @@ private:
                                 const std::vector<StatementWork>& work) const;
     /// Errors: those of precision and names.
     Result<const StepStructure*> structure_of(StepSubject& subject, const StepChoices& choices) const;
-    Result<MadeSteps> made_of(StepSubject& subject, const StepChoices& choices, const TileSizes& sizes) const;
     /// Sizes by hand may break their divisors where they fit and the least that keep them do not, as the model's own do
     /// then.
     Result<MadeSteps> made_with_divisors(StepSubject& subject, const StepChoices& choices, const TileSizes& sizes) const;

@@ -21,8 +21,10 @@ bool shrink(StepContext& context, const StepChoices& choices) {
     }
     for (const AxisId axis : context.extents.ids()) {
         std::int64_t& chunk = context.sizes.stream[axis];
-        if (choices.stream.contains(axis) || chunk <= 1) continue;
-        chunk = chunk >= 2 * product_step ? chunk / 2 / product_step * product_step : chunk / 2;
+        const auto part = choices.subloop.find(axis);
+        const std::int64_t least = part == choices.subloop.end() ? 1 : part->second.value;
+        if (choices.stream.contains(axis) || chunk <= least) continue;
+        chunk = std::max(least, chunk >= 2 * product_step ? chunk / 2 / product_step * product_step : chunk / 2);
         return true;
     }
     for (const auto& [axis, share] : context.warpgroup) {

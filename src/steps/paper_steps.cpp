@@ -126,8 +126,37 @@ private:
             for (const auto& [axis, size] : cost->stream)
                 if (contains(streams, axis) && !options.stream.contains(axis)) sizes.stream[axis] = size;
         }
-        for (const auto& [axis, part] : choices.subloop) sizes.sub[axis] = part.value;
+        for (const auto& [axis, part] : choices.subloop) {
+            sizes.sub[axis] = part.value;
+            // A chunk that is open has whole parts.
+            if (std::int64_t& chunk = sizes.stream[axis]; chunk > 0 && !options.stream.contains(axis))
+                chunk = std::min(extents_[axis], round_up(chunk, part.value));
+        }
         return sizes;
+    }
+
+    /// A line beside no kernel's name is for those that have what it names; where none has, for all, which refuse it.
+    [[nodiscard]] bool is_for(const ScheduleItem& item, std::size_t k, const TileProgram& expanded) const {
+        if (has_what_is_named(item, k, expanded.kernels[k])) return true;
+        for (std::size_t other = 0; other < derived_.kernels.size(); ++other)
+            if (has_what_is_named(item, other, expanded.kernels[other])) return false;
+        return true;
+    }
+    [[nodiscard]] bool has_what_is_named(const ScheduleItem& item, std::size_t k, const TileKernel& expanded) const {
+        const auto axis = derived_.diagram.find_axis(item.axis);
+        const auto names = [&] { return names_of(assign_levels(derived_.diagram, expanded, machine_).kernel.variables); };
+        switch (item.kind) {
+            case ChoiceKind::subloop:
+                return axis && contains(axes_of_subloops(statement_work(derived_.diagram, expanded)), *axis);
+            case ChoiceKind::warpgroup: return axis && contains(derived_.kernels[k].group_axes, *axis);
+            case ChoiceKind::precision:
+            case ChoiceKind::piece:
+            case ChoiceKind::storage: return contains(names(), item.axis);
+            case ChoiceKind::issue:
+            case ChoiceKind::turns:
+                return any_of(item.clauses, [&, own = names()](const ScheduleClause& c) { return contains(own, c.word); });
+            default: return true;
+        }
     }
 
     Result<KernelSteps> steps_of(std::size_t k, const Overrides& all) const {
@@ -135,14 +164,14 @@ private:
         const auto own = with_own(all, kernel);
         if (!own) return own.errors();
         const Overrides& hand = *own;
+        const TileProgram expanded = expand(derived_);
         std::vector<ScheduleItem> items;
         for (const ScheduleItem& item : items_)
-            if (item.kernel.empty() || item.kernel == kernel.name) items.push_back(item);
+            if (item.kernel == kernel.name || (item.kernel.empty() && is_for(item, k, expanded))) items.push_back(item);
         auto choices = step_choices(derived_.diagram, machine_, items);
         if (!choices) return choices.errors();
         auto sizes = tile_sizes(kernel, hand, *choices);
         if (!sizes) return sizes.errors();
-        const TileProgram expanded = expand(derived_);
         StepSubject subject{.kernel = kernel,
                             .expanded = expanded.kernels[k],
                             .items = items,
@@ -158,8 +187,7 @@ private:
         auto charts = overlap_charts(best->context, best->choices, best->assigned, out);
         if (!charts) return charts.errors();
         out.charts = std::move(charts).value();
-        if (best->stream_clocks > 0)
-            out.steady = steady_state(best->context, kernel, best->assigned, out, best->stream_clocks);
+        if (best->stream_clocks > 0) out.steady = steady_state(best->context, best->assigned, out, best->stream_clocks);
         out.instructions = instructions_of(best->assigned, best->structure->work);
         out.schedule = schedule_of(best->context, best->choices, best->assigned, out);
         if (texts_ == StepTexts::tried)

@@ -8,6 +8,7 @@
 #include "machine/block_machine.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
+#include "schedule/legality.hpp"
 #include "schedule/warpgroups.hpp"
 #include "steps/choices.hpp"
 #include "steps/tell.hpp"
@@ -35,10 +36,11 @@ public:
         out_.warpgroup_threads = std::min(context_.threads, s_.schedule.warps.value * s_.unit.warp_threads);
         context_.threads = out_.warpgroup_threads;
         const AxisId rows = s_.schedule.mma_m;
+        context_.planned.emplace();
+        context_.sharing = rows < 0 ? out_.num_warpgroups : 1;
         if (rows < 0) return;
         const std::int64_t group = s_.sizes.group[rows] > 0 ? s_.sizes.group[rows] : s_.extents[rows];
         context_.warpgroup[rows] = (group + out_.num_warpgroups - 1) / out_.num_warpgroups;
-        out_.sizes = {{rows, 'g', group}, {rows, 'w', context_.warpgroup[rows]}};
     }
 
     KernelSteps run() {
@@ -47,8 +49,10 @@ public:
         std::set<AxisId> streamed, parts;
         place_lists(s_.kernel->body, streamed, parts);
         for (VariableId id = 0; at(id) < s_.layouts.size(); ++id) add_rows(id);
-        const ThreadLimits& limits = *machine_.threads;
-        const std::int64_t most = most_registers(s_);
+        for (const Step& step : s_.steps)
+            if (step.atom >= 0 && s_.atom(step).kind == AtomKind::mma)
+                if (const auto product = mma_product(s_, step))
+                    (*context_.planned)[s_.variable(variable_of(step)).array] = product->instruction;
         LevelBudget memory{machine_.levels[core_memory_level(machine_)].name, static_cast<double>(s_.unit.block_bytes)};
         fill(memory, out_, true, context_.threads);
         // Variables that are not alive together may lie at one place, so that the block needs less than all rows
@@ -59,30 +63,23 @@ public:
             memory.what = "alive at a time";
             memory.leave_over(out_.num_warpgroups, context_.threads);
         }
+        count_registers();
         // Registers are given to what is alive, which is less than all rows together.
-        LevelBudget registers{"registers", 4.0 * static_cast<double>(block_registers()), 0,
-                              static_cast<double>(4 * most * context_.threads)};
+        LevelBudget registers{
+            "registers", 4.0 * static_cast<double>(block_registers()), 0,
+            4 * (out_.registers.accumulators + out_.registers.values) * static_cast<double>(context_.threads)};
         registers.what = "alive at a time";
         registers.leave_over(out_.num_warpgroups, context_.threads);
         out_.budgets = {memory, registers};
-        out_.registers = address_registers(*s_.kernel);
-        for (const Step& step : s_.steps)
-            if (step.atom >= 0 && s_.atom(step).kind == AtomKind::mma && targets_.insert(variable_of(step)).second)
-                out_.registers.accumulators += static_cast<double>(fragment_registers(s_, variable_of(step)));
-        out_.registers.accumulators = std::min(out_.registers.accumulators, static_cast<double>(most));
-        out_.registers.values = static_cast<double>(most) - out_.registers.accumulators;
-        const Role* role = s_.producer_role();
-        out_.registers.limit = role ? role_registers(block_registers(), s_.schedule.warps.value, role->workers).computing
-                                    : std::min(limits.registers_a_thread.value,
-                                               static_cast<double>(block_registers() /
-                                                                   std::max<std::int64_t>(1, s_.num_threads())));
-        out_.registers.limit_reason = role ? fmt::format("what {} leaves a thread that computes", role->name)
-                                           : fmt::format("{} registers of a block for {} threads", block_registers(),
-                                                         s_.num_threads());
         out_.throughput = throughput(context_, choices_, assigned_, statement_work(diagram_, *s_.kernel));
-        auto charts = overlap_charts(context_, issued(), assigned_, out_);
+        const StepChoices order = issued();
+        auto charts = overlap_charts(context_, order, assigned_, out_);
         if (!charts) throw InternalError("the order of issue of a plan: " + charts.errors().front().message);
         out_.charts = std::move(charts).value();
+        if (out_.throughput.tensor_flop_per_s > 0)
+            if (const auto clocks = steady_clocks(context_, order, assigned_, out_))
+                out_.steady = steady_state(context_, assigned_, out_, clocks->steady);
+        out_.sizes = sizes_of(context_, assigned_, {});
         tell();
         out_.schedule = machine_text(machine_) + to_string(*s_.program, *s_.kernel, s_.schedule);
         for (const std::string& line : reading_lines(choices_)) out_.schedule += "  " + line + "\n";
@@ -94,6 +91,29 @@ private:
         return s_.unit.block_registers > 0
                    ? s_.unit.block_registers
                    : static_cast<std::int64_t>(machine_.threads->registers_a_core.value) / s_.unit.blocks_a_core;
+    }
+
+    /// As the plan counts them: what it gives to tiles, and what of them the busiest statement takes.
+    void count_registers() {
+        RegisterEstimate& r = out_.registers;
+        const ThreadLimits& limits = *machine_.threads;
+        const Role* role = s_.producer_role();
+        r.limit = role ? role_registers(block_registers(), s_.schedule.warps.value, role->workers).computing
+                       : std::min(limits.registers_a_thread.value,
+                                  static_cast<double>(block_registers() / std::max<std::int64_t>(1, s_.num_threads())));
+        r.limit_reason = role ? fmt::format("what {} leaves a thread that computes", role->name)
+                              : fmt::format("{} registers of a block for {} threads", block_registers(), s_.num_threads());
+        r.addresses = std::max(0.0, r.limit - static_cast<double>(s_.unit.registers));
+        r.addresses_reason = fmt::format("the {} registers that the plan keeps from tiles", r.addresses);
+        std::int64_t most = most_registers(s_);
+        for (const Step& step : s_.steps) {
+            if (step.atom < 0) continue;
+            if (!s_.on_tensor_cores()) most = std::max<std::int64_t>(most, registers_of(s_.atom(step)));
+            if (s_.atom(step).kind == AtomKind::mma && targets_.insert(variable_of(step)).second)
+                r.accumulators += static_cast<double>(fragment_registers(s_, variable_of(step)));
+        }
+        r.accumulators = std::min(r.accumulators, static_cast<double>(most));
+        r.values = static_cast<double>(most) - r.accumulators;
     }
 
     void place_lists(const std::vector<TileStatement>& list, std::set<AxisId>& streamed, std::set<AxisId>& parts) {
@@ -175,10 +195,10 @@ private:
         const std::string kept = "the schedule keeps its rules";
         const std::vector<std::string> broken = verify(s_);
         const std::string fault = broken.empty() ? "" : broken.front();
-        out_.steps.push_back({"pseudocode expansion", {}, pseudocode(context_, *s_.kernel), kept, fault});
+        out_.steps.push_back(
+            {"pseudocode expansion", expansion(context_, *s_.kernel), pseudocode(context_, *s_.kernel), kept, fault});
         PaperStep subloops{"subloops", {}, "", kept, fault}, levels{"levels and units", {}, "", kept, fault},
-            types{"precision", {}, "", kept, fault}, rules{"divisors", {}, "", kept, fault},
-            variables{"variables", {}, "", kept, fault};
+            types{"precision", {}, "", kept, fault}, variables{"variables", {}, "", kept, fault};
         for (const auto& [axis, part] : s_.schedule.subloop)
             subloops.changes.push_back({fmt::format("{}, {} at a time", diagram_.axis(axis).name, part.value), part.reason});
         if (subloops.changes.empty()) subloops.changes.push_back({"none", "the schedule has none"});
@@ -186,13 +206,18 @@ private:
             if (step.atom < 0) continue;
             const auto product = s_.atom(step).kind == AtomKind::mma ? mma_product(s_, step) : std::nullopt;
             const std::string& name = s_.variable(variable_of(step)).name;
+            if (product) {
+                std::string used = fmt::format("{} {}", product->instruction->name, napkin::name(product->type));
+                if (!contains(out_.instructions, used)) out_.instructions.push_back(std::move(used));
+            }
             if (product)
                 levels.changes.push_back({name + " on the tensor cores",
                                           fmt::format("{} of {}, {} from {}", product->instruction->name,
                                                       napkin::name(product->type), s_.variable(product->a->variable()).name,
                                                       product->a_in_registers ? "registers" : "memory")});
             else
-                levels.changes.push_back({name + " on threads", fmt::format("a {}", napkin::name(s_.atom(step).kind))});
+                levels.changes.push_back({name + " on threads",
+                                          s_.atom(step).kind == AtomKind::block ? "a block of vectors" : "a fragment"});
         }
         for (VariableId id = 0; at(id) < s_.layouts.size(); ++id) {
             if (s_.layout(id).lives.empty()) continue;
@@ -213,10 +238,8 @@ private:
                  "alive " + join(lives, ", ")});
         }
         out_.divisors = size_divisors(context_, {}, assigned_, statement_work(diagram_, *s_.kernel));
-        for (const auto& [size, multiple] : out_.divisors.merged())
-            rules.changes.push_back({fmt::format("{} = {} is {} multiple of {}", to_string(size, names_of(diagram_.axes)),
-                                                 size.size, size.size % multiple == 0 ? "a" : "no", multiple),
-                                     out_.divisors.causes(size)});
+        PaperStep rules = divisor_step(context_, out_.divisors);
+        rules.fault = fault;
         for (PaperStep* step : {&subloops, &levels, &types, &rules, &variables}) out_.steps.push_back(std::move(*step));
     }
 

@@ -21,7 +21,8 @@ Json steps_of(const StepReport& report, const KernelSteps& k) {
                                 {"changes", std::move(changes)},
                                 {"program", step.program},
                                 {"validation", step.validation},
-                                {"fault", step.fault}});
+                                {"fault", step.fault},
+                                {"unkept", step.unkept}});
     }
     out["divisors"] = Json::array();
     for (const SizeDivisor& d : k.divisors.constraints)

@@ -44,8 +44,12 @@ std::string steps_text(const KernelSteps& k) {
         for (const StepChange& change : step.changes) rows.push_back({change.what, change.why});
         out += table(rows, {}, "     ");
         out += indented(step.program, "   ");
-        out += fmt::format("     {}: {}\n", step.fault.empty() ? "holds" : "FAILS",
-                           step.validation + (step.fault.empty() ? "" : ": " + step.fault));
+        const std::string& found = step.fault.empty() ? step.unkept : step.fault;
+        out += fmt::format("     {}: {}{}\n",
+                           found.empty()        ? "holds"
+                           : step.fault.empty() ? "does not hold"
+                                                : "FAILS",
+                           step.validation, found.empty() ? "" : ": " + found);
     }
     return out;
 }
@@ -71,9 +75,8 @@ std::string configuration_text(const KernelSteps& k) {
     rows = {{"KB", "M_max", "M_TB", "M_WG", "N_max", fmt::format("excess at N = {}: a block", k.num_warpgroups),
              "a warpgroup", "a thread"}};
     for (const LevelBudget& b : k.budgets)
-        rows.push_back({b.level, kb(b.capacity_bytes), kb(b.block_bytes), kb(b.warpgroup_bytes),
-                        fmt::format("{:.1f}", b.fit()), kb(b.excess_block), kb(b.excess_warpgroup),
-                        fmt::format("{:.0f} B", b.excess_thread)});
+        rows.push_back({b.level, kb(b.capacity_bytes), kb(b.block_bytes), kb(b.warpgroup_bytes), b.fit_text(),
+                        kb(b.excess_block), kb(b.excess_warpgroup), fmt::format("{:.0f} B", b.excess_thread)});
     out += "\n  budgets (Table 2)\n" + table(rows, {1, 2, 3, 4, 5, 6, 7}, "     ");
     const RegisterEstimate& r = k.registers;
     out += fmt::format("     registers a thread: {} = {} of accumulators + {} of values + {} of addresses, of {}: {}\n",

@@ -104,7 +104,7 @@ std::unique_ptr<MadeSteps> fastest(const StepMaker& maker, StepSubject& subject,
         auto other = maker.configured(subject, choices, sizes);
         if (!other || (breaks(*other) && !breaks(*best)) || (other->spills() && !best->spills())) continue;
         const double clocks = least_clocks(other->context, choices, other->assigned, other->steps);
-        const SteadyState least = steady_state(other->context, subject.kernel, other->assigned, other->steps, clocks);
+        const SteadyState least = steady_state(other->context, other->assigned, other->steps, clocks);
         others.push_back({least.seconds, least.core_seconds, std::make_unique<MadeSteps>(std::move(other).value())});
     }
     stable_sort(others, [](const Other& a, const Other& b) {

@@ -70,12 +70,17 @@ SizeDivisors size_divisors(const StepContext& context, const StepChoices& choice
         demand(context.cut(v.dims.back().single_axis(), where.streamed, {}, false), values,
                fmt::format("{} B lines of {} {}", context.machine.line_bytes.value, v.name, values));
     });
+    // Fewer rows than threads leave some threads without one, whatever they are a multiple of.
+    const bool threads_have_rows = any_of(assigned.variables,
+                                          [](const AssignedVariable& v) { return v.at == HeldAt::threads; });
     // Each product's axes as its instruction meets them: in the loops around it.
     std::map<ArrayId, Loops> products;
     find_products(assigned, assigned.kernel.body, {}, products);
     for (const StatementWork& w : work) {
         if (!w.contraction || !products.contains(w.target)) continue;
-        const Instruction& i = *instruction_for(context.machine, w.contraction->type);
+        const Instruction* used = context.instruction_of(w);
+        if (!used) continue;
+        const Instruction& i = *used;
         const Loops& where = products.at(w.target);
         const std::string of = " of " + context.diagram.array(w.target).name;
         // The innermost axis that is cut is the one whose length the instruction sees; where none is, the last one.
@@ -87,11 +92,12 @@ SizeDivisors size_divisors(const StepContext& context, const StepChoices& choice
             }
             if (!seen) return;
             demand(*seen, value, fmt::format("{} {} {}{}", i.name, side, value, of));
-            if (seen->letter == 'w' && side[0] == 'm' && seen->size >= i.threads)
-                demand(*seen, std::lcm(value, i.threads), fmt::format("{} threads, a row each", i.threads));
+            if (seen->letter == 'w' && side[0] == 'm' && threads_have_rows && seen->size >= context.threads)
+                demand(*seen, std::lcm(value, context.threads), fmt::format("{} threads, a row each", context.threads));
         };
-        innermost(w.contraction->m, i.m.from, "m");
-        innermost(w.contraction->n, i.n.step, "n");
+        const bool is_turned = &columns_of(context, *w.contraction) == &w.contraction->m;
+        innermost(is_turned ? w.contraction->n : w.contraction->m, i.m.from, "m");
+        innermost(is_turned ? w.contraction->m : w.contraction->n, i.n.step, "n");
         innermost(w.contraction->k, i.k.at(w.contraction->type), "k");
         for (const VariableId v : variables.ids()) {
             const auto operand = [&](const OperandRead& o) { return o.array == variables[v].array; };

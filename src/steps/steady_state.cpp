@@ -22,12 +22,13 @@ std::map<AxisId, double> k_blocks_of_streams(const StepContext& context, const A
 }
 
 /// How many rows of other axes than those that warpgroups share a group has: the charts are of one of them.
-double rows_beside(const StepContext& context, const Kernel& kernel, const Assigned& assigned) {
+double rows_beside(const StepContext& context, const Assigned& assigned) {
     std::set<AxisId> columns;
     for (const StatementWork& w : statement_work(context.diagram, assigned.kernel))
-        if (w.contraction) columns.insert(w.contraction->n.begin(), w.contraction->n.end());
+        if (w.contraction)
+            for (const AxisId axis : columns_of(context, *w.contraction)) columns.insert(axis);
     double out = 1;
-    for (const AxisId axis : kernel.group_axes) {
+    for (const AxisId axis : assigned.kernel.group_axes) {
         const std::int64_t size = context.sizes.group[axis];
         if (!context.warpgroup.contains(axis) && !columns.contains(axis) && size > 0 && size < context.extents[axis])
             out *= static_cast<double>(size);
@@ -49,11 +50,11 @@ double least_clocks(const StepContext& context, const StepChoices& choices, cons
     return most;
 }
 
-SteadyState steady_state(const StepContext& context, const Kernel& kernel, const Assigned& assigned,
-                         const KernelSteps& steps, double stream_clocks) {
+SteadyState steady_state(const StepContext& context, const Assigned& assigned, const KernelSteps& steps,
+                         double stream_clocks) {
     SteadyState out;
     const Machine& machine = context.machine;
-    const double beside = rows_beside(context, kernel, assigned);
+    const double beside = rows_beside(context, assigned);
     out.group_clocks = stream_clocks * beside, out.cores = machine.cores.value;
     const std::map<AxisId, double> chunks = k_blocks_of_streams(context, assigned);
     double flops = 0, longest = 0;
@@ -66,7 +67,7 @@ SteadyState steady_state(const StepContext& context, const Kernel& kernel, const
         for (const RowFloor& floor : steps.throughput.floors)
             if (const double clocks = floor.rows * floor.clocks * n; clocks > out.group_clocks)
                 out.group_clocks = clocks, out.bound_by = floor.level;
-    for (const AxisId axis : kernel.group_axes) {
+    for (const AxisId axis : assigned.kernel.group_axes) {
         const std::int64_t size = context.sizes.group[axis];
         if (size > 0) out.groups *= static_cast<double>(ceil_div(context.extents[axis], size));
     }

@@ -107,6 +107,7 @@ struct ConfigurationRow {
     HeldAt at = HeldAt::threads;
     int stages = 1;
     std::int64_t block_bytes = 0, warpgroup_bytes = 0;
+    std::int64_t thread_bytes = 0;  ///< in registers: of the thread that has most of it
 };
 
 /// One row of Table 2.
@@ -116,12 +117,13 @@ struct LevelBudget {
     [[nodiscard]] double fit() const {
         return warpgroup_bytes > 0 ? (capacity_bytes - block_bytes) / warpgroup_bytes : 0;
     }
+    [[nodiscard]] std::string fit_text() const;  ///< "3.7"; – where a warpgroup takes nothing of the level
     double excess_block = 0, excess_warpgroup = 0, excess_thread = 0;  ///< bytes, at the warpgroups that the sizes have
     std::string what = "total";  ///< or, where places share registers by and by: what is alive at a time
     void leave_over(std::int64_t num_warpgroups, std::int64_t threads);
 };
 
-/// Registers of a thread, 32 bits each.
+/// Registers of the busiest thread, 32 bits each.
 struct RegisterEstimate {
     double accumulators = 0, values = 0, addresses = 0;
     double limit = 0;  ///< what a thread may have: the instruction set's, or an even share of the core's
@@ -186,9 +188,10 @@ struct StepChange {
 struct PaperStep {
     std::string name;
     std::vector<StepChange> changes;
-    std::string program;     ///< pseudocode, where the step changes it
-    std::string validation;  ///< how the result was tried, or which rule was asked
-    std::string fault;       ///< what the validation found; empty: nothing
+    std::string program;      ///< pseudocode, where the step changes it
+    std::string validation;   ///< how the result was tried, or which rule was asked
+    std::string fault;        ///< what the validation found; empty: nothing
+    std::string unkept = {};  ///< where the rule does not hold, though the steps are as they should be; empty: it holds
 };
 
 /// The overlap chart of one stream.
@@ -249,6 +252,12 @@ struct StepContext {
     TileSizes sizes;
     std::map<AxisId, std::int64_t> warpgroup;  ///< axes that the warpgroups of a block share, each with one's share
     std::int64_t threads = 128;                ///< of a warpgroup
+    std::int64_t product_rows = 1;             ///< that fragments of a warpgroup have at least: those of an instruction
+    /// In a plan, the instruction of each product on the tensor cores, by its result.
+    std::optional<std::map<ArrayId, const Instruction*>> planned = {};
+    std::int64_t sharing = 1;  ///< warpgroups that share all rows of a block, where no axis is theirs
+    /// The instruction of a contraction: the plan's, else the machine's for its type. Null: threads compute it.
+    [[nodiscard]] const Instruction* instruction_of(const StatementWork& work) const;
     [[nodiscard]] std::int64_t num_warpgroups() const;
     /// The variable's size along each of its dimensions; `pieces` as StepChoices has them.
     [[nodiscard]] std::vector<CutSize> cuts_of(const Assigned& assigned, VariableId id, const StepChoices& choices) const;
@@ -259,6 +268,10 @@ struct StepContext {
 
 /// The variables that a block's warpgroups share: none of their axes is a warpgroup's.
 bool is_shared(const StepContext& context, const Variable& variable);
+/// The axes of a contraction that lie across the rows of its instruction: n, or m where warpgroups share values of n.
+const std::vector<AxisId>& columns_of(const StepContext& context, const Contraction& contraction);
+/// The sizes of groups that warpgroups share, and every letter that a variable's size has.
+std::vector<CutSize> sizes_of(const StepContext& context, const Assigned& assigned, const StepChoices& choices);
 /// The letter with its axis: "w_q".
 std::string to_string(const CutSize& size, const std::vector<std::string>& axes);
 
@@ -310,8 +323,8 @@ Result<StreamClocks> steady_clocks(const StepContext& context, const StepChoices
 double least_clocks(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
                     const KernelSteps& steps);
 /// The steady state of groups whose streams take these clocks; the rate and what binds where the steps have charts.
-SteadyState steady_state(const StepContext& context, const Kernel& kernel, const Assigned& assigned,
-                         const KernelSteps& steps, double stream_clocks);
+SteadyState steady_state(const StepContext& context, const Assigned& assigned, const KernelSteps& steps,
+                         double stream_clocks);
 /// The variables that need one more place (stage) for the order of issue. Nothing if the order is impossible for
 /// another reason.
 std::optional<std::vector<std::string>> missing_places(const StepContext& context, const StepChoices& choices,
@@ -332,6 +345,9 @@ std::vector<IssueOrder> issue_orders(const StepContext& context, const StepChoic
 
 /// Runs a program, whose structure the kernels are, on small sizes against the definition. Returns what differs, or "".
 std::string tried_on_small_sizes(const Derived& derived, const std::vector<TileKernel>& kernels, int trials);
+
+/// Tries the programs of a plan, in letters, as the first and the second step of its report.
+void try_programs(const Derived& derived, const std::vector<TileKernel>& kernels, StepReport& report);
 
 /// The steps' own texts. Each is tried on small sizes, or all are left out where only tables, charts and pictures are
 /// wanted. Trials take most of the time.

@@ -40,7 +40,7 @@ public:
         // Sizes in indices stay letters: what is tried has others.
         const TileKernel& plain = expanded.kernels[k];
         const TileKernel in_parts = with_subloops_along(context_.diagram, plain, cut);
-        steps.push_back({"pseudocode expansion", expansion(plain),
+        steps.push_back({"pseudocode expansion", expansion(context_, plain),
                          pseudocode(context_, with_numbers(plain, context_.extents)), validated(num_trials), tried(plain)});
         PaperStep subloops{"subloops", {}, "", validated(num_trials), ""};
         cut_apart(in_parts, in_parts.body, {}, subloops.changes);
@@ -63,18 +63,7 @@ public:
                 {fmt::format("{}: {}", assigned_.kernel.variables[life.variable].name, name(v.type)), v.type_reason});
         }
         steps.push_back(std::move(precision));
-        PaperStep divisors{
-            "divisors", {}, "", "every size that is set is a multiple of its divisor, or the whole axis", ""};
-        for (const auto& [size, multiple] : out_.divisors.merged())
-            if (is_broken(context_, size, multiple))
-                divisors.validation = "no size that is set breaks a divisor that another one which fits would keep";
-        for (const auto& [size, multiple] : out_.divisors.merged())
-            divisors.changes.push_back(
-                {fmt::format("{} = {} is {} multiple of {}", to_string(size, names_of(context_.diagram.axes)),
-                             size.size, size.size % multiple == 0 ? "a" : "no", multiple),
-                 out_.divisors.causes(size) +
-                     (size.size % multiple == 0 ? "" : "; what is missing is padding, or a part of a line that is not used")});
-        steps.push_back(std::move(divisors));
+        steps.push_back(divisor_step(context_, out_.divisors));
         steps.push_back(variables());
         return steps;
     }
@@ -105,31 +94,6 @@ public:
             out.push_back({join(targets, ", ") + " " + over,
                            "a contraction is linear in every axis: its parts are computed and added by themselves"});
         }
-    }
-
-    [[nodiscard]] std::vector<StepChange> expansion(const TileKernel& kernel) const {
-        std::vector<StepChange> out;
-        int head = 0, tail = 0;
-        bool streams = false;
-        for (const TileStatement& s : kernel.body) {
-            if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s)) {
-                int body = 0;
-                for (const TileStatement& inner : (*loop)->body) body += !std::holds_alternative<Free>(inner);
-                out.push_back({fmt::format("body: {} statements for each chunk of {}", body,
-                                           context_.diagram.axis((*loop)->axis).name),
-                               fmt::format("a fold's step takes any number of values: {} at a time",
-                                           context_.sizes.stream[(*loop)->axis])});
-                streams = true;
-            } else if (!std::holds_alternative<Free>(s)) {
-                ++(streams ? tail : head);
-            }
-        }
-        out.insert(out.begin(), {fmt::format("head: {} statement{}", head, head == 1 ? "" : "s"),
-                                 streams ? "states begin as those of a stream of size 0" : "nothing is streamed"});
-        if (streams)
-            out.push_back({fmt::format("tail: {} statement{}", tail, tail == 1 ? "" : "s"),
-                           "what does not depend on the stream runs once behind it"});
-        return out;
     }
 
     [[nodiscard]] PaperStep variables() const {
@@ -165,10 +129,59 @@ public:
 
 }  // namespace
 
+std::vector<StepChange> expansion(const StepContext& context, const TileKernel& kernel) {
+    std::vector<StepChange> out;
+    int head = 0, tail = 0;
+    bool streams = false;
+    for (const TileStatement& s : kernel.body) {
+        if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s)) {
+            int body = 0;
+            for (const TileStatement& inner : (*loop)->body) body += !std::holds_alternative<Free>(inner);
+            out.push_back(
+                {fmt::format("body: {} statements for each chunk of {}", body, context.diagram.axis((*loop)->axis).name),
+                 fmt::format("a fold's step takes any number of values: {} at a time", context.sizes.stream[(*loop)->axis])});
+            streams = true;
+        } else if (!std::holds_alternative<Free>(s)) {
+            ++(streams ? tail : head);
+        }
+    }
+    out.insert(out.begin(), {fmt::format("head: {} statement{}", head, head == 1 ? "" : "s"),
+                             streams ? "states begin as those of a stream of size 0" : "nothing is streamed"});
+    if (streams)
+        out.push_back({fmt::format("tail: {} statement{}", tail, tail == 1 ? "" : "s"),
+                       "what does not depend on the stream runs once behind it"});
+    return out;
+}
+
+void try_programs(const Derived& derived, const std::vector<TileKernel>& kernels, StepReport& report) {
+    const std::string fault = tried_on_small_sizes(derived, kernels, num_trials);
+    for (KernelSteps& kernel : report.kernels)
+        for (PaperStep* step : {&kernel.steps.at(0), &kernel.steps.at(1)}) {
+            step->validation = validated(num_trials);
+            if (step->fault.empty()) step->fault = fault;
+        }
+}
+
 std::string pseudocode(const StepContext& context, const TileKernel& kernel) {
     const std::string text = to_string(sized({context.diagram, {kernel}}, context.extents, {context.sizes}));
     const std::size_t head = text.find("kernel " + kernel.name), lines = text.find("\n\n", head);
     return lines == std::string::npos ? text.substr(head) : text.substr(lines + 2);
+}
+
+PaperStep divisor_step(const StepContext& context, const SizeDivisors& divisors) {
+    PaperStep out{"divisors", {}, "", "every size is a multiple of its divisor, or the whole axis", ""};
+    std::vector<std::string> broken;
+    for (const auto& [size, multiple] : divisors.merged()) {
+        const bool is_multiple = size.size % multiple == 0;
+        out.changes.push_back(
+            {fmt::format("{} = {} is {} multiple of {}", to_string(size, names_of(context.diagram.axes)), size.size,
+                         is_multiple ? "a" : "no", multiple),
+             divisors.causes(size) +
+                 (is_multiple ? "" : "; what is missing is padding, or a part of a line that is not used")});
+        if (is_broken(context, size, multiple)) broken.push_back(out.changes.back().what);
+    }
+    out.unkept = join(broken, ", ");
+    return out;
 }
 
 std::vector<PaperStep> narrated_steps(const Derived& derived, const TileProgram& expanded, std::size_t k,

@@ -10,6 +10,10 @@ std::string pseudocode(const StepContext& context, const TileKernel& kernel);
 std::vector<PaperStep> narrated_steps(const Derived& derived, const TileProgram& expanded, std::size_t k,
                                       const std::set<AxisId>& subloops, const StepContext& context,
                                       const Assigned& assigned, const KernelSteps& made);
+/// The statements of head, body and tail, and why they stand there.
+std::vector<StepChange> expansion(const StepContext& context, const TileKernel& kernel);
+/// What each size must be a multiple of, and which sizes are none.
+PaperStep divisor_step(const StepContext& context, const SizeDivisors& divisors);
 /// The line of a schedule's file that says which machine it is for; nothing of a machine that has no name to read it
 /// by.
 std::string machine_text(const Machine& machine);

@@ -44,7 +44,8 @@ Throughput throughput(const StepContext& context, const StepChoices& choices, co
     }
     std::set<AxisId> columns;
     for (const StatementWork& w : work)
-        if (w.contraction) columns.insert(w.contraction->n.begin(), w.contraction->n.end());
+        if (w.contraction)
+            for (const AxisId axis : columns_of(context, *w.contraction)) columns.insert(axis);
     const auto find_parts = [&](const auto& self, const std::vector<TileStatement>& list, AxisId stream, bool part) -> void {
         for (const TileStatement& s : list) {
             if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s))
@@ -58,7 +59,7 @@ Throughput throughput(const StepContext& context, const StepChoices& choices, co
     for (const StatementWork& w : work) {
         if (w.stream < 0) continue;
         const bool parts = in_parts.contains(w.target);
-        const bool multiplies = w.contraction && instruction_for(machine, w.contraction->type) &&
+        const bool multiplies = w.contraction && context.instruction_of(w) &&
                                 contraction_rate(machine, w.contraction->type).unit == "tensor";
         for (const OpCount& op : w.ops) {
             const bool is_product = w.contraction && op.kind == OpKind::fma &&
@@ -104,7 +105,7 @@ Throughput throughput(const StepContext& context, const StepChoices& choices, co
         const double values = product<double>(context.cuts_of(assigned, load->variable, choices),
                                               [&](const CutSize& cut) { return static_cast<double>(cut.size); });
         const bool shared = is_shared(context, assigned.kernel.variables[load->variable]);
-        chunk += shared ? values * bytes(assigned.variables[load->variable].type) : infinity;
+        chunk += shared ? values * bytes(assigned.kernel.variables[load->variable].memory_type) : infinity;
     });
     for (std::size_t l = 1; chunk > 0 && chunk < infinity && l <= core_memory_level(machine); ++l)
         out.floors.push_back({machine.levels[l].name, chunk, tensor->clocks,

@@ -38,6 +38,26 @@ TEST_F(StepsCommand, SizesByHandAndByTheModel) {
     expect_golden("layernorm", open.out);
 }
 
+/// The steps are those of the plan: both commands print one schedule and one time.
+TEST_F(StepsCommand, AreAViewOfThePlan) {
+    for (const std::string arguments : {"decode.nk --machine h200", "matmul.nk --machine a100-sxm-80gb",
+                                        "attention_bf16.nk --diagram attention --machine b200 --group q=64"}) {
+        const Outcome plan = tool("plan " + arguments, "", "", napkin::in_sources("examples"));
+        ASSERT_EQ(plan.code, 0) << plan.err;
+        const auto view = parsed(steps(arguments + " --json"));
+        std::string from = plan.out;
+        for (const auto& kernel : view["kernels"]) {
+            std::string schedule = kernel["schedule"];
+            schedule.erase(0, schedule.find("kernel "));
+            EXPECT_NE(from.find(schedule), std::string::npos) << arguments << plan.out << schedule;
+        }
+    }
+    const auto warpgroup = parsed(
+        steps("schedules/napkin-section-5.nk --schedule schedules/napkin-section-5.schedule --json"));
+    EXPECT_EQ(warpgroup["kernels"][0]["sizes"]["w_q"], 64);
+    EXPECT_EQ(warpgroup["kernels"][0]["warpgroups"], 3);
+}
+
 TEST_F(StepsCommand, OverlapCharts) {
     const std::string fa3 = "schedules/flash-attention-3.nk --machine h100-sxm5 --diagram ";
     for (const std::string name : {"intra", "inter"}) {
@@ -71,8 +91,9 @@ TEST_F(StepsCommand, OnAllMachines) {
         EXPECT_NE(machine["kernels"][0]["steady_state"]["bound_by"], "");
         EXPECT_FALSE(machine["kernels"][0]["instructions"].empty());
     }
-    const Outcome some = steps(
-        "attention_bf16.nk --diagram attention --machine h100-sxm5,rtx-4090 --group q=64 --stream x=64");
+    write("deep.schedule", "mma_m q\nwarps 4\ngroup q 64\nstream x 64\nstorage K operand, stages 7\n");
+    const Outcome some = steps("attention_bf16.nk --diagram attention --machine h100-sxm5,rtx-4090 --schedule " +
+                               path("deep.schedule").string());
     EXPECT_EQ(some.code, 0) << some.err;
     EXPECT_NE(some.out.find(" has no steps: "), std::string::npos) << some.out;
     EXPECT_EQ(steps("attention_bf16.nk --diagram attention --machine h100-sxm5,h20").code, 1);
@@ -102,7 +123,7 @@ TEST_F(StepsCommand, ErrorsPointIntoTheSchedule) {
     const Outcome plan = tool("plan '" + napkin::in_sources("examples/schedules/napkin.nk") +
                               "' --machine generic-cpu --schedule wide.schedule");
     EXPECT_EQ(plan.code, 1);
-    EXPECT_NE(plan.err.find("[only-of-steps]"), std::string::npos) << plan.err;
+    EXPECT_NE(plan.err.find("have 64 rows of the tensor cores [no-warpgroup]"), std::string::npos) << plan.err;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "costed.hpp"
 #include "plan/choose.hpp"
 #include "plan/overrides.hpp"
+#include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "stepped.hpp"
 #include "steps/report.hpp"
@@ -112,6 +113,61 @@ TEST(Steps, OfAPlannedKernelAreItsSchedules) {
         merged[to_string(size, names_of(c.derived.diagram.axes))] = multiple;
     EXPECT_EQ(merged.at("s_k"), 64);  // whole lines, and wgmma's k
     EXPECT_EQ(merged.at("w_m"), 64);
+}
+
+/// The kernel of the paper's §5 has its Table 2 in the core's memory, and Table 3's throughput.
+TEST(Steps, OfTheKernelOfSectionFiveAreThePapersTables) {
+    const Compilation c = costed::compile(file("examples/schedules/napkin-section-5.nk"), "h100-sxm5");
+    PlanOptions options;
+    options.file = std::make_shared<const Source>(
+        Source{"a.schedule", file("examples/schedules/napkin-section-5.schedule")});
+    const auto plan = choose_plan(c.derived, c.extents, c.machine, {}, options);
+    ASSERT_TRUE(plan.ok()) << render(plan.errors());
+    const KernelSteps k = placed_steps(*plan, c.machine).kernels.at(0);
+    EXPECT_EQ(k.num_warpgroups, 3);
+    EXPECT_EQ(k.budgets[0].block_bytes, 48 * 1024);
+    EXPECT_EQ(k.budgets[0].warpgroup_bytes, 48 * 1024);
+    EXPECT_EQ(k.budgets[0].excess_block, 35 * 1024);
+    EXPECT_NEAR(k.throughput.tensor_flop_per_s / 1e15, 1.32, 0.005);
+    // Two tiles of 64 rows, each with sums of 64 registers, and with scores of 32 that single precision takes.
+    EXPECT_EQ(k.registers.accumulators, 2 * (64 + 32));
+    EXPECT_EQ(k.registers.total() - k.registers.limit, static_cast<double>(spilled_registers(plan->kernels[0].scheduled)));
+    EXPECT_EQ(k.instructions, (std::vector<std::string>{"wgmma e4m3", "wgmma f16"}));
+    for (const PaperStep& step : k.steps) EXPECT_EQ(step.fault + step.unkept, "") << step.name;
+}
+
+/// Columns of the product lie along the axis that warpgroups share: its rows are those of the other operand.
+TEST(Steps, OfATurnedProductHaveTheInstructionsRows) {
+    const Compilation c = costed::compile(
+        "mm(A[m, k]: f16, B[k, n]: f16) -> C[m, n]: f16\n    C[m, n] = sum(k) A[m, k] * B[k, n]\nsizes m = 256, n = k "
+        "= 1024\n",
+        "h200");
+    PlanOptions options;
+    options.file = std::make_shared<const Source>(Source{"a.schedule", "mma_m n\nwarps 4\ngroup m 32\n"});
+    const auto plan = choose_plan(c.derived, c.extents, c.machine, {}, options);
+    ASSERT_TRUE(plan.ok()) << render(plan.errors());
+    const KernelSteps k = placed_steps(*plan, c.machine).kernels.at(0);
+    std::map<std::string, std::string> causes;
+    for (const SizeDivisor& d : k.divisors.constraints)
+        causes[to_string(d.size, names_of(c.derived.diagram.axes))] += d.cause + "\n";
+    EXPECT_THAT(causes["w_n"], testing::HasSubstr("wgmma m 64 of C"));
+    EXPECT_THAT(causes["g_m"], testing::HasSubstr("wgmma n 8 of C"));
+    const std::int64_t chunk = plan->kernels[0].scheduled.schedule.stream.begin()->second.value;
+    EXPECT_EQ(operation(k, "C", "tensor").operations, 2.0 * 32 * static_cast<double>(chunk));
+}
+
+/// Kernels for a B200 multiply by warps, with 16 rows each, whatever else the machine has.
+TEST(Steps, OfAPlannedKernelHaveTheDivisorsOfItsOwnInstruction) {
+    const Compilation c = costed::compile(costed::attention_f16 + std::string("sizes q = x = 4096, k = d = 128\n"),
+                                          "b200");
+    const auto plan = choose_plan(c.derived, c.extents, c.machine, {}, {});
+    ASSERT_TRUE(plan.ok()) << render(plan.errors());
+    const KernelSteps k = placed_steps(*plan, c.machine).kernels.at(0);
+    ASSERT_FALSE(k.instructions.empty());
+    for (const SizeDivisor& d : k.divisors.constraints)
+        if (d.cause.find(" B lines of ") == std::string::npos) {
+            EXPECT_TRUE(d.cause.starts_with(k.instructions[0].substr(0, k.instructions[0].find(' ') + 1))) << d.cause;
+        }
 }
 
 }  // namespace

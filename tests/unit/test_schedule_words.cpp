@@ -367,7 +367,7 @@ TEST(Schedule, RefusalsNameWhatIsNearestAndTakeIt) {
     EXPECT_THAT(refusal("kernel C\nwarps 4"), HasSubstr("has no warps"));
     EXPECT_THAT(refusal("kernel C\nblocks 2"), HasSubstr("has no blocks"));
     EXPECT_THAT(refusal("kernel D\n"), HasSubstr("there is no kernel 'D'"));
-    EXPECT_THAT(refusal("kernel C\nissue C 1\n"), HasSubstr("issue is a choice of the paper's steps"));
+    EXPECT_THAT(refusal("kernel C\nissue C 1\n"), HasSubstr("no kernel has a line 'issue'"));
 }
 
 // Where fewer vectors make the search take another axis, a further rule holds there.

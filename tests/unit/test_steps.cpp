@@ -351,11 +351,74 @@ TEST(Steps, ImpossibleRequestsNameRuleFiguresAndTheNearestLegalChoice) {
 
 TEST(Steps, PlansRefuseWhatNoKernelIsMadeFrom) {
     const Compilation c = costed::compile(paper(), "h100-sxm5");
-    const auto items = all_overrides(c.derived, {},
-                                     std::make_shared<const Source>(Source{"a.schedule", "warpgroup q 128\n"}));
-    const auto choices = checked_overrides(c.derived, c.extents, items.value());
-    ASSERT_FALSE(choices.ok());
-    EXPECT_EQ(choices.errors().front().code, "only-of-steps");
+    const auto checked = [&](const std::string& line) {
+        const auto items = all_overrides(c.derived, {}, std::make_shared<const Source>(Source{"a.schedule", line + "\n"}));
+        return checked_overrides(c.derived, c.extents, items.value());
+    };
+    const auto expect_refused = [&](const std::string& line, const std::string& code, const std::string& says) {
+        const auto choices = checked(line);
+        ASSERT_FALSE(choices.ok()) << line;
+        const Diagnostic& d = choices.errors().front();
+        EXPECT_EQ(d.code, code) << line;
+        EXPECT_NE((d.message + "\n" + d.hint).find(says), std::string::npos) << d.message << d.hint;
+    };
+    expect_refused("warpgroup q 128", "no-warpgroup", "have 64 rows of the tensor cores");
+    expect_refused("warpgroup x 64", "not-groupable", "kernel O streams it");
+    expect_refused("precision S f16", "only-of-steps", "computes in single precision");
+    expect_refused("piece weight_smem x 32", "only-of-steps", "nothing is passed on in pieces");
+    expect_refused("issue S 1", "only-of-steps", "slot S order 0");
+    expect_refused("turns S, O_acc", "only-of-steps", "ping_pong on");
+    EXPECT_TRUE(checked("warpgroup q 64").ok());
+}
+
+/// A line beside no kernel's name is for those that have what it names, and an open chunk has whole parts.
+TEST(Steps, LinesAreForTheKernelsThatHaveWhatTheyName) {
+    const std::string text = file("examples/linear_attention.nk");
+    const auto of_x = steps(text, "subloop x 32\n");
+    ASSERT_TRUE(of_x.ok()) << render(of_x.errors());
+    for (const KernelSteps& k : of_x->kernels)
+        for (const CutSize& size : k.sizes)
+            if (to_string(size, of_x->axes) == "s_x") {
+                EXPECT_EQ(size.size % 32, 0) << k.kernel;
+            }
+    const auto of_v = steps(text, "storage V operand, stages 3\n");
+    ASSERT_TRUE(of_v.ok()) << render(of_v.errors());
+    const auto streams_v = std::find_if(of_v->kernels.begin(), of_v->kernels.end(),
+                                        [](const KernelSteps& k) { return k.kernel == "Z"; });
+    ASSERT_NE(streams_v, of_v->kernels.end());
+    EXPECT_EQ(row(*streams_v, "V").stages, 3);
+    expect_error(text, "precision W f16\n", "unknown-variable", "no variable 'W'", "");
+    expect_error(text, "subloop q 32\n", "no-subloop", "subloop q cuts nothing", "");
+}
+
+/// 32 of 128 threads have a row, and its registers; with 192 rows some have two.
+TEST(Steps, RegistersAreThoseOfTheBusiestThread) {
+    const std::string text =
+        "f(X[i, j]: f16, Z[j]: f16) -> Y[i, j]: f16\n    Y[i, j] = X[i, j] + Z[j]\nsizes i = 4096, j = 64\n";
+    const KernelSteps few = kernel(text, "group i 32\nwarpgroup i 32\n"),
+                      many = kernel(text, "group i 192\nwarpgroup i 192\n");
+    EXPECT_EQ(row(few, "Y").warpgroup_bytes, 32 * 64 * 2);
+    EXPECT_EQ(few.registers.values, 64 * 2 / 4);
+    EXPECT_EQ(many.registers.values, 2 * 64 * 2 / 4);
+    // A product of one row takes the registers of the instruction's 64.
+    const std::string product =
+        "mm(A[m, k]: f16, B[k, n]: f16) -> C[m, n]: f16\n    C[m, n] = sum(k) A[m, k] * B[k, n]\nsizes ";
+    const KernelSteps one = kernel(product + "m = 1, n = k = 4096\n", "group n 128\nstream k 64\nprecision C f32\n");
+    EXPECT_EQ(one.registers.accumulators, 64);
+}
+
+/// Each thread has a row where there are as many as a warpgroup's, whatever threads run the instruction.
+TEST(Steps, ARowEachIsOfAWarpgroup) {
+    for (const char* machine : {"b200", "a100-sxm-80gb", "h200"})
+        for (const auto& [rows, is_said] : {std::pair{128, true}, {64, false}}) {
+            const KernelSteps k = kernel(costed::attention_f16 + std::string("sizes q = x = 4096, k = d = 64\n"),
+                                         fmt::format("group q {0}\nwarpgroup q {0}\nstream x 32\n", rows), machine);
+            std::string causes;
+            for (const SizeDivisor& d : k.divisors.constraints)
+                if (d.size.letter == 'w') causes += d.cause + "\n";
+            EXPECT_EQ(causes.find("128 threads, a row each") != std::string::npos, is_said) << machine << causes;
+            EXPECT_EQ(causes.find(" 1 threads"), std::string::npos) << machine << causes;
+        }
 }
 
 /// The model's own sizes keep their divisors where such sizes fit, and by hand they are legal, whether they do or not.
