@@ -1,6 +1,8 @@
 // A scale is a number that depends on sizes alone, as size(k)^-0.5. Wherever it is written, the products are the same.
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "derive/normal_form.hpp"
 #include "derive/replay.hpp"
 #include "diagram/product.hpp"
@@ -9,7 +11,10 @@
 namespace napkin {
 namespace {
 
-bool is_scale(const Expr& e) { return read_arrays(e).empty() && free_axes(e).empty(); }
+bool is_scale(const Expr& e) {
+    const auto* number = as<Constant>(e);
+    return (!number || std::isfinite(number->value)) && read_arrays(e).empty() && free_axes(e).empty();
+}
 
 bool has_only_floats(const Diagram& d, const Equation& e) {
     return is_float(d.array(e.target).type) &&
@@ -18,10 +23,23 @@ bool has_only_floats(const Diagram& d, const Equation& e) {
 
 Expr inverse(const Expr& scale) { return simplify(binary(BinaryOp::pow, scale, constant(-1))); }
 
+/// Whether a product by its inverse is as good as a quotient by it. A root is rounded, so its quotients are not exact
+/// either; a power of two has an exact inverse. By 3, floor(S / 3) tells the two apart.
+bool has_good_inverse(const Expr& scale) {
+    if (const auto* number = as<Constant>(scale)) {
+        int exponent = 0;
+        return std::abs(std::frexp(number->value, &exponent)) == 0.5 || number->value != std::floor(number->value);
+    }
+    if (const auto* root = as<Unary>(scale)) return root->op == UnaryOp::sqrt;
+    const auto* power = as<Binary>(scale);
+    const auto* exponent = power && power->op == BinaryOp::pow ? as<Constant>(power->b) : nullptr;
+    return exponent && exponent->value != std::floor(exponent->value);
+}
+
 const Binary* quotient_by_scale(const Expr& e) {
     const auto* quotient = as<Binary>(e);
     const bool is_one = quotient && quotient->op == BinaryOp::div && !is_scale(quotient->a) && is_scale(quotient->b);
-    return is_one ? quotient : nullptr;
+    return is_one && has_good_inverse(quotient->b) ? quotient : nullptr;
 }
 
 /// The body with a product by the inverse in the place of a quotient by a scale, if that is of a sum's terms or of what

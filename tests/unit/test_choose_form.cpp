@@ -200,6 +200,32 @@ TEST(ChooseForm, IsBeatenByNoOtherFormAndIsReadBack) {
         }
 }
 
+// A scale inside of the sum, behind it, at the weights or as a quotient; factors in either order.
+TEST(ChooseForm, PlansEqualFunctionsInEverySpellingAlike) {
+    constexpr double alike = 1.01;
+    const auto text = [](const std::string& scores, const std::string& weights = "S[h, q, x]",
+                         const std::string& values = "P[h, q, x] * V[h, x, d]") {
+        return fmt::format(
+            "f(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: bf16\n    S[h, q, x] = {}\n"
+            "    P[h, q, x] = softmax(x) {}\n    O[h, q, d] = sum(x) {}\nsizes h = 16, q = x = 4096, k = d = 128\n",
+            scores, weights, values);
+    };
+    const std::string product = "(sum(k) Q[h, q, k] * K[h, x, k])", scale = " * size(k)^-0.5";
+    for (const std::string machine : {"h200", "generic-cpu"}) {
+        const auto seconds = [&](const std::string& spelling) {
+            return compiled(spelling, "", {}, machine).value().plan.seconds();
+        };
+        const double first = seconds(text(product + scale));
+        for (const std::string& spelling :
+             {text("sum(k) Q[h, q, k] * K[h, x, k]" + scale), text("sum(k) (Q[h, q, k]" + scale + ") * K[h, x, k]"),
+              text(product + " / size(k)^0.5"), text(product + " / sqrt(size(k))"), text(product, "S[h, q, x]" + scale),
+              text("(sum(k) K[h, x, k] * Q[h, q, k])" + scale, "S[h, q, x]", "V[h, x, d] * P[h, q, x]")}) {
+            const double other = seconds(spelling);
+            EXPECT_LT(std::max(first, other) / std::min(first, other), alike) << machine << ": " << spelling;
+        }
+    }
+}
+
 // A product and a map of rows: the block's stream of one kernel is no demand on the derivation of the other.
 TEST(ChooseForm, PlansTheSameByTheSameLinesWhereverTheyStand) {
     const std::string two =
