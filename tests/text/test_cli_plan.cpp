@@ -20,7 +20,7 @@ using testing::StartsWith;
 
 TEST_F(Cli, derive_prints_the_loop) {
     write("a.nk", attention);
-    const Outcome outcome = napkin("derive a.nk");
+    const Outcome outcome = napkin("derive a.nk --stream x");
     EXPECT_EQ(outcome.code, 0);
     EXPECT_EQ(outcome.err, "");
     EXPECT_THAT(outcome.out, AllOf(StartsWith("attention: 7 equations → 1 kernel, streamed over x\nrules: "),
@@ -232,7 +232,8 @@ TEST_F(Cli, emit_prints_code_or_tiles) {
     EXPECT_EQ(code.code, 0) << code.err;
     EXPECT_THAT(code.out, AllOf(HasSubstr("//     S[q, x] = sum(k) Q[q, k] * K[x, k]"),
                                 HasSubstr("extern \"C\" void napkin_kernel_0(")));
-    EXPECT_THAT(napkin("emit a.nk --tile").out, AllOf(HasSubstr("for each chunk of x"), HasSubstr("load K")));
+    EXPECT_THAT(napkin("emit a.nk --tile --stream x").out,
+                AllOf(HasSubstr("for each chunk of x"), HasSubstr("load K")));
     EXPECT_EQ(parsed(napkin("emit a.nk --tile --json"))["schema"], "napkin.emit/1");
 }
 
