@@ -26,7 +26,7 @@ list(FILTER wasm_sources EXCLUDE REGEX "/check/(first_use|verdict|validate)\\.cp
 list(FILTER wasm_sources EXCLUDE REGEX "/plan/recall\\.cpp$")
 list(FILTER wasm_sources EXCLUDE REGEX "/lower/interpret[a-z_]*\\.cpp$")
 foreach(name svg svg_style svg_text shapes plot html figures overlap_chart configuration_chart roofline_chart tiles_chart transfers_chart
-        hierarchy_chart machine_steps circuit_of_program seen order heights place_system layout picture_svg setting_fragments plan_content)
+        hierarchy_chart machine_steps circuit_of_program seen box_text order heights place_system layout picture_svg setting_fragments plan_content)
     list(APPEND wasm_sources "${PROJECT_SOURCE_DIR}/src/draw/${name}.cpp")
 endforeach()
 list(APPEND wasm_sources "${PROJECT_SOURCE_DIR}/src/study/closed_form.cpp" "${PROJECT_SOURCE_DIR}/tools/wasm/napkin_figures.cpp"
