@@ -77,6 +77,7 @@ private:
         }
         return std::pair(std::move(kernels), seconds);
     }
+
     /// The equations of each kernel of one alternative, by the ways to stream them.
     using Partition = std::vector<std::vector<Way>*>;
 

@@ -194,7 +194,7 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
         Derived alone = derived;
         alone.kernels = {derived.kernels[k]};
         for (const std::int64_t n : numbers_of_parts(groups, cores)) {
-            if (n < 2 || n > extents[axis]) continue;
+            if (n < 2 || n > extents[axis] || !may_gain_by_parts(kernel, machine, cores, least)) continue;
             const Parted cut = with_parts(alone, 0, n);
             if (!cut.form) break;
             // A form of this kernel alone. Numbers of parts of all kernels are never below 1.
