@@ -14,7 +14,8 @@ namespace {
 /// By 0 or an infinity, a sum is not what its terms are.
 bool is_scale(const Expr& e) {
     const auto* number = as<Constant>(e);
-    return (!number || (std::isfinite(number->value) && number->value != 0)) && read_arrays(e).empty() && free_axes(e).empty();
+    return (!number || (std::isfinite(number->value) && number->value != 0)) && read_arrays(e).empty() &&
+           free_axes(e).empty();
 }
 
 bool has_only_floats(const Diagram& d, const Equation& e) {
