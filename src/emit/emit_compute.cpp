@@ -399,7 +399,7 @@ private:
                                   whole ? end : fmt::format("min_index({}, {})", end, frame_.count(axis, scope_))));
         } else {
             const std::int64_t by = frame_.block_size(atom_, axis);
-            if (level > target_level_ && level - target_level_ - 1 < first_unrolled_) out_("NAPKIN_UNROLL_BY(1)");
+            if (level > target_level_) write_unrolling(level - target_level_ - 1);
             if (atom_.shared && axis == atom_.vector_axis)
                 out_.open(fmt::format("for (Index {0} = warp_of_thread() * {2}; {0} < {1}; {0} += num_warps() * {2})",
                                       name, frame_.count(axis, scope_), by));
@@ -408,6 +408,16 @@ private:
                                       by == 1 ? "++" + name : fmt::format("{} += {}", name, by)));
         }
         hoist(level);
+    }
+
+    /// A compiler that may unroll the innermost loop alone leaves it as it is where a register block is large. Then each
+    /// of its loads is waited for.
+    void write_unrolling(int reduced) {
+        const bool is_last = target_level_ + reduced + 1 == static_cast<int>(loops_.size());
+        if (reduced < first_unrolled_)
+            out_("NAPKIN_UNROLL_BY(1)");
+        else if (frame_.in_blocks() && is_last && reduced == first_unrolled_ && atom_.rows * atom_.vectors > 1)
+            out_(fmt::format("NAPKIN_UNROLL_BY({})", iterations_together));
     }
 
     void hoist(int level) {

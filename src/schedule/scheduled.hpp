@@ -489,6 +489,9 @@ struct Iterations {
     std::int64_t least = 1, most = 1;
 };
 Iterations iterations_of(const ScheduledKernel& kernel, const ScheduledLoop& loop);
+/// Iterations of a reduction's innermost loop, and of loops over points, whose loads a GPU's thread issues together.
+constexpr int iterations_together = 4;
+
 /// The first of a reduction's loops, outermost first, that a compiler may unroll with all loops inside of it. It
 /// unrolls nested short loops of known lengths, and issues all their loads before it multiplies. Those operands need
 /// registers beside the block's results. The innermost loop may always be unrolled. Pre: the step computes, in a kernel

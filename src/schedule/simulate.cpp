@@ -141,7 +141,7 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
     // lane.
     const auto load_clocks = [&](const Read& r, double times) {
         const LaneStep along = v < 0 ? LaneStep::same : lane_step(k, r, v);
-        if (along == LaneStep::same) return times * broadcast_clocks_ / rows_in_a_load(k, atom, r);
+        if (along == LaneStep::same) return times * broadcast_clocks_ / values_in_a_load(k, atom, r, tile);
         return times * load_clocks_ * (along == LaneStep::far ? lanes : 1);
     };
     if (compute.reduce_axes.empty()) {

@@ -28,13 +28,23 @@ inline bool counts(const StatementWork& work, OpKind kind) {
     return any_of(work.ops, [&](const OpCount& op) { return op.kind == kind; });
 }
 
-/// Rows of a register block for which a thread of a GPU loads the operand in one instruction, as they lie together.
-inline double rows_in_a_load(const ScheduledKernel& k, const Atom& atom, const Read& r) {
+/// Values of a register block that a thread of a GPU loads in one instruction, as they lie together: those of rows, or
+/// of iterations of the innermost loop, which go through the tile together.
+inline double values_in_a_load(const ScheduledKernel& k, const Atom& atom, const Read& r,
+                               const std::vector<std::int64_t>& tile) {
     const int inner = k.place(r.variable()).innermost;
-    const bool are_neighbours = k.in_blocks() && atom.row_axis >= 0 && inner >= 0 &&
-                                k.variable(r.variable()).dims[at(inner)].is_axis(atom.row_axis);
-    const auto values = static_cast<double>(k.unit.copies.vector_bytes / k.value_bytes());
-    return are_neighbours ? std::max(1.0, std::min(static_cast<double>(atom.rows), values)) : 1;
+    if (!k.in_blocks() || inner < 0) return 1;
+    const Index& dim = k.variable(r.variable()).dims[at(inner)];
+    const std::int64_t most = k.unit.copies.vector_bytes / k.value_bytes();
+    const auto together = [&](AxisId axis, int values) {
+        return axis >= 0 && dim.is_axis(axis)
+                   ? static_cast<double>(std::max<std::int64_t>(1, std::min<std::int64_t>(values, most)))
+                   : 1;
+    };
+    const double of_rows = together(atom.row_axis, atom.rows);
+    if (of_rows > 1 || atom.reduced.empty() || atom.rows * atom.vectors == 1) return of_rows;
+    const AxisId last = atom.reduced.back();
+    return tile[at(last)] % iterations_together == 0 ? together(last, iterations_together) : 1;
 }
 
 /// One statement's register block on one tile.
@@ -67,8 +77,9 @@ struct Simulator::Pipes {
     std::array<double, num_op_kinds> by_kind{};
     /// Clocks in which the schedulers of an SM issue all of it. Each issues one instruction a clock, and the FMA unit
     /// takes as many. A load or a store of all lanes takes the SM's one pipe a clock. Addresses, the ends of loops and
-    /// copies come on top. Nine kernels of examples in f32 executed 1.2 to 1.9 times what is counted here, 1.42 in the
-    /// median (Nsight Compute on one H200, 2026-11-29).
+    /// copies come on top: kernels of one CTA an SM executed 1.0 to 1.25 times what is counted here, and issued in 0.55
+    /// to 0.69 of the clocks (Nsight Compute on one H200, 2026-11-29). With 1.42, 25 kernels in f32 of more than 50 µs
+    /// take 1.04 times what is predicted in the median, and 0.91 to 1.36 times.
     [[nodiscard]] double issue() const {
         constexpr double with_all_else = 1.42;
         return with_all_else * (arithmetic + (load + store) / schedulers_a_core);

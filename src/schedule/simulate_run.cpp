@@ -310,6 +310,7 @@ TimeSum Simulator::Run::beside_producer(const InTurn& turn, const TimeSum& ahead
 /// Seconds of CTAs that use what others leave idle.
 TimeSum Simulator::Run::joined_blocks() {
     for (const double clocks : core) of_blocks.core_clocks += clocks;
+    if (k.has_uneven_groups()) of_blocks.uneven_waves = out.waves;
     out.core_seconds = s.seconds_of_blocks(groups, workers, of_blocks).seconds();
     BlockTerms terms{TimeSum(keeps_terms), TimeSum(keeps_terms)};
     for (const TimeSum& of_step : waited) terms.memory.add(of_step);
