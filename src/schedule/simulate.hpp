@@ -111,6 +111,7 @@ private:
     /// chain of a lone CTA, and in memory.
     struct BlockWork {
         double core_clocks = 0, chain_clocks = 0, memory_seconds = 0;
+        double load_phases = 1;   ///< loads of a CTA that wait for what it computes in between
         double uneven_waves = 0;  ///< wave quantization factor where output tiles differ in length; 0: none does
     };
     /// Seconds of an output tile: on its SM's units, on the SM's share of memory, and those for which its CTA waits for

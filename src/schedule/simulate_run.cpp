@@ -307,10 +307,23 @@ TimeSum Simulator::Run::beside_producer(const InTurn& turn, const TimeSum& ahead
     return out;
 }
 
+/// Groups of loads that stand beside each other in a tile's statements: the next group waits for what is between.
+static double load_phases(const ScheduledKernel& k) {
+    bool was_load = false;
+    int phases = 0;
+    for (const StepId i : k.steps.ids()) {
+        const bool is_load = std::holds_alternative<Load>(*k.steps[i].statement);
+        phases += is_load && !was_load ? 1 : 0;
+        was_load = is_load;
+    }
+    return std::max(1, phases);
+}
+
 /// Seconds of CTAs that use what others leave idle.
 TimeSum Simulator::Run::joined_blocks() {
     for (const double clocks : core) of_blocks.core_clocks += clocks;
     if (k.has_uneven_groups()) of_blocks.uneven_waves = out.waves;
+    of_blocks.load_phases = load_phases(k);
     out.core_seconds = s.seconds_of_blocks(groups, workers, of_blocks).seconds();
     BlockTerms terms{TimeSum(keeps_terms), TimeSum(keeps_terms)};
     for (const TimeSum& of_step : waited) terms.memory.add(of_step);
