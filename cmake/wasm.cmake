@@ -15,7 +15,7 @@ endif()
 
 set(wasm_dir "${PROJECT_BINARY_DIR}/wasm")
 set(wasm_sources)
-foreach(folder support algebra diagram syntax machine derive cost plan tile schedule lower steps check)
+foreach(folder support algebra diagram syntax machine derive cost plan tile schedule lower steps check draw)
     napkin_glob(found src/${folder}/*.cpp)
     list(APPEND wasm_sources ${found})
 endforeach()
@@ -23,13 +23,12 @@ endforeach()
 list(FILTER wasm_sources EXCLUDE REGEX "/machine/(host|measured|load|processor)\\.cpp$")
 list(FILTER wasm_sources EXCLUDE REGEX "/support/(cache|files|stack)\\.cpp$")
 list(FILTER wasm_sources EXCLUDE REGEX "/check/(first_use|verdict|validate)\\.cpp$")
-list(FILTER wasm_sources EXCLUDE REGEX "/plan/recall\\.cpp$")
 list(FILTER wasm_sources EXCLUDE REGEX "/lower/interpret[a-z_]*\\.cpp$")
-foreach(name svg svg_style svg_text shapes plot html figures overlap_chart configuration_chart roofline_chart tiles_chart transfers_chart
-        hierarchy_chart machine_steps circuit_of_program seen box_text order heights place_system layout picture_svg setting_fragments plan_content)
-    list(APPEND wasm_sources "${PROJECT_SOURCE_DIR}/src/draw/${name}.cpp")
-endforeach()
-list(APPEND wasm_sources "${PROJECT_SOURCE_DIR}/src/study/closed_form.cpp" "${PROJECT_SOURCE_DIR}/tools/wasm/napkin_figures.cpp"
+# Whole pages, what is drawn for a terminal or a document, and charts of other things than a setting.
+list(FILTER wasm_sources EXCLUDE REGEX "/draw/report_[a-z]+\\.cpp$")
+list(FILTER wasm_sources EXCLUDE REGEX "/draw/(circuit_dot|compare|drawings|faults|picture_(json|text|tikz))\\.cpp$")
+list(FILTER wasm_sources EXCLUDE REGEX "/draw/(layout|measured|sweep)_chart\\.cpp$")
+list(APPEND wasm_sources "${PROJECT_SOURCE_DIR}/src/study/kernel_costs.cpp" "${PROJECT_SOURCE_DIR}/tools/wasm/napkin_figures.cpp"
     "${PROJECT_BINARY_DIR}/generated/std_library_text.cpp" "${PROJECT_BINARY_DIR}/generated/builtin_machine_texts.cpp")
 
 # Headers of libraries that are headers alone, apart from those of this system's C library.

@@ -126,7 +126,7 @@ napkin_plan* planned_of(Compilation compilation) {
     for (const KernelPlan& kernel : compilation.plan.kernels) {
         if (kernel.time.busy.empty()) continue;
         out->busy_seconds += kernel.time.busy.front().seconds;
-        if (kernel.time.seconds > longest) longest = kernel.time.seconds, out->bound_by = kernel.time.busy.front().what;
+        if (kernel.time.seconds > longest) longest = kernel.time.seconds, out->bound_by = kernel.time.bound_by();
     }
     out->compilation = std::move(compilation);
     return out.release();

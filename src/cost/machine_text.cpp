@@ -89,7 +89,7 @@ std::string units_text(const KernelOnMachine& cost) {
 std::string time_text(const KernelOnMachine& cost) {
     std::string out = fmt::format("    bound {}, expected {}, bound by {}", seconds_text(cost.bound_s),
                                   seconds_text(cost.seconds), cost.bound_by);
-    if (cost.ceilings.size() > 1 && cost.margin > 1)
+    if (cost.ceilings.size() > 1 && cost.margin > 1 && cost.bound_by == cost.ceilings[0].what)
         out += fmt::format(" ({:.3g}× {})", cost.margin, cost.ceilings[1].what);
     if (cost.wave > 1.005)
         out += fmt::format(", cores wait for the last groups {:.3g}% of it", 100 * (1 - 1 / cost.wave));

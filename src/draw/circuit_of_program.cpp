@@ -288,7 +288,7 @@ Circuit assigned_circuit(const Diagram& diagram, const KernelSteps& steps, const
         out.levels = {{0, memory_name},
                       {1, steps.budgets.empty() ? "core" : steps.budgets[0].level},
                       {2, "threads"},
-                      {3, "tensor cores"}};
+                      {3, steps.is_planned ? "registers" : "tensor cores"}};
     return out;
 }
 

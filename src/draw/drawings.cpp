@@ -126,7 +126,7 @@ Drawing drawing_of(const Subject& subject, const std::string& step) {
     } else if (step == "condition") {
         out = expansion(subject, true);
     } else if (contains(machine_step_names(), step)) {
-        out = machine_step_drawing(subject.derived->diagram, *subject.steps, subject.memory, step);
+        out = machine_step_drawing(*subject.steps, subject.memory, step);
     } else {
         out.circuits.push_back(after(*subject.derived, static_cast<std::size_t>(std::stoul(step))));
     }

@@ -15,7 +15,7 @@ namespace napkin::draw {
 struct Subject {
     const Diagram& diagram;
     const Derived* derived = nullptr;   ///< null: only the definition is drawn
-    const StepReport* steps = nullptr;  ///< of paper_steps; null: no machine was given
+    const StepReport* steps = nullptr;  ///< null: no machine was given
     std::string memory = "memory";      ///< the name of the machine's highest level
     std::vector<std::string> notes;     ///< below every picture: sizes
 };

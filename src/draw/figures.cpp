@@ -7,6 +7,7 @@
 #include "diagram/empty_axes.hpp"
 #include "diagram/flat_axes.hpp"
 #include "machine/builtin.hpp"
+#include "plan/choose.hpp"
 #include "plan/choose_form.hpp"
 #include "plan/overrides.hpp"
 #include "steps/report.hpp"
@@ -40,7 +41,7 @@ Result<Diagram> diagram_of(const FiguresRequest& request) {
     const auto add = [&](const char* kind, const std::map<std::string, std::int64_t>& sizes) {
         for (const auto& [axis, size] : sizes) items.push_back(fmt::format("{} {} = {}", kind, axis, size));
     };
-    add("group", request.group), add("stream", request.stream);
+    add("group", request.group), add("stream", request.stream), add("warpgroup", request.warpgroup);
     auto parsed = parse_diagram(std::make_shared<Source>(Source{request.file, request.text}), {request.diagram, items});
     if (!parsed) return parsed;
     if (const auto bound = bind_sizes(*parsed, request.sizes); !bound) return bound.errors();
@@ -77,9 +78,7 @@ nlohmann::ordered_json counts_json(const Figures& f, const std::vector<KernelFig
         if (k.counts)
             kernel["transfers_values"] = k.counts->transfers(), kernel["memory_values"] = k.counts->peak_memory;
         kernel["groups"] = on.num_groups;
-        kernel["seconds"] = on.seconds;
         kernel["bound_s"] = on.bound_s;
-        kernel["bound_by"] = on.bound_by;
         kernel["flops"] = on.flops;
         kernel["transfers_bytes"] = on.memory_transfers_bytes();
         out.push_back(std::move(kernel));
@@ -87,15 +86,56 @@ nlohmann::ordered_json counts_json(const Figures& f, const std::vector<KernelFig
     return out;
 }
 
+nlohmann::ordered_json plan_json(const Plan& plan) {
+    nlohmann::ordered_json out;
+    for (const KernelPlan& kernel : plan.kernels) {
+        const ScheduledKernel& s = kernel.scheduled;
+        out["kernels"].push_back({{"name", s.schedule.kernel},
+                                  {"seconds", kernel.time.seconds},
+                                  {"transfers_values", kernel.time.transfers},
+                                  {"memory_values", kernel.memory_values},
+                                  {"schedule", to_string(*s.program, *s.kernel, s.schedule)}});
+    }
+    return out;
+}
+
+/// The plan without the schedule's file, which is none of a kernel's.
+std::optional<ChosenPlan> planned_without_schedule(const FiguresRequest& request, const Setting& setting,
+                                                   const SettingPlanner& planner) {
+    FiguresRequest request_without = request;
+    Setting setting_without = setting;
+    request_without.schedule.clear(), setting_without.schedule = nullptr;
+    auto plan = planner(request_without, setting_without);
+    return plan ? std::optional(std::move(plan).value()) : std::nullopt;
+}
+
+/// What the kernels of the plan cost, which is of the form `chosen`; null: there is no plan.
+void add_costs(const Setting& setting, const Plan* plan, const Derived& chosen,
+               const std::shared_ptr<const Source>& file, Figures& out) {
+    const MachineCostOptions by_hand = costs_by_hand(chosen.diagram);
+    auto costs = plan ? planned_costs(chosen, setting.extents, setting.machine, *plan, by_hand, file)
+                      : closed_form_costs(chosen, setting.extents, setting.machine, by_hand, file);
+    if (!costs) {
+        out.no_cost = costs.errors();
+        out.derived = chosen, out.extents = setting.extents;
+        return;
+    }
+    out.derived = std::move(costs->cut.form), out.extents = std::move(costs->cut.extents);
+    out.tiles = std::move(costs->tiles), out.kernels = std::move(costs->kernels);
+    // An estimate is no time to expect.
+    if (!plan)
+        for (KernelOnMachine& kernel : out.kernels) kernel.seconds = 0;
+}
+
 }  // namespace
 
-double Figures::seconds() const { return sum<double>(kernels, &KernelOnMachine::seconds); }
+std::optional<double> Figures::seconds() const { return plan ? std::optional(plan->seconds()) : std::nullopt; }
 
 double Figures::bound_s() const { return sum<double>(kernels, &KernelOnMachine::bound_s); }
 
 std::string Figures::bound_by() const {
     const auto longest = max_element(kernels, [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
-    return longest == kernels.end() ? "" : longest->bound_by;
+    return longest == kernels.end() || !plan ? "" : longest->bound_by;
 }
 
 CostNumbers Figures::numbers() const {
@@ -128,35 +168,54 @@ Result<Setting> setting_of(const FiguresRequest& request) {
     return out;
 }
 
-Result<Figures> figures_for(const FiguresRequest& request) {
-    Figures out;
+Result<ChosenPlan> plan_by_model(const FiguresRequest& /*request*/, const Setting& setting) {
+    // What is wrong in the file is said where the plan reads it.
+    const auto items = all_overrides(setting.derived, {}, setting.schedule);
+    ChosenPlan out;
+    out.derived = choose_form_by_plans(setting.derived, setting.extents, setting.machine,
+                                       items ? *items : std::vector<ScheduleItem>{});
+    PlanOptions options;
+    options.file = setting.schedule;
+    auto plan = choose_plan(out.derived, setting.extents, setting.machine, {}, options);
+    if (!plan) return plan.errors();
+    out.plan = std::move(plan).value();
+    return out;
+}
+
+Result<Figures> figures_for(const FiguresRequest& request, const SettingPlanner& planner) {
     auto setting = setting_of(request);
     if (!setting) return setting.errors();
-    out.machine = std::move(setting->machine), out.diagram = std::move(setting->diagram);
-    const Extents& extents = setting->extents;
     const auto items = items_of(request, setting->derived, setting->schedule);
     if (!items) return items.errors();
-    const Derived form = choose_form(setting->derived, extents, out.machine, *items);
-
-    PlanOptions plan;
-    plan.file = setting->schedule;
-    auto closed = closed_form(form, extents, out.machine, costs_by_hand(form.diagram), plan);
-    if (closed) {
-        out.derived = std::move(closed->cut.form), out.extents = std::move(closed->cut.extents);
-        out.tiles = std::move(closed->tiles), out.kernels = std::move(closed->kernels);
-    } else {
-        out.no_cost = closed.errors();
-        out.derived = form, out.extents = extents;
-    }
+    Figures out;
+    out.machine = setting->machine, out.diagram = setting->diagram;
     out.memory_values = values_a_core(out.diagram, out.machine);
-
-    // What only a kernel has is for its plan; here are the choices of the paper's hierarchy.
-    auto steps = paper_steps(form, extents, out.machine, *items, StepTexts::left_out);
+    const auto of_setting = planner(request, *setting);
+    std::optional<ChosenPlan> plan;
+    if (of_setting)
+        plan = *of_setting;
+    else if (setting->schedule)
+        plan = planned_without_schedule(request, *setting, planner);
+    const Derived form = of_setting ? plan->derived : choose_form(setting->derived, setting->extents, out.machine, *items);
+    add_costs(*setting, plan ? &plan->plan : nullptr, plan ? plan->derived : form,
+              plan && !of_setting ? nullptr : setting->schedule, out);
+    auto steps = steps_for(form, setting->extents, out.machine, *items,
+                           of_setting ? Result<Plan>(plan->plan) : Result<Plan>(of_setting.errors()), StepTexts::left_out);
     if (steps)
-        out.steps = std::move(steps).value(), out.steps_of = form.diagram;
+        out.steps = std::move(steps).value();
     else
         out.no_steps = steps.errors();
-    if (!closed && !steps) return out.no_cost;
+    if (plan) {
+        if (!of_setting)
+            out.notes.push_back(
+                fmt::format("All of this plan is the model's own choice, as the schedule's file is not a kernel's: {}.",
+                            of_setting.errors().front().message));
+        append(out.notes, plan->notes);
+        out.plan = std::move(plan->plan);
+    } else {
+        out.no_plan = of_setting.errors();
+    }
+    if (!out.no_cost.empty() && !out.steps) return out.no_cost;
     return out;
 }
 
@@ -171,12 +230,17 @@ std::vector<KernelFigures> costs_of(const Figures& f) {
 nlohmann::ordered_json figures_json(const Figures& f, const std::vector<KernelFigures>& costs) {
     using Json = nlohmann::ordered_json;
     Json out{
-        {"schema", "napkin.figures/1"}, {"diagram", f.diagram.name}, {"machine", f.machine.name}, {"sizes", Json::object()}};
+        {"schema", "napkin.figures/2"}, {"diagram", f.diagram.name}, {"machine", f.machine.name}, {"sizes", Json::object()}};
     for (const AxisId a : axes_of_text(f.diagram)) out["sizes"][f.diagram.axes[a].name] = f.extents[a];
     if (f.no_cost.empty()) {
-        out["seconds"] = f.seconds(), out["bound_s"] = f.bound_s(), out["bound_by"] = f.bound_by();
+        out["bound_s"] = f.bound_s();
         out["cost"] = counts_json(f, costs);
     }
+    if (f.plan) {
+        out["seconds"] = f.plan->seconds(), out["bound_by"] = f.bound_by();
+        out["plan"] = plan_json(*f.plan);
+    }
+    for (const Diagnostic& d : f.no_plan) out["no_plan"].push_back({{"code", d.code}, {"message", d.message}});
     for (const Diagnostic& d : f.no_cost) out["no_cost"].push_back({{"code", d.code}, {"message", d.message}});
     if (f.steps) {
         Json steps = steps_json(*f.steps);

@@ -33,14 +33,13 @@ std::string kernel_of(const std::string& kernel, std::size_t num_kernels) {
     return num_kernels > 1 ? ", kernel " + kernel : "";
 }
 
-Drawing machine_step_drawing(const Diagram& diagram, const StepReport& report, const std::string& memory,
-                             const std::string& step) {
+Drawing machine_step_drawing(const StepReport& report, const std::string& memory, const std::string& step) {
     const auto found = find_if(machine_steps, [&](const auto& s) { return s.first == step; });
     if (found == machine_steps.end()) throw InternalError("no step of a machine: " + step);
     const Detail detail = found->second;
     Drawing out;
     for (const KernelSteps& kernel : report.kernels) {
-        Circuit circuit = assigned_circuit(diagram, kernel, memory, detail);
+        Circuit circuit = assigned_circuit(report.of, kernel, memory, detail);
         circuit.caption = step + kernel_of(kernel.kernel, report.kernels.size()) +
                           (detail == Detail::pseudocode ? "" : ", on " + report.machine);
         std::string sizes;

@@ -114,7 +114,7 @@
       const bytes = new Uint8Array(memory.buffer, answer);
       return JSON.parse(new TextDecoder().decode(bytes.subarray(0, bytes.indexOf(0))));
     };
-    return { figures: call(core.napkin_figures), plan: call(core.napkin_plan) };
+    return call(core.napkin_figures);
   };
 
   const inputs = [...controls.querySelectorAll("input[type=range]")];
@@ -135,29 +135,18 @@
   const label = (input) => { input.nextElementSibling.textContent = value(input) > 0 ? String(value(input)) : "as given"; input.setAttribute("aria-valuetext", input.nextElementSibling.textContent); };
 
   const setting = page.getElementById("setting");
-  // The plan takes longer than the figures, and comes after them, once the setting stays for a moment. Of the page's own setting it is the
-  // page's own, which the assembler's report has been asked for.
+  // The plan of the page's own setting is the page's, which the assembler's report has been asked for.
   const planned = page.querySelector(".planned");
-  const content = page.getElementById("plan-content");
-  const ownPlan = planned && content.innerHTML;
-  const plan = (core, asked, isOwn) => {
-    const began = performance.now();
-    const answer = isOwn ? { fragments: { "plan-content": ownPlan } } : core.plan(asked);
-    fill(content, answer.errors ? "" : answer.fragments["plan-content"]);
-    if (answer.errors) content.append("No plan: " + answer.errors.join("; "));
-    content.classList.remove("stale");
-    planned.hidden = isOwn;
-    window.napkin.plan = answer.figures;
-    window.napkin.planMilliseconds = performance.now() - began;
-    window.napkin.plans = (window.napkin.plans || 0) + 1;
-  };
-  // Controls work at once; what is chosen before the core is there waits for it.
+  const parts = ["heading", "summary", "numbers", "plan-content", "steps", "roofline", "tiles", "machine-chart", "step-pictures"];
+  const own = { figures: window.napkin.figures, fragments: {} };
+  for (const id of parts) if (page.getElementById(id)) own.fragments[id] = page.getElementById(id).innerHTML;
+  // Controls work at once. What is chosen before the core is there waits for it. A plan takes a while, so that the setting must stay for a moment.
   const follow = (loading) => {
     let due = 0;
     const change = () => {
       for (const input of inputs) label(input);
       clearTimeout(due);
-      content.classList.add("stale");
+      stale(true);
       due = setTimeout(async () => {
         const mine = due;
         const core = await loading;
@@ -165,12 +154,12 @@
         const began = performance.now();
         const asked = request();
         const isOwn = !inputs.some((i) => i.value !== i.defaultValue) && machine.value === first.machine;
-        put(core.figures(asked));
+        put(isOwn ? own : core(asked));
         fixed(!isOwn, asked);
+        planned.hidden = isOwn;
         window.napkin.milliseconds = performance.now() - began;
         window.napkin.changes = (window.napkin.changes || 0) + 1;
-        due = setTimeout(() => plan(core, asked, isOwn), isOwn ? 0 : 150);
-      }, 0);
+      }, 150);
     };
     for (const input of [...inputs, machine]) input.addEventListener("input", change);
     for (const input of inputs) label(input);
@@ -196,7 +185,7 @@
     cannot("it has no " + ("WebAssembly" in window ? "DecompressionStream" : "WebAssembly"));
   } else {
     window.napkin.ready = "controls";
-    live.add("plan-content");
+    for (const id of Object.keys(own.fragments)) live.add(id);
     // After the page is shown: what the core takes to start, nobody waits for.
     const loading = new Promise((done) => requestAnimationFrame(() => setTimeout(done))).then(() => load(packed.trim()));
     loading.then(() => { window.napkin.ready = "core"; }, (error) => cannot(error.message));

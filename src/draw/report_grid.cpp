@@ -33,14 +33,15 @@ std::vector<FiguresRequest> neighbours_of(const FiguresRequest& request, const F
 bool has_own_size(const Axis& axis) { return axis.size && axis.size->as_constant().has_value(); }
 
 std::vector<GridSetting> grid_of(const FiguresRequest& request, const Figures& figures,
-                                 const std::vector<std::string>& machines, bool with_answers) {
+                                 const std::vector<std::string>& machines, bool with_answers,
+                                 const SettingPlanner& planner) {
     std::vector<FiguresRequest> requests = neighbours_of(request, figures, machines);
     std::vector<GridSetting> out(requests.size() + 1);
     out[0] = {request, figures, "", with_answers ? answer_of(figures) : nullptr};
     share_out(requests.size(), [&](std::size_t i) {
         GridSetting& setting = out[i + 1];
         setting.request = std::move(requests[i]);
-        auto made = figures_for(setting.request);
+        auto made = figures_for(setting.request, planner);
         if (!made) {
             setting.why_not = made.errors().front().message;
             setting.answer["errors"].push_back(setting.why_not);

@@ -138,9 +138,9 @@ Element main_of(const ReportInput& input, const std::vector<KernelFigures>& cost
             "step-pictures-section", "step-pictures", "The steps on the machine",
             "The paper's steps from the pseudocode to a configured kernel, each with all that those before it show.",
             fixed_note(input)));
-    main.add(live_section(
-        "steps-section", "steps", "Configuration, throughput and overlap",
-        "Of the paper's hierarchy: registers of threads and of warpgroups, and the memory that a block shares."));
+    main.add(live_section("steps-section", "steps", "Configuration, throughput and overlap",
+                          "The registers of threads and of warpgroups, the memory that a block shares, and the steady "
+                          "state of streams."));
     main.add(live_section("roofline-section", "roofline", "Roofline", ""));
     main.add(live_section("tiles-section", "tiles", "Tiles", ""));
     main.add(live_section("machine-section", "machine-chart", "The machine", ""));

@@ -8,7 +8,6 @@
 
 #include "draw/figures.hpp"
 #include "draw/roofline_chart.hpp"
-#include "plan/plan.hpp"
 #include "support/json.hpp"
 #include "support/result.hpp"
 
@@ -24,10 +23,11 @@ struct GridSetting {
     nlohmann::ordered_json answer;
 };
 
-/// The setting, its machine changed, and each size halved and doubled; report_grid.cpp. `figures`: those of the setting
-/// itself.
+/// The setting, its machine changed, and each size halved and doubled, each planned; report_grid.cpp. `figures`: those
+/// of the setting itself.
 std::vector<GridSetting> grid_of(const FiguresRequest& request, const Figures& figures,
-                                 const std::vector<std::string>& machines, bool with_answers);
+                                 const std::vector<std::string>& machines, bool with_answers,
+                                 const SettingPlanner& planner);
 
 /// Leaves out of the answers what the page's own setting, the first, says as well. It also leaves out whole answers for
 /// which there is no room. Those that come first stay. `room`: bytes that they may take together.
@@ -39,10 +39,7 @@ bool has_own_size(const Axis& axis);
 struct ReportInput {
     FiguresRequest request;
     Figures figures;
-    Derived derived;  ///< with its steps, as it was chosen
-    std::optional<Plan> plan;
-    std::string why_no_plan;
-    std::vector<std::string> notes;
+    Derived derived;      ///< with its steps, as it was chosen
     std::string emitted;  ///< source of the kernels; empty: none
     std::vector<GridSetting> grid;
     std::vector<std::string> machines;  ///< that may be chosen

@@ -12,6 +12,7 @@
 #include "draw/hierarchy_chart.hpp"
 #include "draw/machine_steps.hpp"
 #include "draw/overlap_chart.hpp"
+#include "draw/plan_content.hpp"
 #include "draw/plot.hpp"
 #include "draw/roofline_chart.hpp"
 #include "draw/tiles_chart.hpp"
@@ -47,18 +48,15 @@ Fragment heading_of(const Figures& f) {
 Fragment summary_of(const Figures& f) {
     double flops = 0;
     for (const KernelOnMachine& k : f.kernels) flops += k.flops;
+    const std::optional<double> seconds = f.seconds();
     std::vector<std::vector<Element>> rows;
     const auto row = [&](const char* what, const std::string& value) { rows.push_back({cell(what), cell(value)}); };
     row("machine", f.machine.name);
     row("sizes", sizes_text(f));
-    if (!f.no_cost.empty()) {
-        row("cost", f.no_cost.front().message);
-        return {"summary", {html::table("The setting and its time", {"figure", "value"}, rows)}};
-    }
-    row("closed form", seconds_text(f.seconds()));
-    row("bound: no schedule is faster", seconds_text(f.bound_s()));
-    row("bound by", f.bound_by());
-    row("rate", quantity_text(f.seconds() > 0 ? flops / f.seconds() : 0, "FLOP/s"));
+    row("expected time, of the plan", seconds ? seconds_text(*seconds) : "no plan: " + f.no_plan.front().message);
+    if (seconds) row("bound by", f.bound_by());
+    row("bound: no schedule is faster", f.no_cost.empty() ? seconds_text(f.bound_s()) : f.no_cost.front().message);
+    if (seconds && *seconds > 0) row("rate", quantity_text(flops / *seconds, "FLOP/s"));
     return {"summary", {html::table("The setting and its time", {"figure", "value"}, rows)}};
 }
 
@@ -91,14 +89,15 @@ Fragment numbers_of_setting(const Figures& f, const std::vector<KernelFigures>& 
         rows.push_back({cell(k.cost.kernel), cell(join(sizes, ", ")), cell(plain_number(on.num_groups)),
                         cell(k.counts ? count_text(static_cast<double>(k.counts->transfers())) : ""),
                         cell(k.counts ? count_text(static_cast<double>(k.counts->peak_memory)) : ""),
-                        cell(bytes_text(on.memory_transfers_bytes())), cell(seconds_text(on.seconds)),
-                        cell(seconds_text(on.bound_s)), cell(on.bound_by)});
+                        cell(bytes_text(on.memory_transfers_bytes())), cell(f.plan ? seconds_text(on.seconds) : "–"),
+                        cell(seconds_text(on.bound_s)), cell(f.plan ? on.bound_by : "–")});
     }
     out.content = transfers_of(f, kernels);
     out.content.insert(out.content.begin(),
-                       html::table("The same in numbers, at the sizes of least time by the closed form",
-                                   {"kernel", "sizes", "groups", "H, values", "M, values", "through memory",
-                                    "closed form", "bound", "bound by"},
+                       html::table(f.plan ? "The same in numbers, at the sizes of the plan"
+                                          : "The same in numbers; no plan says the sizes, and a closed form does",
+                                   {"kernel", "sizes", "groups", "H, values", "M, values", "through memory", "expected",
+                                    "bound", "bound by"},
                                    rows, {2, 3, 4, 5, 6, 7}));
     return out;
 }
@@ -148,6 +147,35 @@ Element throughput_table(const KernelSteps& k) {
                        {"operation", "unit", "operations", "a clock", "clocks"}, rows, {2, 3, 4});
 }
 
+/// Tables 1 to 3 of every kernel, and the overlap of its streams.
+std::vector<Element> steps_content(const StepReport& report) {
+    std::vector<Element> out;
+    for (const KernelSteps& k : report.kernels) {
+        std::vector<std::string> sizes;
+        for (const CutSize& size : k.sizes)
+            sizes.push_back(fmt::format("{} = {}", to_string(size, report.axes), size.size));
+        out.push_back(html::element("h3", fmt::format("Kernel {}", k.kernel)));
+        out.push_back(html::element(
+            "p", fmt::format(
+                     "{}{} warpgroup{} of {} threads. No chunk and row takes less than {} clocks{}.",
+                     sizes.empty() ? "" : join(sizes, ", ") + "; ", k.num_warpgroups, k.num_warpgroups == 1 ? "" : "s",
+                     k.warpgroup_threads, plain_number(k.throughput.lower_bound()),
+                     k.throughput.tensor_flop_per_s > 0
+                         ? fmt::format(", {} of the machine", quantity_text(k.throughput.tensor_flop_per_s, "FLOP/s"))
+                         : "")));
+        out.push_back(configuration_table(k));
+        out.push_back(budget_table(k));
+        out.push_back(throughput_table(k));
+        const std::string subject = fmt::format("{} on {}", report.diagram, report.machine);
+        const std::string id = fmt::format("kernel-{}", &k - report.kernels.data());
+        out.push_back(figure_of(configuration_chart(k, subject), id + "-configuration"));
+        for (const StreamChart& s : k.charts)
+            out.push_back(figure_of(overlap_chart(s, report.axes[at(s.stream)], subject),
+                                    fmt::format("{}-overlap-{}", id, s.stream)));
+    }
+    return out;
+}
+
 Fragment steps_of_setting(const Figures& f) {
     Fragment out{"steps", {}};
     if (!f.steps) {
@@ -155,7 +183,11 @@ Fragment steps_of_setting(const Figures& f) {
             out.content.push_back(html::element("p", "No configuration: " + d.message + ".", "note"));
         return out;
     }
-    out.content = steps_content(*f.steps, "");
+    out.content = steps_content(*f.steps);
+    const std::string of = f.steps->expected_s
+                               ? "What the plan's kernels have."
+                               : "What the paper's hierarchy has, and not of a kernel: " + f.steps->no_plan + ".";
+    out.content.insert(out.content.begin(), html::element("p", of, "note"));
     return out;
 }
 
@@ -186,38 +218,11 @@ html::KnownNames known_names(const Diagram& diagram) {
     return out;
 }
 
-std::vector<Element> steps_content(const StepReport& report, const std::string& prefix) {
-    std::vector<Element> out;
-    for (const KernelSteps& k : report.kernels) {
-        std::vector<std::string> sizes;
-        for (const CutSize& size : k.sizes)
-            sizes.push_back(fmt::format("{} = {}", to_string(size, report.axes), size.size));
-        out.push_back(html::element("h3", fmt::format("Kernel {}", k.kernel)));
-        out.push_back(html::element(
-            "p", fmt::format(
-                     "{}{} warpgroup{} of {} threads. No chunk and row takes less than {} clocks{}.",
-                     sizes.empty() ? "" : join(sizes, ", ") + "; ", k.num_warpgroups, k.num_warpgroups == 1 ? "" : "s",
-                     k.warpgroup_threads, plain_number(k.throughput.lower_bound()),
-                     k.throughput.tensor_flop_per_s > 0
-                         ? fmt::format(", {} of the machine", quantity_text(k.throughput.tensor_flop_per_s, "FLOP/s"))
-                         : "")));
-        out.push_back(configuration_table(k));
-        out.push_back(budget_table(k));
-        out.push_back(throughput_table(k));
-        const std::string subject = fmt::format("{} on {}", report.diagram, report.machine);
-        const std::string id = fmt::format("{}kernel-{}", prefix, &k - report.kernels.data());
-        out.push_back(figure_of(configuration_chart(k, subject), id + "-configuration"));
-        for (const StreamChart& s : k.charts)
-            out.push_back(figure_of(overlap_chart(s, report.axes[at(s.stream)], subject),
-                                    fmt::format("{}-overlap-{}", id, s.stream)));
-    }
-    return out;
-}
-
 std::vector<Fragment> setting_fragments(const Figures& f, const std::vector<KernelFigures>& costs) {
     return {heading_of(f),
             summary_of(f),
             numbers_of_setting(f, costs),
+            {"plan-content", plan_content(f)},
             steps_of_setting(f),
             {"roofline", {figure_of(roofline_chart(f.machine, f.kernels, {}, f.diagram.name), "roofline-chart")}},
             tiles_of_setting(f),
@@ -231,10 +236,10 @@ Fragment step_pictures(const Figures& f, std::size_t room) {
     std::vector<std::string> names = machine_step_names();
     names.insert(names.begin(), "pseudocode expansion");
     for (const std::string& name : names) {
-        Drawing drawing = machine_step_drawing(f.steps_of, *f.steps, memory, name);
+        Drawing drawing = machine_step_drawing(*f.steps, memory, name);
         drawing.title = fmt::format("{}, {}", f.diagram.name, name);
         const std::string id = fmt::format("picture-of-step-{}", out.content.size() + 1);
-        Element picture = figure_of(to_svg(picture_of(drawing)), id);
+        Element picture = figure_of(to_svg(picture_of(drawing, {.page_height = document_height})), id);
         const std::size_t bytes = html::to_text(picture).size();
         const bool has_room = bytes <= room || name == names.back();
         room -= std::min(room, bytes);

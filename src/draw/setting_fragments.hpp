@@ -16,8 +16,8 @@ struct Fragment {
     std::vector<svg::Element> content;
 };
 
-/// "heading", "summary", "numbers", "steps", "roofline", "tiles", "machine-chart", in this order. `costs`: costs_of the
-/// figures.
+/// "heading", "summary", "numbers", "plan-content", "steps", "roofline", "tiles", "machine-chart", in this order.
+/// `costs`: costs_of the figures.
 std::vector<Fragment> setting_fragments(const Figures& figures, const std::vector<KernelFigures>& costs);
 
 /// Bytes that the pictures of a derivation, and those of the steps on a machine, may take, of a page's three megabytes.
@@ -27,9 +27,6 @@ inline constexpr std::size_t most_picture_bytes = 600'000;
 /// setting of a grid. `room` is the number of bytes that they may take. The last picture, which shows what all before
 /// it do, is always drawn.
 Fragment step_pictures(const Figures& figures, std::size_t room = most_picture_bytes);
-
-/// Tables 1 to 3 of every kernel, and the overlap of its streams. `prefix`: of the ids in it.
-std::vector<svg::Element> steps_content(const StepReport& report, const std::string& prefix);
 
 /// "q = 4096, k = 128"
 std::string sizes_text(const Figures& figures);

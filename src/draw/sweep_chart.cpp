@@ -32,6 +32,7 @@ std::vector<SweptLine> lines_of(const Sweep& sweep) {
                 if (sweep.subjects.size() > 1) parts.push_back(sweep.subjects[s].label);
                 for (std::size_t a = 0; a < others.size(); ++a)
                     parts.push_back(fmt::format("{} = {}", names_text(sweep.axes[a].axes), others[a]));
+                if (!figures->no_plan.empty()) parts.push_back("estimated by a closed form");
                 out.push_back({parts.empty() ? "expected" : join(parts, ", "), {}, {}, {}});
             }
             SweptLine& line = out[place->second];
@@ -87,10 +88,10 @@ svg::Document sweep_chart(const Sweep& sweep) {
     Labels labels(x.from, y.to, out.width, y.from);
     for (const BestAlong& best : sweep.best) {
         if (best.criterion != Criterion::time) continue;
-        for (const Flip& flip : best.flips) {
-            const double at = x(static_cast<double>(flip.at));
+        for (const SweepChange<int>& change : best.changes) {
+            const double at = x(static_cast<double>(change.at));
             out.add(line(at, y.from, at, y.to, "muted no-fill dotted"));
-            labels.add(out, at, y.to + 10, fmt::format("{}", flip.at), "text-muted");
+            labels.add(out, at, y.to + 10, fmt::format("{}", change.at), "text-muted");
         }
     }
     out.add(label(736, out.height - 12, "thick: expected; dashed: no schedule is faster", "small text-muted", Anchor::end));

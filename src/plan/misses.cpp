@@ -61,8 +61,8 @@ private:
         const auto factors = factors_of(compute.body);
         if (!factors || compute.reduce != ReduceOp::sum || k_.atom(step).kind == AtomKind::mma) return std::nullopt;
         Miss out{fmt::format("{} runs off the tensor cores", name(compute.variable)), "", ""};
-        (void)(is_of_types(loaded(*factors), out) || is_of_two_arrays(compute, out) ||
-               is_of_tiles(compute, *factors, out) || is_of_rows(loaded(*factors), out) || is_alone(out));
+        (void)(is_of_types(*factors, out) || is_of_two_arrays(compute, out) || is_of_tiles(compute, *factors, out) ||
+               is_of_rows(loaded(*factors), out) || is_alone(out));
         return out;
     }
 
@@ -89,7 +89,8 @@ private:
         return out;
     }
 
-    bool is_of_types(const std::vector<VariableId>& factors, Miss& out) const {
+    bool is_of_types(const Factors& both, Miss& out) const {
+        const std::vector<VariableId> factors = loaded(both);
         std::vector<std::string> wrong;
         std::set<DType> types;
         for (const VariableId v : factors) {
@@ -103,11 +104,30 @@ private:
             return true;
         }
         if (factors.size() > 1 && types.size() > 1) {
-            out.why = fmt::format("{} and {} have different types in memory", name(factors[0]), name(factors[1]));
-            out.change = "one type for both";
+            const auto type_of = [&](std::size_t i) { return napkin::name(k_.variable(factors[i]).memory_type); };
+            out.why = fmt::format("{} is {} and {} is {}, and an instruction multiplies two of one type",
+                                  name(factors[0]), type_of(0), name(factors[1]), type_of(1));
+            out.change = fmt::format("one type for both in the text, as {} in {} or {} in {}", name(factors[0]),
+                                     type_of(1), name(factors[1]), type_of(0));
             return true;
         }
-        return false;
+        return factors.size() == 1 && is_of_results(both, factors[0], out);
+    }
+
+    /// One factor is computed and stays in registers, where it has a type that results are rounded to.
+    bool is_of_results(const Factors& both, VariableId loaded, Miss& out) const {
+        const DType type = k_.variable(loaded).memory_type;
+        std::vector<std::string> types;
+        for (const Instruction& i : k_.unit.matrix)
+            for (const DType result : i.result_types)
+                if (!contains(types, napkin::name(result))) types.emplace_back(napkin::name(result));
+        if (types.empty() || contains(types, napkin::name(type))) return false;
+        const VariableId computed = both.first->variable() == loaded ? both.second->variable() : both.first->variable();
+        const std::string any = join(types, " or ");
+        out.why = fmt::format("{} is {}, and {}, which the kernel computes, is multiplied in {}: two types",
+                              name(loaded), napkin::name(type), name(computed), any);
+        out.change = fmt::format("{} in {} in the text", name(loaded), any);
+        return true;
     }
 
     bool is_of_two_arrays(const Compute& compute, Miss& out) const {

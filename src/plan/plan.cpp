@@ -82,7 +82,7 @@ std::string to_string(const Plan& plan) {
         if (const std::int64_t spilled = spilled_registers(s); spilled > 0)
             out += fmt::format("  registers    {} of the {} that a thread has for tiles: {} spill\n", most_registers(s),
                                s.unit.registers, spilled);
-        out += fmt::format("  predicted    {:.3g} s, bound by {}\n", kernel.time.seconds, kernel.time.busy.front().what);
+        out += fmt::format("  predicted    {:.3g} s, bound by {}\n", kernel.time.seconds, kernel.time.bound_by());
         out += to_be_faster(kernel.time);
         for (const Miss& miss : misses(kernel)) out += fmt::format("  misses       {}\n", to_string(miss));
     }

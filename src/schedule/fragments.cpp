@@ -149,8 +149,13 @@ private:
                                        name(std::get<Compute>(*step.statement).variable));
             }
             if (const auto* load = std::get_if<Load>(step.statement);
-                load && operands_.contains(load->variable) && step.scope != 0 && !streams_.contains(step.scope))
+                load && operands_.contains(load->variable) && step.scope != 0 && !streams_.contains(step.scope)) {
+                const auto loop = find_if(kernel_.loops, [&](const ScheduledLoop& l) { return l.scope == step.scope; });
+                if (loop != kernel_.loops.end() && loop->loop->is_sub)
+                    return fmt::format("subloop {} loads {} in parts, and tensor cores read whole operand tiles",
+                                       kernel_.program->diagram.axis(loop->loop->axis).name, name(load->variable));
                 return fmt::format("{} is loaded in a loop within a loop", name(load->variable));
+            }
             // The barriers of an operand count the iterations of one loop.
             if (const auto* load = std::get_if<Load>(step.statement);
                 load && operands_.contains(load->variable) && any_of(kernel_.steps, [&](const Step& other) {

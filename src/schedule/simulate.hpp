@@ -56,6 +56,11 @@ struct Simulation {
     std::vector<Traffic> traffic;         ///< by level, outermost first
     std::vector<CopyClocks> copies = {};  ///< of the producer warps; what is kept of a plan has none
     std::vector<TimeTerm> terms = {};     ///< whose sum is `seconds`; only of Simulator::explain
+    /// The busiest unit or pipe, where it is busy for half of the time or more. Else what waits, starts and runs one
+    /// after the other takes most of the time, and less work for that unit may change nothing.
+    [[nodiscard]] std::string bound_by() const {
+        return 2 * busy.front().seconds >= seconds ? busy.front().what : "no unit alone";
+    }
 };
 
 /// Bytes in a row in memory of what a load or a store moves at a time.

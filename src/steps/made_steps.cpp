@@ -147,7 +147,7 @@ Result<const StepStructure*> StepMaker::structure_of(StepSubject& subject, const
 }
 
 Result<MadeSteps> StepMaker::configured(StepSubject& subject, const StepChoices& choices, const TileSizes& sizes) const {
-    MadeSteps out{{diagram_, machine_, extents_, sizes, {}, 128}, choices, nullptr, {}, {}, 0, 0};
+    MadeSteps out{{diagram_, machine_, extents_, sizes, {}, 128}, choices, nullptr, {}, {}, 0};
     // What may not be cut has no structure.
     if (const Status s = check_subloops(out.context, choices, subject.work); !s) return s.errors();
     const auto structure = structure_of(subject, choices);
@@ -170,8 +170,6 @@ void StepMaker::timed(const StepSubject& subject, MadeSteps& made) {
     const auto clocks = steady_clocks(made.context, made.choices, made.assigned, made.steps);
     if (!clocks || !(made.steps.throughput.tensor_flop_per_s > 0)) return;
     made.stream_clocks = clocks->steady;
-    const SteadyState all = steady_state(made.context, made.assigned, made.steps, clocks->steady);
-    made.seconds = all.seconds, made.core_seconds = all.core_seconds;
 }
 
 Result<MadeSteps> StepMaker::made_smaller(StepSubject& subject, const StepChoices& choices, TileSizes sizes,

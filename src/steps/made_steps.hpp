@@ -17,14 +17,11 @@ struct StepStructure {
     std::vector<StatementWork> work;
     Assigned assigned;
 };
-/// A kernel, what is fixed of it, and its structures by the axes that are cut: a search has few of them for many
-/// sizes.
+/// A kernel, what is fixed of it, and its structures by the axes that are cut: there are few for many sizes.
 struct StepSubject {
     const Kernel& kernel;
     const TileKernel& expanded;
     const std::vector<ScheduleItem>& items;
-    const Overrides& hand;  ///< sizes
-    bool order_is_open;     ///< of issue
     std::vector<StatementWork> work;
     std::map<std::set<AxisId>, StepStructure> structures;
 };
@@ -36,8 +33,6 @@ struct MadeSteps {
     Assigned assigned;
     KernelSteps steps;
     double stream_clocks = 0;  ///< of a group; 0: no chart says
-    double seconds = 0;        ///< of all groups in their steady state
-    double core_seconds = 0;   ///< were the pipes above the core no limit
     [[nodiscard]] bool spills() const { return steps.registers.total() > steps.registers.limit; }
 };
 

@@ -1,14 +1,12 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <memory>
 
 #include "cost/divisors.hpp"
 #include "cost/on_machine.hpp"
 #include "plan/overrides.hpp"
 #include "steps/choices.hpp"
 #include "steps/made_steps.hpp"
-#include "steps/search_sizes.hpp"
 #include "steps/tell.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
@@ -19,11 +17,6 @@
 
 namespace napkin {
 namespace {
-
-bool steps_order_is_open(const std::vector<ScheduleItem>& items) {
-    return none_of(
-        items, [](const ScheduleItem& item) { return item.kind == ChoiceKind::issue || item.kind == ChoiceKind::turns; });
-}
 
 class Stepper {
 public:
@@ -62,6 +55,7 @@ public:
                 append(errors, kernel.errors());
         }
         if (!errors.empty()) return errors;
+        report.of = derived_.diagram;
         return report;
     }
 
@@ -175,27 +169,23 @@ private:
         StepSubject subject{.kernel = kernel,
                             .expanded = expanded.kernels[k],
                             .items = items,
-                            .hand = hand,
-                            .order_is_open = steps_order_is_open(items_),
                             .work = statement_work(derived_.diagram, expanded.kernels[k]),
                             .structures = {}};
         auto made = maker_.made_keeping_divisors(subject, *choices, *sizes);
         if (!made) return with_nearest(made.errors(), subject, *choices, *sizes);
-        const std::unique_ptr<MadeSteps> best = fastest(maker_, subject, *choices,
-                                                        std::make_unique<MadeSteps>(std::move(made).value()));
-        KernelSteps out = std::move(best->steps);
-        auto charts = overlap_charts(best->context, best->choices, best->assigned, out);
+        KernelSteps out = std::move(made->steps);
+        auto charts = overlap_charts(made->context, made->choices, made->assigned, out);
         if (!charts) return charts.errors();
         out.charts = std::move(charts).value();
-        if (best->stream_clocks > 0) out.steady = steady_state(best->context, best->assigned, out, best->stream_clocks);
-        out.instructions = instructions_of(best->assigned, best->structure->work);
-        out.schedule = schedule_of(best->context, best->choices, best->assigned, out);
+        if (made->stream_clocks > 0) out.steady = steady_state(made->context, made->assigned, out, made->stream_clocks);
+        out.instructions = instructions_of(made->assigned, made->structure->work);
+        out.schedule = schedule_of(made->context, made->choices, made->assigned, out);
         if (texts_ == StepTexts::tried)
-            out.steps = narrated_steps(derived_, expanded, k, best->structure->cut, best->context, best->assigned, out);
-        for (std::size_t v = 0; v < best->assigned.variables.size(); ++v)
-            out.cuts.push_back(best->context.cuts_of(best->assigned, VariableId::of(v), best->choices));
-        out.expanded = expanded.kernels[k], out.in_parts = best->structure->in_parts;
-        out.assigned = std::move(best->assigned);
+            out.steps = narrated_steps(derived_, expanded, k, made->structure->cut, made->context, made->assigned, out);
+        for (std::size_t v = 0; v < made->assigned.variables.size(); ++v)
+            out.cuts.push_back(made->context.cuts_of(made->assigned, VariableId::of(v), made->choices));
+        out.expanded = expanded.kernels[k], out.in_parts = made->structure->in_parts;
+        out.assigned = std::move(made->assigned);
         return out;
     }
 

@@ -6,6 +6,7 @@
 #include "cost/divisors.hpp"
 #include "lower/rules.hpp"
 #include "machine/block_machine.hpp"
+#include "plan/blocks.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/legality.hpp"
@@ -83,6 +84,8 @@ public:
         tell();
         out_.schedule = machine_text(machine_) + to_string(*s_.program, *s_.kernel, s_.schedule);
         for (const std::string& line : reading_lines(choices_)) out_.schedule += "  " + line + "\n";
+        for (const VariableId id : assigned_.variables.ids()) out_.cuts.push_back(context_.cuts_of(assigned_, id, {}));
+        out_.expanded = out_.in_parts = *s_.kernel, out_.assigned = assigned_, out_.is_planned = true;
         return std::move(out_);
     }
 
@@ -273,6 +276,23 @@ Result<StepReport> placed_steps(const Plan& plan, const Machine& machine, const 
         if (!choices) return choices.errors();
         report.kernels.push_back(placed_steps(kernel.scheduled, machine, *choices));
     }
+    report.of = diagram;
+    return report;
+}
+
+Result<StepReport> steps_for(const Derived& derived, const Extents& extents, const Machine& machine,
+                             const std::vector<ScheduleItem>& items, const Result<Plan>& plan, StepTexts texts) {
+    const bool has_kernels = machine.kind == MachineKind::gpu && has_cuda_blocks(machine);
+    if (plan && has_kernels) {
+        auto report = placed_steps(*plan, machine, items);
+        if (report) report->expected_s = plan->seconds();
+        return report;
+    }
+    const bool is_of_hierarchy = any_of(
+        items, [](const ScheduleItem& item) { return is_of_steps(item) || item.kind == ChoiceKind::warpgroup; });
+    if (has_kernels && (is_of_a_kernel(items) || !is_of_hierarchy)) return plan.errors();
+    auto report = paper_steps(derived, extents, machine, items, texts);
+    if (report && !plan) report->no_plan = plan.errors().front().message;
     return report;
 }
 

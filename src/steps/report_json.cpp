@@ -88,6 +88,7 @@ void add_tables(const KernelSteps& k, Json& out) {
 nlohmann::ordered_json steps_json(const StepReport& report) {
     Json out{{"diagram", report.diagram}, {"machine", report.machine}, {"kernels", Json::array()}};
     if (report.expected_s) out["seconds"] = *report.expected_s;
+    if (!report.no_plan.empty()) out["no_plan"] = report.no_plan;
     for (const KernelSteps& k : report.kernels) {
         Json kernel = steps_of(report, k);
         add_tables(k, kernel);

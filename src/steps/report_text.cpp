@@ -144,7 +144,9 @@ std::vector<std::size_t> by_time(const std::vector<StepsOnMachine>& machines) {
 
 std::string to_string(const StepReport& report) {
     std::string out = fmt::format("steps of {} on {}{}\n", report.diagram, report.machine,
-                                  report.expected_s ? ": the plan takes " + seconds_text(*report.expected_s) : "");
+                                  report.expected_s         ? ": the plan takes " + seconds_text(*report.expected_s)
+                                  : !report.no_plan.empty() ? ", of the paper's hierarchy: " + report.no_plan
+                                                            : "");
     for (const KernelSteps& k : report.kernels) {
         std::vector<std::string> sizes;
         for (const CutSize& size : k.sizes)

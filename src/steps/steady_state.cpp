@@ -38,18 +38,6 @@ double rows_beside(const StepContext& context, const Assigned& assigned) {
 
 }  // namespace
 
-double least_clocks(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
-                    const KernelSteps& steps) {
-    const std::map<AxisId, double> chunks = k_blocks_of_streams(context, assigned);
-    if (chunks.size() != 1) return 0;
-    double rows = static_cast<double>(context.num_warpgroups()), most = 0;
-    for (const auto& [axis, share] : context.warpgroup) rows *= static_cast<double>(share);
-    for (const UnitTotal& unit : steps.throughput.units)
-        if (choices.units.empty() || any_of(choices.units, [&](const Listed& l) { return l.name == unit.unit; }))
-            most = std::max(most, unit.with_overhead() * rows * chunks.begin()->second);
-    return most;
-}
-
 SteadyState steady_state(const StepContext& context, const Assigned& assigned, const KernelSteps& steps,
                          double stream_clocks) {
     SteadyState out;
@@ -71,7 +59,6 @@ SteadyState steady_state(const StepContext& context, const Assigned& assigned, c
         const std::int64_t size = context.sizes.group[axis];
         if (size > 0) out.groups *= static_cast<double>(ceil_div(context.extents[axis], size));
     }
-    out.core_seconds = stream_clocks * beside * std::ceil(out.groups / out.cores) / machine.clock_hz.value;
     out.seconds = out.group_clocks * std::ceil(out.groups / out.cores) / machine.clock_hz.value;
     if (out.seconds > 0) out.tensor_flop_per_s = flops * out.groups / out.seconds;
     return out;

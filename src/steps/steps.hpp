@@ -210,7 +210,6 @@ struct SteadyState {
     double group_clocks = 0;
     double groups = 1, cores = 1;
     double seconds = 0;            ///< in waves of the cores
-    double core_seconds = 0;       ///< were the pipes above the core no limit
     double tensor_flop_per_s = 0;  ///< products of all groups over the seconds
     std::string bound_by;          ///< the pipe, or what makes the interval of the longest stream
 };
@@ -234,14 +233,17 @@ struct KernelSteps {
     TileKernel expanded, in_parts;  ///< after the first step, and after the second
     Assigned assigned;              ///< after the third, with the precision of the fourth
     std::vector<std::vector<CutSize>> cuts;  ///< of the assigned variables, along each of their dimensions
+    bool is_planned = false;                 ///< of a kernel, whose registers are those of its layouts
 };
 
 struct StepReport {
     std::string diagram, machine;
     std::vector<std::string> axes;  ///< names, by AxisId
     std::vector<KernelSteps> kernels;
-    /// What the plan of these kernels takes, which is what would run. None: the steps were asked for without a plan.
+    /// What the plan of these kernels takes, which is what would run. None: no kernel has these steps.
     std::optional<double> expected_s = {};
+    Diagram of = {};           ///< the diagram of the kernels
+    std::string no_plan = {};  ///< why there is none
 };
 
 /// What the passes need of one kernel.
@@ -318,10 +320,6 @@ struct StreamClocks {
 /// Errors: as overlap_charts.
 Result<StreamClocks> steady_clocks(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
                                    const KernelSteps& steps);
-/// Clocks of a group's only stream by Table 3 alone, with overheads: those of the busiest charted unit. No chart has
-/// fewer. 0: there are several streams.
-double least_clocks(const StepContext& context, const StepChoices& choices, const Assigned& assigned,
-                    const KernelSteps& steps);
 /// The steady state of groups whose streams take these clocks; the rate and what binds where the steps have charts.
 SteadyState steady_state(const StepContext& context, const Assigned& assigned, const KernelSteps& steps,
                          double stream_clocks);
@@ -365,6 +363,11 @@ KernelSteps placed_steps(const ScheduledKernel& kernel, const Machine& machine, 
 StepReport placed_steps(const Plan& plan, const Machine& machine);
 /// It takes items for which is_of_views holds. Errors: unknown-unit, missing-source, bad-schedule.
 Result<StepReport> placed_steps(const Plan& plan, const Machine& machine, const std::vector<ScheduleItem>& items);
+/// Those of the plan. The paper's hierarchy configures the kernels on a machine for which none are made, and by lines
+/// that are of the hierarchy alone. `plan`: of `derived`, or why there is none. Errors: those of both; those of the
+/// plan, where a kernel is asked for.
+Result<StepReport> steps_for(const Derived& derived, const Extents& extents, const Machine& machine,
+                             const std::vector<ScheduleItem>& items, const Result<Plan>& plan, StepTexts texts);
 /// Some of it only a kernel has: atoms, warps, roles, slots and the like.
 bool is_of_a_kernel(const std::vector<ScheduleItem>& items);
 

@@ -8,8 +8,7 @@
 #include "cost/footprint.hpp"
 #include "plan/blocks.hpp"
 #include "plan/choose.hpp"
-#include "plan/recall.hpp"
-#include "study/closed_form.hpp"
+#include "study/kernel_costs.hpp"
 
 namespace napkin {
 namespace {
@@ -28,32 +27,6 @@ double peak_flops_per_s(const KernelOnMachine& kernel, const Machine& machine, d
         if (unit.rate.unit == "fma" || unit.rate.unit == "tensor")
             peak = std::max(peak, 2 * unit.rate.per_clock * machine.cores.value * machine.clock_hz.value * devices);
     return peak;
-}
-
-/// The cost of a kernel at its plan's sizes, in its plan's time.
-Result<KernelOnMachine> planned_cost(const CostQuery& query, const Compilation& c, const KernelPlan& plan,
-                                     const TileKernel& tiles, std::size_t k) {
-    MachineCostOptions options = machine_options(query, c);
-    options.tiles = &tiles;
-    options.planned = true;
-    const TileSizes& cuts = plan.scheduled.sizes;
-    for (const AxisId axis : c.extents.ids()) {
-        // What the plan does not cut runs whole.
-        const auto sized = [&](std::int64_t size) { return size > 0 ? size : c.extents[axis]; };
-        options.group[axis] = sized(cuts.group[axis]);
-        options.stream[axis] = sized(cuts.stream[axis]);
-        if (cuts.sub[axis] > 0) options.sub[axis] = cuts.sub[axis];
-    }
-    auto cost = cost_on_machine(c.derived, c.derived.kernels[k], c.extents, c.machine, options);
-    if (!cost) return cost;
-    const Simulation& time = plan.time;
-    cost->ceilings.clear();
-    for (const Busy& busy : time.busy) cost->ceilings.push_back({busy.what, busy.seconds, {}});
-    cost->seconds = time.seconds, cost->bound_by = time.busy.front().what;
-    cost->margin = time.busy.size() > 1 ? time.busy[0].seconds / time.busy[1].seconds : 1;
-    // What a core waits for stands in the times of its units.
-    cost->latency_s = 0, cost->launch_s = time.launch_seconds;
-    return cost;
 }
 
 struct Costed {
@@ -84,35 +57,18 @@ std::string unused_instructions(const Machine& machine, const Diagram& diagram) 
     return join(names, ", ");
 }
 
-std::optional<std::vector<Diagnostic>> cost_as_planned(const CostQuery& query, Costed& out) {
+/// As planned; where there is no plan, the closed form at the sizes with the least of its own time.
+Status add_costs(const CostQuery& query, bool is_planned, Costed& out) {
     Compilation& c = out.compilation;
-    auto form = changed_form(c.derived, c.extents, c.machine, c.plan.change);
-    internal_check(form.has_value(), "cost: a plan is of another form");
-    c.derived = std::move(form->form), c.extents = std::move(form->extents);
-    auto tiles = tiles_in_letters(c.derived, query.pipeline.schedule_file);
-    if (!tiles) return tiles.errors();
-    out.tiles = std::move(tiles).value();
-    for (std::size_t k = 0; k < c.plan.kernels.size(); ++k) {
-        auto cost = planned_cost(query, c, c.plan.kernels[k], out.tiles[k], k);
-        if (!cost) return cost.errors();
-        out.kernels.push_back(std::move(cost).value());
-    }
-    out.summary.unused_instructions = unused_instructions(c.machine, c.derived.source);
-    return std::nullopt;
-}
-
-/// The closed form at the sizes with the least of its own time.
-std::optional<std::vector<Diagnostic>> cost_by_estimate(const CostQuery& query, Costed& out) {
-    Compilation& c = out.compilation;
-    PlanOptions plan_options;
-    plan_options.file = query.pipeline.schedule_file;
-    auto closed = closed_form(c.derived, c.extents, c.machine, machine_options(query, c), plan_options);
-    if (!closed) return closed.errors();
-    c.derived = std::move(closed->cut.form);
-    c.extents = std::move(closed->cut.extents);
-    out.tiles = std::move(closed->tiles);
-    out.kernels = std::move(closed->kernels);
-    return std::nullopt;
+    const MachineCostOptions options = machine_options(query, c);
+    const auto& file = query.pipeline.schedule_file;
+    auto costs = is_planned ? planned_costs(c.derived, c.extents, c.machine, c.plan, options, file)
+                            : closed_form_costs(c.derived, c.extents, c.machine, options, file);
+    if (!costs) return costs.errors();
+    c.derived = std::move(costs->cut.form), c.extents = std::move(costs->cut.extents);
+    out.tiles = std::move(costs->tiles), out.kernels = std::move(costs->kernels);
+    if (is_planned) out.summary.unused_instructions = unused_instructions(c.machine, c.derived.source);
+    return Done{};
 }
 
 Result<Costed> cost_kernels(const CostQuery& query) {
@@ -154,7 +110,7 @@ Result<Costed> cost_kernels(const CostQuery& query) {
         return out;
     }
     c.extents = *extents;
-    if (auto errors = why.empty() ? cost_as_planned(query, out) : cost_by_estimate(query, out)) return *errors;
+    if (const Status costed = add_costs(query, why.empty(), out); !costed) return costed.errors();
     out.summary.no_plan = std::move(why);
     out.summary.machine = c.machine.name;
     out.summary.rates = rate_sources(c.machine);

@@ -167,12 +167,14 @@ json to_json(const Sweep& s) {
     }
     out["flips"] = json::array();
     for (const BestAlong& along : s.best) {
-        for (const Flip& flip : along.flips) {
+        int before = along.at_first;
+        for (const SweepChange<int>& change : along.changes) {
             json entry = {{"by", std::string(name(along.criterion))},
                           {"axes", s.axes.back().axes},
-                          {"at", flip.at},
-                          {"before", winner(flip.before)},
-                          {"after", winner(flip.after)},
+                          {"at", change.at},
+                          {"not_at", change.after},
+                          {"before", winner(std::exchange(before, change.what))},
+                          {"after", winner(change.what)},
                           {"sizes", json::object()}};
             for (std::size_t i = 0; i < along.others.size(); ++i)
                 for (const std::string& axis : s.axes[i].axes) entry["sizes"][axis] = along.others[i];
@@ -187,8 +189,8 @@ json to_json(const Sweep& s) {
                       {"changes", json::array()}};
         for (std::size_t i = 0; i < along.others.size(); ++i)
             for (const std::string& axis : s.axes[i].axes) entry["sizes"][axis] = along.others[i];
-        for (const BoundAlong::Change& change : along.changes)
-            entry["changes"].push_back({{"at", change.at}, {"bound_by", change.bound_by}});
+        for (const SweepChange<std::string>& change : along.changes)
+            entry["changes"].push_back({{"at", change.at}, {"not_at", change.after}, {"bound_by", change.what}});
         out["bounds"].push_back(std::move(entry));
     }
     return out;

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "cost/report.hpp"
-#include "study/closed_form.hpp"
+#include "study/kernel_costs.hpp"
 #include "study/report.hpp"
 #include "support/ids.hpp"
 #include "support/json.hpp"

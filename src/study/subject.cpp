@@ -119,16 +119,22 @@ std::vector<Subject> by_closed_form(std::vector<Subject> subjects) {
 bool Outcome::is_planned() const { return figures && figures->no_plan.empty(); }
 bool Outcome::has_no_sizes() const { return is_one_of(why.code, {"size-overflow", "bad-size", "index-out-of-range"}); }
 
-Result<std::vector<Outcome>> CostTable::at(const AxisSizes& sizes) {
-    if (const auto known = known_.find(sizes); known != known_.end()) return known->second;
-    std::vector<std::optional<Result<Outcome>>> costs(subjects_.size());
-    share_out(subjects_.size(), [&](std::size_t i) { costs[i] = cost(subjects_[i], sizes); });
+Result<std::vector<Outcome>> outcomes_at(const std::vector<Subject>& subjects, const AxisSizes& sizes) {
+    std::vector<std::optional<Result<Outcome>>> costs(subjects.size());
+    share_out(subjects.size(), [&](std::size_t i) { costs[i] = cost(subjects[i], sizes); });
     std::vector<Outcome> outcomes;
     for (std::optional<Result<Outcome>>& found : costs) {
         if (!found->ok()) return found->errors();
         outcomes.push_back(std::move(*found).value());
     }
-    return known_[sizes] = std::move(outcomes);
+    return outcomes;
+}
+
+Result<std::vector<Outcome>> CostTable::at(const AxisSizes& sizes) {
+    if (const auto known = known_.find(sizes); known != known_.end()) return known->second;
+    auto outcomes = outcomes_at(subjects_, sizes);
+    if (outcomes) known_[sizes] = *outcomes;
+    return outcomes;
 }
 
 std::string_view name(Criterion criterion) {

@@ -36,14 +36,17 @@ struct Outcome {
     [[nodiscard]] bool has_no_sizes() const;
 };
 
+/// All subjects with these sizes in place of their own. A subject that does not fit its machine, or whose diagram does
+/// not allow the sizes, has an outcome without figures. Errors: all others (missing-size, unknown-machine, …).
+Result<std::vector<Outcome>> outcomes_at(const std::vector<Subject>& subjects, const AxisSizes& sizes);
+
 /// The costs of subjects at sizes, each worked out once.
 class CostTable {
 public:
     explicit CostTable(std::vector<Subject> subjects) : subjects_(std::move(subjects)) {}
     [[nodiscard]] const std::vector<Subject>& subjects() const { return subjects_; }
 
-    /// All subjects with these sizes in place of their own. A subject that does not fit its machine, or whose diagram
-    /// does not allow the sizes, has an outcome without figures. Errors: all others (missing-size, unknown-machine, …).
+    /// outcomes_at.
     Result<std::vector<Outcome>> at(const AxisSizes& sizes);
     /// How many sizes to look at around a flip (find_flips), so that many subjects do not take long.
     [[nodiscard]] std::int64_t looks_near_flips() const { return 64 / std::ssize(subjects_); }

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "support/ranges.hpp"
+#include "support/share_out.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
@@ -34,6 +37,10 @@ Status check_axes(const std::vector<Subject>& subjects, const std::vector<SweepA
                 return error("bad-sweep", fmt::format("--sweep gives {} twice", axis), "each axis once");
         }
         points *= sweep.sizes.size();
+        const bool is_planned = none_of(subjects, [](const Subject& s) { return s.query.closed_form; });
+        if (is_planned && points * subjects.size() > max_sweep_plans)
+            return error("bad-sweep", fmt::format("--sweep asks for more than {} plans", max_sweep_plans),
+                         "fewer sizes, or a larger step", "--closed-form estimates up to 10000 points of GPUs");
         if (points > max_sweep_points)
             return error("bad-sweep", fmt::format("--sweep asks for more than {} points", max_sweep_points),
                          "fewer sizes, or a larger step");
@@ -41,53 +48,53 @@ Status check_axes(const std::vector<Subject>& subjects, const std::vector<SweepA
     return Done{};
 }
 
-/// The best along the last axis by every criterion that some subject knows, for the line of points that begins at
-/// `first`.
-Status best_along(CostTable& table, const std::vector<SweepAxis>& axes, std::size_t first, Sweep& out) {
-    const std::size_t count = axes.back().sizes.size();
-    for (const Criterion criterion : all_criteria) {
-        const auto begin = out.points.begin() + static_cast<std::ptrdiff_t>(first);
-        const bool known = std::any_of(begin, begin + static_cast<std::ptrdiff_t>(count), [&](const SweepPoint& point) {
-            return best_of(point.outcomes, criterion) != nobody;
-        });
-        if (!known) continue;
-        std::vector<std::int64_t> sizes = begin->sizes;
-        const auto best = [&](std::int64_t size) -> Result<int> {
-            sizes.back() = size;
-            const auto outcomes = table.at(sizes_at(axes, sizes));
-            if (!outcomes) return outcomes.errors();
-            return best_of(*outcomes, criterion);
-        };
-        auto flips = find_flips(axes.back().sizes, table.looks_near_flips(), best);
-        if (!flips) return flips.errors();
-        std::vector<std::int64_t> others(begin->sizes.begin(), begin->sizes.end() - 1);
-        out.best.push_back({criterion, std::move(others), best_of(begin->outcomes, criterion), std::move(flips).value()});
+/// What the points from `first` on say along the last axis: at the first, and where it changes.
+template <class What, class Said>
+std::pair<What, std::vector<SweepChange<What>>> along_last(const Sweep& s, std::size_t first, Said said) {
+    const std::vector<std::int64_t>& sizes = s.axes.back().sizes;
+    What before = said(s.points[first]);
+    std::pair<What, std::vector<SweepChange<What>>> out{before, {}};
+    for (std::size_t i = 1; i < sizes.size(); ++i) {
+        What here = said(s.points[first + i]);
+        if (here != before) out.second.push_back({sizes[i - 1], sizes[i], here});
+        before = std::move(here);
     }
-    return Done{};
+    return out;
 }
 
-std::string binds(const Outcome& outcome) { return outcome.figures ? outcome.figures->bound_by : "nothing"; }
+/// The best by every criterion that some subject knows, or what binds the only subject, for the line of points that
+/// begins at `first`.
+void add_along(Sweep& s, std::size_t first) {
+    const std::vector<std::int64_t>& sizes = s.points[first].sizes;
+    const std::vector<std::int64_t> others(sizes.begin(), sizes.end() - 1);
+    if (s.subjects.size() == 1) {
+        auto [at_first, changes] = along_last<std::string>(s, first, [](const SweepPoint& point) {
+            const auto& figures = point.outcomes[0].figures;
+            return figures ? figures->bound_by : "nothing";
+        });
+        s.bounds.push_back({others, std::move(at_first), std::move(changes)});
+        return;
+    }
+    for (const Criterion criterion : all_criteria) {
+        const auto best = [&](const SweepPoint& point) { return best_of(point.outcomes, criterion); };
+        auto [at_first, changes] = along_last<int>(s, first, best);
+        if (at_first != nobody || !changes.empty()) s.best.push_back({criterion, others, at_first, std::move(changes)});
+    }
+}
 
-/// What binds the only subject, for the line of points that begins at `first`.
-Status bound_along(CostTable& table, const std::vector<SweepAxis>& axes, std::size_t first, Sweep& out) {
-    std::vector<std::string> kinds;  // flips are between positions
-    std::vector<std::int64_t> sizes = out.points[first].sizes;
-    const auto kind = [&](std::int64_t size) -> Result<int> {
-        sizes.back() = size;
-        const auto outcomes = table.at(sizes_at(axes, sizes));
-        if (!outcomes) return outcomes.errors();
-        const std::string found = binds((*outcomes)[0]);
-        const auto known = find(kinds, found);
-        const auto position = known - kinds.begin();
-        if (known == kinds.end()) kinds.push_back(found);
-        return static_cast<int>(position);
-    };
-    const auto flips = find_flips(axes.back().sizes, table.looks_near_flips(), kind);
-    if (!flips) return flips.errors();
-    BoundAlong along{{sizes.begin(), sizes.end() - 1}, binds(out.points[first].outcomes[0]), {}};
-    for (const Flip& flip : *flips) along.changes.push_back({flip.at, kinds[at(flip.after)]});
-    out.bounds.push_back(std::move(along));
-    return Done{};
+/// Every combination of sizes, the last axis fastest.
+std::vector<SweepPoint> points_of(const std::vector<SweepAxis>& axes) {
+    std::vector<SweepPoint> out(1);
+    for (const SweepAxis& axis : axes) {
+        std::vector<SweepPoint> longer;
+        for (const SweepPoint& point : out)
+            for (const std::int64_t size : axis.sizes) {
+                longer.push_back(point);
+                longer.back().sizes.push_back(size);
+            }
+        out = std::move(longer);
+    }
+    return out;
 }
 
 }  // namespace
@@ -101,31 +108,18 @@ AxisSizes sizes_at(const std::vector<SweepAxis>& axes, const std::vector<std::in
 
 Result<Sweep> sweep(std::vector<Subject> subjects, const std::vector<SweepAxis>& axes) {
     if (const Status good = check_axes(subjects, axes); !good) return good.errors();
-    CostTable table(by_closed_form(std::move(subjects)));
-    Sweep out{table.subjects(), axes, {}, {}, {}};
-    std::vector<std::size_t> at(axes.size(), 0);
+    Sweep out{std::move(subjects), axes, points_of(axes), {}, {}};
+    std::vector<std::optional<Result<std::vector<Outcome>>>> costs(out.points.size());
+    share_out(costs.size(),
+              [&](std::size_t i) { costs[i] = outcomes_at(out.subjects, sizes_at(axes, out.points[i].sizes)); });
     bool runs = false;
-    for (bool more = true; more;) {
-        SweepPoint point;
-        for (std::size_t i = 0; i < axes.size(); ++i) point.sizes.push_back(axes[i].sizes[at[i]]);
-        auto outcomes = table.at(sizes_at(axes, point.sizes));
-        if (!outcomes) return outcomes.errors();
-        point.outcomes = std::move(outcomes).value();
-        runs = runs || any_of(point.outcomes, [](const Outcome& o) { return o.figures.has_value(); });
-        out.points.push_back(std::move(point));
-        more = false;
-        for (std::size_t i = axes.size(); i-- > 0 && !more;) {
-            if (++at[i] < axes[i].sizes.size()) {
-                more = true;
-            } else {
-                at[i] = 0;
-            }
-        }
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+        if (!costs[i]->ok()) return costs[i]->errors();
+        out.points[i].outcomes = std::move(*costs[i]).value();
+        runs = runs || any_of(out.points[i].outcomes, [](const Outcome& o) { return o.figures.has_value(); });
     }
     if (!runs) return out.points.front().outcomes.front().why;
-    const auto along = out.subjects.size() == 1 ? bound_along : best_along;
-    for (std::size_t first = 0; first < out.points.size(); first += axes.back().sizes.size())
-        if (const Status found = along(table, axes, first, out); !found) return found.errors();
+    for (std::size_t first = 0; first < out.points.size(); first += axes.back().sizes.size()) add_along(out, first);
     return out;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Costs over a range of sizes, of one subject or of several beside each other, with the sizes at which the best of them
-// changes.
+// Costs over a range of sizes, of one subject or of several beside each other. Each size is planned, as `napkin plan`
+// plans it. What changes is known between neighbouring sizes, and not at which size between them.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,7 +16,9 @@ struct SweepAxis {
     std::vector<std::int64_t> sizes;  ///< ascending
     friend bool operator==(const SweepAxis&, const SweepAxis&) = default;
 };
-inline constexpr std::size_t max_sweep_points = 10000;
+/// The most for all subjects together; a plan takes tenths of a second.
+inline constexpr std::size_t max_sweep_plans = 1000;
+inline constexpr std::size_t max_sweep_points = 10000;  ///< of the closed form
 
 /// "d=32..512" (powers of two between, both ends included), "d=32..512:32" (steps), "d=32..512:*4" (factors),
 /// "d=32,48,96", "q=x=1024..65536" (tied). Errors, all of usage: bad-sweep, with what was expected.
@@ -27,23 +29,26 @@ struct SweepPoint {
     std::vector<Outcome> outcomes;    ///< one for each subject
 };
 
+/// A change between two sizes of a sweep that follow each other.
+template <class What>
+struct SweepChange {
+    std::int64_t after = 0, at = 0;  ///< the sizes before and behind it
+    What what;                       ///< from the second one on
+};
+
 /// The best by a criterion along the last axis, the others standing still.
 struct BestAlong {
     Criterion criterion = Criterion::time;
     std::vector<std::int64_t> others;  ///< sizes of all axes but the last
     int at_first = nobody;
-    std::vector<Flip> flips;
+    std::vector<SweepChange<int>> changes;
 };
 
 /// What binds the one subject along the last axis.
 struct BoundAlong {
     std::vector<std::int64_t> others;
     std::string at_first;  ///< "nothing" where it does not run
-    struct Change {
-        std::int64_t at = 0;
-        std::string bound_by;
-    };
-    std::vector<Change> changes;
+    std::vector<SweepChange<std::string>> changes;
 };
 
 struct Sweep {

@@ -38,6 +38,15 @@ void expect_sum(const ExplainedTime& time) {
     EXPECT_NEAR(sum, time.seconds, 1e-12 * time.seconds);
 }
 
+/// What binds by the plan is no shorter than any term. Those of CTAs that queue are of the unit for which they do.
+void expect_agreement(const Simulation& plan, const ExplainedTime& time) {
+    if (plan.bound_by() != plan.busy.front().what) return;
+    for (const TimeTerm& t : time.terms)
+        if (!t.name.starts_with("other CTAs at ")) {
+            EXPECT_LE(t.seconds, plan.busy.front().seconds * (1 + 1e-9)) << t.name << ", bound by " << plan.bound_by();
+        }
+}
+
 TEST_P(TimeTerms, AreNoneBelowZeroAndSumToTheTime) {
     std::size_t explained = 0;
     const Machine machine = load_machine(GetParam().name).value();
@@ -55,6 +64,10 @@ TEST_P(TimeTerms, AreNoneBelowZeroAndSumToTheTime) {
         for (const ExplainedTime& time : explained_times(derived, *extents, machine, *plan)) {
             SCOPED_TRACE(time.kernel);
             expect_sum(time);
+            const auto kernel = find_if(plan->kernels,
+                                        [&](const KernelPlan& k) { return k.schedule().kernel == time.kernel; });
+            ASSERT_NE(kernel, plan->kernels.end());
+            expect_agreement(kernel->time, time);
             ++explained;
         }
     });

@@ -204,7 +204,7 @@ TEST_F(Reports, ShowThePlanOfAMachine) {
     const Outcome o = report("attention_bf16.nk --diagram attention --machine h100-sxm5 --wasm none");
     ASSERT_EQ(o.code, 0) << o.err;
     for (const char* part : {"Choices and their reasons", "The whole schedule", "The kernels&#39; source", "overlap",
-                             "wgmma", "Configuration, throughput and overlap of this plan", "planned-kernel-0-overlap"})
+                             "wgmma", "What the plan&#39;s kernels have.", "kernel-0-overlap", "Expected "})
         EXPECT_NE(o.out.find(part), std::string::npos) << part;
     // Two streams in one kernel.
     const Outcome two = report("softmax.nk --machine h100-sxm5 --wasm none");
@@ -222,7 +222,7 @@ TEST_F(Reports, NameTheCallOfAnotherSetting) {
                              "' --diagram attention --group q=64 --stream x --machine h100-sxm5 --wasm none");
     ASSERT_EQ(o.code, 0) << o.err;
     EXPECT_NE(o.out.find("a $b.nk&#39; --diagram attention --group q=64 --stream x\""), std::string::npos);
-    EXPECT_NE(o.out.find("data-command=\"napkin plan &#39;/"), std::string::npos);
+    EXPECT_NE(o.out.find("data-command=\"napkin emit &#39;/"), std::string::npos);
 }
 
 TEST_F(Reports, SayWhatIsWrong) {

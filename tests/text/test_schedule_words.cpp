@@ -1,14 +1,18 @@
-// docs/language.md: its tables of a schedule have each word of diagram/schedule_item.hpp and no other, its values, its
-// limit, and an example that parses as a line of that kind.
+// docs/language.md: its tables of a schedule have each word of diagram/schedule_item.hpp and no other. A row has the
+// word's values, its limit, what plans choose without it, and an example that parses as a line of that kind.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 #include <sstream>
 
 #include "diagram/schedule_item.hpp"
+#include "run/pipeline.hpp"
+#include "steps/choices.hpp"
 #include "support/paths.hpp"
 #include "support/ranges.hpp"
 #include "syntax/parse.hpp"
@@ -73,6 +77,229 @@ Tables tables() {
     return out;
 }
 
+/// A kernel of a plan in which nothing is an override.
+struct PlannedKernel {
+    std::string example;
+    Machine machine;
+    KernelPlan plan;
+    [[nodiscard]] const KernelSchedule& schedule() const { return plan.schedule(); }
+    [[nodiscard]] bool is_on_gpu() const { return machine.kind == MachineKind::gpu; }
+    /// Tiles that run at once.
+    [[nodiscard]] std::int64_t places() const {
+        return static_cast<std::int64_t>(machine.cores.value) * std::max<std::int64_t>(1, plan.scheduled.unit.blocks_a_core);
+    }
+};
+using PlannedKernels = std::vector<PlannedKernel>;
+
+Compilation planned(const std::string& example, const std::string& machine, std::vector<std::string> items = {}) {
+    PipelineOptions options;
+    options.machine = machine, options.schedule = std::move(items), options.until = Pass::plan, options.keep_plan = false;
+    std::ifstream file(in_sources(example));
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    auto made = run_pipeline(std::make_shared<const Source>(Source{example, text}), options);
+    if (!made) throw std::runtime_error(render(made.errors()));
+    return std::move(made).value();
+}
+
+/// Kernels in which every field that plans choose has a value.
+PlannedKernels planned_kernels() {
+    PlannedKernels out;
+    for (const auto& [example, machine] : {std::pair{"examples/attention_bf16.nk", "h200"},
+                                           {"examples/schedules/matmul.nk", "h200"},
+                                           {"docs/tutorial/gated.nk", "h200"},
+                                           {"examples/softmax.nk", "h200"},
+                                           {"examples/decode.nk", "h200"},
+                                           {"examples/matmul.nk", "generic-cpu"},
+                                           {"examples/softmax.nk", "generic-cpu"},
+                                           {"examples/decode.nk", "generic-cpu"}}) {
+        Compilation c = planned(example, machine);
+        for (KernelPlan& kernel : c.plan.kernels) out.push_back({example, c.machine, std::move(kernel)});
+    }
+    return out;
+}
+
+/// What the column says of a word, and whether the kernels have it so.
+struct Default {
+    std::string_view text;
+    bool (*holds)(const PlannedKernels&);
+};
+
+template <auto member>
+bool is_searched(const PlannedKernels& kernels) {
+    std::set<std::string> values;
+    for (const PlannedKernel& k : kernels) {
+        const auto& field = k.schedule().*member;
+        if constexpr (requires { field.value; }) {
+            values.insert(fmt::format("{}", static_cast<std::int64_t>(field.value)));
+        } else {
+            for (const auto& [axis, size] : field) values.insert(fmt::format("{}", size.value));
+        }
+    }
+    return values.size() > 1;
+}
+
+template <class Holds>
+bool all_kernels(const PlannedKernels& kernels, Holds holds) {
+    return all_of(kernels, [&](const PlannedKernel& k) {
+        if (!holds(k)) ADD_FAILURE() << k.example << " on " << k.machine.name << ", kernel " << k.schedule().kernel;
+        return holds(k);
+    });
+}
+bool is_of(const PlannedKernel& k, std::string_view example, bool on_gpu = true) {
+    return k.example == example && k.is_on_gpu() == on_gpu;
+}
+
+/// The choices of the paper's steps where no line makes them.
+StepChoices open_choices() {
+    const Compilation c = planned("examples/attention_bf16.nk", "h200");
+    return step_choices(c.diagram, c.machine, {}).value();
+}
+
+const std::map<std::string_view, Default>& defaults() {
+    using Kernels = const PlannedKernels&;
+    using Kernel = const PlannedKernel&;
+    using Schedule = KernelSchedule;
+    static const std::map<std::string_view, Default> all{
+        {"group", {"search", is_searched<&Schedule::group>}},
+        {"stream", {"search", is_searched<&Schedule::stream>}},
+        {"split",
+         {"search, where tiles are fewer than cores",
+          [](Kernels kernels) {
+              return any_of(kernels, [](Kernel k) { return k.schedule().split.value > 1; }) &&
+                     all_kernels(kernels, [](Kernel k) {
+                         return k.schedule().split.value == 1 ||
+                                k.plan.time.groups / k.schedule().split.value < k.places();
+                     });
+          }}},
+        {"subloop",
+         {"whole",
+          [](Kernels kernels) { return all_kernels(kernels, [](Kernel k) { return k.schedule().subloop.empty(); }); }}},
+        {"form",
+         {"`unscaled`",
+          [](Kernels) {
+              const char* example = "examples/attention_bf16.nk";
+              return to_string(planned(example, "h200", {"form unscaled"}).plan) ==
+                     to_string(planned(example, "h200").plan);
+          }}},
+        {"threads",
+         {"CPU: all cores. GPU: as many as run at once",
+          [](Kernels kernels) {
+              return all_kernels(kernels, [](Kernel k) {
+                  return k.schedule().threads.value == std::min(k.plan.time.groups, k.places());
+              });
+          }}},
+        {"vector", {"search", is_searched<&Schedule::vector_axis>}},
+        {"vectors", {"search", is_searched<&Schedule::panel_vectors>}},
+        {"rows",
+         {"what the registers hold",
+          [](Kernels kernels) {
+              return all_kernels(kernels,
+                                 [](Kernel k) { return k.schedule().rows.value == k.plan.scheduled.unit.registers; });
+          }}},
+        {"warps", {"search", is_searched<&Schedule::warps>}},
+        {"blocks", {"search", is_searched<&Schedule::blocks>}},
+        {"grid",
+         {"one for each tile, or as many as run at once, by simulated time",
+          [](Kernels kernels) {
+              return all_kernels(kernels, [](Kernel k) {
+                  return contains(std::set{std::int64_t{0}, k.plan.time.groups, k.places()}, k.schedule().grid.value);
+              });
+          }}},
+        {"band",
+         {"the width that loads the fewest bytes",
+          [](Kernels kernels) { return all_kernels(kernels, [](Kernel k) { return k.schedule().band.value == 0; }); }}},
+        {"scheduler",
+         {"`dynamic` where tiles differ, `stream_k` where it is 1.5% faster, else `static`",
+          [](Kernels kernels) {
+              return all_kernels(kernels, [](Kernel k) {
+                  return (k.schedule().scheduler == TileScheduler::dynamic) == is_of(k, "docs/tutorial/gated.nk");
+              });
+          }}},
+        {"cluster",
+         {"none",
+          [](Kernels kernels) {
+              return all_kernels(kernels, [](Kernel k) { return k.schedule().cluster.value.ctas == 1; });
+          }}},
+        {"mma_m", {"search", is_searched<&Schedule::mma_m>}},
+        {"rescaling",
+         {"`rescale` where it can be",
+          [](Kernels kernels) {
+              return all_kernels(kernels, [](Kernel k) {
+                  return (k.schedule().rescaling == RescaleMode::rescale) ==
+                         (is_of(k, "docs/tutorial/gated.nk") || is_of(k, "examples/attention_bf16.nk"));
+              });
+          }}},
+        {"ping_pong",
+         {"`on` where it can be",
+          [](Kernels kernels) {
+              return all_kernels(kernels,
+                                 [](Kernel k) { return k.schedule().ping_pong == is_of(k, "docs/tutorial/gated.nk"); });
+          }}},
+        {"role",
+         {"search: 4 where bulk copies feed a loop, or none",
+          [](Kernels kernels) {
+              std::set<std::size_t> counts;
+              return all_kernels(kernels,
+                                 [&](Kernel k) {
+                                     for (const Role& role : k.schedule().roles)
+                                         if (role.workers != 4) return false;
+                                     if (k.schedule().mma_m >= 0) counts.insert(k.schedule().roles.size());
+                                     return k.schedule().mma_m >= 0 || k.schedule().roles.empty();
+                                 }) &&
+                     counts == std::set<std::size_t>{0, 1};
+          }}},
+        {"slot",
+         {"the fastest order",
+          [](Kernels kernels) {
+              return any_of(kernels, [](Kernel k) {
+                  return any_of(k.schedule().slots, [](const auto& slot) { return slot.second.stage_offset > 0; });
+              });
+          }}},
+        {"atom",
+         {"by rule",
+          [](Kernels kernels) {
+              return all_kernels(kernels, [](Kernel k) {
+                  return !k.schedule().atoms.empty() &&
+                         none_of(k.schedule().atoms, [](const Atom& a) { return a.by_user; });
+              });
+          }}},
+        {"storage",
+         {"by rule",
+          [](Kernels kernels) {
+              return all_kernels(kernels, [](Kernel k) {
+                  return !k.schedule().places.empty() &&
+                         none_of(k.schedule().places, [](const Place& p) { return p.by_user; });
+              });
+          }}},
+        {"prefetch",
+         {"where it saves simulated time",
+          [](Kernels kernels) {
+              return all_kernels(kernels,
+                                 [](Kernel k) {
+                                     const bool has = any_of(k.schedule().prefetches,
+                                                             [](const Prefetch& p) { return p.ahead.value > 0; });
+                                     return !k.is_on_gpu() || !has;
+                                 }) &&
+                     any_of(kernels, [](Kernel k) { return !k.schedule().prefetches.empty(); });
+          }}},
+        {"pipelined",
+         {"where it saves simulated time",
+          [](Kernels kernels) {
+              return all_kernels(kernels, [](Kernel k) { return !k.is_on_gpu() || k.schedule().tile_pipelining.empty(); }) &&
+                     any_of(kernels, [](Kernel k) { return !k.schedule().tile_pipelining.empty(); });
+          }}},
+        {"warpgroup", {"a row for each thread", [](Kernels) { return open_choices().warpgroup.empty(); }}},
+        {"precision", {"as the text has it", [](Kernels) { return open_choices().precision.empty(); }}},
+        {"piece", {"all of it", [](Kernels) { return open_choices().pieces.empty(); }}},
+        {"overhead", {"0", [](Kernels) { return open_choices().overheads.empty(); }}},
+        {"issue", {"search", [](Kernels) { return open_choices().issue.empty(); }}},
+        {"turns", {"search", [](Kernels) { return open_choices().turns.empty(); }}},
+        {"units", {"all", [](Kernels) { return open_choices().units.empty(); }}},
+        {"machine", {"`--machine`", nullptr}},
+        {"kernel", {"all kernels", nullptr}}};
+    return all;
+}
+
 TEST(ScheduleWords, StandInTheTable) {
     const Tables documented = tables();
     std::set<std::string> words{std::string(name(ChoiceKind::machine)), std::string(name(ChoiceKind::kernel))};
@@ -108,6 +335,19 @@ TEST(ScheduleWords, ClausesStandInTheTable) {
         EXPECT_TRUE(any_of(item.clauses, [&](const ScheduleClause& c) { return contains(named, c.word); })) << line_of(row);
     }
     EXPECT_EQ(rows, expected);
+}
+
+TEST(ScheduleWords, DefaultsAreThoseOfPlans) {
+    const PlannedKernels kernels = planned_kernels();
+    for (const auto& [word, row] : tables().words) {
+        SCOPED_TRACE(word);
+        const auto known = defaults().find(word);
+        ASSERT_NE(known, defaults().end()) << "a word without a test of its default";
+        EXPECT_EQ(row[3], known->second.text);
+        if (known->second.holds) {
+            EXPECT_TRUE(known->second.holds(kernels)) << row[3];
+        }
+    }
 }
 
 }  // namespace

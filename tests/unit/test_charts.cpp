@@ -10,12 +10,13 @@
 #include "algebra/held_layout.hpp"
 #include "costed.hpp"
 #include "draw/configuration_chart.hpp"
+#include "draw/diagram_picture.hpp"
 #include "draw/hierarchy_chart.hpp"
 #include "draw/html.hpp"
 #include "draw/layout_chart.hpp"
+#include "draw/machine_steps.hpp"
 #include "draw/measured_chart.hpp"
 #include "draw/overlap_chart.hpp"
-#include "draw/plan_content.hpp"
 #include "draw/plot.hpp"
 #include "draw/roofline_chart.hpp"
 #include "draw/setting_fragments.hpp"
@@ -26,6 +27,7 @@
 #include "support/files.hpp"
 #include "support/ids.hpp"
 #include "support/json.hpp"
+#include "support/numbers.hpp"
 #include "support/paths.hpp"
 
 namespace napkin::draw::test_charts {
@@ -148,7 +150,7 @@ TEST(Charts, LongNamesHaveTheRoomThatThereIs) {
     const std::string left = name + "left[" + i + ", " + k + "]", right = name + "right[" + j + ", " + k + "]",
                       result = name + "result[" + i + ", " + j + "]";
     request.text = name + "(" + left + ", " + right + ") -> " + result + "\n    " + result + " = sum(" + k + ") " +
-                   left + " * " + right + "\nsizes " + i + " = " + j + " = 256, " + k + " = 64\n";
+                   left + " * " + right + "\nsizes " + i + " = " + j + " = 256, " + k + " = 4096\n";
     const Figures f = figures(request);
     EXPECT_EQ(faults(roofline_chart(f.machine, f.kernels, {}, f.diagram.name)), Faults());
     const CostNumbers numbers = f.numbers();
@@ -483,7 +485,7 @@ TEST(Figures, AnswersSayWhatIsWrong) {
     // A CPU has a cost, and a reason why there are no steps.
     const Figures f = figures(example("attention", "generic-cpu"));
     EXPECT_EQ(f.no_steps.at(0).code, "not-a-gpu");
-    EXPECT_GT(f.seconds(), 0);
+    EXPECT_GT(f.seconds().value_or(0), 0);
 }
 
 /// A size at a time changes what follows, as the tables of the paper's figure 34 and of half its head.
@@ -494,7 +496,7 @@ TEST(Figures, FollowTheSetting) {
     const Figures half = figures(request);
     EXPECT_DOUBLE_EQ(whole.steps->kernels[0].throughput.lower_bound(), 6);
     EXPECT_DOUBLE_EQ(half.steps->kernels[0].throughput.lower_bound(), 4.0625);
-    EXPECT_LT(half.seconds(), whole.seconds());
+    EXPECT_LT(*half.seconds(), *whole.seconds());
     request.group["q"] = 256;
     const Figures two = figures(request);
     ASSERT_TRUE(two.steps) << render(two.no_steps);
@@ -505,31 +507,72 @@ TEST(Figures, FollowTheSetting) {
 }
 
 /// A page's plan is that of the command line, where no assembler has a word in it: on a CPU, and where it accepts the
-/// first one.
+/// first one. All that the page says of time, tables and pictures is of this plan.
 TEST(Figures, APlanIsThatOfTheCommandLine) {
-    for (const auto& [name, machine] : {std::pair("attention", "generic-cpu"), std::pair("matmul", "h100-sxm5")}) {
+    for (const auto& [name, machine] : {std::pair("attention", "generic-cpu"), std::pair("matmul", "h100-sxm5"),
+                                        std::pair("attention_bf16", "h200"), std::pair("layernorm", "h200")}) {
         FiguresRequest request = example(name, machine);
-        request.sizes = name == std::string("matmul") ? std::map<std::string, std::int64_t>{{"a", 512}}
-                                                      : std::map<std::string, std::int64_t>{{"d", 64}};
+        if (name == std::string("matmul")) request.sizes = {{"a", 512}};
+        if (name == std::string("attention")) request.sizes = {{"d", 64}};
         PipelineOptions options;
         options.machine = machine, options.sizes = request.sizes, options.until = Pass::plan, options.keep_plan = false;
         const auto compiled = run_pipeline(std::make_shared<const Source>(Source{request.file, request.text}), options);
         ASSERT_TRUE(compiled.ok()) << render(compiled.errors());
         ASSERT_EQ(compiled->notes, std::vector<std::string>()) << name;
-        const auto plan = plan_for(request);
-        ASSERT_TRUE(plan.ok()) << render(plan.errors());
-        EXPECT_EQ(to_string(plan->plan), to_string(compiled->plan)) << name;
+        const Figures f = figures(request);
+        ASSERT_TRUE(f.plan) << render(f.no_plan);
+        EXPECT_EQ(to_string(*f.plan), to_string(compiled->plan)) << name;
+        EXPECT_EQ(*f.seconds(), compiled->plan.seconds());
+        EXPECT_EQ(sum<double>(f.kernels, &KernelOnMachine::seconds), compiled->plan.seconds()) << "of the cost, too";
+        const auto said = nlohmann::json::parse(answer(request_json(request).dump()));
+        EXPECT_EQ(said["figures"]["seconds"], compiled->plan.seconds());
+        EXPECT_NE(said["fragments"]["summary"].get<std::string>().find(seconds_text(compiled->plan.seconds())),
+                  std::string::npos);
+        if (f.machine.kind == MachineKind::cpu) continue;
+        ASSERT_TRUE(f.steps) << render(f.no_steps);
+        EXPECT_EQ(f.steps->expected_s, compiled->plan.seconds());
+        for (const Fragment& fragment : setting_fragments(f, costs_of(f)))
+            EXPECT_FALSE(fragment.content.empty()) << name << " " << fragment.id;
+        EXPECT_EQ(step_pictures(f).content.size(), machine_step_names().size() + 1) << name;
     }
-    // A schedule of the paper's hierarchy is none of a kernel's.
-    const auto free = plan_for(figure_34());
-    ASSERT_TRUE(free.ok()) << render(free.errors());
-    ASSERT_EQ(free->notes.size(), 1U);
-    const auto said = nlohmann::json::parse(plan_answer(request_json(figure_34()).dump()));
-    EXPECT_GT(said["figures"]["kernels"][0]["seconds"].get<double>(), 0);
+}
+
+/// A schedule of the paper's hierarchy is none of a kernel's: the plan is the model's own, and the tables say so. A
+/// machine without kernels has bounds and no time.
+TEST(Figures, WithoutAPlanOfTheSettingSaySo) {
+    const auto said = nlohmann::json::parse(answer(request_json(figure_34()).dump()));
+    EXPECT_EQ(figures(figure_34()).notes.size(), 1U);
+    EXPECT_GT(said["figures"]["plan"]["kernels"][0]["seconds"].get<double>(), 0);
     EXPECT_NE(said["fragments"]["plan-content"].get<std::string>().find("not a kernel&#39;s"), std::string::npos);
-    FiguresRequest wrong = figure_34("h100");
-    EXPECT_TRUE(nlohmann::json::parse(plan_answer(request_json(wrong).dump())).contains("errors"));
-    EXPECT_TRUE(nlohmann::json::parse(plan_answer("no json")).contains("errors"));
+    EXPECT_NE(said["fragments"]["steps"].get<std::string>().find("not of a kernel"), std::string::npos);
+
+    const auto without = nlohmann::json::parse(answer(request_json(example("attention_bf16", "mi300x")).dump()));
+    EXPECT_FALSE(without["figures"].contains("seconds"));
+    EXPECT_GT(without["figures"]["bound_s"].get<double>(), 0);
+    EXPECT_FALSE(without["figures"]["no_plan"].empty());
+    for (const char* part : {"summary", "plan-content"})
+        EXPECT_NE(without["fragments"][part].get<std::string>().find("mi300x is neither"), std::string::npos) << part;
+    for (const auto& [id, text] : without["fragments"].items())
+        for (const char* word : {"estimated", "closed form at", "predicted"})
+            EXPECT_EQ(text.get<std::string>().find(word), std::string::npos) << id << " " << word;
+}
+
+/// What a report draws of the steps is no higher than a document's page, as what `napkin draw` draws.
+TEST(Figures, PicturesOfStepsAreFolded) {
+    const Figures f = figures(example("attention_bf16"));
+    for (const std::string& step : machine_step_names()) {
+        const Picture tall = picture_of(machine_step_drawing(*f.steps, "GMEM", step));
+        const Picture folded = picture_of(machine_step_drawing(*f.steps, "GMEM", step), {.page_height = document_height});
+        ASSERT_GT(tall.height, document_height) << step << ": nothing is to be folded";
+        EXPECT_LT(folded.height, tall.height) << step;
+    }
+    for (const svg::Element& step : step_pictures(f).content) {
+        const std::string text = html::to_text(step), box = "viewBox=\"0 0 ";
+        const std::size_t size = text.find(box);
+        ASSERT_NE(size, std::string::npos);
+        const double height = std::stod(text.substr(text.find(' ', size + box.size())));
+        EXPECT_LE(height, document_height * 1.1) << text.substr(size, 40);
+    }
 }
 
 }  // namespace

@@ -211,17 +211,18 @@ TEST(Compare, ACacheWinsFromAFewTokens) {
     EXPECT_LT(tokens.flips[0].at, 208);
 }
 
-/// paper.md §10: fewer than 208 tokens a weight load is memory bound on an A100.
+/// paper.md §10: fewer than 208 tokens a weight load is memory bound on an A100, by the closed form.
 TEST(Sweep, AFewTokensAreBoundByTheirWeights) {
     CostQuery q = query("kv_cache.nk", "a100-sxm-40gb", "prefill");
     auto subjects = make_subjects({{"a100-sxm-40gb", q, {}, {}}}, {{"c", 4096}, {"d", 4096}});
     ASSERT_TRUE(subjects.ok());
-    const auto result = sweep(std::move(subjects).value(), {*parse_sweep("n=64..1024")});
+    const auto result = sweep(std::move(subjects).value(), {*parse_sweep("n=64..304:16")});
     ASSERT_TRUE(result.ok()) << render(result.errors());
     ASSERT_EQ(result->bounds.size(), 1U);
     EXPECT_EQ(result->bounds[0].at_first, "into L2");
     ASSERT_EQ(result->bounds[0].changes.size(), 1U);
-    EXPECT_EQ(result->bounds[0].changes[0].bound_by, "tensor");
+    EXPECT_EQ(result->bounds[0].changes[0].what, "tensor");
+    EXPECT_EQ(result->bounds[0].changes[0].after + 16, result->bounds[0].changes[0].at);
     EXPECT_NEAR(static_cast<double>(result->bounds[0].changes[0].at), 208, 21);
 }
 
@@ -287,16 +288,42 @@ TEST(Ranking, AMachineWithoutAPriceHasNone) {
     EXPECT_EQ(best_of(outcomes, Criterion::energy), nobody);
 }
 
-TEST(Sweep, TheBestMachineFlipsAtAnExactSize) {
+TEST(Sweep, TheBestMachineChangesBetweenTwoSizes) {
     const auto result = sweep(on({"h100-sxm5", "mi300x"}, "matmul.nk"), {*parse_sweep("a=b=c=256..1024")});
     ASSERT_TRUE(result.ok());
     ASSERT_FALSE(result->best.empty());
     EXPECT_EQ(result->best[0].criterion, Criterion::time);
-    ASSERT_FALSE(result->best[0].flips.empty());
-    const std::int64_t at = result->best[0].flips[0].at;
-    CostTable table(result->subjects);
-    EXPECT_EQ(best_of(*table.at({{"a", at - 1}, {"b", at - 1}, {"c", at - 1}}), Criterion::time), 0);
-    EXPECT_EQ(best_of(*table.at({{"a", at}, {"b", at}, {"c", at}}), Criterion::time), 1);
+    ASSERT_FALSE(result->best[0].changes.empty());
+    const SweepChange<int>& change = result->best[0].changes[0];
+    EXPECT_EQ(change.what, 1);
+    EXPECT_EQ(change.at, 2 * change.after);
+    for (const SweepPoint& point : result->points) {
+        const int best = best_of(point.outcomes, Criterion::time);
+        EXPECT_TRUE(point.sizes[0] != change.after || best == 0);
+        EXPECT_TRUE(point.sizes[0] != change.at || best == 1);
+    }
+}
+
+/// A point's time is the plan's at its sizes, on a GPU as on a CPU. Where no kernel is planned it is an estimate, which
+/// says so and is nobody's rival.
+TEST(Sweep, EveryPointIsPlanned) {
+    std::vector<Subject> subjects = on({"h200", "generic-cpu", "mi300x"}, "attention_bf16.nk");
+    for (Subject& subject : subjects) subject.query.closed_form = false;
+    const auto result = sweep(std::move(subjects), {*parse_sweep("q=x=512,2048")});
+    ASSERT_TRUE(result.ok()) << render(result.errors());
+    for (const SweepPoint& point : result->points) {
+        for (const std::size_t subject : {0, 1}) {
+            PipelineOptions options = result->subjects[subject].query.pipeline;
+            options.sizes = {{"q", point.sizes[0]}, {"x", point.sizes[0]}}, options.until = Pass::plan;
+            const auto planned = run_pipeline(result->subjects[subject].query.source, options);
+            ASSERT_TRUE(planned.ok()) << render(planned.errors());
+            EXPECT_TRUE(point.outcomes[subject].is_planned());
+            EXPECT_EQ(point.outcomes[subject].figures->seconds, planned->plan.seconds());
+        }
+        EXPECT_FALSE(point.outcomes[2].is_planned());
+        EXPECT_NE(best_of(point.outcomes, Criterion::time), 2);
+    }
+    EXPECT_THAT(to_text(*result), HasSubstr("mi300x is estimated by a closed form at q = x = 512"));
 }
 
 TEST(Sweep, SeveralGiveTheProduct) {
@@ -324,6 +351,9 @@ TEST(Sweep, ErrorsOfAxesAndSizes) {
     EXPECT_EQ(code(sweep(on({"h200"}, "matmul.nk"), {*parse_sweep("a=2"), *parse_sweep("b=a=2")})), "bad-sweep");
     EXPECT_EQ(code(sweep(on({"h200"}, "matmul.nk"), {*parse_sweep("a=1..9999:1"), *parse_sweep("b=2,3")})),
               "bad-sweep");
+    std::vector<Subject> planned = on({"h200"}, "matmul.nk");
+    planned[0].query.closed_form = false;
+    EXPECT_EQ(code(sweep(planned, {*parse_sweep("a=1..1001:1")})), "bad-sweep") << "more than there is time for";
     EXPECT_EQ(code(sweep(on({"no-such"}, "matmul.nk"), {*parse_sweep("a=2")})), "unknown-machine");
     EXPECT_EQ(code(sweep(on({"h200"}, "matmul.nk"), {*parse_sweep("a=b=4000000000000000000")})), "size-overflow");
     Subject bare{"h200", query("matmul.nk", "h200"), {}, {}};

@@ -41,7 +41,8 @@ TEST(Misses, SayWhyAProductIsOffTheTensorCores) {
     EXPECT_THAT(told(product("f32", "f32", "A[m, k] * B[k, n]")),
                 Contains(HasSubstr(off + "A is f32, B is f32, and instructions multiply f16, bf16")));
     EXPECT_THAT(told(product("f16", "bf16", "A[m, k] * B[k, n]")),
-                Contains(HasSubstr(off + "A and B have different types in memory; it takes one type for both")));
+                Contains(HasSubstr(off + "A is f16 and B is bf16, and an instruction multiplies two of one type; it "
+                                         "takes one type for both in the text, as A in bf16 or B in f16")));
     EXPECT_THAT(told(product("bf16", "bf16", "where(k <= m, A[m, k] * B[k, n], 0)")),
                 Contains(HasSubstr("it takes the condition on one of the factors")));
     EXPECT_THAT(told(product("bf16", "bf16", "A[m, k] * B[k, n]", "m = n = 512, k = 4")),
@@ -51,6 +52,28 @@ TEST(Misses, SayWhyAProductIsOffTheTensorCores) {
     EXPECT_THAT(told("f(A[j]: bf16, B[k, n]: bf16) -> C[m, n]\n    C[m, n] = sum(k) A[m + k] * B[k, n]\n"
                      "sizes m = n = 512, k = 32, j = 600\n"),
                 Contains(HasSubstr("C runs off the tensor cores: A is read at a shifted index")));
+}
+
+/// A factor that the kernel computes has a type, too: that of an operand in registers.
+TEST(Misses, NameTheTypesOfAFactorThatIsComputed) {
+    const std::string text =
+        "f(Q[q, k]: f16, K[x, k]: f16, V[x, d]: e4m3) -> O[q, d]: f16\n    S[q, x] = sum(k) Q[q, k] * K[x, k]\n"
+        "    M[q] = max(x) S[q, x]\n    E[q, x] = exp(S[q, x] - M[q])\n    Z[q] = sum(x) E[q, x]\n"
+        "    O[q, d] = sum(x) E[q, x] / Z[q] * V[x, d]\nsizes q = x = 4096, k = d = 128\n";
+    EXPECT_THAT(told(text), Contains(testing::AllOf(HasSubstr("V is e4m3, and "), HasSubstr("f16 or bf16: two types"),
+                                                    HasSubstr("it takes V in f16 or bf16 in the text"))));
+}
+
+/// An override that asks for tensor cores, beside one that cuts what they read.
+TEST(Misses, ASubloopThatKeepsTensorCoresAwaySaysSo) {
+    const Derived derived = derived_from(
+        "f(Q[q, k]: f16, K[x, k]: f16, V[x, d]: f16) -> O[q, d]: f16\n    S[q, x] = sum(k) Q[q, k] * K[x, k]\n"
+        "    P[q, x] = softmax(x) S[q, x]\n    O[q, d] = sum(x) P[q, x] * V[x, d]\n"
+        "sizes q = x = 4096, k = d = 128\nschedule\n    mma_m q\n    subloop d 32\n");
+    const auto plan = choose_plan(derived, bind_sizes(derived.diagram, {}).value(), load_machine("h200").value(), {});
+    ASSERT_FALSE(plan.ok());
+    EXPECT_THAT(plan.errors()[0].message, HasSubstr("subloop d loads V in parts, and tensor cores read whole"));
+    EXPECT_EQ(plan.errors()[0].hint, "leave 'mma_m' out, or the subloop");
 }
 
 // A column of an array with long rows: a line of memory has one of its values.

@@ -5,8 +5,7 @@
 #include "diagram/flat_axes.hpp"
 #include "draw/drawings.hpp"
 #include "draw/machine_steps.hpp"
-#include "plan/overrides.hpp"
-#include "steps/steps.hpp"
+#include "napkin/step_report.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 #include "support/text.hpp"
@@ -31,11 +30,7 @@ Result<std::optional<StepReport>> drawn_steps(const Options& options, const std:
     const bool is_needed = contains(draw::machine_step_names(), wanted) ||
                            (wanted == "all" && !options.machine.empty() && compilation.machine.kind == MachineKind::gpu);
     if (!is_needed) return std::optional<StepReport>();
-    PipelineOptions file;
-    if (const Status read = read_schedule(options, file); !read) return read.errors();
-    const auto items = all_overrides(compilation.derived, {}, file.schedule_file);
-    if (!items) return items.errors();
-    auto report = paper_steps(compilation.derived, compilation.extents, compilation.machine, *items, StepTexts::left_out);
+    auto report = step_report(options, StepTexts::left_out);
     if (!report) return report.errors();
     return std::optional<StepReport>(std::move(report).value());
 }

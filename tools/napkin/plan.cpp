@@ -62,7 +62,7 @@ Json plan_json(const Compilation& compilation) {
                               {"memory_values", kernel.memory_values},
                               {"seconds", kernel.time.seconds},
                               {"traffic", traffic},
-                              {"bound_by", kernel.time.busy.front().what},
+                              {"bound_by", kernel.time.bound_by()},
                               {"busy", std::move(busy)}};
         entry["misses"] = Json::array();
         for (const Miss& miss : misses(kernel))

@@ -5,14 +5,12 @@
 #include <filesystem>
 
 #include "draw/measured_chart.hpp"
-#include "draw/plan_content.hpp"
 #include "draw/report_page.hpp"
 #include "machine/builtin.hpp"
 #include "napkin/command.hpp"
 #include "napkin/output_file.hpp"
 #include "support/files.hpp"
 #include "support/json.hpp"
-#include "support/share_out.hpp"
 
 namespace napkin::cli {
 
@@ -53,26 +51,17 @@ draw::FiguresRequest request_of(const Compilation& c, const PipelineOptions& opt
     return out;
 }
 
-/// The plan and its source. A schedule of the paper's hierarchy is none of a kernel's: then the plan is the model's
-/// own, and the page says so. That there is no plan at all is no fault of the report.
-void add_plan_and_source(const Options& options, draw::ReportInput& input) {
-    auto compiled = compile(options, Pass::emit);
-    std::string why;
-    if (!compiled && !options.schedule.empty()) {
-        why = compiled.errors().front().message;
-        Options without = options;
-        without.schedule.clear();
-        compiled = compile(without, Pass::emit);
-        if (compiled) input.notes.push_back(draw::not_a_kernels_schedule(why));
-    }
-    if (compiled) {
-        input.plan = compiled->plan;
-        append(input.notes, compiled->notes);
-        input.emitted = kernels_of(compiled->code);
-        return;
-    }
-    const Diagnostic& first = compiled.errors().front();
-    input.why_no_plan = first.message + (first.hint.empty() ? "." : "; " + first.hint + ".");
+/// What `napkin plan` chooses for a setting of the page, or `napkin emit` with `until`.
+Result<Compilation> compiled(const Options& common, const draw::FiguresRequest& request, Pass until) {
+    PipelineOptions options = pipeline_options(common, until);
+    if (!request.schedule.empty())
+        if (const Status read = read_schedule(common, options); !read) return read.errors();
+    options.sizes = request.sizes;
+    // A machine of its own file is the page's.
+    if (request.machine_text.empty()) options.machine = request.machine;
+    auto source = read_source(common.file);
+    if (!source) return source.errors();
+    return run_pipeline(std::move(source).value(), options);
 }
 
 /// The core where the build puts it, beside the tool, or where an installation has it; empty where there is none.
@@ -109,9 +98,6 @@ ExitCode report(const ReportCommand& c) {
     draw::ReportInput input;
     input.request = request_of(*compilation, options);
     input.derived = compilation->derived;
-    auto figures = draw::figures_for(input.request);
-    if (!figures) return fail(figures.errors(), c.common);
-    input.figures = std::move(figures).value();
     for (const std::string& file : c.measured) {
         const auto text = read_source(file);
         if (!text) return fail(text.errors(), c.common);
@@ -122,17 +108,21 @@ ExitCode report(const ReportCommand& c) {
     auto wasm = read_wasm(c.wasm.empty() ? core_of_tool() : c.wasm);
     if (!wasm) return fail(wasm.errors(), c.common);
     input.wasm = std::move(wasm).value();
-    input.machines = machines_like(input.figures.machine);
-    // The grid and the plan know nothing of each other.
-    std::vector<draw::GridSetting> grid;
-    share_out(2, [&, request = input.request, figures = input.figures, machines = input.machines,
-                  with_answers = input.wasm.empty()](std::size_t i) {
-        if (i == 0)
-            add_plan_and_source(c.common, input);
-        else
-            grid = draw::grid_of(request, figures, machines, with_answers);
+    const auto planned = [&](const draw::FiguresRequest& request, const draw::Setting&) -> Result<ChosenPlan> {
+        auto made = compiled(c.common, request, Pass::plan);
+        if (!made) return made.errors();
+        return ChosenPlan{std::move(made->derived), std::move(made->plan), std::move(made->notes)};
+    };
+    auto figures = draw::figures_for(input.request, [&](const auto& request, const draw::Setting&) -> Result<ChosenPlan> {
+        auto made = compiled(c.common, request, Pass::emit);
+        if (!made) return made.errors();
+        input.emitted = kernels_of(made->code), input.derived = made->derived;
+        return ChosenPlan{std::move(made->derived), std::move(made->plan), std::move(made->notes)};
     });
-    input.grid = std::move(grid);
+    if (!figures) return fail(figures.errors(), c.common);
+    input.figures = std::move(figures).value();
+    input.machines = machines_like(input.figures.machine);
+    input.grid = draw::grid_of(input.request, input.figures, input.machines, input.wasm.empty(), planned);
     return write_output(c.output, draw::report_page(input), c.common);
 }
 

@@ -1,10 +1,7 @@
 #include "napkin/step_report.hpp"
 
-#include "plan/blocks.hpp"
 #include "plan/choose.hpp"
 #include "plan/overrides.hpp"
-#include "schedule/schedule.hpp"
-#include "support/ranges.hpp"
 #include "support/share_out.hpp"
 
 namespace napkin::cli {
@@ -13,22 +10,13 @@ Result<StepReport> step_report(const Options& options, StepTexts texts) {
     if (const Status read = read_schedule(options, file); !read) return read.errors();
     const auto sized = compile(options, Pass::size);
     if (!sized) return sized.errors();
-    const Machine& machine = sized->machine;
-    const bool is_planned = machine.kind == MachineKind::gpu && has_cuda_blocks(machine);
-    const auto planned = is_planned ? compile(options, Pass::plan) : sized;
-    // The steps are those of the plan, where there is one and no line is of the paper's hierarchy alone.
+    const auto planned = compile(options, sized->machine.kind == MachineKind::gpu ? Pass::plan : Pass::size);
     const Compilation& of = planned ? *planned : *sized;
     const auto items = all_overrides(of.derived, {}, file.schedule_file);
     if (!items) return items.errors();
-    const auto has_only_of_steps = [](const ScheduleItem& item) {
-        return is_of_steps(item) || item.kind == ChoiceKind::warpgroup;
-    };
-    if (is_planned && !planned && (is_of_a_kernel(*items) || none_of(*items, has_only_of_steps)))
-        return planned.errors();
-    if (!is_planned || !planned) return paper_steps(of.derived, of.extents, machine, *items, texts);
-    auto report = placed_steps(of.plan, machine, *items);
-    if (!report) return report;
-    report->expected_s = of.plan.seconds();
+    auto report = steps_for(of.derived, of.extents, of.machine, *items,
+                            planned ? Result<Plan>(planned->plan) : Result<Plan>(planned.errors()), texts);
+    if (!report || !report->expected_s) return report;
     if (texts == StepTexts::left_out) return report;
     const auto program = tiles_in_letters(of.derived, file.schedule_file);
     if (!program) return program.errors();

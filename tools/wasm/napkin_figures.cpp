@@ -3,7 +3,6 @@
 #include <cstdlib>
 #include <string>
 
-#include "draw/plan_content.hpp"
 #include "draw/setting_fragments.hpp"
 #include "machine/machine.hpp"
 #include "support/result.hpp"
@@ -11,20 +10,6 @@
 namespace napkin {
 
 Machine host_machine(int) { throw InternalError("a page knows no machine at hand"); }
-
-namespace {
-
-const char* answered(std::string (*answer)(const std::string&), const char* request) {
-    static std::string kept;
-    try {
-        kept = answer(request);
-    } catch (const std::exception&) {
-        kept = R"({"errors": ["napkin: a fault of its own at this setting"]})";
-    }
-    return kept.c_str();
-}
-
-}  // namespace
 
 }  // namespace napkin
 
@@ -36,12 +21,14 @@ __attribute__((export_name("napkin_allocate"))) char* napkin_allocate(unsigned b
 
 __attribute__((export_name("napkin_free"))) void napkin_free(char* text) { std::free(text); }
 
-/// The answers as text that ends with a zero, valid until the next call. A fault is one of ours and says so.
+/// The answer as text that ends with a zero, valid until the next call. A fault is one of ours and says so.
 __attribute__((export_name("napkin_figures"))) const char* napkin_figures(const char* request) {
-    return napkin::answered(napkin::draw::answer, request);
-}
-
-__attribute__((export_name("napkin_plan"))) const char* napkin_plan(const char* request) {
-    return napkin::answered(napkin::draw::plan_answer, request);
+    static std::string kept;
+    try {
+        kept = napkin::draw::answer(request);
+    } catch (const std::exception&) {
+        kept = R"({"errors": ["napkin: a fault of its own at this setting"]})";
+    }
+    return kept.c_str();
 }
 }
