@@ -219,6 +219,17 @@ protected:
     BodyWriter* body_ = nullptr;
 };
 
+/// Says how the reduction's loop of this number is unrolled, where the compiler does not decide. It leaves the innermost
+/// loop as it is where a register block is large, and each of its loads is waited for.
+void write_unrolling(Lines& out, const Frame& frame, const Atom& atom, int first_unrolled, int reduced, int num_reduced) {
+    if (reduced < 0) return;
+    const bool is_alone = reduced == first_unrolled && reduced + 1 == num_reduced;
+    if (reduced < first_unrolled)
+        out("NAPKIN_UNROLL_BY(1)");
+    else if (frame.in_blocks() && is_alone && atom.rows * atom.vectors > 1)
+        out(fmt::format("NAPKIN_UNROLL_BY({})", iterations_together));
+}
+
 /// Writes one statement: loops over the target's points around loops over the reduced ones, hoisting as BodyWriter
 /// decides.
 class ComputeWriter : RegisterBlock {
@@ -399,7 +410,8 @@ private:
                                   whole ? end : fmt::format("min_index({}, {})", end, frame_.count(axis, scope_))));
         } else {
             const std::int64_t by = frame_.block_size(atom_, axis);
-            if (level > target_level_) write_unrolling(level - target_level_ - 1);
+            const int num_reduced = static_cast<int>(loops_.size()) - target_level_;
+            write_unrolling(out_, frame_, atom_, first_unrolled_, level - target_level_ - 1, num_reduced);
             if (atom_.shared && axis == atom_.vector_axis)
                 out_.open(fmt::format("for (Index {0} = warp_of_thread() * {2}; {0} < {1}; {0} += num_warps() * {2})",
                                       name, frame_.count(axis, scope_), by));
@@ -408,16 +420,6 @@ private:
                                       by == 1 ? "++" + name : fmt::format("{} += {}", name, by)));
         }
         hoist(level);
-    }
-
-    /// A compiler that may unroll the innermost loop alone leaves it as it is where a register block is large. Then each
-    /// of its loads is waited for.
-    void write_unrolling(int reduced) {
-        const bool is_last = target_level_ + reduced + 1 == static_cast<int>(loops_.size());
-        if (reduced < first_unrolled_)
-            out_("NAPKIN_UNROLL_BY(1)");
-        else if (frame_.in_blocks() && is_last && reduced == first_unrolled_ && atom_.rows * atom_.vectors > 1)
-            out_(fmt::format("NAPKIN_UNROLL_BY({})", iterations_together));
     }
 
     void hoist(int level) {

@@ -28,8 +28,8 @@ inline bool counts(const StatementWork& work, OpKind kind) {
     return any_of(work.ops, [&](const OpCount& op) { return op.kind == kind; });
 }
 
-/// Values of a register block that a thread of a GPU loads in one instruction, as they lie together: those of rows, or
-/// of iterations of the innermost loop, which go through the tile together.
+/// Values of a register block that a thread of a GPU loads in one instruction, as they lie together. They are those of
+/// several rows, or of several iterations of the innermost loop.
 inline double values_in_a_load(const ScheduledKernel& k, const Atom& atom, const Read& r,
                                const std::vector<std::int64_t>& tile) {
     const int inner = k.place(r.variable()).innermost;
@@ -77,9 +77,9 @@ struct Simulator::Pipes {
     std::array<double, num_op_kinds> by_kind{};
     /// Clocks in which the schedulers of an SM issue all of it. Each issues one instruction a clock, and the FMA unit
     /// takes as many. A load or a store of all lanes takes the SM's one pipe a clock. Addresses, the ends of loops and
-    /// copies come on top: kernels of one CTA an SM executed 1.0 to 1.25 times what is counted here, and issued in 0.55
-    /// to 0.69 of the clocks (Nsight Compute on one H200, 2026-11-29). With 1.42, 25 kernels in f32 of more than 50 µs
-    /// take 1.04 times what is predicted in the median, and 0.91 to 1.36 times.
+    /// copies come on top. Kernels of one CTA an SM executed 1.0 to 1.25 times what is counted here. They issued in
+    /// 0.55 to 0.69 of the clocks (Nsight Compute on one H200, 2026-11-29). With 1.42, 25 kernels in f32 of more than
+    /// 50 µs take 1.04 times what is predicted in the median, and 0.91 to 1.36 times.
     [[nodiscard]] double issue() const {
         constexpr double with_all_else = 1.42;
         return with_all_else * (arithmetic + (load + store) / schedulers_a_core);
