@@ -219,8 +219,8 @@ protected:
     BodyWriter* body_ = nullptr;
 };
 
-/// Says how the reduction's loop of this number is unrolled, where the compiler does not decide. It leaves the innermost
-/// loop as it is where a register block is large, and each of its loads is waited for.
+/// Says how the reduction's loop of this number is unrolled, where the compiler does not decide. It leaves the
+/// innermost loop as it is where a register block is large, and each of its loads is waited for.
 void write_unrolling(Lines& out, const Frame& frame, const Atom& atom, int first_unrolled, int reduced, int num_reduced) {
     if (reduced < 0) return;
     const bool is_alone = reduced == first_unrolled && reduced + 1 == num_reduced;
