@@ -181,14 +181,14 @@ std::optional<Diagnostic> CandidateSchedules::why_no_mma() const {
         choose_orders(k);
         why = mma_roles(k).refusal;
     }
-    return Diagnostic{
-        "no-tensor",
-        wanted->range,
-        fmt::format("kernel {} does not run on tensor cores: {}", model_.kernel().name, why),
-        "a kernel with a product of 16-bit or 8-bit tiles that the machine's instructions take",
-        fmt::format("leave '{}' out{}", name(wanted->kind), why.starts_with("subloop") ? ", or the subloop" : ""),
-        {},
-        ExitCode::bad_input};
+    return Diagnostic{"no-tensor",
+                      wanted->range,
+                      fmt::format("kernel {} does not run on tensor cores: {}", model_.kernel().name, why),
+                      "a kernel with a product of 16-bit or 8-bit tiles that the machine's instructions take",
+                      fmt::format("leave '{}' out{}", name(wanted->kind),
+                                  overrides_.fixes(ChoiceKind::subloop) ? ", or the subloop" : ""),
+                      {},
+                      ExitCode::bad_input};
 }
 
 // ---- sizes

@@ -28,8 +28,8 @@ constexpr double group_clocks = 60;
 /// itself take 3.7 of them.
 constexpr double first_instructions_s = 1e-6;
 /// Loads of a launch find no translation of their addresses at first: the seconds for those that come first, and for
-/// each later group of loads. Fitted on one H200 on 2026-11-29: 20 examples of less than 50 µs took 0.5 to 5 µs longer
-/// than all else adds up to, 1.2 in the median. One small tile takes no longer, and five groups take longest.
+/// each later group of loads. Fitted on one H200 on 2026-11-29: 24 examples of less than 45 µs took -1.4 to 6 µs longer
+/// than all else adds up to, 1.4 in the median. One small tile took no longer, and one with five groups 5.3.
 constexpr double first_addresses_s = 0.8e-6, further_addresses_s = 0.5e-6;
 
 /// Instructions that a thread issues for an operation beside its unit's own instruction, counted in what NVRTC 13 makes

@@ -78,8 +78,8 @@ struct Simulator::Pipes {
     /// Clocks in which the schedulers of an SM issue all of it. Each issues one instruction a clock, and the FMA unit
     /// takes as many. A load or a store of all lanes takes the SM's one pipe a clock. Addresses, the ends of loops and
     /// copies come on top. Kernels of one CTA an SM executed 1.0 to 1.25 times what is counted here. They issued in
-    /// 0.55 to 0.69 of the clocks (Nsight Compute on one H200, 2026-11-29). With 1.42, 25 kernels in f32 of more than
-    /// 50 µs take 1.04 times what is predicted in the median, and 0.91 to 1.36 times.
+    /// 0.55 to 0.69 of the clocks (Nsight Compute on one H200, 2026-11-29). With 1.42, 26 kernels in floating
+    /// point of more than 50 µs take 1.04 times what is predicted in the median, and 0.91 to 1.36 times.
     [[nodiscard]] double issue() const {
         constexpr double with_all_else = 1.42;
         return with_all_else * (arithmetic + (load + store) / schedulers_a_core);

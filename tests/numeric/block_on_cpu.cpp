@@ -149,15 +149,16 @@ const JitModule& stand_in_for_gpu() {
         options.optimization = "-O2";
         // a fortified longjmp takes another stack for a fault
         options.flags = {"-fno-semantic-interposition", "-U_FORTIFY_SOURCE"};
-        return compiled(std::string(kernel_words) + stand_ins, options);
+        return compiled("#define __CUDA_ARCH__ 900\n" + std::string(kernel_words) + stand_ins, options);
     }();
     return *module;
 }
 
 }  // namespace
 
-std::shared_ptr<const JitModule> compiled_for_cpu(const cuda::CudaSource& source) {
-    std::string text = kernel_words + without_instructions(cuda::complete(source));
+std::shared_ptr<const JitModule> compiled_for_cpu(const cuda::CudaSource& source, int architecture) {
+    std::string text = fmt::format("#define __CUDA_ARCH__ {}\n", architecture) + kernel_words +
+                       without_instructions(cuda::complete(source));
     // The memory of the block that runs is one array, which has the name that kernels declare.
     static const std::regex declaration("extern __shared__ __align__\\([0-9]+\\) char shared_memory\\[\\];");
     text = std::regex_replace(text, declaration, "char* const shared_memory = emulated::own_memory();");

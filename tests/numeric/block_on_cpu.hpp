@@ -30,8 +30,8 @@ struct BulkMap {
 BulkMap bulk_map(const void* array, DType type, const std::vector<std::int64_t>& sizes,
                  const std::vector<std::int64_t>& box);
 
-/// Compiles the kernels for the CPU. Throws std::runtime_error where that fails.
-std::shared_ptr<const JitModule> compiled_for_cpu(const cuda::CudaSource& source);
+/// Compiles the kernels for the CPU, as for a GPU with this __CUDA_ARCH__. Throws std::runtime_error where that fails.
+std::shared_ptr<const JitModule> compiled_for_cpu(const cuda::CudaSource& source, int architecture = 900);
 
 /// Runs one of them, after what runs before it. `arguments` are the pointers of inputs, then of outputs, then all
 /// strides, and `maps` those of entry.maps, as KernelEntry says. False where its threads wait for each other for ever.

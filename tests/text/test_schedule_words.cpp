@@ -138,6 +138,12 @@ bool is_searched(const PlannedKernels& kernels) {
     return values.size() > 1;
 }
 
+/// Some kernels have it, and none on a GPU has.
+template <class Has>
+bool only_on_cpus(const PlannedKernels& kernels, const Has& has) {
+    return any_of(kernels, has) && none_of(kernels, [&](const PlannedKernel& k) { return k.is_on_gpu() && has(k); });
+}
+
 template <class Holds>
 bool all_kernels(const PlannedKernels& kernels, Holds holds) {
     return all_of(kernels, [&](const PlannedKernel& k) {
@@ -274,19 +280,14 @@ const std::map<std::string_view, Default>& defaults() {
         {"prefetch",
          {"where it saves simulated time",
           [](Kernels kernels) {
-              return all_kernels(kernels,
-                                 [](Kernel k) {
-                                     const bool has = any_of(k.schedule().prefetches,
-                                                             [](const Prefetch& p) { return p.ahead.value > 0; });
-                                     return !k.is_on_gpu() || !has;
-                                 }) &&
-                     any_of(kernels, [](Kernel k) { return !k.schedule().prefetches.empty(); });
+              return only_on_cpus(kernels, [](Kernel k) {
+                  return any_of(k.schedule().prefetches, [](const Prefetch& p) { return p.ahead.value > 0; });
+              });
           }}},
         {"pipelined",
          {"where it saves simulated time",
           [](Kernels kernels) {
-              return all_kernels(kernels, [](Kernel k) { return !k.is_on_gpu() || k.schedule().tile_pipelining.empty(); }) &&
-                     any_of(kernels, [](Kernel k) { return !k.schedule().tile_pipelining.empty(); });
+              return only_on_cpus(kernels, [](Kernel k) { return !k.schedule().tile_pipelining.empty(); });
           }}},
         {"warpgroup", {"a row for each thread", [](Kernels) { return open_choices().warpgroup.empty(); }}},
         {"precision", {"as the text has it", [](Kernels) { return open_choices().precision.empty(); }}},
