@@ -6,6 +6,7 @@
 #include "derive/derive.hpp"
 #include "emit/cuda/emit.hpp"
 #include "plan/choose.hpp"
+#include "plan/explain.hpp"
 #include "support/schedules.hpp"
 #include "syntax/parse.hpp"
 
@@ -82,6 +83,40 @@ TEST(BlocksTime, FewerThanFillACoreTakeLonger) {
     const auto seconds = [](std::int64_t rows) { return planned_rows(softmax_of_rows, rows, 4096).time.seconds; };
     EXPECT_LT(seconds(4096), 4 * seconds(1024)) << "the launch and the first loads are paid once";
     EXPECT_GT(seconds(4096), 2 * seconds(1024)) << "four times as much is moved";
+}
+
+/// Every SM has at most one of 128 tiles of 256 rows. A causal mask makes all but the last tiles shorter, and the
+/// kernel no faster.
+TEST(BlocksTime, UnequalTilesEndWithTheLongest) {
+    const auto seconds = [](const std::string& mask) {
+        return planned_rows(
+                   "f(A[r, k], B[c, k], V[c, k]) -> O[r, k]\n    S[r, c] = sum(k) A[r, k] * B[c, k]\n"
+                   "    W[r, c] = " +
+                       mask + "\n    O[r, k] = sum(c) W[r, c] * V[c, k]\nsizes k = 64\n",
+                   32768, 32768, {fixed("group", "r", 256), fixed("stream", "c", 64), fixed("split", "c", 1)})
+            .time.seconds;
+    };
+    EXPECT_GT(seconds("where(c <= r, exp(S[r, c]), 0)"), 0.9 * seconds("exp(S[r, c])"));
+}
+
+/// The first loads of a launch find no translation of their addresses, nor do those that wait for statements between.
+TEST(BlocksTime, CountsGroupsOfLoads) {
+    const auto seconds = [](const std::string& text) {
+        const auto diagram = parse_diagram(std::make_shared<const Source>(Source{"a.nk", text}));
+        const Derived derived = derive(*diagram).value();
+        const Extents extents = bind_sizes(derived.diagram, {{"r", 64}, {"c", 64}}).value();
+        const Machine machine = load_machine("h200").value();
+        const auto plan = choose_plan(derived, extents, machine);
+        EXPECT_TRUE(plan.ok()) << render(plan.errors());
+        const std::vector<ExplainedTime> times = explained_times(derived, extents, machine, *plan);
+        double sum = 0;
+        for (const TimeTerm& term : times.at(0).terms)
+            if (term.name == "first translations of addresses") sum += term.seconds;
+        return sum;
+    };
+    const double one = seconds("f(X[r, c]) -> Y[r, c]\n    Y[r, c] = 2 * X[r, c]\n"), two = seconds(layernorm_of_rows);
+    EXPECT_GT(one, 0);
+    EXPECT_GT(two, one) << "of G and B, behind the sums of X";
 }
 
 /// Threads of a warp copy along memory's rows: with an even distance in between all of a column would lie in one bank.
