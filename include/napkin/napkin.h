@@ -76,7 +76,9 @@ enum {
 }; /* DLPack's kDLCPU and kDLCUDA. Pinned (3) and managed (13) memory is taken too. */
 
 /* Where an array lies: DLPack's DLTensor, member for member, under a name of its own, so that this header goes with dlpack.h and without.
- * A pointer to a DLTensor is cast to a pointer to this. An array with a size of 0 needs no memory: its data may be NULL. On a GPU arrays lie row-major without gaps, at multiples of 16 bytes. */
+ * A pointer to a DLTensor is cast to a pointer to this. An array with a size of 0 needs no memory: its data may be NULL. On a GPU
+ * arrays begin at multiples of 16 bytes. Their last stride is 1 and the others are multiples of 16 bytes; kernels that do without tensor maps
+ * take any strides. */
 typedef struct napkin_array {
     void* data;
     struct {
@@ -160,7 +162,8 @@ int napkin_kernel_from_cache(const napkin_kernel* kernel);
 double napkin_kernel_compile_seconds(const napkin_kernel* kernel);
 
 /* Runs on arrays in the program's order, `count` of them. On a GPU: launches on the stream (a CUstream or cudaStream_t, NULL the default one),
- * in the kernel's own workspace. On the processor: strides are free, returns when all is done, and `stream` is NULL.
+ * in the kernel's own workspace. On the processor: strides are free, returns when all is done, and `stream` is NULL. What is encoded for
+ * the addresses and strides of a call is kept for the last ones.
  * Errors: view-count, view-null, view-offset, view-device, view-type, view-sizes, view-strides, view-alignment, view-overlap,
  * no-stream, no-workspace, gpu-failed; index-out-of-range on the processor. */
 napkin_status napkin_run(const napkin_kernel* kernel, const napkin_array* const* arrays, size_t count, void* stream,
@@ -177,7 +180,8 @@ void napkin_kernel_free(napkin_kernel* kernel);
 
 /* Runs the program on arrays in its order, wherever they lie: on this computer's processor or on the GPU at hand, as napkin_run does. Sizes
  * are those of the arrays' shapes. The first call with these shapes there plans and compiles; later ones find its kernel by a hash of the
- * shapes. Kernels are kept until the program is freed.
+ * shapes. Shapes near those of an earlier call take over its plan, and its code where sizes are arguments of it: then nothing is compiled.
+ * Kernels are kept until the program is freed.
  * Errors: those of napkin_run, napkin_plan_for and napkin_compile. */
 napkin_status napkin_call(napkin_program* program, const napkin_array* const* arrays, size_t count, void* stream,
                           napkin_error** error);

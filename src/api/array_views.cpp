@@ -21,14 +21,6 @@ std::span<const std::int64_t> shape_of(const napkin_array& array) {
 
 bool is_same(napkin_type a, napkin_type b) { return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes; }
 
-bool has_no_gaps(const napkin_array& array) {
-    if (array.strides == nullptr) return true;
-    std::int64_t below = 1;
-    for (std::size_t d = shape_of(array).size(); d-- > 0; below *= array.shape[d])
-        if (array.shape[d] > 1 && array.strides[d] != below) return false;
-    return true;
-}
-
 std::string type_text(napkin_type type) {
     for (const DType known : all_dtypes)
         if (is_same(type, dlpack_type(known))) return std::string(name(known));
@@ -48,10 +40,9 @@ bool offset_fits(const napkin_array& array) {
 }
 
 bool is_taken(const napkin_array* array, const TakenArray& taken, MachineKind place) {
-    return array != nullptr && place_of(*array) == place && offset_fits(*array) &&
-           is_same(array->dtype, taken.dlpack) && array->ndim == static_cast<std::int32_t>(taken.sizes.size()) &&
-           (array->ndim == 0 || array->shape != nullptr) && std::ranges::equal(shape_of(*array), taken.sizes) &&
-           (array->data != nullptr || is_empty(*array)) && (place == MachineKind::cpu || has_no_gaps(*array));
+    return array != nullptr && place_of(*array) == place && offset_fits(*array) && is_same(array->dtype, taken.dlpack) &&
+           array->ndim == static_cast<std::int32_t>(taken.sizes.size()) && (array->ndim == 0 || array->shape != nullptr) &&
+           std::ranges::equal(shape_of(*array), taken.sizes) && (array->data != nullptr || is_empty(*array));
 }
 
 }  // namespace
@@ -135,9 +126,6 @@ std::vector<Diagnostic> faults_of(Arrays arrays, const std::vector<TakenArray>& 
         if (!wanted.sizes.empty() && !std::ranges::equal(shape_of(array), wanted.sizes))
             fault("view-sizes", fmt::format("{} is {}", wanted.name, fmt::join(shape_of(array), "×")),
                   fmt::format("{}", fmt::join(wanted.sizes, "×")));
-        if (place == MachineKind::gpu && !has_no_gaps(array))
-            fault("view-strides", fmt::format("{} has gaps, or its axes in another order", wanted.name),
-                  "an array that lies row-major without gaps on a GPU");
     }
     return out;
 }

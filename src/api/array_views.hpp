@@ -36,11 +36,11 @@ std::vector<TakenArray> taken_arrays(const Diagram& diagram, const Extents& exte
 /// Whose memory an array lies in: the processor's, or that of the GPU at hand. None: on no device that programs run on.
 std::optional<MachineKind> place_of(const napkin_array& array);
 
-/// Whether the arrays are those that are taken, and lie there; strides are free on the processor. Reads nothing of
-/// their values, and allocates nothing where they are.
+/// Whether the arrays are those that are taken, and lie there; what strides a GPU's kernels take, they say themselves.
+/// Reads nothing of the arrays' values, and allocates nothing where they are.
 bool are_taken(Arrays arrays, const std::vector<TakenArray>& taken, MachineKind place);
-/// What keeps them from it. Codes: view-count, view-null, view-offset, view-device, view-type, view-sizes,
-/// view-strides. Where sizes are not known yet, these are not looked at.
+/// What keeps them from it. Codes: view-count, view-null, view-offset, view-device, view-type, view-sizes. Where sizes
+/// are not known yet, these are not looked at.
 std::vector<Diagnostic> faults_of(Arrays arrays, const std::vector<TakenArray>& taken, MachineKind place);
 
 /// Where the first element is.

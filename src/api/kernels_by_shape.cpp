@@ -2,14 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "diagram/solve_sizes.hpp"
+#include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/stack.hpp"
 
 namespace napkin {
 namespace {
+
+/// A plan is taken over for sizes that differ by so many powers of two at most.
+constexpr double most_octaves_apart = 1;
 
 /// One step of FNV-1a over whole numbers, with its offset and prime of 64 bits.
 constexpr std::uint64_t hash_offset = 0xcbf29ce484222325, hash_prime = 0x100000001b3;
@@ -47,6 +56,22 @@ Result<std::map<std::string, std::int64_t>> sizes_of_shapes(const Diagram& diagr
     for (const Axis& axis : diagram.axes)
         if (axis.size && !axis.size->as_constant()) all->erase(axis.name);
     return all;
+}
+
+/// How far the sizes are from those of a plan: the most powers of two by which one of them differs. A size of 1 is near
+/// to no other, as plans for a single row or key have a form of their own.
+double octaves_apart(const Compilation& planned, const std::map<std::string, std::int64_t>& sizes) {
+    double most = 0;
+    for (const AxisId axis : planned.extents.ids()) {
+        const auto size = at(axis) < planned.diagram.axes.size() ? sizes.find(planned.diagram.axis(axis).name)
+                                                                 : sizes.end();
+        if (size == sizes.end()) continue;
+        const std::int64_t was = planned.extents[axis], is = size->second;
+        if (was == is) continue;
+        if (was <= 1 || is <= 1) return std::numeric_limits<double>::infinity();
+        most = std::max(most, std::abs(std::log2(static_cast<double>(is) / static_cast<double>(was))));
+    }
+    return most;
 }
 
 }  // namespace
@@ -98,20 +123,42 @@ std::shared_ptr<const LoadedKernel> KernelsByShape::find(const Shapes& shapes) c
     return found == kernels_.end() ? nullptr : found->second;
 }
 
-Result<std::shared_ptr<const LoadedKernel>> KernelsByShape::make(const Shapes& shapes) const {
+std::optional<Compilation> KernelsByShape::by_known_plan(MachineKind place,
+                                                         const std::map<std::string, std::int64_t>& sizes) const {
+    std::vector<std::pair<double, const Compilation*>> near;
+    for (const Compilation& c : planned_)
+        if (const auto apart = octaves_apart(c, sizes); c.machine.kind == place && apart <= most_octaves_apart)
+            near.emplace_back(apart, &c);
+    stable_sort(near, [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [apart, planned] : near)
+        if (auto found = at_other_sizes(*planned, sizes, lower::SizesAs::arguments)) return found;
+    return std::nullopt;
+}
+
+Result<std::shared_ptr<const LoadedKernel>> KernelsByShape::make(const Shapes& shapes) {
     if (auto faults = faults_of(shapes.arrays, taken_, shapes.place); !faults.empty()) return faults;
     auto sizes = sizes_of_shapes(diagram_, shapes.arrays);
     if (!sizes) return sizes.errors();
+    auto made = by_known_plan(shapes.place, *sizes);
     PipelineOptions options{.diagram = diagram_.name,
                             .sizes = std::move(*sizes),
+                            .sizes_as = lower::SizesAs::arguments,
                             .machine = shapes.place == MachineKind::gpu ? "gpu" : "host",
                             .until = Pass::emit,
                             .keep_plan = true};
-    const auto planned = run_pipeline(source_, options);
-    if (!planned) return planned.errors();
-    const std::vector<TakenArray> taken = taken_arrays(planned->diagram, planned->extents);
+    const bool is_new = !made;
+    if (is_new) {
+        auto planned = run_pipeline(source_, options);
+        if (!planned) return planned.errors();
+        made = std::move(*planned);
+    }
+    const std::vector<TakenArray> taken = taken_arrays(made->diagram, made->extents);
     if (auto faults = faults_of(shapes.arrays, taken, shapes.place); !faults.empty()) return faults;
-    return LoadedKernel::load(*planned, 0);
+    auto loaded = LoadedKernel::load(*made, is_new ? 0 : NAPKIN_NOT_VALIDATED, codes_);
+    if (!loaded) return loaded;
+    if (!(*loaded)->shares_code()) codes_.push_back(*loaded);
+    if (is_new) planned_.push_back(std::move(*made));
+    return loaded;
 }
 
 Result<std::shared_ptr<const LoadedKernel>> KernelsByShape::of(Arrays arrays) {

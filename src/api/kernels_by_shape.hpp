@@ -3,9 +3,14 @@
 //
 // Invariant: a kernel's key is the place and every size of every array, in the program's order. So arrays with one key
 // are all taken by one kernel or by none. A kernel that is found needs no derivation, no plan and no allocation.
+//
+// A kernel for sizes that are near those of a plan takes over its schedules, and its code where the text is the same.
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -46,7 +51,10 @@ private:
     static void each_of(const Shapes& shapes, const F& f);
     [[nodiscard]] bool have_shapes(Arrays arrays) const;
     [[nodiscard]] std::shared_ptr<const LoadedKernel> find(const Shapes& shapes) const;
-    [[nodiscard]] Result<std::shared_ptr<const LoadedKernel>> make(const Shapes& shapes) const;
+    [[nodiscard]] Result<std::shared_ptr<const LoadedKernel>> make(const Shapes& shapes);
+    /// The nearest plan that was made, for these sizes; none where none is near or fits.
+    [[nodiscard]] std::optional<Compilation> by_known_plan(MachineKind place,
+                                                           const std::map<std::string, std::int64_t>& sizes) const;
 
     std::shared_ptr<const Source> source_;
     Diagram diagram_;
@@ -54,6 +62,9 @@ private:
     mutable std::mutex looking_;     ///< of kernels_
     std::mutex making_;              ///< one at a time
     std::unordered_map<Key, std::shared_ptr<const LoadedKernel>, Hash, Same> kernels_;
+    /// Whoever makes a kernel has these: what was planned anew, and kernels of different code.
+    std::vector<Compilation> planned_;
+    std::vector<std::shared_ptr<const LoadedKernel>> codes_;
 };
 
 }  // namespace napkin

@@ -8,6 +8,7 @@
 #include "diagram/array_sizes.hpp"
 #include "run/gpu/device_machine.hpp"
 #include "run/index_inputs.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -28,22 +29,41 @@ Status with_addresses(std::size_t count, const F& f) {
     return f(std::span(places));
 }
 
+/// f(the strides of each array).
+template <class F>
+Status with_strides(Arrays arrays, const F& f) {
+    std::array<const std::int64_t*, arrays_on_stack> few;  // NOLINT: those that count are written
+    std::vector<const std::int64_t*> many(arrays.size() > few.size() ? arrays.size() : 0);
+    const std::span<const std::int64_t*> all = many.empty() ? std::span(few).first(arrays.size()) : std::span(many);
+    for (std::size_t i = 0; i < arrays.size(); ++i) all[i] = arrays[i]->strides;
+    return f(all);
+}
+
 }  // namespace
 
-Result<std::shared_ptr<const LoadedKernel>> LoadedKernel::load(const Compilation& planned, unsigned flags) {
+Result<std::shared_ptr<const LoadedKernel>> LoadedKernel::load(const Compilation& planned, unsigned flags,
+                                                               const std::vector<std::shared_ptr<const LoadedKernel>>& others) {
     if ((flags & NAPKIN_NOT_VALIDATED) == 0) validate_first_use(planned.derived);
     auto out = std::make_shared<LoadedKernel>();
     out->diagram_ = planned.diagram, out->extents_ = planned.extents;
     out->taken_ = taken_arrays(planned.diagram, planned.extents);
+    out->text_ = complete(planned.code);
+    const auto same = find_if(others, [&](const auto& other) {
+        return other->text_ == out->text_ && (other->on_gpu_ != nullptr) == (planned.machine.kind == MachineKind::gpu);
+    });
+    const LoadedKernel* const alike = same == others.end() ? nullptr : same->get();
+    out->shares_code_ = alike != nullptr;
     if (const auto* code = std::get_if<cuda::CudaSource>(&planned.code)) {
         const auto device = gpu::device();
         if (!device) return device.errors();
         if (const auto note = gpu::note_on_device(*device, planned.machine); !note) return note.errors();
-        auto kernel = gpu::CallersKernel::load(planned.program, *code, (flags & NAPKIN_CALLERS_WORKSPACE) == 0);
+        auto kernel = gpu::CallersKernel::load(planned.diagram, planned.program, *code,
+                                               (flags & NAPKIN_CALLERS_WORKSPACE) == 0,
+                                               alike ? alike->on_gpu_.get() : nullptr);
         if (!kernel) return kernel.errors();
         out->on_gpu_ = std::move(*kernel);
     } else {
-        auto kernel = loaded_on_processor(planned);
+        auto kernel = loaded_on_processor(planned, alike ? alike->on_processor_.get() : nullptr);
         if (!kernel) return kernel.errors();
         out->on_processor_ = std::move(*kernel);
     }
@@ -68,7 +88,9 @@ Status LoadedKernel::run(Arrays arrays, void* stream) const {
     if (on_gpu_)
         return with_addresses(arrays.size(), [&](std::span<std::uint64_t> places) {
             for (std::size_t i = 0; i < places.size(); ++i) places[i] = address_of(begin_of(*arrays[i]));
-            return on_gpu_->launch(places, 0, stream);
+            return with_strides(arrays, [&](std::span<const std::int64_t* const> strides) {
+                return on_gpu_->launch(places, 0, stream, strides);
+            });
         });
     std::vector<KernelInput> inputs;
     std::vector<KernelOutput> outputs;

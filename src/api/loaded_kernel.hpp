@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "api/array_views.hpp"
@@ -13,15 +14,18 @@ namespace napkin {
 
 class LoadedKernel {
 public:
-    /// Loads what the pipeline made until Pass::emit. `flags` are those of napkin_compile. Errors: those of
-    /// napkin_compile; InternalError where the derivation is found wrong.
-    static Result<std::shared_ptr<const LoadedKernel>> load(const Compilation& planned, unsigned flags);
+    /// Loads what the pipeline made until Pass::emit. `flags` are those of napkin_compile. Code whose text is that of
+    /// one of `others` is taken over, and not compiled. Errors: those of napkin_compile; InternalError where the
+    /// derivation is found wrong.
+    static Result<std::shared_ptr<const LoadedKernel>> load(
+        const Compilation& planned, unsigned flags, const std::vector<std::shared_ptr<const LoadedKernel>>& others = {});
 
     /// What the public functions of these names do.
     [[nodiscard]] Status run(Arrays arrays, void* stream) const;
     [[nodiscard]] Status run_at(std::span<void* const> addresses, void* workspace, void* stream) const;
 
     [[nodiscard]] std::int64_t workspace_bytes() const { return on_gpu_ ? on_gpu_->workspace_bytes() : 0; }
+    [[nodiscard]] bool shares_code() const { return shares_code_; }  ///< with another one, which was there before
     [[nodiscard]] bool from_cache() const;
     [[nodiscard]] double compile_seconds() const;
 
@@ -30,6 +34,8 @@ private:
     [[nodiscard]] Status run_on_processor(const std::vector<KernelInput>& inputs,
                                           const std::vector<KernelOutput>& outputs, const void* stream) const;
 
+    std::string text_;  ///< of the code
+    bool shares_code_ = false;
     Diagram diagram_;
     Extents extents_;
     std::vector<TakenArray> taken_;

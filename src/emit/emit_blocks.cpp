@@ -42,6 +42,11 @@ public:
         }
     }
 
+    void add_numbers() {
+        for (const LaunchNumbers::Number& number : frame_.numbers->all())
+            pass_if_used(number.is_real ? "real " : "Index ", number.name);
+    }
+
     std::string parameters, arguments;
 
 private:
@@ -75,6 +80,7 @@ BlocksFunction function_of_blocks(Frame& frame, const Step& step, const Step* be
     Parameters passed(frame, body.text());
     passed.add_tiles(computes);
     passed.add_positions();
+    passed.add_numbers();
     return {fmt::format("{}NAPKIN_APART void {}({}) {{\n{}}}\n\n", equations, name, passed.parameters, body.text()),
             fmt::format("{}({});", name, passed.arguments)};
 }

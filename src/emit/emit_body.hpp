@@ -92,7 +92,8 @@ private:
     ValueId intern(Value value);
     ValueId op(std::string pattern, std::vector<ValueId> args, int precedence, std::vector<int> argument_precedence,
                bool splats = false);
-    ValueId number(double value);
+    ValueId number(double value, const std::string& text = {});
+    ValueId number_of_sizes(double value, const Expr& of, const char* what = "");
     ValueId arithmetic(BinaryOp o, ValueId a, ValueId b);
     ValueId quotient(ValueId a, ValueId b, lower::MathForm form = lower::MathForm::plain);
     ValueId times_reciprocal(ValueId a, ValueId b);
@@ -103,7 +104,7 @@ private:
     ValueId own_column();
     ValueId logical(BinaryOp o, ValueId a, ValueId b);
     ValueId power(ValueId base, double exponent);
-    ValueId exponential(const Expr& e, double factor = 1);
+    ValueId exponential(const Expr& e, double factor = 1, const Expr& of = {});
     ValueId as_number(ValueId id);
     ValueId as_mask(ValueId id);
     ValueId as_whole(ValueId id);

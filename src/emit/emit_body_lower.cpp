@@ -9,6 +9,7 @@
 
 #include "algebra/power.hpp"
 #include "emit/emit_body.hpp"
+#include "emit/emit_header.hpp"
 #include "emit/emit_index.hpp"
 #include "emit/operator_text.hpp"
 #include "support/result.hpp"
@@ -17,7 +18,7 @@ namespace napkin::writers {
 
 ValueId BodyWriter::intern(Value value) {
     std::string key = value.is_constant ? "constant " : value.pattern + (value.is_whole ? " whole" : "");
-    if (value.is_constant) key += fmt::format("{:a}", value.constant);
+    if (value.is_constant) key += fmt::format("{:a} {}", value.constant, value.pattern);
     for (const ValueId a : value.args) key += fmt::format(",{}", a);
     const auto [it, added] = known_.try_emplace(std::move(key), static_cast<ValueId>(values_.size()));
     if (added) {
@@ -27,11 +28,17 @@ ValueId BodyWriter::intern(Value value) {
     return it->second;
 }
 
-ValueId BodyWriter::number(double value) {
+/// A constant that the expression's sizes decide. `what` tells apart those of one expression.
+ValueId BodyWriter::number_of_sizes(double value, const Expr& of, const char* what) {
+    if (!frame_.numbers->vary_with(of)) return number(value);
+    return number(value, frame_.real_text(what + to_string(of, expression_names(frame_)), value, of));
+}
+
+ValueId BodyWriter::number(double value, const std::string& text) {
     Value v;
     v.is_constant = true;
     v.constant = value;
-    v.pattern = literal(value, frame_.is_double);
+    v.pattern = text.empty() ? literal(value, frame_.is_double) : text;
     v.precedence = v.pattern[0] == '-' ? 3 : 4;
     return intern(std::move(v));
 }
@@ -123,20 +130,24 @@ ValueId BodyWriter::power(ValueId base, double exponent) {
     return steps->is_reciprocal ? quotient(number(1), power) : power;
 }
 
-/// factor · e^x as 2^(x·log2 e + log2 factor).
-ValueId BodyWriter::exponential(const Expr& e, double factor) {
+/// factor · e^x as 2^(x·log2 e + log2 factor). `of`: the expression that is the factor.
+ValueId BodyWriter::exponential(const Expr& e, double factor, const Expr& of) {
     const Expr& argument = as<Unary>(e)->a;
     const lower::MathChoice& choice = lower::choice_at(math_, e);
     const double by = std::numbers::log2e, more = std::log2(factor);
-    const auto plus = [&](ValueId x, double constant) {
-        return constant == 0 ? x : arithmetic(BinaryOp::add, x, number(constant));
+    const auto plus = [&](ValueId x, double constant, const char* what) {
+        return constant == 0 ? x : arithmetic(BinaryOp::add, x, number_of_sizes(constant, of, what));
     };
-    const auto scaled = [&](ValueId x, double scale) { return arithmetic(BinaryOp::mul, x, number(scale)); };
-    if (choice.operand < 0) return call("exp2", {plus(scaled(as_number(lower(argument)), by), more)});
+    const auto scaled = [&](ValueId x, double scale, const Expr& by_sizes = {}) {
+        return arithmetic(BinaryOp::mul, x, number_of_sizes(scale, by_sizes, "log2(e) * "));
+    };
+    if (choice.operand < 0) return call("exp2", {plus(scaled(as_number(lower(argument)), by), more, "log2 ")});
     const auto* difference = as<Binary>(argument);
     const auto* product = as<Binary>(difference->a);
-    const ValueId a = as_number(lower(choice.operand == 0 ? product->a : product->b)), b = as_number(lower(difference->b));
-    return call("exp2", {arithmetic(BinaryOp::sub, scaled(a, choice.factor * by), plus(scaled(b, by), -more))});
+    const Expr &taken = choice.operand == 0 ? product->a : product->b, &own = choice.operand == 0 ? product->b : product->a;
+    const ValueId a = as_number(lower(taken)), b = as_number(lower(difference->b));
+    return call("exp2",
+                {arithmetic(BinaryOp::sub, scaled(a, choice.factor * by, own), plus(scaled(b, by), -more, "-log2 "))});
 }
 
 ValueId BodyWriter::axis_index(AxisId axis, bool whole) {
@@ -278,7 +289,7 @@ ValueId BodyWriter::lower_unary(const Expr& e, const Unary& u) {
     const lower::MathForm form = lower::choice_at(math_, e).form;
     if (form == lower::MathForm::nonpositive) return nonpositive_exponential(e, *as<Binary>(u.a));
     const ValueId a = lower(u.a);
-    if (at(a).is_constant) return number(apply(u.op, at(a).constant));
+    if (at(a).is_constant) return number_of_sizes(apply(u.op, at(a).constant), e);
     if (form == lower::MathForm::power_of_two) return exponential(e);
     if (u.op == UnaryOp::logical_not) {
         const ValueId m = as_mask(a);
@@ -303,7 +314,7 @@ ValueId BodyWriter::nonpositive_exponential(const Expr& e, const Binary& differe
 
 ValueId BodyWriter::lower_binary(const Expr& e, const Binary& b) {
     const ValueId a = lower(b.a), c = lower(b.b);
-    if (at(a).is_constant && at(c).is_constant) return number(apply(b.op, at(a).constant, at(c).constant));
+    if (at(a).is_constant && at(c).is_constant) return number_of_sizes(apply(b.op, at(a).constant, at(c).constant), e);
     const bool compares = b.op >= BinaryOp::lt && b.op <= BinaryOp::ne;
     if (step_.is_whole && compares && integer_values_.kind(b.a) != Kind::real && integer_values_.kind(b.b) != Kind::real)
         return compare(b.op, as_whole(a), as_whole(c));
@@ -311,7 +322,8 @@ ValueId BodyWriter::lower_binary(const Expr& e, const Binary& b) {
     const bool is_power_of_two = choice.form == lower::MathForm::power_of_two;
     switch (b.op) {
         case BinaryOp::mul:
-            if (is_power_of_two) return exponential(choice.operand == 0 ? b.a : b.b, choice.factor);
+            if (is_power_of_two)
+                return exponential(choice.operand == 0 ? b.a : b.b, choice.factor, choice.operand == 0 ? b.b : b.a);
             [[fallthrough]];
         case BinaryOp::add:
         case BinaryOp::sub: return arithmetic(b.op, as_number(a), as_number(c));
@@ -349,7 +361,7 @@ ValueId BodyWriter::lower(const Expr& e) {
         if constexpr (std::is_same_v<T, Constant>)
             return number(node.value);
         else if constexpr (std::is_same_v<T, AxisSize>)
-            return number(static_cast<double>(frame_.extent(node.axis)));
+            return number_of_sizes(static_cast<double>(frame_.extent(node.axis)), e);
         else if constexpr (std::is_same_v<T, AxisIndex>)
             return axis_index(node.axis);
         else if constexpr (std::is_same_v<T, Read>)
@@ -362,7 +374,7 @@ ValueId BodyWriter::lower(const Expr& e) {
             const ValueId a = as_number(lower(node.a));
             if (!is_float(node.type) && is_integer(integer_values_.kind(node.a)))
                 return integer_values_.keeps_all(node.type, node.a) ? a : call(wrapping_function(node.type), {a});
-            if (at(a).is_constant) return number(round_to(node.type, at(a).constant));
+            if (at(a).is_constant) return number_of_sizes(round_to(node.type, at(a).constant), e);
             if (node.type == DType::f64 || (node.type == DType::f32 && !frame_.is_double)) return a;
             return call(rounding_function(node.type), {a});
         } else {

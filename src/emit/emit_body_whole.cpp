@@ -36,7 +36,12 @@ ValueId BodyWriter::whole(std::string pattern, std::vector<ValueId> args, int pr
 ValueId BodyWriter::lower_integer(const Expr& e, Kind kind) {
     const int bits = kind == Kind::i32 ? 32 : 64;
     if (const auto* c = as<Constant>(e)) return whole(integer_literal(*whole_of(*c)), {}, 4, {});
-    if (const auto* size = as<AxisSize>(e)) return whole(integer_literal(frame_.extent(size->axis)), {}, 4, {});
+    if (const auto* size = as<AxisSize>(e)) {
+        const bool varies = frame_.vary_with({size->axis});
+        return whole(varies ? fmt::format("int64_t({})", frame_.extent_text(size->axis))
+                            : integer_literal(frame_.extent(size->axis)),
+                     {}, 4, {});
+    }
     if (const auto* index = as<AxisIndex>(e)) return axis_index(index->axis, true);
     if (const auto* u = as<Unary>(e)) {
         const ValueId a = as_whole(lower(u->a));

@@ -77,7 +77,7 @@ private:
         for (int r = 0; r < frame_.fragments().rows_a_thread; ++r)
             moves_again += fmt::format(
                 "{0}({1}[{2}] > 0.0f && {1}[{2}] < {3}) || {4}[{2}] == {5}", r > 0 ? " || " : "", delta, r,
-                literal(1 / rescale_.limit, false), maximum,
+                frame_.real_text("1 / limit", 1 / rescale_.limit, rescale_.unit), maximum,
                 literal(std::copysign(std::numeric_limits<double>::infinity(), -rescale_.rate), false));
         out_(fmt::format("{} = !any_of_warp({});", stays_name(frame_), moves_again));
     }
@@ -95,7 +95,9 @@ private:
         out_("float acc = 0;");
         out_(fmt::format("{} acc = maximum(acc, {});", columns, weight));
         out_(fmt::format("{}[r_] = {}{};", most, over_row(frame_, "max_of", "acc"),
-                         rescale_.largest == 1 ? "" : " * " + literal(1 / rescale_.largest, false)));
+                         rescale_.largest == 1 && !frame_.numbers->vary_with(rescale_.unit)
+                             ? ""
+                             : " * " + frame_.real_text("1 / weight", 1 / rescale_.largest, rescale_.unit)));
         out_.close();
         const std::string range = literal(largest_rescaled_weight, false);
         out_.open(fmt::format("if (!any_of_warp(!({} && {})))", all_below(most, "<", range),
@@ -129,7 +131,9 @@ private:
     /// The threads whose weights are too large, or no numbers.
     [[nodiscard]] std::string large() const { return frame_.name(rescale_.maximum) + "_large_"; }
     /// False where something is no number.
-    [[nodiscard]] std::string is_small() const { return all_below(sums(), "<=", literal(rescale_.limit, false)); }
+    [[nodiscard]] std::string is_small() const {
+        return all_below(sums(), "<=", frame_.real_text("limit", rescale_.limit, rescale_.unit));
+    }
     /// Whether the values of all of a thread's rows are below a limit.
     [[nodiscard]] std::string all_below(const std::string& values, const char* how, const std::string& limit) const {
         std::string out;

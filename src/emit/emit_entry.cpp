@@ -45,6 +45,7 @@ std::string parameters_on_gpu(const Frame& frame) {
     std::size_t strides = 0;
     for (const auto* arrays : {&frame.inputs, &frame.outputs})
         for (const ArrayId a : *arrays) strides += frame.diagram().array(a).axes.size();
+    strides += frame.numbers->all().size();
     return fmt::format("\n        const __grid_constant__ Arguments<{}, {}, {}> arguments, char* scratch{}",
                        count(frame.inputs.size()), count(frame.outputs.size()), count(strides),
                        frame.on_tensor_cores() && frame.has_bulk_copies()

@@ -304,7 +304,7 @@ void write_rows_into(const Frame& frame, Lines& out, const Step& step, const std
 void write_rows_at(const Frame& frame, Lines& out, const Step& step, const std::string& begin, int ahead) {
     const AxisId axis = loop_of(frame, step).loop->axis;
     out.open("");
-    out(fmt::format("const Index next_ = min_index({}, {});", begin, frame.extent(axis) - 1));
+    out(fmt::format("const Index next_ = min_index({}, {});", begin, one_less(frame.extent_text(axis))));
     out.open("");
     out(fmt::format("const Index {} = next_;", frame.axis(axis).begin));
     write_rows_into(frame, out, step,

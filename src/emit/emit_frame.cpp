@@ -58,7 +58,11 @@ void add_names(Frame& frame) {
 }  // namespace
 
 Frame::Frame(const lower::KernelProgram& program, std::string_view prelude)
-    : ScheduledKernel(*program.kernel), lowered(program), shapes(program.shapes), names(prelude) {
+    : ScheduledKernel(*program.kernel),
+      lowered(program),
+      shapes(program.shapes),
+      names(prelude),
+      numbers(std::make_shared<LaunchNumbers>(program.size_arguments, is_double)) {
     add_names(*this);
 }
 
@@ -69,6 +73,22 @@ Frame Frame::of_group_before() const {
 }
 
 bool Frame::is_output(VariableId id) const { return contains(outputs, variable(id).array); }
+
+bool Frame::vary_with(std::initializer_list<AxisId> of) const {
+    return any_of(of, [&](AxisId axis) { return numbers->vary_with(axis); });
+}
+
+std::string Frame::whole_text(const std::string& what, std::int64_t value, std::initializer_list<AxisId> of) const {
+    return vary_with(of) ? numbers->whole(what, value) : std::to_string(value);
+}
+
+std::string Frame::real_text(const std::string& what, double value, const Expr& of) const {
+    return numbers->vary_with(of) ? numbers->real(what, value) : literal(value, is_double);
+}
+
+std::string Frame::extent_text(AxisId id) const {
+    return whole_text("size_" + diagram().axis(id).name, extent(id), {id});
+}
 
 std::string Frame::count(AxisId id, ScopeId at_scope) const {
     const Span& span = this->span(id, at_scope);

@@ -1,10 +1,13 @@
 #pragma once
 // What the writers read: the scheduled kernel with a name for everything that its source mentions, and the texts of
 // positions.
+#include <initializer_list>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "emit/emit_numbers.hpp"
 #include "emit/emit_text.hpp"
 #include "lower/kernel_program.hpp"
 
@@ -42,6 +45,7 @@ struct Frame : ScheduledKernel {
     std::map<VariableId, std::string> before;
     std::string partials_name;                       ///< of what warps that share a reduction leave behind
     std::map<ArrayId, std::string> memory, strides;  ///< pointers to arrays and to their strides
+    std::shared_ptr<LaunchNumbers> numbers;          ///< shared by all copies of the frame
 
     /// The same for a deferred statement, which runs for the previous group.
     [[nodiscard]] Frame of_group_before() const;
@@ -62,6 +66,13 @@ struct Frame : ScheduledKernel {
     /// C++ type of the numbers in the variable's buffer.
     [[nodiscard]] const char* cell_type(VariableId id) const { return is_whole(id) ? "int64_t" : "real"; }
     [[nodiscard]] Address address(VariableId id, const std::vector<Index>& indices, ScopeId at_scope) const;
+    /// Whether the extent of one of the axes is an argument of the launch.
+    [[nodiscard]] bool vary_with(std::initializer_list<AxisId> of) const;
+    /// A number that follows from the axes' extents, as text. `what` tells it from the kernel's others.
+    [[nodiscard]] std::string whole_text(const std::string& what, std::int64_t value, std::initializer_list<AxisId> of) const;
+    /// A real number that the expression's sizes decide.
+    [[nodiscard]] std::string real_text(const std::string& what, double value, const Expr& of) const;
+    [[nodiscard]] std::string extent_text(AxisId id) const;
     /// Number of values over which the axis runs, as text.
     [[nodiscard]] std::string count(AxisId id, ScopeId at_scope) const;
 };

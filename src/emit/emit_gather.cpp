@@ -88,12 +88,14 @@ private:
             return {begin, std::to_string(there.low), std::to_string(there.size()), is_cut && there != all ? "true" : ""};
         }
         const BoundsText declared{declare(p, "low", bounds.low), declare(p, "high", bounds.high)};
-        const InsideText there = inside_text(declared, extent);
+        const InsideText there = inside_text(declared, frame_.extent_text(v_.limits[p]));
         const std::string first = declare(p, "first", {there.first, {0, extent}}).text,
                           count = declare(p, "count", {fmt::format("{} - {}", there.end, first), {-extent, extent}}).text;
         // What lies outside of an array that no index leaves is padding of the tile.
         return {begin == bounds.low.text ? declared.low.text : begin, first, count,
-                is_cut ? fmt::format("{} < 0 || {} >= {}", declared.low.text, declared.high.text, extent) : ""};
+                is_cut ? fmt::format("{} < 0 || {} >= {}", declared.low.text, declared.high.text,
+                                     frame_.extent_text(v_.limits[p]))
+                       : ""};
     }
     IntegerText declare(std::size_t p, const char* what, const IntegerText& value) {
         std::string name = fmt::format("{}{}_", place(p), what);
@@ -153,7 +155,7 @@ private:
             // being used.
             if (r.indices[d].single_axis() < 0)
                 there += fmt::format("{0}{1} >= 0 && {1} < {2}", there.empty() ? "" : " && ", coordinate,
-                                     frame_.extent(inner.limits[d]));
+                                     frame_.extent_text(inner.limits[d]));
             position += position.empty() ? "" : " + ";
             position += inner.gathers.empty()
                             ? fmt::format("{} * {}[{}]", coordinate, frame_.strides.at(inner.array), d)
@@ -175,11 +177,9 @@ private:
 
     /// Where the tile lies inside of the array, it is read in place; else it is copied.
     void choose_view(std::size_t opened) {
-        std::int64_t total = 1;
-        for (const AxisId a : frame_.diagram().array(v_.array).axes) total *= frame_.extent(a);
         const std::string at = fmt::format("{}_at_", name_);
         out_(fmt::format("const Index {} = {};", at, from(opened)));
-        out_.open(fmt::format("if ({} && {} <= {})", inside(), at, total - layout_.reach));
+        out_.open(fmt::format("if ({} && {} <= {})", inside(), at, last_view_text(frame_, variable_)));
         out_(fmt::format("{} = {} + {};", name_, memory_, at));
         out_.close();
         out_.open("else");
@@ -191,7 +191,7 @@ private:
         for (std::size_t d = 0; d < how_.source.size(); ++d)
             if (how_.plain(d) < 0)
                 all += fmt::format("{0}{1} >= 0 && {1} < {2}", all.empty() ? "" : " && ", row(d),
-                                   frame_.extent(frame_.diagram().array(v_.array).axes[d]));
+                                   frame_.extent_text(frame_.diagram().array(v_.array).axes[d]));
         return all;
     }
     /// The position in memory, with so many loops open, of the first element that is in none of them.

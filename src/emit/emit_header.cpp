@@ -62,8 +62,10 @@ void write_header(const Frame& frame, Lines& out) {
     for (const Equation& e : diagram.equations)
         if (shown.contains(e.target)) out("//     " + to_string(diagram, e));
     out("//");
+    // Reasons, and what follows from sizes, are not those of one text that serves several sizes.
+    const bool is_of_one = frame.lowered.size_arguments.empty();
     const auto row = [&](const std::string& what, const auto& value, const std::string& reason) {
-        std::string text = fmt::format("//     {:<14} {:>6}  {}", what, value, reason);
+        std::string text = fmt::format("//     {:<14} {:>6}  {}", what, value, is_of_one ? reason : "");
         text.erase(text.find_last_not_of(' ') + 1);
         out(text);
     };
@@ -71,8 +73,8 @@ void write_header(const Frame& frame, Lines& out) {
     const KernelSchedule& s = frame.schedule;
     for (const auto& [axis, choice] : s.group) line("group " + diagram.axis(axis).name, choice);
     for (const auto& [axis, choice] : s.stream) line("stream " + diagram.axis(axis).name, choice);
-    line("threads", s.threads);
-    if (s.grid.value > 0) line("grid", s.grid);
+    if (is_of_one) line("threads", s.threads);
+    if (is_of_one && s.grid.value > 0) line("grid", s.grid);
     if (const auto& [axis, ctas] = s.cluster.value; axis >= 0)
         row("cluster " + diagram.axis(axis).name, ctas, s.cluster.reason);
     if (frame.uses_stream_k()) row("scheduler", name(TileScheduler::stream_k), s.scheduler.reason);

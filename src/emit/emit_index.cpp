@@ -103,8 +103,9 @@ std::string index_in_tile(const Frame& frame, const Index& index, ScopeId scope)
         if (const auto& parts = frame.column_parts; parts && parts->axis == axis && parts->scope == scope) {
             if (b->op != BinaryOp::floor_div || !is_one_quotient(frame, axis, whole(b->b), scope)) return std::nullopt;
             const std::string at = sum(begin(axis), fmt::format("{} * part_", parts->columns));
-            return found(
-                part(frame.span(axis, scope).ragged ? fmt::format("min_index({}, {})", at, frame.extent(axis) - 1) : at));
+            return found(part(frame.span(axis, scope).ragged
+                                  ? fmt::format("min_index({}, {})", at, one_less(frame.extent_text(axis)))
+                                  : at));
         }
         if (is_one_quotient(frame, axis, whole(b->b), scope))
             return found(b->op == BinaryOp::floor_div ? part(begin(axis)) : sum(part(begin(axis)), local(axis)));
@@ -125,13 +126,13 @@ BoundsText bounds_text(const Frame& frame, const Index& index, ScopeId scope, bo
     return bounds_of(frame, index.value(), scope, padded);
 }
 
-InsideText inside_text(const BoundsText& bounds, std::int64_t extent) {
+InsideText inside_text(const BoundsText& bounds, const std::string& extent) {
     const auto& [low, high] = bounds;
     InsideText out{fmt::format("max_index({}, 0)", low.text), fmt::format("min_index({} + 1, {})", high.text, extent)};
     // A value that an Index does not hold may lie past the other end of the array.
     if (!fits_index(low.range)) out.first = fmt::format("min_index({}, {})", out.first, extent);
     if (!fits_index({high.range.low, high.range.high + 1}))
-        out.end = fmt::format("max_index(min_index({}, {}) + 1, 0)", high.text, extent - 1);
+        out.end = fmt::format("max_index(min_index({}, {}) + 1, 0)", high.text, one_less(extent));
     return out;
 }
 

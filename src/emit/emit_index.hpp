@@ -30,7 +30,7 @@ BoundsText bounds_text(const Frame& frame, const Index& index, ScopeId scope, bo
 struct InsideText {
     std::string first, end;
 };
-InsideText inside_text(const BoundsText& bounds, std::int64_t extent);
+InsideText inside_text(const BoundsText& bounds, const std::string& extent);
 
 /// Sets the variable's buffer to zeros, with a barrier behind them where others write over them.
 void write_zeros(const Frame& frame, Lines& out, VariableId variable, bool synchronizes);

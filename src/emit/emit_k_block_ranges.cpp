@@ -30,18 +30,33 @@ std::string text_of(const Frame& frame, const MaskForm& form) {
     return text;
 }
 
+std::string tiles_text(const Frame& frame, AxisId axis) {
+    return frame.whole_text("tiles_" + frame.diagram().axis(axis).name, frame.num_tiles(axis), {axis});
+}
+/// The product of two numbers or names.
+std::string product_text(const std::string& a, const std::string& b) {
+    const auto is_number = [](const std::string& text) {
+        return text.find_first_not_of("0123456789") == std::string::npos;
+    };
+    return is_number(a) && is_number(b) ? std::to_string(std::stoll(a) * std::stoll(b)) : fmt::format("({} * {})", a, b);
+}
+/// The number of ranges along the rows.
+std::string row_tiles_text(const Frame& frame, const KBlockRanges& ranges) {
+    return frame.whole_text("row_ranges", ranges.tiles, {frame.schedule.mma_m});
+}
+
 /// The number of the range of the group's first rows among all ranges.
 std::string first_range(const Frame& frame, const KBlockRanges& ranges) {
     std::string at;
-    const auto add = [&](AxisId axis, std::int64_t tiles, std::int64_t tile) {
+    const auto add = [&](AxisId axis, const std::string& tiles, std::int64_t tile) {
         const Span& span = frame.span(axis, 0);
         std::string own = !span.begins ? "0"
                           : tile == 1  ? frame.axis(axis).begin
                                        : fmt::format("{} / {}", frame.axis(axis).begin, tile);
         at = at.empty() || at == "0" ? own : fmt::format("({}) * {} + {}", at, tiles, own);
     };
-    for (const AxisId axis : ranges.others) add(axis, frame.num_tiles(axis), frame.span(axis, 0).tile);
-    add(frame.schedule.mma_m, ranges.tiles, ranges.rows);
+    for (const AxisId axis : ranges.others) add(axis, tiles_text(frame, axis), frame.span(axis, 0).tile);
+    add(frame.schedule.mma_m, row_tiles_text(frame, ranges), ranges.rows);
     return at;
 }
 
@@ -56,8 +71,8 @@ public:
     }
 
     void write(Lines& out) {
-        const std::int64_t tile = frame_.span(stream_, node_.scope).tile, extent = frame_.extent(stream_),
-                           chunks = (extent + tile - 1) / tile;
+        const std::int64_t tile = frame_.span(stream_, node_.scope).tile;
+        const std::string extent = frame_.extent_text(stream_), chunks = blocks_text(frame_, node_);
         out("__shared__ KBlocksFound found_;");
         out("found_.begin();");
         position(out);
@@ -107,20 +122,21 @@ private:
     void position(Lines& out) {
         const std::string number = "Index(blockIdx.x)";
         const AxisNames& row = frame_.axis(rows_);
-        out(fmt::format("[[maybe_unused]] const Index {} = {} % {} * {};", row.begin, number, ranges_.tiles, ranges_.rows));
+        out(fmt::format("[[maybe_unused]] const Index {} = {} % {} * {};", row.begin, number,
+                        row_tiles_text(frame_, ranges_), ranges_.rows));
         out(fmt::format("[[maybe_unused]] const Index {} = min_index({}, {} - {});", row.count, ranges_.rows,
-                        frame_.extent(rows_), row.begin));
-        std::int64_t below = ranges_.tiles;
+                        frame_.extent_text(rows_), row.begin));
+        std::string below = row_tiles_text(frame_, ranges_);
         for (auto axis = ranges_.others.rbegin(); axis != ranges_.others.rend(); ++axis) {
             const Span& span = frame_.span(*axis, 0);
-            const std::int64_t tiles = frame_.num_tiles(*axis);
+            const std::string tiles = tiles_text(frame_, *axis);
             const AxisNames& names = frame_.axis(*axis);
             if (span.begins)
                 out(fmt::format("const Index {} = {} / {} % {} * {};", names.begin, number, below, tiles, span.tile));
             if (span.ragged)
                 out(fmt::format("const Index {} = min_index({}, {} - {});", names.count, span.tile,
-                                frame_.extent(*axis), names.begin));
-            below *= tiles;
+                                frame_.extent_text(*axis), names.begin));
+            below = product_text(below, tiles);
         }
     }
 
@@ -190,11 +206,15 @@ std::string is_unmasked_k_block(const Frame& frame, ScopeId scope) {
     throw InternalError("emit: chunks of no loop");
 }
 
-std::string ranges_pass(const Frame& frame, const std::string& entry, const std::string& parameters) {
+std::string ranges_pass_body(const Frame& frame) {
     Lines body(1);
     for (const ScheduledLoop& loop : frame.loops)
         if (const auto ranges = frame.shape(loop).ranges) Pass(frame, loop, *ranges).write(body);
-    if (body.text().empty()) return "";
+    return body.text();
+}
+
+std::string ranges_pass(const Frame& frame, const std::string& entry, const std::string& parameters,
+                        const std::string& body) {
     Lines out;
     out("// Before the kernel: which chunks the data leave to each tile of rows");
     out.open(fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}({})", ranges_threads,
@@ -203,8 +223,9 @@ std::string ranges_pass(const Frame& frame, const std::string& entry, const std:
     out("const void* const* const inputs = arguments.inputs;");
     out("[[maybe_unused]] void* const* const outputs = arguments.outputs;");
     out("const int64_t* const strides = arguments.strides;");
-    write_memory_pointers(frame, out, body.text());
-    out.append(body.text());
+    write_numbers(frame, out, body);
+    write_memory_pointers(frame, out, body);
+    out.append(body);
     out.close();
     return out.text() + "\n";
 }

@@ -15,9 +15,11 @@ void write_k_block_range(const Frame& frame, Lines& out, const ScheduledLoop& no
 void write_unmasked_k_blocks(const Frame& frame, Lines& out, const ScheduledLoop& node, bool is_own);
 /// Whether data mask nothing of the K block. Pre: its loop has ranges.
 std::string is_unmasked_k_block(const Frame& frame, ScopeId scope);
-/// The kernel that finds the ranges, a block for each, with the parameters of the kernel that reads them. Empty where
-/// there are none.
-std::string ranges_pass(const Frame& frame, const std::string& entry, const std::string& parameters);
+/// The statements of the kernel that finds the ranges, a block for each; empty where there are none. And that kernel,
+/// with the parameters of the one that reads them.
+std::string ranges_pass_body(const Frame& frame);
+std::string ranges_pass(const Frame& frame, const std::string& entry, const std::string& parameters,
+                        const std::string& body);
 /// The name of that kernel.
 std::string ranges_entry(const std::string& entry);
 /// As many as a block has at most: its warps wait for memory, one K block after the other.

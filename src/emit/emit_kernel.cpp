@@ -14,6 +14,7 @@
 #include "emit/emit_program.hpp"
 #include "emit/tidy_source.hpp"
 #include "machine/block_machine.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin::writers {
 namespace {
@@ -28,23 +29,28 @@ public:
         ProgramPrinter consumer(frame_, false), producer(frame_, true);
         const std::string computes = consumer.text(program_.consumer.body, 1);
         const std::string copies = program_.producer ? producer.text(program_.producer->body, 2) : "";
+        const std::string begin = consumer.text(program_.entry, 1);
+        const std::string end = consumer.text(program_.consumer.end, 1);
+        // The entry's parameters include every number that the other texts ask for.
+        const std::string before = frame_.in_blocks() ? ranges_pass_body(frame_) : "";
         write_entry(frame_, out_, entry_);
+        write_numbers(frame_, out_, begin + computes + copies + end);
         write_memory_pointers(frame_, out_, computes + copies);
         write_variable_pointers(frame_, out_);
         if (frame_.in_cluster())
             out_(fmt::format("const unsigned {} = blockIdx.x % {};", cluster_rank_name, frame_.cluster_blocks()));
-        out_.append(consumer.text(program_.entry, 1));
+        out_.append(begin);
         if (program_.producer) producer_role(copies);
         if (frame_.on_tensor_cores()) declare_fragments(), declare_counters(program_.consumer.body);
         out_.append(computes);
-        out_.append(consumer.text(program_.consumer.end, 1));
+        out_.append(end);
         out_.close();
-        return whole(std::exchange(out_, Lines()).text(), consumer);
+        return whole(std::exchange(out_, Lines()).text(), consumer, before);
     }
 
 private:
     /// The kernel behind what it needs: the header, functions of statements and of instructions, the pass before it.
-    std::string whole(const std::string& kernel, const ProgramPrinter& consumer) {
+    std::string whole(const std::string& kernel, const ProgramPrinter& consumer, const std::string& ranges) {
         write_header(frame_, out_);
         const char* const library = frame_.in_blocks() ? "napkin_gpu" : "napkin_cpu";
         out_(fmt::format("namespace {}::{}_code {{", library, entry_));
@@ -60,7 +66,7 @@ private:
             write_coordinates(frame_, coordinates);
             functions.insert(0, coordinates.text() + "\n");
         }
-        const std::string before = frame_.in_blocks() ? ranges_pass(frame_, entry_, parameters_on_gpu(frame_)) : "";
+        const std::string before = ranges.empty() ? "" : ranges_pass(frame_, entry_, parameters_on_gpu(frame_), ranges);
         return tidied(out_.text() + functions + before + kernel +
                       fmt::format("\n}}  // namespace {}::{}_code\n", library, entry_));
     }
@@ -115,9 +121,10 @@ private:
 
 }  // namespace
 
-std::string kernel_text(const lower::KernelProgram& program, const std::string& entry, std::string_view prelude) {
+KernelText kernel_text(const lower::KernelProgram& program, const std::string& entry, std::string_view prelude) {
     Frame frame(program, prelude);
-    return KernelWriter(frame, program, entry).run();
+    std::string text = KernelWriter(frame, program, entry).run();
+    return {std::move(text), mapped<std::int64_t>(frame.numbers->all(), &LaunchNumbers::Number::bits)};
 }
 
 }  // namespace napkin::writers

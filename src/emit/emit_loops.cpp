@@ -11,17 +11,18 @@
 #include "emit/whole_text.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
+#include "support/saturate.hpp"
 
 namespace napkin::writers {
 
 ProgramPrinter::Range& ProgramPrinter::range(LoopId loop) {
     const auto [found, added] = ranges_.try_emplace(loop);
-    if (added) found->second.end = std::to_string(frame_.extent(frame_.loops[loop].loop->axis));
+    if (added) found->second.end = frame_.extent_text(frame_.loops[loop].loop->axis);
     return found->second;
 }
 
 std::string ProgramPrinter::header_of_tiles(lower::TileOrder order) const {
-    const std::int64_t tiles = frame_.num_groups();
+    const std::string tiles = num_tiles_text(frame_);
     switch (order) {
         case lower::TileOrder::range: return "for (Index group = first_group; group < last_group; ++group)";
         case lower::TileOrder::stream_k:
@@ -30,7 +31,7 @@ std::string ProgramPrinter::header_of_tiles(lower::TileOrder order) const {
                 share_name, shares_type(frame_));
         case lower::TileOrder::queue: return fmt::format("for (Index group = blockIdx.x; group < {};)", tiles);
         case lower::TileOrder::alternating: {
-            const std::string sections = fmt::format("{}, {}", tiles / frame_.num_sections(), tiles);
+            const std::string section = section_text(frame_), sections = fmt::format("{}, {}", section, tiles);
             return fmt::format("for (Index group = first_group(0, {0}); group < {1}; group = group_after(group, {0}))",
                                sections, tiles);
         }
@@ -53,7 +54,7 @@ void ProgramPrinter::print(const lower::ForTiles& tiles) {
         out_(fmt::format("[[maybe_unused]] const Index {} = {};", frame_.axis(axis).begin, text));
         if (span.ragged)
             out_(fmt::format("[[maybe_unused]] const Index {} = min_index({}, {} - {});", frame_.axis(axis).count,
-                             span.tile, frame_.extent(axis), frame_.axis(axis).begin));
+                             span.tile, frame_.extent_text(axis), frame_.axis(axis).begin));
     }
     print(tiles.body);
     if (by_queue) out_("++queue_iteration_;");
@@ -71,7 +72,7 @@ void ProgramPrinter::print(const lower::Bounds& bounds) {
     const ScheduledLoop& node = frame_.loops[bounds.loop];
     const TileLoop& l = *node.loop;
     const Span& span = frame_.span(l.axis, node.scope);
-    const std::int64_t extent = frame_.extent(l.axis);
+    const std::string extent = frame_.extent_text(l.axis);
     const StreamParts& parts = frame_.kernel->parts;
     auto& [begin, end, all_end] = range(bounds.loop);
     if (frame_.shapes.stream_k) {
@@ -80,10 +81,11 @@ void ProgramPrinter::print(const lower::Bounds& bounds) {
     }
     if (!l.is_sub && parts.cut(l.axis)) {
         // The part's share of the K blocks, the last of which may be ragged.
-        const std::int64_t chunks = (extent + span.tile - 1) / span.tile, n = frame_.extent(parts.part);
-        const std::string part = frame_.axis(parts.part).begin;
+        const std::int64_t blocks = ceil_div(frame_.extent(l.axis), span.tile), n = frame_.extent(parts.part);
+        const std::string part = frame_.axis(parts.part).begin, number = frame_.extent_text(parts.part),
+                          all = blocks_text(frame_, node);
         const auto first = [&](const std::string& p) {
-            return fmt::format("{} * {} / {} * {}", widened(p, {0, n * chunks}), chunks, n, span.tile);
+            return fmt::format("{} * {} / {} * {}", widened(p, {0, n * blocks}), all, number, span.tile);
         };
         begin = first(part), end = first(fmt::format("({} + 1)", part));
         if (span.ragged) end = fmt::format("min_index({}, {})", end, extent);
@@ -139,7 +141,7 @@ void ProgramPrinter::print(const lower::ForBlocks& blocks) {
         out_.open(fmt::format("for (Index {0} = {1}; {0} < {2}; {0} += {3})", names.begin, begin, end, span.tile));
         if (span.ragged)
             out_(fmt::format("{}const Index {} = min_index({}, {} - {});", is_producer_ ? "[[maybe_unused]] " : "",
-                             names.count, span.tile, frame_.extent(node.loop->axis), names.begin));
+                             names.count, span.tile, frame_.extent_text(node.loop->axis), names.begin));
     }
     print(blocks.body);
     out_.close();
@@ -179,7 +181,7 @@ void ProgramPrinter::print(const lower::At& at) {
                      by == 0 ? "" : fmt::format(" + {}", by)));
     if (span.ragged)
         out_(fmt::format("[[maybe_unused]] const Index {} = min_index({}, {} - {});", names.count, span.tile,
-                         frame_.extent(frame_.loops[at.loop].loop->axis), names.begin));
+                         frame_.extent_text(frame_.loops[at.loop].loop->axis), names.begin));
     for (const VariableId v : operands_of(frame_, at.iteration.scope))
         declare_stage(frame_, out_, v, at.iteration.offset);
     in_at_ = true;

@@ -63,20 +63,25 @@ void write_own_copies(const Frame& frame, Lines& out, VariableId variable, Scope
     const Variable& v = frame.variable(variable);
     const OperandTile tile = *frame.shape(variable).tile;
     const std::vector<std::int64_t> strides = dense_strides(frame, v);
+    const auto stride = [&](std::size_t dimension) {
+        bool varies = false;
+        for (std::size_t d = dimension + 1; d < v.limits.size(); ++d) varies |= frame.vary_with({v.limits[d]});
+        return varies ? frame.numbers->whole(fmt::format("stride_{}_{}", v.name, dimension), strides[dimension])
+                      : std::to_string(strides[dimension]);
+    };
     std::string from = frame.memory.at(v.array);
     for (std::size_t d = 0; d < v.dims.size(); ++d)
         if (const std::string begin = begin_of(frame, v, static_cast<int>(d), scope); !begin.empty())
-            from += strides[d] == 1 ? " + " + begin : fmt::format(" + {} * {}", begin, strides[d]);
+            from += strides[d] == 1 ? " + " + begin : fmt::format(" + {} * {}", begin, stride(d));
     const auto left = [&](int dimension) {
-        const std::int64_t extent = frame.extent(v.limits[at(dimension)]);
-        const std::string begin = begin_of(frame, v, dimension, scope);
-        return begin.empty() ? std::to_string(extent) : fmt::format("{} - {}", extent, begin);
+        const std::string extent = frame.extent_text(v.limits[at(dimension)]), begin = begin_of(frame, v, dimension, scope);
+        return begin.empty() ? extent : fmt::format("{} - {}", extent, begin);
     };
     const std::string to = stage == "0" ? "" : fmt::format(" + {} * unsigned({})", tile.bytes, stage);
     out(fmt::format("{}copy_operand<{}, {}, {}>(shared_address({}){}, {}, {}, {}, {});",
                     condition.empty() ? "" : fmt::format("if ({}) ", condition), tile.rows, tile.panels,
                     frame.schedule.warps.value * frame.unit.warp_threads, frame.name(variable), to, from,
-                    strides[at(tile.outer)], left(tile.outer), left(tile.inner)));
+                    stride(at(tile.outer)), left(tile.outer), left(tile.inner)));
     out("commit_copies();");
 }
 

@@ -9,8 +9,42 @@
 #include "emit/emit_text.hpp"
 #include "emit/emit_write.hpp"
 #include "support/ranges.hpp"
+#include "support/saturate.hpp"
 
 namespace napkin::writers {
+namespace {
+
+/// Values of a digit of the tile's number.
+std::string tiles_text(const Frame& frame, const GroupAxis& digit) {
+    return frame.whole_text(fmt::format("tiles_{}_{}", frame.diagram().axis(digit.axis).name, digit.stride),
+                            digit.tiles, {digit.axis});
+}
+
+/// The number of tiles that this digit and those after it count.
+std::string tiles_from(const Frame& frame, std::vector<GroupAxis>::const_iterator first) {
+    std::int64_t tiles = 1;
+    std::string what = "tiles_from";
+    bool varies = false;
+    for (auto digit = first; digit != frame.group_order.end(); ++digit) {
+        tiles *= digit->tiles, varies |= frame.vary_with({digit->axis});
+        what += "_" + frame.diagram().axis(digit->axis).name;
+    }
+    return varies ? frame.numbers->whole(what, tiles) : std::to_string(tiles);
+}
+
+}  // namespace
+
+void write_numbers(const Frame& frame, Lines& out, const std::string& user) {
+    std::size_t at = 0;
+    for (const auto* arrays : {&frame.inputs, &frame.outputs})
+        for (const ArrayId a : *arrays) at += frame.diagram().array(a).axes.size();
+    for (const LaunchNumbers::Number& number : frame.numbers->all()) {
+        const std::string bits = fmt::format("strides[{}]", at++);
+        if (!mentions_name(user, number.name)) continue;
+        out(number.is_real ? fmt::format("const real {} = number_of_bits<real>({});", number.name, bits)
+                           : fmt::format("const Index {} = static_cast<Index>({});", number.name, bits));
+    }
+}
 
 void write_memory_pointers(const Frame& frame, Lines& out, const std::string& user) {
     std::size_t stride = 0;
@@ -57,15 +91,29 @@ void write_variable_pointers(const Frame& frame, Lines& out) {
     }
 }
 
+std::string num_tiles_text(const Frame& frame) { return tiles_from(frame, frame.group_order.begin()); }
+
+std::string section_text(const Frame& frame) {
+    return tiles_from(frame, find_if(frame.group_order, [](const GroupAxis& a) { return a.is_uneven; }));
+}
+
+std::string blocks_text(const Frame& frame, const ScheduledLoop& loop) {
+    const AxisId axis = loop.loop->axis;
+    return frame.whole_text(fmt::format("blocks_{}_{}", frame.diagram().axis(axis).name, loop.scope),
+                            ceil_div(frame.extent(axis), frame.span(axis, loop.scope).tile), {axis});
+}
+
 std::vector<std::pair<AxisId, std::string>> group_position(const Frame& frame, const std::string& group) {
     std::int64_t below = 1;
     std::vector<std::pair<AxisId, std::string>> begins;
     for (auto it = frame.group_order.rbegin(); it != frame.group_order.rend(); ++it) {
         const auto& [axis, tiles, stride, is_uneven, is_backward] = *it;
         if (tiles == 1) continue;
-        std::string text = below == 1 ? group : fmt::format("{} / {}", group, below);
-        if (below * tiles != frame.num_groups()) text += fmt::format(" % {}", tiles);
-        if (is_backward) text = fmt::format("({} - {})", tiles - 1, text);
+        std::string text = below == 1 ? group : fmt::format("{} / {}", group, tiles_from(frame, it.base()));
+        if (below * tiles != frame.num_groups()) text += fmt::format(" % {}", tiles_text(frame, *it));
+        if (is_backward)
+            text = frame.vary_with({axis}) ? fmt::format("({} - 1 - {})", tiles_text(frame, *it), text)
+                                           : fmt::format("({} - {})", tiles - 1, text);
         below *= tiles;
         const auto band = find_if(begins, [&, a = axis](const auto& b) { return b.first == a; });
         if (band != begins.end())
@@ -88,7 +136,7 @@ void write_tiles_ahead(const Frame& frame, Lines& out) {
         for (const auto& [axis, text] : group_position(frame, group))
             for (std::size_t d = 0; d < v.dims.size(); ++d)
                 if (v.dims[d].is_axis(axis))
-                    position += fmt::format(" + {} * {}", text, frame.layout(p.variable).strides[d]);
+                    position += fmt::format(" + {} * {}", text, view_stride_text(frame, p.variable, d));
         out(fmt::format("const real* const {} = {}{};", name, frame.memory.at(v.array), position));
     }
 }
@@ -118,7 +166,8 @@ void write_k_block_bounds(const Frame& frame, Lines& out, const ScheduledLoop& n
         } else {
             // The first K block that counts is the first whose last value reaches ceil(-most / c).
             const std::string first = fmt::format("-floor_div({}, {}) / {} * {}", most, c, span.tile, span.tile);
-            const std::int64_t past = round_up(frame.extent(l.axis), span.tile);
+            const std::string past = frame.whole_text("padded_" + frame.diagram().axis(l.axis).name,
+                                                      round_up(frame.extent(l.axis), span.tile), {l.axis});
             out(fmt::format("{0} = max_index({0}, {1});", begin,
                             is_near ? first : fmt::format("min_index({}, {})", first, past)));
         }

@@ -10,6 +10,13 @@
 namespace napkin::writers {
 
 /// Pointers to the arrays in memory, and to the strides of those whose strides the text mentions.
+/// Declares those numbers among the launch's arguments that the text uses. They stand behind the strides.
+void write_numbers(const Frame& frame, Lines& out, const std::string& user);
+/// How many output tiles there are, how many in a section (ScheduledKernel::num_sections), and how many K blocks of a
+/// loop.
+std::string num_tiles_text(const Frame& frame);
+std::string section_text(const Frame& frame);
+std::string blocks_text(const Frame& frame, const ScheduledLoop& loop);
 void write_memory_pointers(const Frame& frame, Lines& out, const std::string& user);
 /// Pointers to the variables in the arena.
 void write_variable_pointers(const Frame& frame, Lines& out);

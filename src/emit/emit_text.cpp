@@ -72,6 +72,12 @@ std::string Names::add(std::string_view wanted) {
     return name;
 }
 
+std::string one_less(const std::string& number) {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+    return error == std::errc() ? std::to_string(value - 1) : number + " - 1";
+}
+
 std::string integer_literal(std::int64_t value) {
     if (value == std::numeric_limits<std::int64_t>::min()) return fmt::format("int64_t({} - 1)", value + 1);
     return fmt::format("int64_t({})", value);

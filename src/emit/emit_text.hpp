@@ -22,6 +22,8 @@ private:
 
 /// The value as a literal of float or double that reads back exactly (infinities and NaN by the prelude's names).
 std::string literal(double value, bool is_double);
+/// A whole number less one: of a literal or of a name.
+std::string one_less(const std::string& number);
 /// A 64-bit integer.
 std::string integer_literal(std::int64_t value);
 

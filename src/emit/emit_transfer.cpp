@@ -55,9 +55,8 @@ public:
         const std::string &name = frame_.name(variable_), position = position_in_memory();
         out_(fmt::format("const real* {} = {}{};", name, memory_, position.empty() ? "" : " + " + position));
         if (!layout_.may_overrun) return;
-        std::int64_t total = 1;
-        for (const AxisId a : frame_.diagram().array(v_.array).axes) total *= frame_.extent(a);
-        out_.open(position.empty() ? "" : fmt::format("if ({} > {})", position, total - layout_.reach));
+        const std::string last = last_view_text(frame_, variable_);
+        out_.open(position.empty() ? "" : fmt::format("if ({} > {})", position, last));
         const std::string& buffer = frame_.copies[variable_];
         copy(true, buffer);
         out_(fmt::format("{} = {};", name, buffer));
@@ -76,9 +75,9 @@ private:
         std::string position;
         for (std::size_t d = 0; d < dimensions_.size(); ++d)
             if (!dimensions_[d].low.empty())
-                add_term(position, layout_.strides[d] == 1
-                                       ? dimensions_[d].low
-                                       : fmt::format("{} * {}", in_brackets(dimensions_[d].low), layout_.strides[d]));
+                add_term(position, layout_.strides[d] == 1 ? dimensions_[d].low
+                                                           : fmt::format("{} * {}", in_brackets(dimensions_[d].low),
+                                                                         view_stride_text(frame_, variable_, d)));
         return position;
     }
 
@@ -89,7 +88,8 @@ private:
         std::string some, all;
         for (std::size_t d = 0; d < v_.dims.size(); ++d) {
             if (!is_cut(frame_, v_, d)) continue;
-            const InsideText inside = inside_text(bounds_text(frame_, v_.dims[d], scope_), frame_.extent(v_.limits[d]));
+            const InsideText inside = inside_text(bounds_text(frame_, v_.dims[d], scope_),
+                                                  frame_.extent_text(v_.limits[d]));
             out_(fmt::format("const Index {0}_first{1}_ = {2}, {0}_count{1}_ = {3} - {0}_first{1}_;", name, d,
                              inside.first, inside.end));
             some += fmt::format("{}{}_count{}_ > 0", some.empty() ? "" : " && ", name, d);
@@ -256,6 +256,22 @@ std::string highest(const Frame& frame, const Affine& form, ScopeId scope, const
 }
 bool fits_index(const Frame& frame, const Affine& form, ScopeId scope) {
     return fits_index(sums_of(frame, form, scope));
+}
+
+std::string last_view_text(const Frame& frame, VariableId variable) {
+    const Array& array = frame.diagram().array(frame.variable(variable).array);
+    std::int64_t total = 1;
+    bool varies = false;
+    for (const AxisId a : array.axes) total *= frame.extent(a), varies |= frame.vary_with({a});
+    const std::int64_t last = total - frame.layout(variable).reach;
+    return varies ? frame.numbers->whole("last_" + frame.variable(variable).name, last) : std::to_string(last);
+}
+std::string view_stride_text(const Frame& frame, VariableId variable, std::size_t dimension) {
+    const Variable& v = frame.variable(variable);
+    bool varies = false;
+    for (std::size_t d = dimension + 1; d < v.limits.size(); ++d) varies |= frame.vary_with({v.limits[d]});
+    const std::int64_t stride = frame.layout(variable).strides[dimension];
+    return varies ? frame.numbers->whole(fmt::format("stride_{}_{}", v.name, dimension), stride) : std::to_string(stride);
 }
 
 std::string memory_type(DType type) { return std::string(facts(type).memory_text); }

@@ -7,6 +7,10 @@ namespace napkin::writers {
 void write_load(const Frame& frame, Lines& out, const Step& step);
 void write_store(const Frame& frame, Lines& out, VariableId variable, ScopeId scope);
 /// The pointer to the place of a result's tile that is written in place.
+/// The last position at which a tile of a view may begin without leaving its array.
+std::string last_view_text(const Frame& frame, VariableId variable);
+/// How far neighbours along a dimension of a view are apart.
+std::string view_stride_text(const Frame& frame, VariableId variable, std::size_t dimension);
 void write_target(const Frame& frame, Lines& out, VariableId variable, ScopeId scope);
 void write_init(const Frame& frame, Lines& out, const Init& init);
 /// The loop nest of a compute statement. It stands inside of the panel's loop if it runs along the kernel's vector

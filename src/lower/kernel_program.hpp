@@ -275,6 +275,8 @@ struct KernelProgram {
     Role consumer;
     KernelShapes shapes = {};
     KernelMath math = {};
+    /// Axes whose extents are arguments of a launch, so that its text serves other extents, too. Others are numbers.
+    std::vector<AxisId> size_arguments = {};
 };
 
 /// Calls f for each list of statements inside of a statement.

@@ -14,6 +14,7 @@
 #include "run/index_inputs.hpp"
 #include "run/memory.hpp"
 #include "run/overlap.hpp"
+#include "run/strides.hpp"
 #include "support/ranges.hpp"
 #include "tile/placement.hpp"
 
@@ -24,35 +25,6 @@ using Entry = void (*)(const void* const*, void* const*, const std::int64_t*, st
 Diagnostic no_memory_for(std::int64_t bytes, const std::string& what) {
     return too_little_memory(fmt::format("there is no memory for {}: {} bytes", what, bytes),
                              "smaller group and stream sizes need less");
-}
-
-/// Whether the strides reach the same places as row-major ones; along an axis of one value any stride does.
-bool is_row_major(const std::vector<std::int64_t>& sizes, const std::vector<std::int64_t>& strides) {
-    const auto wanted = row_major_strides(sizes);
-    for (std::size_t d = 0; d < sizes.size(); ++d)
-        if (sizes[d] > 1 && strides[d] != wanted[d]) return false;
-    return true;
-}
-
-/// The strides of dimensions each of which takes neighbouring ones of a view together; none where the rows of some do
-/// not follow each other.
-std::optional<std::vector<std::int64_t>> joined_strides(const std::vector<std::int64_t>& sizes,
-                                                        const std::vector<std::int64_t>& strides,
-                                                        const std::vector<std::int64_t>& joined_sizes) {
-    if (contains(sizes, 0)) return row_major_strides(joined_sizes);
-    std::vector<std::int64_t> out(joined_sizes.size(), 1);
-    std::size_t d = sizes.size();
-    for (std::size_t j = joined_sizes.size(); j-- > 0;) {
-        std::int64_t together = 1;
-        while (d > 0 && (together < joined_sizes[j] || (j == 0 && sizes[d - 1] == 1))) {
-            --d;
-            if (sizes[d] > 1 && together > 1 && strides[d] != out[j] * together) return std::nullopt;
-            if (together == 1) out[j] = strides[d];
-            together *= sizes[d];
-        }
-        internal_check(together == joined_sizes[j], "kernel: a view's dimensions do not make those that are read");
-    }
-    return out;
 }
 
 enum class Direction : std::uint8_t { pack, spread };
@@ -220,6 +192,7 @@ struct CpuKernel::Impl {
             if (!data) return data.errors();
             out.push_back(*data);
         }
+        append(strides, entry.numbers);
         for (const auto& [a, memory] : packed) copy(Direction::pack, memory, a);
         workers->deal(entry.groups, wanted, [&](int worker, std::int64_t begin, std::int64_t end) {
             entries[k](in.data(), out.data(), strides.data(), begin, end, arenas[at(worker)].get());
@@ -362,6 +335,7 @@ Status CpuKernel::run(const std::vector<const void*>& inputs, const std::vector<
 std::int64_t CpuKernel::extra_bytes(int threads) const {
     return impl_->arena_bytes() * (threads > 0 ? threads : impl_->threads) + impl_->placement.total_bytes();
 }
+std::shared_ptr<const JitModule> CpuKernel::module() const { return impl_->module; }
 int CpuKernel::threads() const { return impl_->threads; }
 const std::string& CpuKernel::source() const { return impl_->text; }
 double CpuKernel::compile_seconds() const { return impl_->module->compile_seconds; }

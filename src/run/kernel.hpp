@@ -71,6 +71,7 @@ public:
     /// every thread. Arrays that nothing reads any more make room for others. Packed copies of inputs and copies of
     /// outputs that are spread afterwards, both because of strides, come on top.
     [[nodiscard]] std::int64_t extra_bytes(int threads = 0) const;
+    [[nodiscard]] std::shared_ptr<const JitModule> module() const;
     [[nodiscard]] int threads() const;  ///< that the plan asks for
     [[nodiscard]] const std::string& source() const;
     [[nodiscard]] double compile_seconds() const;  ///< in the compiler, 0 when from_cache()

@@ -20,6 +20,7 @@
 #include "machine/processor.hpp"
 #include "plan/choose.hpp"
 #include "plan/choose_form.hpp"
+#include "plan/other_sizes.hpp"
 #include "plan/overrides.hpp"
 #include "run/gpu/assembled_plan.hpp"
 #include "run/gpu/compiler.hpp"
@@ -368,9 +369,29 @@ std::string_view name(Pass pass) {
     return names[at(pass)];
 }
 
-Result<std::shared_ptr<const CpuKernel>> loaded_on_processor(const Compilation& emitted) {
+Result<std::shared_ptr<const CpuKernel>> loaded_on_processor(const Compilation& emitted, const CpuKernel* alike) {
     const auto& code = std::get<cpu::CpuSource>(emitted.code);
+    if (alike) return CpuKernel::bind(emitted.diagram, emitted.program, code, emitted.plan.threads(), alike->module());
     return CpuKernel::load(emitted.diagram, emitted.program, code, emitted.plan.threads(), for_width(code.vector_bytes));
+}
+
+std::optional<Compilation> at_other_sizes(const Compilation& planned, const std::map<std::string, std::int64_t>& sizes,
+                                          lower::SizesAs sizes_as) {
+    if (any_of(sizes, [](const auto& size) { return size.second <= 0; })) return std::nullopt;
+    Compilation c;
+    c.source = planned.source, c.machine = planned.machine, c.derived = planned.derived, c.diagram = planned.diagram;
+    for (Axis& axis : c.diagram.axes)
+        if (const auto size = sizes.find(axis.name); size != sizes.end()) axis.size = Size(size->second);
+    auto extents = bind_sizes(c.diagram);
+    if (!extents) return std::nullopt;
+    c.extents = std::move(*extents);
+    auto plan = at_other_sizes(planned.plan, c.derived, c.extents, c.machine);
+    if (!plan || plan->kernels.empty()) return std::nullopt;
+    c.plan = std::move(*plan);
+    c.program = c.plan.tiles();
+    c.lowered = lower::lowered(c.plan.program(), sizes_as);
+    c.code = emitted(c);
+    return c;
 }
 
 Result<Compilation> run_pipeline(std::shared_ptr<const Source> source, const PipelineOptions& options) {
@@ -391,7 +412,7 @@ Result<Compilation> run_pipeline(std::shared_ptr<const Source> source, const Pip
         pass(Pass::size, c.extents, [&] { return bind_sizes(c.diagram); }) &&
         pass(Pass::plan, c.plan, [&] { return choices->plan(); }) &&
         pass(Pass::expand, c.program, [&] { return tiles_of_plan(c); }) &&
-        pass(Pass::lower, c.lowered, [&] { return lower::lowered(c.plan.program()); }) &&
+        pass(Pass::lower, c.lowered, [&] { return lower::lowered(c.plan.program(), options.sizes_as); }) &&
         pass(Pass::emit, c.code, [&] { return emitted(c); }) &&
         (c.machine.kind == MachineKind::gpu ? pass(Pass::compile, c.gpu_kernel, [&] { return loaded_on_gpu(c); })
                                             : pass(Pass::compile, c.kernel, [&] { return loaded_on_processor(c); }));

@@ -14,7 +14,7 @@
 #include "diagram/sizes.hpp"
 #include "emit/cpu/emit.hpp"
 #include "emit/cuda/emit.hpp"
-#include "lower/kernel_program.hpp"
+#include "lower/lower.hpp"
 #include "machine/machine.hpp"
 #include "plan/plan.hpp"
 #include "run/gpu/kernel.hpp"
@@ -38,6 +38,7 @@ struct PipelineOptions {
     std::vector<std::string> schedule = {};
     /// what to_string(Schedule) prints, or parts of it: kept where no rule breaks
     std::shared_ptr<const Source> schedule_file = {};
+    lower::SizesAs sizes_as = lower::SizesAs::numbers;
     bool fuse = true;                 ///< false: every equation is a kernel of its own
     std::string machine = {};         ///< name or file; empty: this computer; "gpu": the GPU at hand
     std::optional<DType> types = {};  ///< of every array of floating point, in place of the text's
@@ -78,8 +79,14 @@ struct Compilation {
     std::vector<PassTime> times;
 };
 
-/// What Pass::compile makes of a CPU's other passes. Errors: those of CpuKernel::load.
-Result<std::shared_ptr<const CpuKernel>> loaded_on_processor(const Compilation& emitted);
+/// What Pass::compile makes of a CPU's other passes. `alike`: a kernel of the same code, which is taken over. Errors:
+/// those of CpuKernel::load.
+Result<std::shared_ptr<const CpuKernel>> loaded_on_processor(const Compilation& emitted, const CpuKernel* alike = nullptr);
+
+/// The compilation until Pass::emit for other sizes of axes, with the same form and schedules. None where these do not
+/// fit those sizes (plan/other_sizes.hpp), where a size is 0, or where a size says what the text computes from others.
+std::optional<Compilation> at_other_sizes(const Compilation& planned, const std::map<std::string, std::int64_t>& sizes,
+                                          lower::SizesAs sizes_as);
 
 /// Runs the passes up to options.until. Errors are those of the passes; each pass' result is verified before the next
 /// one starts, and what breaks an invariant there is an InternalError.

@@ -251,6 +251,7 @@ private:
                 return equal(node, values) || is_read(node, reference_.guarded) ? zero : node;
             });
             part_ = constant_value(k_, at_extremum).value_or(0);
+            unit_ = at_extremum;
             if (part_ > 0 && std::isfinite(part_)) return true;
         }
         return false;
@@ -303,7 +304,7 @@ private:
                 type = product->type;
         found_.limit = std::min(largest_sum * part_,
                                 std::exp2(std::floor(std::log2(share_of_range * format_range(type).largest))));
-        found_.largest = part_;
+        found_.largest = part_, found_.unit = unit_;
         return "";
     }
 
@@ -346,6 +347,7 @@ private:
     const TileReference& reference_;
     StepId maximum_, old_, finite_, correction_;
     double part_ = 1;
+    Expr unit_;  ///< what part_ is the value of
     ConditionalRescale found_;
 };
 

@@ -215,6 +215,7 @@ struct ConditionalRescale {
     /// may move again soon.
     double limit = 0;
     double largest = 1;  ///< weight at a row's maximum as the reference moves to it
+    Expr unit;           ///< what `largest` is, and what `limit` is in units of: a number, or one of sizes
 
     /// The step's result is corrected as the maximum moves.
     [[nodiscard]] bool is_corrected(const Step& step) const;

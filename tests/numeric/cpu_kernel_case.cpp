@@ -403,14 +403,16 @@ Case make_case(const Diagram& diagram, const Extents& sizes_of_diagram, std::uin
     }
     c.program = sized(*tiles, extents, sizes);
     if (const auto faults = verify(c.program); !faults.empty()) throw std::runtime_error(faults.front());
+    // Sizes are numbers of one half, and arguments of the other.
+    const lower::LoweredProgram lowered = lower::lowered(
+        c.scheduled, seed % 2 == 0 ? lower::SizesAs::numbers : lower::SizesAs::arguments);
     if (width.is_gpu) {
-        const lower::LoweredProgram lowered = lower::lowered(c.scheduled);
         for (const lower::KernelProgram& kernel : lowered.kernels)
             if (const std::string fault = lower::fault_of(kernel); !fault.empty())
                 throw std::runtime_error(fault + "\n" + to_string(kernel));
         c.gpu_source = cuda::emit(lowered, name + "_");
     } else
-        c.source = cpu::emit(c.scheduled, name + "_");
+        c.source = cpu::emit(lowered, name + "_");
     return c;
 }
 

@@ -62,6 +62,7 @@ Arrays run(const Case& c, const JitModule& module, const Values& given, bool is_
         };
         for (const ArrayId a : entry.inputs) in.push_back(take(a));
         for (const ArrayId a : entry.outputs) out.push_back(take(a));
+        strides.insert(strides.end(), entry.numbers.begin(), entry.numbers.end());
         const Memory arena = allocate(entry.arena_bytes);
         const auto call = reinterpret_cast<Entry>(module.symbol(entry.name));
         for (std::int64_t g = 0; g < entry.groups; ++g) {

@@ -31,7 +31,9 @@ Planned planned(const std::string& text, const std::string& schedule, const Mach
     out.plan = std::move(*plan);
     for (const KernelPlan& k : out.plan.kernels)
         if (const auto broken = verify(k.scheduled); !broken.empty()) throw std::runtime_error(broken.front());
-    const lower::LoweredProgram lowered = lower::lowered(out.plan.program());
+    // Sizes are arguments where the text has an odd length.
+    const lower::LoweredProgram lowered = lower::lowered(
+        out.plan.program(), text.size() % 2 == 0 ? lower::SizesAs::numbers : lower::SizesAs::arguments);
     for (const lower::KernelProgram& kernel : lowered.kernels)
         if (const std::string fault = lower::fault_of(kernel); !fault.empty())
             throw std::runtime_error(fault + "\n" + to_string(kernel));
@@ -82,6 +84,7 @@ std::optional<std::vector<Tensor>> outputs_of(const Planned& p, const Reference&
             for (const ArrayId a : *list)
                 for (const std::int64_t stride : row_major_strides(arrays[at(a)].sizes()))
                     arguments.push_back(static_cast<std::uint64_t>(stride));
+        for (const std::int64_t number : entry.numbers) arguments.push_back(static_cast<std::uint64_t>(number));
         std::vector<BulkMap> maps;
         for (const cuda::TensorMap& map : entry.maps) {
             const Tensor& array = arrays[at(map.array)];

@@ -29,7 +29,7 @@ struct Positions {
 
 Positions positions_of(const ScheduledKernel& kernel) {
     std::istringstream text(
-        writers::kernel_text(lower::lowered(std::make_shared<const ScheduledKernel>(kernel)), "k", ""));
+        writers::kernel_text(lower::lowered(std::make_shared<const ScheduledKernel>(kernel)), "k", "").text);
     Positions out;
     const std::string declaration = "const Index ";
     bool in_group = false;
@@ -153,8 +153,8 @@ TEST(GroupPositions, AreThoseOfOneBlockEachWhateverTheGrid) {
             const AxisId axis = k.group_order.at(0).axis;
             k.group_order = {{axis, kind.sections}, {axis, in_section, 1, kind.is_uneven}};
             ASSERT_EQ(k.alternates_direction(), kind.is_uneven);
-            const std::string text = writers::kernel_text(lower::lowered(std::make_shared<const ScheduledKernel>(k)),
-                                                          "k", "");
+            const std::string text =
+                writers::kernel_text(lower::lowered(std::make_shared<const ScheduledKernel>(k)), "k", "").text;
             const std::size_t at = text.find("for (Index group = "), end = text.find(" {", at);
             ASSERT_NE(at, std::string::npos);
             code += fmt::format(

@@ -35,7 +35,7 @@ struct Options {
     std::string machine, schedule;
     std::int64_t vector_bytes = 0;
     std::string form = "unscaled";
-    bool no_fuse = false;
+    bool no_fuse = false, any_sizes = false;
     bool time_passes = false;
     std::vector<std::string> print_after;
 };
@@ -72,6 +72,7 @@ public:
     void sizes(Options& options);       ///< --set
     void derivation(Options& options);  ///< --form, --stream, --no-fuse
     void plan(Options& options);        ///< --group, --split, --threads, --schedule, --machine, --vector-bytes
+    void any_sizes(Options& options);   ///< --any-sizes
     void passes(Options& options);      ///< --time-passes, --print-after
 
 private:

@@ -103,6 +103,11 @@ void Command::derivation(Options& options) {
     flag("--no-fuse", options.no_fuse, "Leave every equation a kernel of its own");
 }
 
+void Command::any_sizes(Options& options) {
+    flag("--any-sizes", options.any_sizes,
+         "Sizes that tiles cut are arguments of the kernels, so that one text serves many sizes");
+}
+
 void Command::plan(Options& options) {
     list("--group", "AXIS=SIZE", options.group, "Group (tile) size of an axis, as q=192");
     list("--split", "AXIS=PARTS", options.split, "Parts of a stream that threads share and merge, as x=2; 1: none");

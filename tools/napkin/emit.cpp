@@ -38,6 +38,7 @@ void add_emit(CLI::App& app, Main& main) {
     command.file(c->common);
     command.flag("--complete", c->complete, "With the prelude (vectors and their mathematics), as it is compiled");
     command.flag("--tile", c->tile, "The tile program (pseudocode with every transfer) instead of C++");
+    command.any_sizes(c->common);
     command.pipeline(c->common);
 }
 

@@ -323,6 +323,7 @@ void add_run(CLI::App& app, Main& main) {
     command.seconds("--check-seconds", c->check_seconds, "About how long to compare with double precision (default: 2)");
     command.flag("--no-check", c->no_check, "Do not compare with double precision");
     command.flag("--no-validate", c->no_validate, "Do not try a new derivation on small sizes first");
+    command.any_sizes(c->common);
     command.pipeline(c->common);
 }
 

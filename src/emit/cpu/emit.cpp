@@ -18,10 +18,11 @@ CpuSource emit(const lower::LoweredProgram& program, const std::string& prefix) 
         const ScheduledKernel& kernel = *lowered.kernel;
         const std::string entry = fmt::format("{}{}", prefix, out.entries.size());
         if (!out.entries.empty()) out.text += "\n";
-        out.text += writers::kernel_text(lowered, entry, prelude_text());
+        writers::KernelText kernel_text = writers::kernel_text(lowered, entry, prelude_text());
+        out.text += kernel_text.text;
         out.vector_bytes = kernel.unit.bytes;
         out.entries.push_back({entry, kernel.inputs, kernel.outputs, kernel.packed, kernel.dense, kernel.num_groups(),
-                               kernel.arena_bytes()});
+                               kernel.arena_bytes(), std::move(kernel_text.numbers)});
     }
     return out;
 }

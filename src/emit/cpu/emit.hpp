@@ -1,6 +1,6 @@
 #pragma once
 // The CPU emitter: a kernel program becomes readable C++ source, one function for each kernel. It prints and decides
-// nothing; extents are constants of the source.
+// nothing; extents are constants of the source, or arguments (lower/size_arguments.hpp).
 //
 // How emitted code runs: every variable is a buffer of the compute type in the arena of its thread, or a view of
 // memory. A compute statement is a function with its atom's register block. Fused statements follow each other panel by
@@ -18,14 +18,15 @@ namespace napkin::cpu {
 ///   extern "C" void name(const void* const* inputs, void* const* outputs, const int64_t* strides,
 ///                        int64_t first_group, int64_t last_group, void* arena)
 /// It runs groups [first_group, last_group). The table `strides` holds the strides of all dimensions of all inputs,
-/// then of all outputs, in values. The `arena` is aligned to 64 bytes, belongs to one thread and is initialised with
-/// any finite numbers.
+/// then of all outputs, in values, and then the entry's numbers. The `arena` is aligned to 64 bytes, belongs to one
+/// thread and is initialised with any finite numbers.
 struct KernelEntry {
     std::string name;
     std::vector<ArrayId> inputs, outputs;  ///< arrays of TileProgram::diagram, in the order of the entry's tables
     std::vector<bool> packed, dense;       ///< inputs, outputs that must have row-major strides; the others have any
     std::int64_t groups = 1;
     std::int64_t arena_bytes = 0;
+    std::vector<std::int64_t> numbers = {};  ///< that stand behind the strides, where sizes are arguments
 };
 
 struct CpuSource {

@@ -81,15 +81,17 @@ CudaSource emit(const lower::LoweredProgram& program, const std::string& prefix)
         internal_check(kernel.in_blocks(), "emit: a kernel for a GPU has no warps");
         const std::string entry = fmt::format("{}{}", prefix, out.entries.size());
         if (!out.entries.empty()) out.text += "\n";
-        out.text += writers::kernel_text(lowered, entry, prelude_text());
+        writers::KernelText kernel_text = writers::kernel_text(lowered, entry, prelude_text());
+        out.text += kernel_text.text;
         out.wide_index |= needs_wide_index(lowered);
         const std::int64_t row = kernel.threads_a_row(), ranges = lowered.shapes.range_bytes,
                            counter = kernel.is_dynamic() ? 4 : 0, parts = lowered.shapes.stream_k_bytes,
                            arenas = kernel.arena_in_core() ? 0 : round_up(kernel.arena_bytes(), 256) * kernel.num_blocks();
-        out.entries.push_back({entry, kernel.inputs, kernel.outputs, kernel.packed, kernel.num_groups(),
+        out.entries.push_back({entry, kernel.inputs, kernel.outputs, kernel.packed, kernel.dense, kernel.num_groups(),
                                kernel.num_blocks(), static_cast<int>(row), static_cast<int>(kernel.num_threads() / row),
                                kernel.cluster_blocks(), kernel.arena_in_core() ? kernel.arena_bytes() : 0,
                                tensor_maps(lowered), arenas + ranges + counter + parts, counter + parts > 0});
+        out.entries.back().numbers = std::move(kernel_text.numbers);
         if (ranges > 0)
             out.entries.back().before = {writers::ranges_entry(entry), ranges / k_block_range_bytes,
                                          writers::ranges_threads};

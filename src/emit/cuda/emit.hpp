@@ -22,12 +22,14 @@ struct TensorMap {
 ///   extern "C" __global__ void name(const Arguments<inputs, outputs, strides> arguments, char* scratch
 ///                                   [, const TensorMaps<maps> maps])
 /// It has namespace-free linkage. Arguments holds the pointers of inputs, then of outputs (at least one of each).
-/// Behind them are the strides of all dimensions of all inputs and outputs (at least one), in values, eight bytes each.
+/// Behind them are the strides of all dimensions of all inputs and outputs, in values, then the entry's numbers. There
+/// is at least one of both together, eight bytes each.
 /// Any grid runs all groups, except with stream-K. A grid of clusters is a multiple of their size.
 struct KernelEntry {
     std::string name;
     std::vector<ArrayId> inputs, outputs;  ///< arrays of TileProgram::diagram
-    std::vector<bool> packed;              ///< inputs that must come with row-major strides; the others come with any
+    /// inputs and outputs that come with row-major strides, or with those that their tensor maps take; others with any
+    std::vector<bool> packed, dense;
     std::int64_t groups = 1;
     std::int64_t blocks = 1;        ///< of the grid that the schedule asks for, as ScheduledKernel::num_blocks says
     int threads = 32, rows = 1;     ///< of a block: so many rows of as many threads
@@ -46,6 +48,7 @@ struct KernelEntry {
         int threads = 32;
     };
     std::optional<Before> before = {};
+    std::vector<std::int64_t> numbers = {};  ///< arguments behind the strides, where sizes are arguments
 };
 
 struct CudaSource {

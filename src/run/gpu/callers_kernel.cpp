@@ -1,7 +1,13 @@
 #include "run/gpu/callers_kernel.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+
+#include "diagram/array_sizes.hpp"
+#include "run/overlap.hpp"
+#include "run/strides.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 #include "support/saturate.hpp"
@@ -20,10 +26,17 @@ Diagnostic fault_of_arrays(const char* code, std::string message, std::string ex
 
 }  // namespace
 
-CallersKernel::CallersKernel(std::shared_ptr<const Launcher> launcher) : launcher_(std::move(launcher)) {
+CallersKernel::CallersKernel(std::shared_ptr<const Launcher> launcher, const Diagram& callers)
+    : launcher_(std::move(launcher)) {
     const Diagram& diagram = launcher_->program().diagram;
     given_ = diagram.inputs;
     append(given_, diagram.outputs);
+    for (const auto* list : {&callers.inputs, &callers.outputs})
+        for (const ArrayId array : *list) {
+            sizes_.push_back(mapped<std::int64_t>(callers.array(array).axes,
+                                                  [&](AxisId axis) { return launcher_->program().extents[axis]; }));
+            dense_.push_back(row_major_strides(sizes_.back()));
+        }
     for (const ArrayId array : launcher_->between()) {
         offsets_.push_back(workspace_bytes_);
         workspace_bytes_ += to_workspace_alignment(launcher_->bytes_of(array));
@@ -40,16 +53,17 @@ CallersKernel::~CallersKernel() {
     launcher_.reset();
 }
 
-Result<std::shared_ptr<const CallersKernel>> CallersKernel::load(const SizedProgram& program,
-                                                                 const cuda::CudaSource& source, bool has_workspace) {
+Result<std::shared_ptr<const CallersKernel>> CallersKernel::load(const Diagram& diagram, const SizedProgram& program,
+                                                                 const cuda::CudaSource& source, bool has_workspace,
+                                                                 const CallersKernel* alike) {
     const auto found = gpu::device();
     if (!found) return found.errors();
     const InPrimaryContext here;
-    auto cubin = compiled(source, found->architecture());
+    auto cubin = alike ? Result<Cubin>(alike->cubin()) : compiled(source, found->architecture());
     if (!cubin) return cubin.errors();
-    auto launcher = Launcher::load(program, source, std::move(*cubin));
+    auto launcher = Launcher::load(program, source, std::move(*cubin), alike ? alike->launcher_.get() : nullptr);
     if (!launcher) return launcher.errors();
-    std::shared_ptr<CallersKernel> kernel(new CallersKernel(std::move(*launcher)));
+    std::shared_ptr<CallersKernel> kernel(new CallersKernel(std::move(*launcher), diagram));
     if (has_workspace && kernel->workspace_bytes_ > 0) {
         auto memory = allocate(kernel->workspace_bytes_);
         if (!memory) return memory.errors();
@@ -61,7 +75,9 @@ Result<std::shared_ptr<const CallersKernel>> CallersKernel::load(const SizedProg
     return std::shared_ptr<const CallersKernel>(std::move(kernel));
 }
 
-std::vector<Diagnostic> CallersKernel::faults(std::span<const std::uint64_t> addresses, std::uint64_t workspace) const {
+std::vector<Diagnostic> CallersKernel::faults(std::span<const std::uint64_t> addresses,
+                                              const std::vector<std::vector<std::int64_t>>& strides,
+                                              std::uint64_t workspace) const {
     const Diagram& diagram = launcher_->program().diagram;
     const auto name = [&](std::size_t i) { return diagram.array(given_[i]).name; };
     std::vector<Diagnostic> out;
@@ -85,39 +101,77 @@ std::vector<Diagnostic> CallersKernel::faults(std::span<const std::uint64_t> add
                                           fmt::format("a multiple of {} bytes", array_alignment)));
     }
     if (!out.empty()) return out;
+    const auto memory_of = [&](std::size_t i) {
+        return StridedArray{addresses[i], napkin::bytes(diagram.array(given_[i]).type), sizes_[i], strides[i]};
+    };
+    for (std::size_t i = 0; i < given_.size(); ++i)
+        if (!is_addressable(memory_of(i)))
+            out.push_back(fault_of_arrays("view-strides", fmt::format("the strides of {} lead out of memory", name(i)),
+                                          "addresses that do not wrap around"));
+    if (!out.empty()) return out;
     // What is written shares no memory with anything else.
-    for (std::size_t i = diagram.inputs.size(); i < given_.size(); ++i)
-        for (std::size_t j = 0; j < i; ++j) {
-            const auto end = [&](std::size_t a) { return addresses[a] + bytes(a); };
-            if (bytes(i) > 0 && bytes(j) > 0 && addresses[i] < end(j) && addresses[j] < end(i))
+    for (std::size_t i = diagram.inputs.size(); i < given_.size(); ++i) {
+        if (bytes(i) > 0 && overlaps_itself(memory_of(i)))
+            out.push_back(fault_of_arrays("view-overlap", fmt::format("elements of {} overlap each other", name(i)),
+                                          "memory of its own for every element"));
+        for (std::size_t j = 0; j < i; ++j)
+            if (bytes(i) > 0 && bytes(j) > 0 && overlap(memory_of(i), memory_of(j)))
                 out.push_back(fault_of_arrays("view-overlap", fmt::format("{} and {} overlap", name(j), name(i)),
                                               "memory of its own for every output"));
-        }
+    }
     return out;
 }
 
+bool CallersKernel::has_strides(const Binding& binding, StridesOfCall strides) const {
+    for (std::size_t i = 0; i < given_.size(); ++i) {
+        const std::int64_t* const given = strides.empty() || strides[i] == nullptr ? dense_[i].data() : strides[i];
+        if (!std::equal(binding.strides[i].begin(), binding.strides[i].end(), given)) return false;
+    }
+    return true;
+}
+
 Result<std::shared_ptr<const CallersKernel::Binding>> CallersKernel::bind(std::span<const std::uint64_t> addresses,
+                                                                          StridesOfCall given,
                                                                           std::uint64_t workspace) const {
-    if (auto wrong = faults(addresses, workspace); !wrong.empty()) return wrong;
+    std::vector<std::vector<std::int64_t>> strides = dense_;
+    for (std::size_t i = 0; i < given.size(); ++i)
+        if (given[i] != nullptr) strides[i].assign(given[i], given[i] + sizes_[i].size());
+    if (auto wrong = faults(addresses, strides, workspace); !wrong.empty()) return wrong;
+    const SizedProgram& program = launcher_->program();
+    GivenStrides of_program;
+    for (std::size_t i = 0; i < given_.size(); ++i) {
+        if (is_row_major(sizes_[i], strides[i])) continue;
+        auto joined = joined_strides(sizes_[i], strides[i], array_sizes(program.diagram, given_[i], program.extents));
+        if (!joined || !launcher_->takes(given_[i], *joined))
+            return fault_of_arrays("view-strides",
+                                   fmt::format("kernels do not read {} with strides of {}",
+                                               program.diagram.array(given_[i]).name, fmt::join(strides[i], ", ")),
+                                   "a last stride of 1, and others that are multiples of 16 bytes");
+        of_program[given_[i]] = std::move(*joined);
+    }
     std::vector<std::uint64_t> places(launcher_->program().diagram.arrays.size());
     for (std::size_t i = 0; i < given_.size(); ++i) places[at(given_[i])] = addresses[i];
     for (std::size_t i = 0; i < offsets_.size(); ++i)
         places[at(launcher_->between()[i])] = workspace + static_cast<std::uint64_t>(offsets_[i]);
-    auto launches = launcher_->bind(places, workspace + static_cast<std::uint64_t>(scratch_offset_));
+    auto launches = launcher_->bind(places, workspace + static_cast<std::uint64_t>(scratch_offset_), of_program);
     if (!launches) return launches.errors();
     auto binding = std::make_shared<Binding>();
     binding->addresses.assign(addresses.begin(), addresses.end());
+    binding->strides = std::move(strides);
     binding->workspace = workspace;
     binding->launches = std::move(*launches);
     return std::shared_ptr<const Binding>(std::move(binding));
 }
 
 Result<std::shared_ptr<const CallersKernel::Binding>> CallersKernel::bound(std::span<const std::uint64_t> addresses,
+                                                                           StridesOfCall strides,
                                                                            std::uint64_t workspace) const {
     const std::lock_guard lock(mutex_);
     for (const auto& binding : recent_)
-        if (binding->workspace == workspace && std::ranges::equal(binding->addresses, addresses)) return binding;
-    auto made = bind(addresses, workspace);
+        if (binding->workspace == workspace && std::ranges::equal(binding->addresses, addresses) &&
+            has_strides(*binding, strides))
+            return binding;
+    auto made = bind(addresses, strides, workspace);
     if (!made) return made;
     if (recent_.size() < most_recent)
         recent_.push_back(*made);
@@ -126,13 +180,14 @@ Result<std::shared_ptr<const CallersKernel::Binding>> CallersKernel::bound(std::
     return made;
 }
 
-Status CallersKernel::launch(std::span<const std::uint64_t> addresses, std::uint64_t workspace, Stream stream) const {
+Status CallersKernel::launch(std::span<const std::uint64_t> addresses, std::uint64_t workspace, Stream stream,
+                             StridesOfCall strides) const {
     if (addresses.size() != given_.size())
         return fault_of_arrays("view-count",
                                fmt::format("{} arrays for {}", addresses.size(), launcher_->program().diagram.name),
                                fmt::format("{}", given_.size()));
     const InPrimaryContext here;
-    const auto binding = bound(addresses, workspace != 0 ? workspace : own_.address());
+    const auto binding = bound(addresses, strides, workspace != 0 ? workspace : own_.address());
     if (!binding) return binding.errors();
     for (const BoundLaunch& launch : (*binding)->launches)
         if (const Status done = gpu::launch(launch, stream); !done) return done;

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "diagram/diagram.hpp"
 #include "run/gpu/launcher.hpp"
 
 namespace napkin::gpu {
@@ -24,38 +25,48 @@ constexpr std::int64_t workspace_alignment = 256;
 
 class CallersKernel {
 public:
-    /// Compiles for the GPU at hand and loads; with a workspace of its own where `has_workspace`.
-    /// Errors: no-gpu, those of compile_cuda, gpu-failed, too-little-memory.
-    static Result<std::shared_ptr<const CallersKernel>> load(const SizedProgram& program,
-                                                             const cuda::CudaSource& source, bool has_workspace);
+    /// Compiles for the GPU at hand and loads; with a workspace of its own where `has_workspace`. `alike`: a kernel
+    /// whose code is the same text, and is taken over. Errors: no-gpu, those of compile_cuda, gpu-failed,
+    /// too-little-memory.
+    static Result<std::shared_ptr<const CallersKernel>> load(const Diagram& diagram, const SizedProgram& program,
+                                                             const cuda::CudaSource& source, bool has_workspace,
+                                                             const CallersKernel* alike = nullptr);
     ~CallersKernel();
     CallersKernel(const CallersKernel&) = delete;
     CallersKernel& operator=(const CallersKernel&) = delete;
 
     /// Launches on arrays at those addresses, and returns before the kernels have run. The addresses are the diagram's
-    /// inputs and then its outputs, row-major without gaps. Memory at `workspace` has workspace_bytes() and held zeros
-    /// before its first launch. 0: the program's own. Errors: view-count, view-null, view-alignment, view-overlap,
-    /// no-workspace, gpu-failed.
-    [[nodiscard]] Status launch(std::span<const std::uint64_t> addresses, std::uint64_t workspace, Stream stream) const;
+    /// inputs and then its outputs. `strides`: none, or for each of them its strides in values, or null where it lies
+    /// row-major without gaps. Memory at `workspace` has workspace_bytes() and held zeros
+    /// before its first launch. 0: the program's own. Errors: view-count, view-null, view-alignment,
+    /// view-strides, where no kernel takes them; view-overlap, no-workspace, gpu-failed.
+    [[nodiscard]] Status launch(std::span<const std::uint64_t> addresses, std::uint64_t workspace, Stream stream,
+                                std::span<const std::int64_t* const> strides = {}) const;
 
     [[nodiscard]] std::int64_t workspace_bytes() const { return workspace_bytes_; }
     [[nodiscard]] const Cubin& cubin() const { return launcher_->cubin(); }
 
 private:
+    using StridesOfCall = std::span<const std::int64_t* const>;
     struct Binding {
         std::vector<std::uint64_t> addresses;
+        std::vector<std::vector<std::int64_t>> strides;  ///< the caller's, or row-major ones
         std::uint64_t workspace = 0;
         std::vector<BoundLaunch> launches;
     };
-    explicit CallersKernel(std::shared_ptr<const Launcher> launcher);
+    CallersKernel(std::shared_ptr<const Launcher> launcher, const Diagram& diagram);
     [[nodiscard]] Result<std::shared_ptr<const Binding>> bound(std::span<const std::uint64_t> addresses,
-                                                               std::uint64_t workspace) const;
+                                                               StridesOfCall strides, std::uint64_t workspace) const;
     [[nodiscard]] Result<std::shared_ptr<const Binding>> bind(std::span<const std::uint64_t> addresses,
-                                                              std::uint64_t workspace) const;
-    [[nodiscard]] std::vector<Diagnostic> faults(std::span<const std::uint64_t> addresses, std::uint64_t workspace) const;
+                                                              StridesOfCall strides, std::uint64_t workspace) const;
+    [[nodiscard]] bool has_strides(const Binding& binding, StridesOfCall strides) const;
+    [[nodiscard]] std::vector<Diagnostic> faults(std::span<const std::uint64_t> addresses,
+                                                 const std::vector<std::vector<std::int64_t>>& strides,
+                                                 std::uint64_t workspace) const;
 
     std::shared_ptr<const Launcher> launcher_;
-    std::vector<ArrayId> given_;         ///< inputs, then outputs
+    std::vector<ArrayId> given_;                            ///< inputs, then outputs
+    std::vector<std::vector<std::int64_t>> sizes_, dense_;  ///< of these as the caller has them, and row-major strides
     std::vector<std::int64_t> offsets_;  ///< in the workspace, of the arrays in between, in their order
     std::int64_t scratch_offset_ = 0, workspace_bytes_ = 0;
     DeviceMemory own_;

@@ -194,19 +194,17 @@ Result<Function> function(const Module& module, const std::string& name, std::in
 }
 
 Result<EncodedMap> encode_map(std::uint64_t address, DType type, const std::vector<std::int64_t>& sizes,
-                              const std::vector<std::int64_t>& box) {
+                              const std::vector<std::int64_t>& values_apart, const std::vector<std::int64_t>& box) {
     // CUtensorMapDataType: values are copied as they are, so that only their width counts; 0 is uint8, 1 uint16, 2
     // uint32.
     const int width = bytes(type) == 1 ? 0 : bytes(type) == 2 ? 1 : 2;
     constexpr int no_interleave = 0, swizzle_128 = 3, promote_128 = 2, promote_256 = 3, zeros_outside = 0;
     std::vector<std::uint64_t> extents, strides;
     std::vector<std::uint32_t> boxes, steps(sizes.size(), 1);
-    auto stride = static_cast<std::uint64_t>(bytes(type));
     for (std::size_t d = sizes.size(); d-- > 0;) {
         extents.push_back(static_cast<std::uint64_t>(sizes[d]));
         boxes.push_back(static_cast<std::uint32_t>(box[d]));
-        stride *= static_cast<std::uint64_t>(sizes[d]);
-        if (d > 0) strides.push_back(stride);
+        if (d > 0) strides.push_back(static_cast<std::uint64_t>(values_apart[d - 1] * bytes(type)));
     }
     // Lines are asked for in pairs, which reads products' operands some 3% faster. Rows that begin inside a sector of
     // 32 bytes share lines with their neighbours. Pairs then bring much that is not used. On one H200 a product of

@@ -99,7 +99,7 @@ Status launch(const Launch& launch, Stream stream = nullptr);
 /// The map of a row-major array at that address, from which boxes are copied with the 128-byte swizzle. Sizes and box
 /// in the order of the array's dimensions, the last one contiguous. Pre: what cuTensorMapEncodeTiled asks for.
 Result<EncodedMap> encode_map(std::uint64_t address, DType type, const std::vector<std::int64_t>& sizes,
-                              const std::vector<std::int64_t>& box);
+                              const std::vector<std::int64_t>& strides, const std::vector<std::int64_t>& box);
 /// Waits for all that was launched.
 Status synchronize();
 /// Seconds that the device takes for what `work` launches, between two events.

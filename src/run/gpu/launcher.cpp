@@ -5,6 +5,7 @@
 
 #include "diagram/array_sizes.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin::gpu {
 namespace {
@@ -22,10 +23,11 @@ Result<Cubin> compiled(const cuda::CudaSource& source, const std::string& archit
 std::int64_t Launcher::bytes_of(ArrayId array) const { return array_bytes(program_.diagram, array, program_.extents); }
 
 Result<std::shared_ptr<const Launcher>> Launcher::load(const SizedProgram& program, const cuda::CudaSource& source,
-                                                       Cubin cubin) {
+                                                       Cubin cubin, const Launcher* alike) {
     auto launcher = std::make_shared<Launcher>();
     launcher->program_ = program, launcher->entries_ = source.entries, launcher->cubin_ = std::move(cubin);
-    if (!launcher->entries_.empty()) {
+    if (alike) launcher->module_ = alike->module_;
+    if (!launcher->entries_.empty() && !alike) {
         auto module = gpu::load(launcher->cubin_.code);
         if (!module) return module.errors();
         launcher->module_ = *module;
@@ -64,8 +66,41 @@ Status launch(const BoundLaunch& bound, Stream stream) {
     return launch(bound.launch, stream);
 }
 
-Result<std::vector<BoundLaunch>> Launcher::bind(const std::vector<std::uint64_t>& addresses, std::uint64_t scratch) const {
+bool Launcher::takes(ArrayId array, const std::vector<std::int64_t>& strides) const {
+    // What tensor maps take: CUDA Driver API, cuTensorMapEncodeTiled.
+    constexpr std::int64_t map_stride_bytes = 16, most_map_stride_bytes = std::int64_t{1} << 40;
+    const std::vector<std::int64_t> sizes = array_sizes(program_.diagram, array, program_.extents);
+    const std::int64_t width = bytes(program_.diagram.array(array).type);
+    const auto suits_map = [&] {
+        for (std::size_t d = 0; d < strides.size(); ++d) {
+            const std::int64_t apart = strides[d] * width;
+            const bool is_last = d + 1 == strides.size();
+            if (is_last ? strides[d] != 1 && sizes[d] > 1
+                        : apart <= 0 || apart % map_stride_bytes != 0 || apart >= most_map_stride_bytes)
+                return false;
+        }
+        return true;
+    };
+    for (const cuda::KernelEntry& entry : entries_) {
+        const bool has_map = any_of(entry.maps, [&](const cuda::TensorMap& map) { return map.array == array; });
+        const auto must_be_dense = [&](const std::vector<ArrayId>& arrays, const std::vector<bool>& dense) {
+            for (std::size_t i = 0; i < arrays.size(); ++i)
+                if (arrays[i] == array && dense[i]) return true;
+            return false;
+        };
+        if (has_map ? !suits_map() : must_be_dense(entry.inputs, entry.packed) || must_be_dense(entry.outputs, entry.dense))
+            return false;
+    }
+    return true;
+}
+
+Result<std::vector<BoundLaunch>> Launcher::bind(const std::vector<std::uint64_t>& addresses, std::uint64_t scratch,
+                                                const GivenStrides& given) const {
     const auto sizes = [&](ArrayId array) { return array_sizes(program_.diagram, array, program_.extents); };
+    const auto strides = [&](ArrayId array) {
+        const auto found = given.find(array);
+        return found == given.end() ? row_major_strides(sizes(array)) : found->second;
+    };
     std::vector<BoundLaunch> out;
     for (std::size_t k = 0; k < entries_.size(); ++k) {
         const cuda::KernelEntry& entry = entries_[k];
@@ -78,13 +113,14 @@ Result<std::vector<BoundLaunch>> Launcher::bind(const std::vector<std::uint64_t>
         const std::size_t before = bound.parameters.size();
         for (const auto* list : {&entry.inputs, &entry.outputs})
             for (const ArrayId array : *list)
-                for (const std::int64_t stride : row_major_strides(sizes(array)))
+                for (const std::int64_t stride : strides(array))
                     bound.parameters.push_back(static_cast<std::uint64_t>(stride));
+        for (const std::int64_t number : entry.numbers) bound.parameters.push_back(static_cast<std::uint64_t>(number));
         if (bound.parameters.size() == before) bound.parameters.push_back(0);
         bound.scratch = {scratch + static_cast<std::uint64_t>(scratch_offsets_[k])};
         for (const cuda::TensorMap& map : entry.maps) {
             auto encoded = encode_map(addresses[at(map.array)], program_.diagram.array(map.array).type,
-                                      sizes(map.array), map.box);
+                                      sizes(map.array), strides(map.array), map.box);
             if (!encoded) return encoded.errors();
             bound.maps.push_back(*encoded);
         }

@@ -1,6 +1,7 @@
 #pragma once
 // The code of a program on the GPU at hand, and its launches once it is said where its arrays lie.
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -30,6 +31,9 @@ struct BoundLaunch {
     BoundLaunch& operator=(const BoundLaunch&) = delete;
 };
 
+/// Strides of arrays that are not row-major, in values.
+using GivenStrides = std::map<ArrayId, std::vector<std::int64_t>>;
+
 /// Launches both, in order, on the stream; returns before they have run. Errors: gpu-failed.
 [[nodiscard]] Status launch(const BoundLaunch& bound, Stream stream = nullptr);
 
@@ -39,9 +43,9 @@ Result<Cubin> compiled(const cuda::CudaSource& source, const std::string& archit
 /// Loaded code. It has no memory on the device: whoever launches says where everything lies.
 class Launcher {
 public:
-    /// Pre: device() has succeeded. Errors: gpu-failed.
+    /// `alike`: one whose code is the same text, and is taken over. Pre: device() has succeeded. Errors: gpu-failed.
     static Result<std::shared_ptr<const Launcher>> load(const SizedProgram& program, const cuda::CudaSource& source,
-                                                        Cubin cubin);
+                                                        Cubin cubin, const Launcher* alike = nullptr);
 
     /// The arrays that lie in memory: the diagram's inputs and outputs, and what kernels leave for others. Ascending.
     [[nodiscard]] const std::vector<ArrayId>& arrays() const { return arrays_; }
@@ -52,10 +56,13 @@ public:
     /// since they run one after the other. Zeros before the first launch.
     [[nodiscard]] std::int64_t scratch_bytes() const { return scratch_bytes_; }
 
-    /// The launches in order, for arrays at those addresses, by ArrayId. Encodes tensor maps, and does nothing on the
-    /// device. Errors: gpu-failed.
+    /// Whether the kernels read and write the array with those strides, of its dimensions in the program. Threads copy
+    /// any. A tensor map takes those whose last one is 1 and whose others are multiples of 16 bytes.
+    [[nodiscard]] bool takes(ArrayId array, const std::vector<std::int64_t>& strides) const;
+    /// The launches in order, for arrays at those addresses, by ArrayId. Arrays that have no strides among those given
+    /// are row-major. Encodes tensor maps, and does nothing on the device. Pre: takes. Errors: gpu-failed.
     [[nodiscard]] Result<std::vector<BoundLaunch>> bind(const std::vector<std::uint64_t>& addresses,
-                                                        std::uint64_t scratch) const;
+                                                        std::uint64_t scratch, const GivenStrides& strides = {}) const;
 
     [[nodiscard]] const Cubin& cubin() const { return cubin_; }
     [[nodiscard]] const std::vector<cuda::KernelEntry>& entries() const { return entries_; }

@@ -1,0 +1,99 @@
+// Sizes as arguments of a launch: one text serves many sizes, and the numbers beside it tell them apart.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/kernels_by_shape.hpp"
+#include "run/pipeline.hpp"
+#include "support/parsed.hpp"
+
+namespace napkin {
+namespace {
+
+using Sizes = std::map<std::string, std::int64_t>;
+
+const std::string attention =
+    "attention(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: bf16\n"
+    "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n"
+    "    P[h, q, x] = softmax(x) where(x <= q, S[h, q, x] * k^-0.5, -inf)\n"
+    "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n"
+    "sizes h = 16, q = x = 4096, k = d = 128\n";
+const std::string dense_attention =
+    "attention(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: bf16\n"
+    "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n"
+    "    P[h, q, x] = softmax(x) S[h, q, x] * k^-0.5\n"
+    "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n"
+    "sizes h = 16, q = x = 4096, k = d = 128\n";
+const std::string product =
+    "product(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: bf16\n"
+    "    C[m, n] = sum(k) A[m, k] * B[n, k]\n"
+    "sizes m = n = k = 4096\n";
+const std::string in_single =
+    "attention(Q[q, k], K[x, k], V[x, d]) -> O[q, d]\n"
+    "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n"
+    "    P[q, x] = softmax(x) S[q, x] * k^-0.5\n"
+    "    O[q, d] = sum(x) P[q, x] * V[x, d]\n"
+    "sizes q = x = 4000, k = d = 64\n";
+const std::string rows =
+    "normed(X[r, c]) -> Y[r, c]\n"
+    "    M[r] = sum(c) X[r, c]^2 * size(c)^-1\n"
+    "    Y[r, c] = X[r, c] * (M[r] + 1e-6)^-0.5\n"
+    "sizes r = 4001, c = 512\n";
+
+Compilation planned(const std::string& text, const std::string& machine) {
+    PipelineOptions options;
+    options.sizes_as = lower::SizesAs::arguments, options.machine = machine, options.until = Pass::emit;
+    auto made = run_pipeline(std::make_shared<const Source>(Source{"sizes.nk", text}), options);
+    if (!made) throw std::runtime_error(render(made.errors()));
+    return std::move(*made);
+}
+
+struct Lengths {
+    const char* name;
+    const std::string& text;
+    std::string machine;
+    Sizes others;
+};
+
+class SizeArguments : public ::testing::TestWithParam<Lengths> {};
+
+TEST_P(SizeArguments, OneTextServesBoth) {
+    const auto& [name, text, machine, sizes] = GetParam();
+    const Compilation first = planned(text, machine);
+    const auto other = at_other_sizes(first, sizes, lower::SizesAs::arguments);
+    ASSERT_TRUE(other);
+    EXPECT_EQ(complete(first.code), complete(other->code));
+    for (const auto& [axis, size] : sizes) EXPECT_EQ(other->extents[*other->diagram.find_axis(axis)], size);
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, SizeArguments,
+                         ::testing::Values(Lengths{"causal", attention, "h200", {{"q", 8192}, {"x", 8192}}},
+                                           Lengths{"dense", dense_attention, "h200", {{"q", 4224}, {"x", 5120}, {"h", 9}}},
+                                           Lengths{"product", product, "h200", {{"m", 8192}, {"k", 5120}}},
+                                           Lengths{"in_single_gpu", in_single, "h200", {{"q", 3999}, {"x", 3001}}},
+                                           Lengths{"in_single_cpu", in_single, "generic-cpu", {{"q", 3999}, {"x", 3001}}},
+                                           Lengths{"rows_cpu", rows, "generic-cpu", {{"r", 4999}}},
+                                           Lengths{"rows_gpu", rows, "h200", {{"r", 4999}}}),
+                         [](const auto& lengths) { return std::string(lengths.param.name); });
+
+/// A text with numbers serves one size alone.
+TEST(SizesAsNumbers, StandInTheText) {
+    Compilation first = planned(product, "h200");
+    const auto numbers = at_other_sizes(first, {{"m", 8192}}, lower::SizesAs::numbers);
+    ASSERT_TRUE(numbers);
+    EXPECT_NE(complete(first.code), complete(numbers->code));
+    EXPECT_NE(complete(numbers->code).find("8192"), std::string::npos);
+}
+
+/// What is wrong with another size is found, and nothing is emitted for it.
+TEST(OtherSizes, AreRefusedWhereTheSchedulesDoNotFit) {
+    const Compilation first = planned(product, "h200");
+    EXPECT_FALSE(at_other_sizes(first, {{"m", 0}}, lower::SizesAs::arguments));
+    EXPECT_FALSE(at_other_sizes(first, {{"k", 4099}}, lower::SizesAs::arguments)) << "rows of 8,198 bytes";
+}
+
+}  // namespace
+}  // namespace napkin
