@@ -328,7 +328,6 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
     if (!is_cut || derived.kernels.size() == 1) return plan;
     // Each kernel is planned in a form in which only its own stream is cut. They are planned once more in the form
     // where all of these streams are cut.
-    of_kernels.tiles = nullptr;
     of_kernels.parts.assign(derived.kernels.size(), Choice{1, "", false});
     for (const KernelPlan& kernel : plan->kernels)
         if (kernel.scheduled.kernel->parts.any()) of_kernels.parts[kernel.whole] = kernel.schedule().split;

@@ -160,7 +160,6 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
         auto numbers = mapped<std::int64_t>(parts, [&](const auto& part) { return part ? part->value : 1; });
         const Cut cut = cut_streams(derived, extents, numbers);
         PlanOptions of_cut = options;
-        if (cut.form.kernels.size() > numbers.size()) of_cut.tiles = nullptr;
         of_cut.cut = numbers;
         of_cut.only.clear();
         for (std::size_t k = 0; k < cut.whole.size(); ++k)
@@ -181,7 +180,7 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
     PlanOptions quick = options;
     quick.quick = true;
     quick.completion = Completion::for_estimate;
-    quick.tiles = nullptr, quick.only.clear();
+    quick.only.clear();
     bool any = false;
     const std::vector<KernelPlan> kernels = best->kernels;
     for (const KernelPlan& kernel : kernels) {
