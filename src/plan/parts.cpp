@@ -2,11 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
-#include <set>
 
 #include "cost/compulsory.hpp"
 #include "derive/parts.hpp"
+#include "plan/moves.hpp"
 #include "support/ids.hpp"
 #include "support/numbers.hpp"
 #include "support/ranges.hpp"
@@ -15,15 +16,8 @@
 namespace napkin {
 namespace {
 
-/// Parts must take less than this share of the whole's time: they are more code and more kernels to start.
-constexpr double worth_parting = 0.95;
 /// Parts are considered where unequal numbers of groups on the cores make a kernel take longer by this factor.
 constexpr double idle_cores = 1.1;
-
-/// The fewest parts with which no core idles in the last round of groups, and the fewest that give every core one.
-std::set<std::int64_t> numbers_of_parts(std::int64_t groups, std::int64_t cores) {
-    return {cores / std::gcd(groups, cores), ceil_div(cores, groups)};
-}
 
 /// The axis that a kernel streams; -1: none.
 AxisId streamed_axis(const Kernel& kernel) {
@@ -188,11 +182,14 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
         const std::int64_t groups = kernel.time.groups;
         const AxisId axis = streamed_axis(derived.kernels[k]);
         const double whole = kernel.time.seconds;
-        double least = std::min(worth_parting * whole, options.enough);
-        if (parts[k] || axis < 0 || kernel.is_bound || !may_gain_by_parts(kernel, machine, cores, least)) continue;
+        double enough = options.enough;
+        if (parts[k] || axis < 0 || kernel.is_bound) continue;
         Derived alone = derived;
         alone.kernels = {derived.kernels[k]};
-        for (const std::int64_t n : numbers_of_parts(groups, cores)) {
+        const AtGroups at{groups, cores};
+        for (const PartMove& move : part_moves()) {
+            const std::int64_t n = move.when(at) ? move.apply(at) : 1;
+            const double least = std::min(move.worth * whole, enough);
             if (n < 2 || n > extents[axis] || !may_gain_by_parts(kernel, machine, cores, least)) continue;
             const Parted cut = with_parts(alone, 0, n);
             if (!cut.form) break;
@@ -201,7 +198,7 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
             const double seconds = seconds_kernel_by_kernel(*cut.form, with_part_extents(*cut.form, extents), machine,
                                                             quick, planner, least);
             if (seconds >= least) continue;
-            least = seconds;
+            enough = seconds;
             parts[k] = Choice{n,
                               fmt::format("{} group{} for {} cores: {} with the merge, {} whole", groups,
                                           groups == 1 ? "" : "s", cores, seconds_text(seconds), seconds_text(whole)),
