@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <limits>
-#include <mutex>
 #include <optional>
 
 #include "derive/array_types.hpp"
@@ -14,45 +12,10 @@
 #include "derive/replay.hpp"
 #include "diagram/flat_axes.hpp"
 #include "support/ranges.hpp"
-#include "support/share_out.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
 namespace {
-/// The alternative of least cost, judged one after the other, whatever the order in which their costs become known.
-class LeastInTurn {
-public:
-    LeastInTurn(std::size_t alternatives, double least_gain) : costs_(alternatives), least_gain_(least_gain) {}
-
-    /// A cost that none of those whose turn is still to come is taken at. It only falls: who asks early may hear of
-    /// more than is needed.
-    [[nodiscard]] double enough() const {
-        const std::lock_guard lock(mutex_);
-        return enough_;
-    }
-    /// What the alternative costs, or anything that is not less than what was enough.
-    void found(std::size_t alternative, double cost) {
-        const std::lock_guard lock(mutex_);
-        costs_[alternative] = cost;
-        for (; judged_ < costs_.size() && costs_[judged_]; ++judged_) {
-            const double next = *costs_[judged_];
-            if (judged_ > 0 && !(next < enough_)) continue;
-            enough_ = next * (1 - least_gain_);
-            best_ = judged_;
-        }
-    }
-    [[nodiscard]] std::size_t best() const {
-        const std::lock_guard lock(mutex_);
-        return best_;
-    }
-
-private:
-    mutable std::mutex mutex_;
-    std::vector<std::optional<double>> costs_;
-    double least_gain_, enough_ = std::numeric_limits<double>::infinity();
-    std::size_t judged_ = 0, best_ = 0;
-};
-
 Diagnostic problem(const char* code, const SourceRange& range, std::string message, std::string expected, std::string hint) {
     return Diagnostic{
         .code = code, .range = range, .message = std::move(message), .expected = std::move(expected), .hint = std::move(hint)};
@@ -130,37 +93,6 @@ std::optional<Derived> with_flat_rows(const Derived& derived) {
     options.flat_rows = true;
     auto flat = derive(derived.source, options);
     return flat ? std::optional(std::move(*flat)) : std::nullopt;
-}
-
-Derived with_least_cost(const Derived& derived, const std::function<double(const Derived&, double)>& cost,
-                        std::size_t threads, double least_gain, const std::function<double(const Derived&)>& mismatch) {
-    std::vector<std::size_t> chosen;
-    bool changed = false;
-    const KernelForms forms(derived);
-    for (const Region& region : derived.regions) {
-        if (region.alternatives.size() < 2) {
-            chosen.push_back(0);
-        } else {
-            const auto built = [&](std::size_t i) { return forms.of(region.alternatives[i].kernels); };
-            std::vector<std::size_t> fitting(region.alternatives.size());
-            iota(fitting, std::size_t{0});
-            if (mismatch) {
-                const auto mismatches = mapped<double>(fitting, [&](std::size_t i) { return mismatch(built(i)); });
-                std::erase_if(fitting, [&](std::size_t i) { return mismatches[i] > *min_element(mismatches); });
-            }
-            LeastInTurn least(fitting.size(), least_gain);
-            share_out(
-                fitting.size() == 1 ? 0 : fitting.size(),
-                [&](std::size_t i) {
-                    const double enough = least.enough();
-                    least.found(i, cost(built(fitting[i]), enough));
-                },
-                threads);
-            chosen.push_back(fitting[least.best()]);
-        }
-        changed = changed || chosen.back() != region.chosen;
-    }
-    return changed ? rederive(derived, chosen) : derived;
 }
 
 }  // namespace napkin

@@ -172,8 +172,8 @@ Result<ChosenPlan> plan_by_model(const FiguresRequest& /*request*/, const Settin
     // What is wrong in the file is said where the plan reads it.
     const auto items = all_overrides(setting.derived, {}, setting.schedule);
     ChosenPlan out;
-    out.derived = choose_form_by_plans(setting.derived, setting.extents, setting.machine,
-                                       items ? *items : std::vector<ScheduleItem>{});
+    out.derived = choose_form(setting.derived, setting.extents, setting.machine,
+                              items ? *items : std::vector<ScheduleItem>{});
     PlanOptions options;
     options.file = setting.schedule;
     auto plan = choose_plan(out.derived, setting.extents, setting.machine, {}, options);
@@ -196,7 +196,9 @@ Result<Figures> figures_for(const FiguresRequest& request, const SettingPlanner&
         plan = *of_setting;
     else if (setting->schedule)
         plan = planned_without_schedule(request, *setting, planner);
-    const Derived form = of_setting ? plan->derived : choose_form(setting->derived, setting->extents, out.machine, *items);
+    const Derived form = of_setting ? plan->derived
+                                    : choose_form(setting->derived, setting->extents, out.machine, *items, nullptr,
+                                                  FormTimes::of_closed_form);
     add_costs(*setting, plan ? &plan->plan : nullptr, plan ? plan->derived : form,
               plan && !of_setting ? nullptr : setting->schedule, out);
     auto steps = steps_for(form, setting->extents, out.machine, *items,

@@ -27,9 +27,7 @@ Result<Plan> choose_aligned(const Derived& derived, const Extents& extents, cons
     auto as_it_is = choose_blocks(derived, extents, gpu, by_user, options);
     const auto aligned = with_copied_rows(derived, extents, gpu);
     if (!aligned) return as_it_is;
-    PlanOptions of_aligned = options;
-    of_aligned.tiles = nullptr;
-    auto copied = choose_blocks(aligned->form, aligned->extents, gpu, by_user, of_aligned);
+    auto copied = choose_blocks(aligned->form, aligned->extents, gpu, by_user, options);
     if (!copied || (as_it_is && copied->seconds() >= as_it_is->seconds())) return as_it_is;
     // In a program of several kernels, an override that this kernel refuses may go unreported (why_no_mma). So a copied
     // form without tensor cores is not taken.

@@ -13,6 +13,7 @@
 
 #include "machine/block_machine.hpp"
 #include "plan/estimates.hpp"
+#include "plan/moves.hpp"
 #include "plan/overrides.hpp"
 #include "plan/parts.hpp"
 #include "plan/plan_form.hpp"
@@ -29,31 +30,12 @@ namespace {
 constexpr double cuda_warp = 32;
 /// Warps of a block: 1,024 threads (CUDA's technical specifications).
 constexpr std::int64_t most_warps = 32;
-
-struct BlockShape {
-    int warps, blocks_a_core;
-    int producer_warps = 0;  ///< beside the others, in kernels that load tensor core operands in a loop
-    ProductOrder products = ProductOrder::in_turn;
-    friend bool operator==(const BlockShape&, const BlockShape&) = default;
-};
-/// A few large tiles in many registers; or small ones, so that blocks that load run beside blocks that compute.
-constexpr BlockShape ordinary_shapes[] = {{8, 1}, {8, 2}, {8, 4}, {4, 8}};
-/// For kernels without tensor cores: long rows of which three fit an SM, short ones, and few, each of which has an SM
-/// for itself.
-constexpr BlockShape more_shapes[] = {{8, 3}, {4, 12}, {32, 1}};
-/// Beside a producer warpgroup: two consumer warpgroups in many registers, or three of which two hide what one waits
-/// for. The last one is a warpgroup by itself, for so few tiles that all wait for memory. It has an SM's shared memory
-/// for what is on its way.
-constexpr BlockShape shapes_with_copies[] = {{8, 1, 4},
-                                             {12, 1, 4},
-                                             {8, 1, 4, ProductOrder::ahead},
-                                             {12, 1, 4, ProductOrder::ahead},
-                                             {16, 1, 4, ProductOrder::ahead},
-                                             {4, 1}};
+/// Warps of the smallest shape (moves.cpp).
+constexpr std::int64_t fewest_warps = 4;
 
 /// What the estimate of a plan in blocks of a shape says of it. Fewer refused kernels are better, then fewer seconds.
 struct EstimatedStrategy {
-    BlockShape shape;
+    CtaShape shape;
     std::size_t refused;
     double seconds;
     bool uses_tensor_cores;
@@ -77,10 +59,10 @@ struct BlocksByUser {
 
 /// Shapes to try, each once. With an override of the warps, an SM that holds `most` of them has room for fewer blocks.
 /// Overridden threads have even shares of the SMs, unless an override says how many blocks an SM has.
-std::vector<BlockShape> shapes_to_try(std::span<const BlockShape> shapes, const BlocksByUser& by_user,
-                                      std::int64_t cores, std::int64_t most) {
-    std::vector<BlockShape> out;
-    for (BlockShape shape : shapes) {
+std::vector<CtaShape> shapes_to_try(const std::vector<CtaShape>& shapes, const BlocksByUser& by_user,
+                                    std::int64_t cores, std::int64_t most) {
+    std::vector<CtaShape> out;
+    for (CtaShape shape : shapes) {
         if (by_user.copying > 0) shape.producer_warps = static_cast<int>(by_user.copying);
         if (by_user.warps) shape.warps = static_cast<int>(*by_user.warps);
         if (by_user.threads && !by_user.blocks)
@@ -144,7 +126,7 @@ Result<BlocksByUser> blocks_by_user(const Derived& derived, const Extents& exten
 
 /// The error where overrides ask for more warps than a block has, or than an SM has, which runs `most` warps at a time.
 std::optional<Diagnostic> too_many(const BlocksByUser& wanted, std::int64_t most) {
-    const std::int64_t computing = wanted.warps.value_or(ordinary_shapes[3].warps), warps = wanted.copying + computing;
+    const std::int64_t computing = wanted.warps.value_or(fewest_warps), warps = wanted.copying + computing;
     if (warps > most_warps)
         return Diagnostic{
             "too-many-warps",
@@ -167,6 +149,16 @@ std::optional<Diagnostic> too_many(const BlocksByUser& wanted, std::int64_t most
     return std::nullopt;
 }
 
+/// The shapes of the next rows, of all that have one condition, if it holds. They are taken from the rows.
+std::vector<CtaShape> shapes_of_next(std::span<const ShapeMove>& moves, const TriedShapes& tried) {
+    std::vector<CtaShape> out;
+    const auto when = moves.front().when;
+    const bool holds = when(tried);
+    for (; !moves.empty() && moves.front().when == when; moves = moves.subspan(1))
+        if (holds) append(out, moves.front().apply(tried));
+    return out;
+}
+
 /// Kernels of the derived form that are refused and have no other candidate in blocks of this shape.
 std::size_t refused_kernels(const Plan& plan, const PlanOptions& options) {
     std::set<std::size_t> out;
@@ -183,10 +175,10 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
     if (!wanted) return wanted.errors();
     const auto most = static_cast<std::int64_t>(gpu.threads->warps_a_core.value);
     if (auto error = too_many(*wanted, most)) return *error;
-    const auto machine_of = [&](const BlockShape& shape) {
+    const auto machine_of = [&](const CtaShape& shape) {
         return block_machine(gpu, shape.warps, shape.blocks_a_core, shape.producer_warps);
     };
-    const auto planned = [&](const BlockShape& shape, PlanOptions how, const std::string& reason) {
+    const auto planned = [&](const CtaShape& shape, PlanOptions how, const std::string& reason) {
         how.only = {kernel};
         how.warps = {shape.warps, reason, wanted->warps.has_value()};
         how.blocks_by_user = wanted->blocks.has_value();
@@ -194,7 +186,7 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
         return plan_form(derived, extents, machine_of(shape), by_user, how);
     };
     // The searches of different shapes share nothing, so they run side by side.
-    const auto each_planned = [&](const std::vector<BlockShape>& of, const PlanOptions& how, const std::string& reason) {
+    const auto each_planned = [&](const std::vector<CtaShape>& of, const PlanOptions& how, const std::string& reason) {
         std::vector<Result<Plan>> plans(of.size(), Diagnostic{});
         share_out(of.size(), [&](std::size_t i) { plans[i] = planned(of[i], how, reason); });
         return plans;
@@ -206,12 +198,12 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
     as_a_whole.parts.resize(derived.kernels.size());
     const bool may_be_cut = !as_a_whole.parts[kernel];
     if (may_be_cut) as_a_whole.parts[kernel] = Choice{1, "", false};
-    std::vector<BlockShape> shapes;
+    std::vector<CtaShape> shapes;
     std::optional<Result<Plan>> refused;
     std::vector<EstimatedStrategy> rated;
     bool copies = false;
     double least = std::numeric_limits<double>::infinity();
-    const auto try_shapes = [&](const std::vector<BlockShape>& next) {
+    const auto try_shapes = [&](const std::vector<CtaShape>& next) {
         PlanOptions whole = as_a_whole;
         whole.useless = std::min(whole.useless, near_the_best * least);
         std::vector<Result<Plan>> plans = each_planned(next, whole, "");
@@ -242,23 +234,23 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
             rated.push_back({next[i], refused_kernels(*plan, options), plan->seconds(), is_any_on_tensor_cores(*plan)});
         }
     };
-    const auto try_all = [&](std::span<const BlockShape> more) {
-        std::vector<BlockShape> next = shapes_to_try(more, *wanted, gpu.num_cores(), most);
-        std::erase_if(next, [&](const BlockShape& shape) { return contains(shapes, shape); });
+    const auto try_all = [&](const std::vector<CtaShape>& more) {
+        std::vector<CtaShape> next = shapes_to_try(more, *wanted, gpu.num_cores(), most);
+        std::erase_if(next, [&](const CtaShape& shape) { return contains(shapes, shape); });
         append(shapes, next);
         // What the first one takes may leave the others unplanned.
         if (std::isinf(least) && next.size() > 1) try_shapes({next.front()}), next.erase(next.begin());
         try_shapes(next);
     };
-    try_all(ordinary_shapes);
-    if (wanted->copying > 0 || ((copies || wanted->needs_copies) && !wanted->warps)) try_all(shapes_with_copies);
-    if (!rated.empty() && !std::min_element(rated.begin(), rated.end())->uses_tensor_cores) try_all(more_shapes);
+    for (std::span<const ShapeMove> moves = shape_moves(); !moves.empty();)
+        try_all(shapes_of_next(moves, {wanted->copying > 0 || ((copies || wanted->needs_copies) && !wanted->warps),
+                                       !rated.empty() && !min_element(rated)->uses_tensor_cores}));
     if (rated.empty()) return *refused;
 
     // Estimates leave out what a full plan has: orders of tiles, the rest of a tile. Shapes near the best one are
     // compared by plans.
     std::stable_sort(rated.begin(), rated.end());
-    std::vector<BlockShape> near;
+    std::vector<CtaShape> near;
     for (const EstimatedStrategy& r : rated) {
         if (!near.empty() &&
             (options.quick || r.refused > rated.front().refused || r.seconds > near_the_best * rated.front().seconds))
@@ -328,7 +320,6 @@ Result<Plan> choose_blocks(const Derived& derived, const Extents& extents, const
     if (!is_cut || derived.kernels.size() == 1) return plan;
     // Each kernel is planned in a form in which only its own stream is cut. They are planned once more in the form
     // where all of these streams are cut.
-    of_kernels.tiles = nullptr;
     of_kernels.parts.assign(derived.kernels.size(), Choice{1, "", false});
     for (const KernelPlan& kernel : plan->kernels)
         if (kernel.scheduled.kernel->parts.any()) of_kernels.parts[kernel.whole] = kernel.schedule().split;

@@ -7,7 +7,7 @@
 
 #include "lower/insert_barriers.hpp"
 #include "plan/complete.hpp"
-#include "plan/grid.hpp"
+#include "plan/moves.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "support/ranges.hpp"
 
@@ -97,8 +97,14 @@ Estimate& CandidateEstimates::first_alike(KernelEstimates& known, Estimate& rati
 EstimatedTimes CandidateEstimates::times_of_completed() {
     completed_of_ = nullptr;
     if (!completed_.on_tensor_cores()) insert_barriers(completed_);
-    const Simulation time = choose_grid(completed_, model_, schedules_.threads(), candidate_walk_limit),
-                     cut = choose_stream_k(completed_, model_, schedules_.threads(), time, candidate_walk_limit);
+    const auto moved = [&](Simulation from, bool is_candidate) {
+        for (const ScheduleMove& move : schedule_moves())
+            if (move.is_candidate == is_candidate)
+                from = time_after(move, completed_, model_, schedules_.threads(), std::move(from), candidate_walk_limit);
+        return from;
+    };
+    const Simulation time = moved(time_before_moves(completed_, model_, schedules_.threads(), candidate_walk_limit), false),
+                     cut = moved(time, true);
     const auto loads = std::find_if(time.busy.begin(), time.busy.end(), [](const Busy& b) { return b.what == "loads"; });
     return {time.seconds, time.core_seconds,
             time.waves,   loads == time.busy.end() ? std::numeric_limits<double>::infinity() : loads->seconds,

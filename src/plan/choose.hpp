@@ -36,14 +36,7 @@ struct KernelCandidate {
 };
 KernelCandidate candidate_of(const ScheduledKernel& kernel);
 
-class KernelTimes;
 class Estimates;
-
-/// The kernels of a form as they are planned.
-struct TilesToPlan {
-    TileProgram program;
-    std::vector<std::string> texts = {};  ///< text_of each kernel; empty where no estimates are kept
-};
 
 /// Tile programs of a form and of its cuts, for all who plan it. Any number of threads may ask.
 class KnownTiles {
@@ -72,10 +65,8 @@ struct PlanOptions {
     std::shared_ptr<const Source> file = {};
     bool quick = false;  ///< the time alone, for comparing forms: a quarter of the schedules, and no reasons
     Completion completion = Completion::whole;
-    /// The tile programs of the form, where the caller has them.
-    std::shared_ptr<const TilesToPlan> tiles = {};
-    /// Where they are kept else, for all plans of one form with the same overrides, and the cut of the form that is
-    /// planned.
+    /// Where the tile programs are kept, for all plans of one form with the same overrides, and the cut of the form
+    /// that is planned.
     std::shared_ptr<KnownTiles> known_tiles = {};
     std::vector<std::int64_t> cut = {};
     /// What is found out of candidates, kept between calls with the same machine and overrides. Kernels of several
@@ -110,13 +101,5 @@ SizedProgram with_whole_axes(TileProgram program, const Extents& extents);
 /// All that a kernel's plan depends on besides the machine and the overrides. These are its tile program as text, the
 /// extents, and which of its axes repeat work where they are grouped. Pre: no axis is cut.
 std::string text_of(const SizedProgram& program, std::size_t k, const Kernel& kernel);
-
-/// The time alone, for comparing forms, from a quarter of the schedules. Infinite where an override breaks a rule. The
-/// result is only known not to be less than `enough` once the kernels' times reach that. Kernels that are not simulated
-/// count with a lower bound (cost/compulsory.hpp). Alternatives share many kernels, and `known` remembers their times;
-/// any number of threads may use one `known`. Pre: overrides are legal for the form. Lines of single kernels are
-/// ignored.
-double estimated_seconds(const Derived& derived, const Extents& extents, const Machine& machine, KernelTimes& known,
-                         double enough, const std::vector<ScheduleItem>& by_user = {});
 
 }  // namespace napkin

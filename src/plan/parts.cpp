@@ -2,11 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
-#include <set>
 
 #include "cost/compulsory.hpp"
 #include "derive/parts.hpp"
+#include "plan/moves.hpp"
 #include "support/ids.hpp"
 #include "support/numbers.hpp"
 #include "support/ranges.hpp"
@@ -15,15 +16,8 @@
 namespace napkin {
 namespace {
 
-/// Parts must take less than this share of the whole's time: they are more code and more kernels to start.
-constexpr double worth_parting = 0.95;
 /// Parts are considered where unequal numbers of groups on the cores make a kernel take longer by this factor.
 constexpr double idle_cores = 1.1;
-
-/// The fewest parts with which no core idles in the last round of groups, and the fewest that give every core one.
-std::set<std::int64_t> numbers_of_parts(std::int64_t groups, std::int64_t cores) {
-    return {cores / std::gcd(groups, cores), ceil_div(cores, groups)};
-}
 
 /// The axis that a kernel streams; -1: none.
 AxisId streamed_axis(const Kernel& kernel) {
@@ -160,7 +154,6 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
         auto numbers = mapped<std::int64_t>(parts, [&](const auto& part) { return part ? part->value : 1; });
         const Cut cut = cut_streams(derived, extents, numbers);
         PlanOptions of_cut = options;
-        if (cut.form.kernels.size() > numbers.size()) of_cut.tiles = nullptr;
         of_cut.cut = numbers;
         of_cut.only.clear();
         for (std::size_t k = 0; k < cut.whole.size(); ++k)
@@ -181,7 +174,7 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
     PlanOptions quick = options;
     quick.quick = true;
     quick.completion = Completion::for_estimate;
-    quick.tiles = nullptr, quick.only.clear();
+    quick.only.clear();
     bool any = false;
     const std::vector<KernelPlan> kernels = best->kernels;
     for (const KernelPlan& kernel : kernels) {
@@ -189,11 +182,14 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
         const std::int64_t groups = kernel.time.groups;
         const AxisId axis = streamed_axis(derived.kernels[k]);
         const double whole = kernel.time.seconds;
-        double least = std::min(worth_parting * whole, options.enough);
-        if (parts[k] || axis < 0 || kernel.is_bound || !may_gain_by_parts(kernel, machine, cores, least)) continue;
+        double enough = options.enough;
+        if (parts[k] || axis < 0 || kernel.is_bound) continue;
         Derived alone = derived;
         alone.kernels = {derived.kernels[k]};
-        for (const std::int64_t n : numbers_of_parts(groups, cores)) {
+        const AtGroups at{groups, cores};
+        for (const PartMove& move : part_moves()) {
+            const std::int64_t n = move.when(at) ? move.apply(at) : 1;
+            const double least = std::min(move.worth * whole, enough);
             if (n < 2 || n > extents[axis] || !may_gain_by_parts(kernel, machine, cores, least)) continue;
             const Parted cut = with_parts(alone, 0, n);
             if (!cut.form) break;
@@ -202,7 +198,7 @@ Result<Plan> plan_in_parts(const Derived& derived, const Extents& extents, const
             const double seconds = seconds_kernel_by_kernel(*cut.form, with_part_extents(*cut.form, extents), machine,
                                                             quick, planner, least);
             if (seconds >= least) continue;
-            least = seconds;
+            enough = seconds;
             parts[k] = Choice{n,
                               fmt::format("{} group{} for {} cores: {} with the merge, {} whole", groups,
                                           groups == 1 ? "" : "s", cores, seconds_text(seconds), seconds_text(whole)),

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "plan/complete.hpp"
-#include "plan/grid.hpp"
+#include "plan/moves.hpp"
 #include "plan/reasons.hpp"
 #include "support/ids.hpp"
 #include "support/text.hpp"
@@ -20,17 +20,19 @@ constexpr double worth_smaller_tiles = 0.01;
 
 }  // namespace
 
-/// How the time would change at half and at twice the size.
+/// How the time would change at the neighbours of the size.
 std::string PlanAtSizes::sensitivity(const Point& best, std::size_t i) {
     const SearchedSize& d = sizes_.dimensions()[i];
     const std::int64_t size = d.sizes[best[i]];
     std::vector<std::string> parts;
-    const auto neighbour = [&](std::int64_t wanted, const char* what) {
-        const auto point = sizes_.beside(best, i, wanted);
-        if (!point) return;
-        const Estimate& rating = sizes_.estimate_at(*point);
-        const std::int64_t nearest = d.sizes[(*point)[i]];
-        const std::string at_size = nearest == wanted ? what : fmt::format("{}", nearest);
+    for (const SizeMove& move : size_neighbours()) {
+        const AtSizes at{sizes_.dimensions(), best, i};
+        if (!move.when(at)) continue;
+        const Point point = move.apply(at);
+        const Estimate& rating = sizes_.estimate_at(point);
+        const std::int64_t nearest = d.sizes[point[i]];
+        const std::string at_size = nearest == size / 2 || nearest == 2 * size ? std::string(move.name)
+                                                                               : fmt::format("{}", nearest);
         if (rating.spills)
             parts.push_back(fmt::format("{} exceeds the registers", at_size));
         else if (rating.bytes > model_.usable_bytes())
@@ -38,10 +40,8 @@ std::string PlanAtSizes::sensitivity(const Point& best, std::size_t i) {
         else
             parts.push_back(fmt::format(
                 "{} is {}", at_size,
-                time_change(sizes_.estimate_at(*point, Asked::times).times->seconds / sizes_.rate(best).seconds)));
-    };
-    neighbour(size / 2, "half");
-    neighbour(size * 2, "double");
+                time_change(sizes_.estimate_at(point, Asked::times).times->seconds / sizes_.rate(best).seconds)));
+    }
     return join(parts, ", ");
 }
 
@@ -103,9 +103,10 @@ KernelPlan PlanAtSizes::anew(const Point& best) {
     };
     std::optional<ScheduledKernel> with_nothing_ahead;
     if (!options_.quick) with_nothing_ahead = plan.scheduled, choose_ahead(plan.scheduled, schedules_.threads());
-    plan.time = choose_grid(plan.scheduled, model_, schedules_.threads());
-    if (sizes_.may_use_stream_k(candidate_of(plan.scheduled)))
-        plan.time = choose_stream_k(plan.scheduled, model_, schedules_.threads(), std::move(plan.time));
+    plan.time = time_before_moves(plan.scheduled, model_, schedules_.threads());
+    for (const ScheduleMove& move : schedule_moves())
+        if (!move.is_candidate || sizes_.may_use_stream_k(candidate_of(plan.scheduled)))
+            plan.time = time_after(move, plan.scheduled, model_, schedules_.threads(), std::move(plan.time));
     Choice threads = thread_choice(plan);
     if (with_nothing_ahead && threads.value == 1 && schedules_.threads() > 1 && !plan.scheduled.in_blocks()) {
         // A single thread has other groups to come, and more time for each.

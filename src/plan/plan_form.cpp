@@ -9,6 +9,7 @@
 #include "lower/rules.hpp"
 #include "plan/estimates.hpp"
 #include "plan/kernel_chooser.hpp"
+#include "plan/overrides.hpp"
 #include "plan/parts.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
@@ -121,14 +122,12 @@ Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const 
     Plan plan;
     plan.machine = machine.description.empty() ? machine.name : fmt::format("{} ({})", machine.name, machine.description);
     const auto make = [&] { return tiles_of(derived, extents, items); };
-    const auto program = options.tiles ? std::shared_ptr<const TileProgram>(options.tiles, &options.tiles->program)
-                         : options.known_tiles ? options.known_tiles->program(options.cut, make)
-                                               : std::make_shared<const TileProgram>(make());
+    const auto program = options.known_tiles ? options.known_tiles->program(options.cut, make)
+                                             : std::make_shared<const TileProgram>(make());
     const auto text = [&](std::size_t k) -> std::string {
         if (!options.ratings) return "";
-        if (options.tiles && !options.tiles->texts.empty()) return options.tiles->texts[k];
         const auto make_text = [&] { return text_of(with_whole_axes(*program, extents), k, derived.kernels[k]); };
-        return !options.tiles && options.known_tiles ? options.known_tiles->text(options.cut, k, make_text) : make_text();
+        return options.known_tiles ? options.known_tiles->text(options.cut, k, make_text) : make_text();
     };
     const auto given = schedule_overrides(items, *program);
     if (!given) return given.errors();
@@ -169,8 +168,8 @@ Result<Plan> plan_kernels(const Derived& derived, const Extents& extents, const 
     return plan;
 }
 
-}  // namespace
-
+/// The plan of every kernel, whole or with its stream in parts. `hand` are the overrides for all kernels, `items` all
+/// of them, `parts` those of streams.
 Result<Plan> plan_whole_or_in_parts(const Derived& derived, const Extents& extents, const Machine& machine,
                                     const Overrides& hand, const std::vector<ScheduleItem>& items,
                                     const std::vector<std::optional<Choice>>& parts, const PlanOptions& options) {
@@ -180,8 +179,6 @@ Result<Plan> plan_whole_or_in_parts(const Derived& derived, const Extents& exten
                              return plan_kernels(form, sizes, machine, hand, items, how);
                          });
 }
-
-namespace {
 
 /// The most vectors below the override for which there is a plan. With fewer of them the search may take another axis,
 /// where a further rule holds. 0: there is none, or there is not exactly one override of vectors.

@@ -1,21 +1,14 @@
 #pragma once
 // Plans a form as it is, on a machine whose blocks of threads are settled (PlanOptions::warps). What comes before it
 // chooses among forms, machines and blocks (choose.hpp).
-#include <optional>
 #include <vector>
 
 #include "plan/choose.hpp"
-#include "plan/overrides.hpp"
 
 namespace napkin {
 
 /// The plan of every kernel, whole or with its stream in parts. Pre and errors: those of choose_plan.
 Result<Plan> plan_form(const Derived& derived, const Extents& extents, const Machine& machine,
                        const std::vector<ScheduleItem>& by_user, const PlanOptions& options);
-
-/// The same with overrides that are read: `hand` those for all kernels, `items` all of them, `parts` those of streams.
-Result<Plan> plan_whole_or_in_parts(const Derived& derived, const Extents& extents, const Machine& machine,
-                                    const Overrides& hand, const std::vector<ScheduleItem>& items,
-                                    const std::vector<std::optional<Choice>>& parts, const PlanOptions& options);
 
 }  // namespace napkin

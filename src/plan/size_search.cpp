@@ -1,20 +1,18 @@
 #include "plan/size_search.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "plan/moves.hpp"
 #include "plan/reasons.hpp"
 #include "support/ids.hpp"
 
 namespace napkin {
 namespace {
 
-/// How often the search restarts from half or twice a size. That must be faster by more than the model is off in the
-/// median (bench/results, predictions). If the model finds two sizes within 7%, the one that fills less of the cache
-/// was measured as the faster one. Those were attention_fp8 and attention_bf16 on two cores of a Xeon of which other
-/// work took a quarter, 2026-11-28.
+/// How often the search restarts from a neighbour.
 constexpr int most_restarts = 4;
-constexpr double hysteresis_of_restarts = 0.1;
 
 }  // namespace
 
@@ -112,47 +110,27 @@ const RatedSizes& SizeSearch::rate(const Point& point) {
     return found->second;
 }
 
-/// Descent. Each size goes one step up or down, then two at a time in opposite directions: at the memory's limit
-/// one can grow only where the other shrinks.
+/// Descent: steps of each size, then exchanges of two.
 Point SizeSearch::search(Point best) {
     for (bool improved = true; improved && budget_.simulated < budget_.most;) {
         improved = false;
-        const auto consider = [&](const Point& point) {
-            if (rate(point).seconds >= rate(best).seconds * (1 - 1e-6)) return false;
-            best = point;
+        const auto takes = [&](const SizeMove& move, std::size_t i, std::size_t j) {
+            const AtSizes at{dimensions_, best, i, j};
+            if (!move.when(at)) return false;
+            Point point = move.apply(at);
+            if (rate(point).seconds >= rate(best).seconds * move.worth) return false;
+            best = std::move(point);
             return improved = true;
         };
         for (std::size_t i = 0; i < dimensions_.size(); ++i)
-            for (const int direction : {1, -1})
-                while (true) {
-                    Point point = best;
-                    if (direction < 0 ? point[i] == 0 : point[i] + 1 >= dimensions_[i].sizes.size()) break;
-                    point[i] += static_cast<std::size_t>(direction);
-                    if (!consider(point)) break;
+            for (const SizeMove& step : size_steps())
+                while (takes(step, i, i)) {
                 }
-        for (std::size_t i = 0; i < dimensions_.size() && !improved; ++i)
-            for (std::size_t j = 0; j < dimensions_.size(); ++j) {
-                Point point = best;
-                if (i == j || point[i] == 0 || point[j] + 1 >= dimensions_[j].sizes.size()) continue;
-                --point[i], ++point[j];
-                consider(point);
-            }
+        for (const SizeMove& exchange : size_exchanges())
+            for (std::size_t i = 0; i < dimensions_.size() && !improved; ++i)
+                for (std::size_t j = 0; j < dimensions_.size(); ++j) takes(exchange, i, j);
     }
     return best;
-}
-
-std::optional<Point> SizeSearch::beside(const Point& point, std::size_t i, std::int64_t wanted) const {
-    const std::vector<std::int64_t>& sizes = dimensions_[i].sizes;
-    const std::int64_t size = sizes[point[i]];
-    std::optional<std::size_t> nearest;
-    for (std::size_t k = 0; k < sizes.size(); ++k)
-        if (k != point[i] && (sizes[k] < size) == (wanted < size) &&
-            (!nearest || std::abs(sizes[k] - wanted) < std::abs(sizes[*nearest] - wanted)))
-            nearest = k;
-    if (!nearest) return std::nullopt;
-    Point out = point;
-    out[i] = *nearest;
-    return out;
 }
 
 Point SizeSearch::from_neighbour(Point best) {
@@ -167,13 +145,13 @@ Point SizeSearch::from_neighbour(Point best) {
             budget_.most = std::max(budget_.most, budget_.simulated + 1);
             return rate(point).seconds;
         };
-        for (std::size_t i = 0; i < dimensions_.size(); ++i) {
-            const std::int64_t size = dimensions_[i].sizes[best[i]];
-            for (const std::int64_t wanted : {size / 2, 2 * size})
-                if (const auto point = beside(best, i, wanted);
-                    point && seconds_of(*point) < seconds_of(least) * (1 - hysteresis_of_restarts))
-                    least = *point;
-        }
+        for (std::size_t i = 0; i < dimensions_.size(); ++i)
+            for (const SizeMove& move : size_neighbours()) {
+                const AtSizes at{dimensions_, best, i};
+                if (!move.when(at)) continue;
+                Point point = move.apply(at);
+                if (seconds_of(point) < seconds_of(least) * move.worth) least = std::move(point);
+            }
         if (least == best) break;
         budget_.most = std::max(budget_.most, budget_.simulated + budget_.for_strategy / 4);
         best = shrink(search(least));

@@ -52,9 +52,8 @@ public:
     std::optional<Diagnostic> run(const TilingStrategy& shape, FoundSizes& found);
     /// Goes on from what was found before.
     void take(const FoundSizes& found);
-    /// The descent goes by single steps, and a size that leaves a ragged last tile or few groups for a core may lie
-    /// between two better ones. Half and twice each size are simulated for the reasons in any case. Where one of them
-    /// is faster, the search restarts there.
+    /// The neighbours of each size are simulated for the reasons in any case. Where one of them is faster, the search
+    /// restarts there.
     Point from_neighbour(Point best);
 
     // What the plan and its reasons ask of the current strategy.
@@ -66,9 +65,6 @@ public:
     [[nodiscard]] double bytes_of(const Point& point) { return estimate_at(point).bytes; }
     /// Simulated time. Infinite where the tiles do not fit or are refused, and once the budget is spent.
     const RatedSizes& rate(const Point& point);
-    /// The candidate nearest to the wanted size of a dimension, on that side of the current size. None where the
-    /// current size is the last one there.
-    [[nodiscard]] std::optional<Point> beside(const Point& point, std::size_t i, std::int64_t wanted) const;
     /// Whether the compiler has not refused the candidate with stream-K.
     [[nodiscard]] bool may_use_stream_k(const KernelCandidate& whole) const;
 

@@ -49,9 +49,7 @@ Result<Plan> choose_tiled(const Derived& derived, const Extents& extents, const 
         next.tile = columns_of_group(*best, next.producer, next.axis);
         auto tiled = next.tile == 0 ? std::nullopt : with_tiled_reduction(form.form, form.extents, next);
         if (!tiled) continue;
-        PlanOptions of_tiled = options;
-        of_tiled.tiles = nullptr;
-        auto plan = choose_aligned(tiled->form, tiled->extents, gpu, {}, of_tiled);
+        auto plan = choose_aligned(tiled->form, tiled->extents, gpu, {}, options);
         if (!plan || plan->seconds() >= worth_tiling * best->seconds()) continue;
         taken.push_back(next), form = std::move(*tiled), best = std::move(plan);
         best->change.tiled = taken;

@@ -91,14 +91,14 @@ std::string kernel_names(const Derived& derived) {
 
 /// The derived form that is fastest on the machine, where the sizes are known; else the calculus' own first choice.
 /// Sizes by hand may make another form the fastest than all sizes would that may be chosen, which is said.
-Derived choose(Compilation& c, const std::shared_ptr<const Source>& schedule_file, bool is_for_plan,
+Derived choose(Compilation& c, const std::shared_ptr<const Source>& schedule_file, FormTimes times,
                const std::shared_ptr<Estimates>& ratings) {
     const auto extents = bind_sizes(c.diagram);
     if (!extents) return c.derived;
     // What is wrong in the file is said where the plan reads it.
     const auto items = all_overrides(c.derived, {}, schedule_file);
-    Derived chosen = (is_for_plan ? choose_form_by_plans : choose_form)(
-        c.derived, *extents, c.machine, items ? *items : std::vector<ScheduleItem>{}, ratings);
+    Derived chosen = choose_form(c.derived, *extents, c.machine, items ? *items : std::vector<ScheduleItem>{}, ratings,
+                                 times);
     std::string by_user;
     for (const ScheduleItem& item : c.derived.source.schedule)
         if (item.value && item.kernel.empty() && (item.kind == ChoiceKind::group || item.kind == ChoiceKind::stream))
@@ -107,7 +107,8 @@ Derived choose(Compilation& c, const std::shared_ptr<const Source>& schedule_fil
     Derived free = c.derived;
     free.source.schedule.clear();
     free.diagram.schedule.clear();
-    const std::string with = kernel_names(chosen), without = kernel_names(choose_form(free, *extents, c.machine));
+    const std::string with = kernel_names(chosen),
+                      without = kernel_names(choose_form(free, *extents, c.machine, {}, nullptr, times));
     if (with != without)
         c.notes.push_back(
             fmt::format("with {} the kernels {} are the fastest form; with sizes of the plan's own choice it is {}",
@@ -238,7 +239,9 @@ public:
     }
 
     Derived form() {
-        if (!kept_) return choose(c_, options_.schedule_file, options_.until >= Pass::plan, ratings_);
+        if (!kept_)
+            return choose(c_, options_.schedule_file,
+                          options_.until >= Pass::plan ? FormTimes::of_plans : FormTimes::of_closed_form, ratings_);
         append(c_.notes, kept_->notes);
         c_.plan_from_cache = true;
         return std::move(kept_->derived);

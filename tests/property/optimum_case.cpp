@@ -7,6 +7,7 @@
 #include <set>
 
 #include "diagram/symbol_names.hpp"
+#include "support/least_form.hpp"
 #include "support/result.hpp"
 #include "tile/exact.hpp"
 
@@ -38,7 +39,7 @@ Compilation derived(const std::string& text, const std::map<std::string, std::in
     c.extents = bind_sizes(c.diagram).value();
     c.derived = derive(c.diagram, how).value();
     if (memory > 0)
-        c.derived = with_least_cost(c.derived, [&](const Derived& derived, double) {
+        c.derived = least_form(c.derived, [&](const Derived& derived) {
             double transfers = 0;
             for (const Kernel& kernel : derived.kernels) {
                 SearchOptions search;

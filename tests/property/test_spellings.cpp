@@ -13,6 +13,7 @@
 #include <set>
 
 #include "derive/derive.hpp"
+#include "support/least_form.hpp"
 #include "support/paths.hpp"
 #include "syntax/parse.hpp"
 #include "tile/exact.hpp"
@@ -83,10 +84,10 @@ Spelling derived(const std::shared_ptr<const Source>& source, const std::string&
         if (const auto size = known.find(axis.name); size != known.end() && !axis.size) sizes[axis.name] = size->second;
     const auto extents = bind_sizes(*diagram, sizes);
     EXPECT_TRUE(extents.ok()) << name << render(extents.errors());
-    const auto cost = [&](const Derived& d, double) {
+    const auto cost = [&](const Derived& d) {
         return streams(d) ? static_cast<double>(transfers(d, *extents)) : std::numeric_limits<double>::infinity();
     };
-    Spelling s{*diagram, with_least_cost(*made, cost), *extents, {}};
+    Spelling s{*diagram, least_form(*made, cost), *extents, {}};
     s.extents.resize(s.derived.diagram.axes.size());
     s.sizes = partition(s.derived.kernels.front(), s.extents.size());
     return s;

@@ -29,8 +29,7 @@ TEST_F(StepsCommand, TheTablesOfThePaper) {
 }
 
 TEST_F(StepsCommand, SizesByHandAndByTheModel) {
-    const Outcome by_user = steps(
-        "attention_bf16.nk --machine h100-sxm5 --diagram attention --group q=64 --stream x=64");
+    const Outcome by_user = steps("attention_bf16.nk --machine h100-sxm5 --diagram attention --group q=64");
     EXPECT_EQ(by_user.code, 0) << by_user.err;
     expect_golden("attention_bf16", by_user.out);
     const Outcome open = steps("layernorm.nk --machine a100-sxm-80gb --stream c");

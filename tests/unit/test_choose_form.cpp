@@ -2,15 +2,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <chrono>
-#include <functional>
 #include <limits>
 #include <memory>
-#include <random>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "bench/examples.hpp"
@@ -18,7 +13,6 @@
 #include "machine/machine.hpp"
 #include "plan/choose.hpp"
 #include "plan/choose_form.hpp"
-#include "plan/kernel_times.hpp"
 #include "run/pipeline.hpp"
 #include "study/cost_study.hpp"
 #include "support/parsed.hpp"
@@ -29,40 +23,6 @@
 
 namespace napkin::test_choose_form {
 namespace {
-
-// Costs that lie within the least gain of each other, known in any order, some of them only as "not less than what is
-// enough".
-TEST(WithLeastCost, IsTheSameForAnyNumberOfThreads) {
-    int changed = 0, alternatives = 0;
-    for_each_example(source_dir() / "examples", [&](const std::string& name, const std::string& text) {
-        SCOPED_TRACE(name);
-        const auto diagram = parse_diagram(std::make_shared<const Source>(Source{"<test>", text}));
-        ASSERT_TRUE(diagram.ok()) << render(diagram.errors());
-        const auto derived = derive(*diagram);
-        ASSERT_TRUE(derived.ok()) << render(derived.errors());
-        for (unsigned seed = 1; seed <= 6; ++seed) {
-            std::atomic<unsigned> asked = 0;
-            const auto cost = [&](const Derived& form, double enough) {
-                std::size_t form_number = seed;
-                for (const Kernel& kernel : form.kernels)
-                    form_number = form_number * 31 + std::hash<std::string>()(kernel.name) + kernel.equations.size();
-                std::mt19937_64 random(form_number);
-                const double true_cost = 1 + 0.005 * static_cast<double>(random() % 20);
-                // Whoever is asked first may answer last.
-                std::this_thread::sleep_for(std::chrono::microseconds((asked++ * 7919 + seed) % 5 * 60));
-                return true_cost >= enough && random() % 2 == 0 ? enough : true_cost;
-            };
-            const Derived one = with_least_cost(*derived, cost), two = with_least_cost(*derived, cost, 2),
-                          many = with_least_cost(*derived, cost, 16);
-            EXPECT_EQ(names_of(one.kernels), names_of(two.kernels)) << seed;
-            EXPECT_EQ(names_of(one.kernels), names_of(many.kernels)) << seed;
-            changed += names_of(one.kernels) == names_of(derived->kernels) ? 0 : 1;
-        }
-        for (const Region& region : derived->regions) alternatives += static_cast<int>(region.alternatives.size()) - 1;
-    });
-    EXPECT_GT(alternatives, 20);
-    EXPECT_GT(changed, 20);
-}
 
 // Quick searches take decode for slower in one kernel, where whole ones find it faster.
 TEST(ChooseForm, TakesNoFormThatIsSlowerThanTheWholeFold) {
@@ -280,36 +240,6 @@ TEST(ChooseForm, TakesFieldsByHandFromTheLastOfTheirPlaces) {
     EXPECT_EQ(fields("group a 24\nkernel C\ngroup a 30\n", {}), "30 2");
 }
 
-// Those who ask for the same kernel at a time wait for one answer, also where that is an exception.
-TEST(KernelTimes, AreFoundOutOnceWhoeverAsks) {
-    KernelTimes times;
-    std::atomic<int> found = 0, thrown = 0;
-    EXPECT_FALSE(times.known("good").has_value());
-    std::vector<std::thread> threads;
-    for (int t = 0; t < 4; ++t)
-        threads.emplace_back([&] {
-            const double seconds = times.seconds("good", [&] {
-                ++found;
-                EXPECT_TRUE(times.is_under_way("good"));
-                EXPECT_FALSE(times.known("good").has_value());
-                std::this_thread::sleep_for(std::chrono::milliseconds(5));
-                return 2.5;
-            });
-            EXPECT_EQ(seconds, 2.5);
-            try {
-                static_cast<void>(times.seconds("bad", [&]() -> double { throw std::runtime_error("no time"); }));
-            } catch (const std::runtime_error&) {
-                ++thrown;
-            }
-        });
-    for (std::thread& thread : threads) thread.join();
-    EXPECT_EQ(found, 1);
-    EXPECT_EQ(thrown, 4);
-    EXPECT_EQ(times.known("good"), 2.5);
-    EXPECT_FALSE(times.is_under_way("good"));
-    EXPECT_EQ(times.size(), 2);
-}
-
 constexpr const char* normed_attention =
     "f(Q[h, q, k]: f16, K[h, x, k]: f16, V[h, x, d]: f16, gq[k]: f16, gk[k]: f16) -> O[h, q, d]: f16\n"
     "    Qn[h, q, k]: f16 = rmsnorm(k)(f32(Q[h, q, k]), f32(gq[k]))\n"
@@ -346,7 +276,7 @@ TEST(ChooseForm, SmallReductionsOfInputsMayBeKernelsOfTheirOwn) {
     EXPECT_EQ(of_keys_first(derived), 1);
     const Extents extents = bind_sizes(derived.source).value();
     const Machine h200 = load_machine("h200").value();
-    const Plan plan = choose_plan(choose_form_by_plans(derived, extents, h200), extents, h200).value();
+    const Plan plan = choose_plan(choose_form(derived, extents, h200), extents, h200).value();
     EXPECT_TRUE(plan.kernels.back().scheduled.on_tensor_cores()) << to_string(plan);
     EXPECT_LT(plan.seconds(), 1e-3) << "square roots of keys' norms stand in registers, without rows";
 }
@@ -363,7 +293,7 @@ TEST(ChooseForm, MasksStayOnTheFactorThatTheyWereWrittenOn) {
     const Derived derived = derived_from(head + "    P[h, q, x] = where(x <= q, exp(S[h, q, x] - M[h, q]), 0)\n" + tail);
     const Extents extents = bind_sizes(derived.source).value();
     const Machine h200 = load_machine("h200").value();
-    const Plan plan = choose_plan(choose_form_by_plans(derived, extents, h200), extents, h200).value();
+    const Plan plan = choose_plan(choose_form(derived, extents, h200), extents, h200).value();
     ASSERT_EQ(plan.kernels.size(), 1U) << to_string(plan);
     EXPECT_TRUE(plan.kernels[0].scheduled.on_tensor_cores() && plan.kernels[0].scheduled.rescale) << to_string(plan);
     EXPECT_LT(plan.seconds(), 2e-4) << to_string(plan);
@@ -373,7 +303,7 @@ TEST(ChooseForm, NormsBeforeAttentionHaveGroupsForAllCoresOfAGpu) {
     const Derived derived = derived_from(normed_attention);
     const Extents extents = bind_sizes(derived.source).value();
     const Machine h200 = load_machine("h200").value();
-    const Derived form = choose_form_by_plans(derived, extents, h200);
+    const Derived form = choose_form(derived, extents, h200);
     const Plan plan = choose_plan(form, extents, h200).value();
     for (const KernelPlan& kernel : plan.kernels) EXPECT_GE(kernel.time.groups, 64) << to_string(plan);
     EXPECT_LT(plan.seconds(), 1e-4) << to_string(plan);

@@ -10,7 +10,6 @@
 #include "lower/rules.hpp"
 #include "plan/choose.hpp"
 #include "plan/choose_form.hpp"
-#include "plan/kernel_times.hpp"
 #include "support/ids.hpp"
 #include "support/parsed.hpp"
 #include "support/paths.hpp"
@@ -55,40 +54,6 @@ Machine avx512_machine(std::int64_t cores = 2) {
     return m;
 }
 
-TEST(QuickSeconds, KernelsThatFormsShareTakeTheSameTimeWhicheverFormIsAskedFirst) {
-    const std::vector<std::string> texts = {
-        "f(Q[q, k], K[x, k], V[x, d]) -> O[q, d]\n    S[q, x] = sum(k) Q[q, k] * K[x, k]\n"
-        "    P[q, x] = softmax(x) S[q, x] * k^-0.5\n    O[q, d] = sum(x) P[q, x] * V[x, d]\n"
-        "sizes q = 512, x = 1024, k = d = 64\n",
-        "f(Q[q, k], K[x, k], V[x, d]) -> O[q, d]\n    S[q, x] = sum(k) Q[q, k] * K[x, k]\n"
-        "    P[q, x] = softmax(x) where(x <= q, S[q, x], -inf)\n    O[q, d] = sum(x) P[q, x] * V[x, d]\n"
-        "sizes q = 1, x = 65536, k = d = 128\n",
-        "f(A[a, b], B[b, c], C[c, d]) -> Y[a, d]\n    Y[a, d] = sum(b, c) A[a, b] * B[b, c] * C[c, d]\n"
-        "sizes a = 256, b = 64, c = 512, d = 64\n"};
-    constexpr double all = std::numeric_limits<double>::infinity();
-    int compared = 0, shared = 0;
-    for (const Machine& machine : {avx512_machine(), load_machine("h200").value()})
-        for (const std::string& text : texts) {
-            const auto diagram = parse_diagram(std::make_shared<const Source>(Source{"<test>", text}));
-            ASSERT_TRUE(diagram.ok()) << render(diagram.errors());
-            const auto derived = derive(*diagram);
-            ASSERT_TRUE(derived.ok());
-            const auto bound = bind_sizes(*diagram);
-            KernelTimes known(std::make_shared<Estimates>());
-            static_cast<void>(with_least_cost(*derived, [&](const Derived& form, double) {
-                KernelTimes none;
-                const std::size_t before = known.size();
-                const double alone = estimated_seconds(form, *bound, machine, none, all),
-                             beside = estimated_seconds(form, *bound, machine, known, all);
-                EXPECT_EQ(alone, beside) << text;
-                ++compared, shared += known.size() - before < form.kernels.size() ? 1 : 0;
-                return beside;
-            }));
-        }
-    EXPECT_GE(compared, 16);
-    EXPECT_GE(shared, 8) << "forms that share a kernel with one before them";
-}
-
 // What a search keeps of candidates changes neither the form nor the plan.
 TEST(ChoosePlan, IsTheSameWithWhatTheChoiceOfTheFormFoundOut) {
     int num_alternatives = 0;
@@ -115,7 +80,7 @@ TEST(ChoosePlan, IsTheSameWithWhatTheChoiceOfTheFormFoundOut) {
     EXPECT_GT(num_alternatives, 20);
 }
 
-TEST(QuickSeconds, OneQueryOverManyKeysStaysOneKernelWhoseStreamIsSplitOverCores) {
+TEST(ChoosePlan, OneQueryOverManyKeysStaysOneKernelWhoseStreamIsSplitOverCores) {
     const auto diagram = parse_diagram(std::make_shared<const Source>(
         Source{"<test>",
                "f(Q[q, k], K[x, k], V[x, d]) -> O[q, d]\n    S[q, x] = sum(k) Q[q, k] * K[x, k]\n"

@@ -96,8 +96,7 @@ TEST(PlanBudget, IsNotSpentOnFormsAndPartsThatCannotBeFaster) {
     });
     const Derived derived = derived_from(text);
     const auto ratings = std::make_shared<Estimates>();
-    const Derived form = choose_form_by_plans(derived, bind_sizes(derived.source).value(), load_machine("h200").value(),
-                                              {}, ratings);
+    const Derived form = choose_form(derived, bind_sizes(derived.source).value(), load_machine("h200").value(), {}, ratings);
     EXPECT_EQ(form.kernels.size(), 1u);
     EXPECT_LT(ratings->num_simulated(), 8000u);
 }
@@ -113,8 +112,7 @@ TEST(PlanBudget, EndsWhereFormsHaveEqualBounds) {
                                           "sizes n = 7, k = 5\n"))
                                 .value();
     const auto ratings = std::make_shared<Estimates>();
-    const Derived form = choose_form_by_plans(derived, bind_sizes(derived.source).value(), load_machine("h200").value(),
-                                              {}, ratings);
+    const Derived form = choose_form(derived, bind_sizes(derived.source).value(), load_machine("h200").value(), {}, ratings);
     EXPECT_GE(form.kernels.size(), 1u);
 }
 
