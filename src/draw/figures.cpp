@@ -243,7 +243,7 @@ nlohmann::ordered_json figures_json(const Figures& f, const std::vector<KernelFi
     for (const Diagnostic& d : f.no_plan) out["no_plan"].push_back({{"code", d.code}, {"message", d.message}});
     for (const Diagnostic& d : f.no_cost) out["no_cost"].push_back({{"code", d.code}, {"message", d.message}});
     if (f.steps) {
-        Json steps = steps_json(*f.steps);
+        Json steps = to_json(report_of(*f.steps));
         for (Json& kernel : steps["kernels"]) kernel.erase("steps");
         out["kernels"] = std::move(steps["kernels"]);
     } else {

@@ -17,6 +17,7 @@
 #include "draw/roofline_chart.hpp"
 #include "draw/tiles_chart.hpp"
 #include "draw/transfers_chart.hpp"
+#include "steps/report.hpp"
 #include "support/ids.hpp"
 #include "support/numbers.hpp"
 #include "support/text.hpp"
