@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "steps/report.hpp"
+#include "support/text.hpp"
 
 namespace napkin::draw {
 

@@ -13,6 +13,7 @@
 
 #include "cost/cost_figures.hpp"
 #include "plan/recall.hpp"
+#include "report/report.hpp"
 #include "steps/steps.hpp"
 #include "study/kernel_costs.hpp"
 

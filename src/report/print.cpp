@@ -13,6 +13,8 @@ template <class... F>
 struct Cases : F... {
     using F::operator()...;
 };
+template <class... F>
+Cases(F...) -> Cases<F...>;
 
 /// The place of a path, made where it is not there.
 Json& at_path(Json& root, std::string_view path) {
