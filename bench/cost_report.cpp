@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
         subjects.push_back({machine, query, {}, {}});
         const Took took = least(times, [&] {
             const auto study = study_cost(query);
-            return study.ok() && !to_text(*study).empty();
+            return study.ok() && !to_text(report_of(*study)).empty();
         });
         record["study_ms"][machine] = {{"wall", took.wall * 1e3}, {"processor", took.processor * 1e3}};
         all.wall += took.wall, all.processor += took.processor;
@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
         const auto c = run_pipeline(query.source, options);
         if (!c || c->machine.kind != MachineKind::gpu) return c.ok();
         const auto report = paper_steps(c->derived, c->extents, c->machine, {}, StepTexts::left_out);
-        return report.ok() && !to_string(*report).empty();
+        return report.ok() && !to_text(report_of(*report)).empty();
     };
     const Took steps = least(times, [&] {
         return std::all_of(subjects.begin(), subjects.end(), [&](const Subject& s) { return steps_of(s.label); });

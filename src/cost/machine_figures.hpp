@@ -1,5 +1,5 @@
 #pragma once
-// Everything that a report says of a kernel on a machine: levels, units, what binds, bounds. machine_report.hpp prints
+// Everything that a report says of a kernel on a machine: levels, units, what binds, bounds. machine_report.cpp prints
 // it.
 #include <optional>
 #include <string>

@@ -28,9 +28,9 @@ std::string as_fraction(const Size& size, const SymbolNames& names) {
 }  // namespace
 
 SymbolNames names_in(const Optimum& optimum, const Diagram& diagram) {
-    return [&optimum, of_diagram = symbol_names(diagram)](Symbol symbol) {
+    return [sums = optimum.sums, of_diagram = symbol_names(diagram)](Symbol symbol) {
         if (symbol.kind != SymbolKind::sum) return of_diagram(symbol);
-        return "(" + to_string(optimum.sums[at(static_cast<int>(symbol.id))], of_diagram) + ")";
+        return "(" + to_string(sums[at(static_cast<int>(symbol.id))], of_diagram) + ")";
     };
 }
 

@@ -4,15 +4,10 @@
 
 #include <algorithm>
 
+#include "steps/report.hpp"
 #include "support/text.hpp"
 
 namespace napkin::draw {
-
-std::string row_names(const ConfigurationRow& row) {
-    std::vector<std::string> places;
-    for (const std::vector<std::string>& place : row.places) places.push_back(join(place, ", "));
-    return join(places, "; ");
-}
 
 double bytes_of_block(const ConfigurationRow& row, std::int64_t num_warpgroups) {
     return static_cast<double>(row.block_bytes) + static_cast<double>(row.warpgroup_bytes * num_warpgroups);

@@ -8,8 +8,6 @@ namespace napkin::draw {
 
 svg::Document configuration_chart(const KernelSteps& kernel, const std::string& subject);
 
-/// The variables of a row's places: "P_M_old, delta; P_Z_acc".
-std::string row_names(const ConfigurationRow& row);
 /// Bytes of the row, of the whole block, all stages.
 double bytes_of_block(const ConfigurationRow& row, std::int64_t num_warpgroups);
 

@@ -6,11 +6,13 @@
 #include "derive/derive.hpp"
 #include "diagram/empty_axes.hpp"
 #include "diagram/flat_axes.hpp"
+#include "draw/plot.hpp"
 #include "machine/builtin.hpp"
 #include "plan/choose.hpp"
 #include "plan/choose_form.hpp"
 #include "plan/overrides.hpp"
 #include "steps/report.hpp"
+#include "support/numbers.hpp"
 #include "support/ranges.hpp"
 #include "support/text.hpp"
 #include "syntax/parse.hpp"
@@ -67,36 +69,6 @@ Result<std::vector<ScheduleItem>> items_of(const FiguresRequest& request, const 
     replace(ChoiceKind::group, request.group), replace(ChoiceKind::stream, request.stream),
         replace(ChoiceKind::warpgroup, request.warpgroup);
     return items;
-}
-
-nlohmann::ordered_json counts_json(const Figures& f, const std::vector<KernelFigures>& costs) {
-    using Json = nlohmann::ordered_json;
-    Json out = Json::array();
-    for (const KernelFigures& k : costs) {
-        const KernelOnMachine& on = f.kernels[k.kernel];
-        Json kernel{{"name", k.cost.kernel}};
-        if (k.counts)
-            kernel["transfers_values"] = k.counts->transfers(), kernel["memory_values"] = k.counts->peak_memory;
-        kernel["groups"] = on.num_groups;
-        kernel["bound_s"] = on.bound_s;
-        kernel["flops"] = on.flops;
-        kernel["transfers_bytes"] = on.memory_transfers_bytes();
-        out.push_back(std::move(kernel));
-    }
-    return out;
-}
-
-nlohmann::ordered_json plan_json(const Plan& plan) {
-    nlohmann::ordered_json out;
-    for (const KernelPlan& kernel : plan.kernels) {
-        const ScheduledKernel& s = kernel.scheduled;
-        out["kernels"].push_back({{"name", s.schedule.kernel},
-                                  {"seconds", kernel.time.seconds},
-                                  {"transfers_values", kernel.time.transfers},
-                                  {"memory_values", kernel.memory_values},
-                                  {"schedule", to_string(*s.program, *s.kernel, s.schedule)}});
-    }
-    return out;
 }
 
 /// The plan without the schedule's file, which is none of a kernel's.
@@ -229,29 +201,96 @@ std::vector<KernelFigures> costs_of(const Figures& f) {
     return cost_figures(f.derived, numbers, f.tiles);
 }
 
-nlohmann::ordered_json figures_json(const Figures& f, const std::vector<KernelFigures>& costs) {
-    using Json = nlohmann::ordered_json;
-    Json out{
-        {"schema", "napkin.figures/2"}, {"diagram", f.diagram.name}, {"machine", f.machine.name}, {"sizes", Json::object()}};
-    for (const AxisId a : axes_of_text(f.diagram)) out["sizes"][f.diagram.axes[a].name] = f.extents[a];
-    if (f.no_cost.empty()) {
-        out["bound_s"] = f.bound_s();
-        out["cost"] = counts_json(f, costs);
-    }
-    if (f.plan) {
-        out["seconds"] = f.plan->seconds(), out["bound_by"] = f.bound_by();
-        out["plan"] = plan_json(*f.plan);
-    }
-    for (const Diagnostic& d : f.no_plan) out["no_plan"].push_back({{"code", d.code}, {"message", d.message}});
-    for (const Diagnostic& d : f.no_cost) out["no_cost"].push_back({{"code", d.code}, {"message", d.message}});
-    if (f.steps) {
-        Json steps = steps_json(*f.steps);
-        for (Json& kernel : steps["kernels"]) kernel.erase("steps");
-        out["kernels"] = std::move(steps["kernels"]);
-    } else {
-        for (const Diagnostic& d : f.no_steps) out["no_steps"].push_back({{"code", d.code}, {"message", d.message}});
-    }
+std::string sizes_text(const Figures& f) {
+    return join(
+        mapped<std::string>(axes_of_text(f.diagram),
+                            [&](AxisId a) { return fmt::format("{} = {}", f.diagram.axes[a].name, f.extents[a]); }),
+        ", ");
+}
+
+report::Section summary_report(const Figures& f) {
+    report::Json sizes = report::Json::object();
+    for (const AxisId a : axes_of_text(f.diagram)) sizes[f.diagram.axes[a].name] = f.extents[a];
+    const double seconds = f.seconds().value_or(0), flops = sum<double>(f.kernels, &KernelOnMachine::flops);
+    report::Section out;
+    out.rows({{"schema", "", report::data("napkin.figures/2")},
+              {"diagram", "", report::data(f.diagram.name)},
+              {"machine", "machine", report::words(f.machine.name)},
+              {"sizes", "sizes", {sizes, sizes_text(f)}},
+              {"seconds", "expected time, of the plan",
+               f.plan ? report::seconds(seconds) : report::shown("no plan: " + f.no_plan.front().message)},
+              {"bound_by", "bound by", f.plan ? report::words(f.bound_by()) : report::shown("")},
+              {"bound_s", "bound: no schedule is faster",
+               f.no_cost.empty() ? report::seconds(f.bound_s()) : report::shown(f.no_cost.front().message)},
+              {"", "rate", report::shown(seconds > 0 ? quantity_text(flops / seconds, "FLOP/s") : "")}});
     return out;
+}
+
+report::Table counts_table(const Figures& f, const std::vector<KernelFigures>& costs) {
+    using Of = const KernelFigures&;
+    const auto on = [&](Of k) -> const KernelOnMachine& { return f.kernels[k.kernel]; };
+    const auto sizes = [&](Of k) {
+        std::vector<std::string> out;
+        for (const auto& [letter, of] : {std::pair{'g', &on(k).group}, {'s', &on(k).stream}})
+            for (const auto& [axis, size] : *of)
+                out.push_back(fmt::format("{}_{} = {}", letter, f.derived.diagram.axis(axis).name, size));
+        return report::shown(join(out, ", "));
+    };
+    const auto counted = [](Of k, const auto& of) { return k.counts ? report::count(of(*k.counts)) : report::shown(""); };
+    return report::table_of<KernelFigures>(
+        "cost",
+        f.plan ? "The same in numbers, at the sizes of the plan"
+               : "The same in numbers; no plan says the sizes, and a closed form does",
+        costs,
+        {{"name", "kernel", [](Of k) { return report::words(k.cost.kernel); }},
+         {"", "sizes", sizes},
+         {"groups", "groups", [&](Of k) { return report::count(on(k).num_groups); }},
+         {"transfers_values", "H, values", [&](Of k) { return counted(k, [](auto& c) { return c.transfers(); }); }},
+         {"memory_values", "M, values", [&](Of k) { return counted(k, [](auto& c) { return c.peak_memory; }); }},
+         {"transfers_bytes", "through memory", [&](Of k) { return report::bytes(on(k).memory_transfers_bytes()); }},
+         {"", "expected", [&](Of k) { return f.plan ? report::seconds(on(k).seconds) : report::shown(); }},
+         {"bound_s", "bound", [&](Of k) { return report::seconds(on(k).bound_s); }},
+         {"", "bound by", [&](Of k) { return report::shown(f.plan ? on(k).bound_by : "–"); }},
+         {"flops", "", [&](Of k) { return report::data(on(k).flops); }}});
+}
+
+report::Section plan_report(const KernelPlan& kernel) {
+    const ScheduledKernel& s = kernel.scheduled;
+    report::Section out{"plan/kernels/[]", fmt::format("Kernel {}", s.schedule.kernel), 0, {}};
+    report::Table choices{"", "Choices and their reasons", {{"", "choice"}, {"", "value"}, {"", "by"}, {"", "reason"}}, {}};
+    const auto add = [&](const std::string& what, const auto& choice) {
+        choices.rows.push_back({report::shown(what), report::whole(choice.value),
+                                report::shown(choice.by_user ? "override" : "chosen"), report::shown(choice.reason)});
+    };
+    for (const auto& [kind, of] :
+         {std::pair{"group", &s.schedule.group}, {"stream", &s.schedule.stream}, {"subloop", &s.schedule.subloop}})
+        for (const auto& [axis, choice] : *of)
+            add(fmt::format("{} {}", kind, s.program->diagram.axis(axis).name), choice);
+    add("threads", s.schedule.threads);
+    out.data("name", s.schedule.kernel);
+    out.table(std::move(choices));
+    out.line({{"seconds", "Expected", report::seconds(kernel.time.seconds)},
+              {"", "bound by", report::shown(kernel.time.bound_by())},
+              {"transfers_values", "H =", {kernel.time.transfers, count_text(kernel.time.transfers) + " values"}},
+              {"memory_values", "M =", {kernel.memory_values, count_text(kernel.memory_values) + " values a core"}},
+              {"schedule", "", report::data(to_string(*s.program, *s.kernel, s.schedule))}});
+    return out;
+}
+
+nlohmann::ordered_json figures_json(const Figures& f, const std::vector<KernelFigures>& costs) {
+    report::Section out = summary_report(f);
+    if (f.no_cost.empty()) out.table(counts_table(f, costs));
+    if (f.plan)
+        for (const KernelPlan& kernel : f.plan->kernels) out.add(plan_report(kernel));
+    for (const auto& [path, why] :
+         {std::pair{"no_plan/[]", &f.no_plan}, {"no_cost/[]", &f.no_cost}, {"no_steps/[]", &f.no_steps}})
+        for (const Diagnostic& d : *why) out.data(path, {{"code", d.code}, {"message", d.message}});
+    if (f.steps) {
+        report::Json steps = to_json(report_of(*f.steps));
+        for (report::Json& kernel : steps["kernels"]) kernel.erase("steps");
+        out.data("kernels", std::move(steps["kernels"]));
+    }
+    return to_json(out);
 }
 
 nlohmann::ordered_json request_json(const FiguresRequest& r) {

@@ -13,6 +13,7 @@
 
 #include "cost/cost_figures.hpp"
 #include "plan/recall.hpp"
+#include "report/report.hpp"
 #include "steps/steps.hpp"
 #include "study/kernel_costs.hpp"
 
@@ -77,6 +78,15 @@ Result<Figures> figures_for(const FiguresRequest& request, const SettingPlanner&
 /// What `napkin cost` says of every kernel. Letters need no numbers: where the choices have no cost, there are letters
 /// alone.
 std::vector<KernelFigures> costs_of(const Figures& figures);
+
+/// "q = 4096, k = 128"
+std::string sizes_text(const Figures& figures);
+/// The setting and its time.
+report::Section summary_report(const Figures& figures);
+/// A row for each kernel; `costs`: costs_of the figures. Pre: they have a cost.
+report::Table counts_table(const Figures& figures, const std::vector<KernelFigures>& costs);
+/// The choices with their reasons, and what they come to.
+report::Section plan_report(const KernelPlan& kernel);
 
 /// `costs`: costs_of the figures. Numbers alone: H, M, the plan with its times, and of every kernel what `plan --steps
 /// --json` says of its tables and its chart.

@@ -61,16 +61,6 @@ Element symbol_element(const Symbol& symbol, const SymbolNames& names) {
     return out;
 }
 
-/// "N_g" and "H*" as one writes them.
-Element name_element(std::string_view name) {
-    const std::size_t sub = name.find('_');
-    if (sub != std::string_view::npos)
-        return element("msub", {element("mi", name.substr(0, sub)), element("mi", name.substr(sub + 1))});
-    if (name.ends_with('*'))
-        return element("msup", {element("mi", name.substr(0, name.size() - 1)), element("mo", "*")});
-    return element("mi", name);
-}
-
 Element number_element(const Rational& r) {
     const std::string n = std::to_string(r.numerator() < 0 ? -r.numerator() : r.numerator());
     if (r.is_integer()) return element("mn", n);
@@ -140,28 +130,6 @@ Element picture(const svg::Document& document) {
     return {std::string(printed_tag), {}, svg::to_inline_text(document), {}};
 }
 Element plain(std::string_view tag, std::string content) { return {std::string(tag), {}, std::move(content), {}}; }
-Element cell(std::string_view content) { return text(content); }
-
-Element table(std::string_view caption, const std::vector<std::string>& heads,
-              const std::vector<std::vector<Element>>& rows, const std::vector<std::size_t>& to_right) {
-    Element head = element("tr");
-    for (std::size_t c = 0; c < heads.size(); ++c)
-        head.add(element("th", heads[c], contains(to_right, c) ? "n" : "").set("scope", "col"));
-    Element body = element("tbody");
-    for (const std::vector<Element>& row : rows) {
-        Element line = element("tr");
-        for (std::size_t c = 0; c < row.size(); ++c) {
-            Element td = element(c == 0 ? "th" : "td", std::vector<Element>{row[c]}, contains(to_right, c) ? "n" : "");
-            if (c == 0) td.set("scope", "row");
-            line.add(std::move(td));
-        }
-        body.add(std::move(line));
-    }
-    Element out = element("table", {element("caption", caption), element("thead", {std::move(head)}), std::move(body)});
-    // Wide tables scroll by themselves, with the keyboard too.
-    return element("div", {std::move(out)}, "wide").set("tabindex", "0").set("role", "region").set("aria-label", caption);
-}
-
 std::vector<Element> with_names(std::string_view code, const KnownNames& names) {
     std::vector<Element> out;
     std::string rest;
@@ -192,6 +160,59 @@ std::vector<Element> with_names(std::string_view code, const KnownNames& names) 
     return out;
 }
 
+Element table(const report::Table& table, const KnownNames& names) {
+    const std::vector<report::ReadColumn> columns = report::read_columns(table);
+    Element head = element("tr"), body = element("tbody");
+    for (const auto& [i, is_number] : columns)
+        head.add(element("th", table.columns[i].head, is_number ? "n" : "").set("scope", "col"));
+    for (const std::vector<report::Value>& row : table.rows) {
+        Element& line = body.children.emplace_back(element("tr"));
+        for (const auto& [i, is_number] : columns) {
+            const bool is_first = line.children.empty();
+            const report::Value value = i < row.size() ? row[i] : report::Value();
+            Element content = value.formula ? math(value.formula->first, value.formula->second)
+                              : is_first    ? element("span", with_names(value.text, names))
+                                            : text(value.text);
+            Element cell = element(is_first ? "th" : "td", {std::move(content)}, is_number ? "n" : "");
+            if (is_first) cell.set("scope", "row");
+            line.add(std::move(cell));
+        }
+    }
+    Element out = element("table", {element("caption", table.title), element("thead", {std::move(head)}), std::move(body)});
+    // Wide tables scroll by themselves, with the keyboard too.
+    return element("div", {std::move(out)}, "wide").set("tabindex", "0").set("role", "region").set("aria-label", table.title);
+}
+
+std::vector<Element> content(const report::Section& section, const KnownNames& names, const std::string& title) {
+    const std::string& here = section.title.empty() ? title : section.title;
+    std::vector<Element> out;
+    if (!section.title.empty()) out.push_back(element("h3", section.title));
+    const auto add_line = [&](const std::string& text) {
+        if (!text.empty() && text != "\n") out.push_back(element("p", text));
+    };
+    const auto add_table = [&](report::Table of) {
+        if (of.title.empty()) of.title = here;
+        if (!report::read_columns(of).empty()) out.push_back(table(of, names));
+    };
+    for (const report::Part& part : section.parts) {
+        if (const auto* lines = std::get_if<std::string>(&part)) add_line(*lines);
+        if (const auto* of = std::get_if<report::Table>(&part)) add_table(*of);
+        if (const auto* sections = std::get_if<std::vector<report::Section>>(&part))
+            for (const report::Section& inner : *sections) append(out, content(inner, names, here));
+        const auto* figures = std::get_if<report::Figures>(&part);
+        if (!figures) continue;
+        if (!figures->separator.empty()) {
+            add_line(report::line_text(*figures));
+            continue;
+        }
+        report::Table rows{"", "", std::vector<report::Column>(3), {}};
+        for (const auto& [path, label, value, remark] : figures->list)
+            if (!value.text.empty()) rows.rows.push_back({report::shown(label), value, report::shown(remark)});
+        add_table(std::move(rows));
+    }
+    return out;
+}
+
 Element code_block(std::string_view code, const KnownNames& names, std::string_view prefix, std::string_view label) {
     Element pre = element("pre").set("tabindex", "0").set("aria-label", label);
     int number = 0;
@@ -211,12 +232,6 @@ Element math(const Size& size, const SymbolNames& names) {
     std::vector<Element> parts;
     add_terms(size, names, parts);
     return math_of(std::move(parts), to_string(size, names));
-}
-
-Element math_equation(std::string_view left, const Size& right, const SymbolNames& names, std::string_view relation) {
-    std::vector<Element> parts{name_element(left), element("mo", relation)};
-    add_terms(right, names, parts);
-    return math_of(std::move(parts), fmt::format("{} {} {}", left, relation, to_string(right, names)));
 }
 
 std::string to_text(const Element& element) {

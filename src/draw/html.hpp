@@ -7,6 +7,7 @@
 
 #include "algebra/size.hpp"
 #include "draw/svg.hpp"
+#include "report/print.hpp"
 
 namespace napkin::html {
 
@@ -23,28 +24,23 @@ Element picture(const svg::Document& document);
 /// in it.
 Element plain(std::string_view tag, std::string content);
 
-/// A table with a caption and a row of headings; cells in the columns `to_right` are numbers. In each row the first
-/// cell is its heading.
-Element table(std::string_view caption, const std::vector<std::string>& heads,
-              const std::vector<std::vector<Element>>& rows, const std::vector<std::size_t>& to_right = {});
-Element cell(std::string_view content);
-
 /// Text in which the names of axes and arrays are elements of their own, with data-axis or data-array, so that they can
 /// be told anywhere.
 struct KnownNames {
     std::vector<std::string> axes, arrays;
 };
 std::vector<Element> with_names(std::string_view code, const KnownNames& names);
+/// A table with its title as caption. In each row the first cell is its heading, with names told apart.
+Element table(const report::Table& table, const KnownNames& names = {});
+/// What people read of a report. `title`: of tables that have none.
+std::vector<Element> content(const report::Section& section, const KnownNames& names = {},
+                             const std::string& title = "");
 /// Lines of code, each with an id to which links lead, `prefix` and its number; names told apart. `label`: what it is,
 /// for who does not see it.
 Element code_block(std::string_view code, const KnownNames& names, std::string_view prefix, std::string_view label);
 
 /// A size as MathML, made of its terms: sums of products of powers; what has a negative exponent stands below a line.
 Element math(const Size& size, const SymbolNames& names);
-/// `left = right` as one formula.
-Element math_equation(std::string_view left, const Size& right, const SymbolNames& names,
-                      std::string_view relation = "=");
-
 std::string to_text(const Element& element);
 
 }  // namespace napkin::html

@@ -93,12 +93,13 @@ Element measured_section(const ReportInput& input) {
     Element out = element("section").set("id", "measured").set("aria-labelledby", "measured-heading");
     out.add(element("h2", "Measured").set("id", "measured-heading"));
     out.add(fixed_note(input));
-    std::vector<std::vector<Element>> rows;
-    for (const MeasuredPoint& p : input.measured)
-        rows.push_back({html::cell(p.name), html::cell(fmt::format("{:.4g}", p.predicted_s)),
-                        html::cell(fmt::format("{:.4g}", p.measured_s)),
-                        html::cell(fmt::format("{:.3f}", p.measured_s / p.predicted_s))});
-    out.add(html::table("Runs, in seconds", {"run", "predicted", "measured", "measured / predicted"}, rows, {1, 2, 3}));
+    using Of = const MeasuredPoint&;
+    out.add(html::table(report::table_of<MeasuredPoint>(
+        "", "Runs, in seconds", input.measured,
+        {{"", "run", [](Of p) { return report::words(p.name); }},
+         {"", "predicted", [](Of p) { return report::number(p.predicted_s, 4); }},
+         {"", "measured", [](Of p) { return report::number(p.measured_s, 4); }},
+         {"", "measured / predicted", [](Of p) { return report::number(p.measured_s / p.predicted_s); }}})));
     svg::Document chart = measured_chart(input.measured, input.figures.diagram.name);
     chart.id = "measured-chart";
     out.add(element("figure", {html::picture(chart)}));

@@ -2,8 +2,7 @@
 
 #include <sstream>
 
-#include "cost/optimum_text.hpp"
-#include "diagram/symbol_names.hpp"
+#include "cost/report.hpp"
 #include "draw/diagram_picture.hpp"
 #include "draw/drawings.hpp"
 #include "draw/report_page.hpp"
@@ -18,7 +17,6 @@
 namespace napkin::draw {
 namespace {
 
-using html::cell;
 using html::element;
 using svg::Element;
 
@@ -80,35 +78,6 @@ Element step_item(const Subject& subject, std::size_t number, const html::KnownN
         body.add(std::move(picture));
     }
     return element("li", {std::move(body)});
-}
-
-void add_formulas(Element& out, const ReportInput& input, const KernelFigures& k) {
-    const Diagram& diagram = input.figures.derived.diagram;
-    const SymbolNames names = symbol_names(diagram), optimum_names = names_in(k.optimum, diagram);
-    Element list = element("dl");
-    const auto add = [&](std::string_view what, Element formula) {
-        list.add(element("dt", what));
-        list.add(element("dd", {std::move(formula)}));
-    };
-    add("groups", html::math_equation("N_g", k.cost.num_groups, names));
-    add("transfers of a launch", html::math_equation("H", k.cost.transfers, names));
-    for (const MemoryColumn& column : k.cost.memory)
-        add("memory at " + column.at, html::math_equation("M", column.size, names, "≥"));
-    if (k.optimum.closed) {
-        const bool is_bound = !why_upper_bound(k.least ? k.least->cost : k.cost).empty();
-        add("fewest transfers", html::math_equation("H*", k.optimum.transfers, optimum_names, is_bound ? "≤" : "="));
-        for (const std::string& reached : reached_at(k.optimum, diagram)) add("reached at", element("code", reached));
-    } else {
-        add("fewest transfers", element("span", why_numeric(k.optimum, diagram)));
-    }
-    add("work", html::math_equation("FLOPs", k.flops, names));
-    out.add(std::move(list));
-    std::vector<std::vector<Element>> rows;
-    for (const ArrayTransfers& a : k.cost.arrays)
-        rows.push_back({element("span", a.pattern).data("array", diagram.array(a.array).name),
-                        cell(a.stored ? "stored" : "loaded"), html::math(a.per_group, names),
-                        html::math(a.per_launch, names)});
-    out.add(html::table(fmt::format("What kernel {} moves", k.cost.kernel), {"array", "way", "a group", "a launch"}, rows));
 }
 
 /// A word as a shell takes it.
@@ -198,10 +167,9 @@ Element derivation_section(const ReportInput& input, std::size_t room) {
 Element cost_section(const ReportInput& input, const std::vector<KernelFigures>& costs) {
     Element out = section("cost", "The cost");
     out.add(fixed_note(input, "cost --explain"));
-    for (const KernelFigures& k : costs) {
-        out.add(element("h3", fmt::format("Kernel {}", k.cost.kernel)));
-        add_formulas(out, input, k);
-    }
+    const html::KnownNames names = known_names(input.figures.derived.diagram);
+    for (const KernelFigures& k : costs)
+        for (Element& e : html::content(letters_report(input.figures.derived, k), names)) out.add(std::move(e));
     out.add(element("div").set("id", "numbers"));
     return out;
 }
@@ -271,36 +239,34 @@ Element grid_section(const ReportInput& input) {
     Element out = section("grid", "Other settings");
     out.add(fixed_note(input));
     out.add(element("p", "The same figures where one thing is changed: the machine, or one size halved or doubled."));
-    std::vector<std::vector<Element>> rows;
+    using report::shown;
+    report::Table table{"", "A grid of settings", {}, {}};
+    for (const char* head :
+         {"machine", "sizes", "expected", "bound", "bound by", "through memory", "interval", "TFLOP/s of the interval"})
+        table.columns.push_back({"", head});
     for (const GridSetting& g : input.grid) {
         std::vector<std::string> sizes;
         for (const auto& [axis, size] : g.request.sizes) sizes.push_back(fmt::format("{} = {}", axis, size));
-        const std::string what = sizes.empty() ? "as above" : join(sizes, ", ");
+        auto& row = table.rows.emplace_back();
+        row = {shown(g.request.machine), shown(sizes.empty() ? "as above" : join(sizes, ", "))};
         if (!g.figures) {
-            rows.push_back({cell(g.request.machine), cell(what), cell(g.why_not), cell(""), cell(""), cell(""),
-                            cell(""), cell("")});
+            row.push_back(shown(g.why_not));
             continue;
         }
         const Figures& f = *g.figures;
-        double transfers = 0;
-        std::string interval, rate;
-        for (const KernelOnMachine& k : f.kernels) transfers += k.memory_transfers_bytes();
-        if (f.steps && !f.steps->kernels.empty()) {
-            const KernelSteps& k = f.steps->kernels.front();
-            if (!k.charts.empty()) interval = fmt::format("{:.4g} clk", k.charts.front().chart.interval);
-            if (!k.charts.empty() && k.charts.front().tensor_flop_per_s > 0)
-                rate = fmt::format("{:.0f}", k.charts.front().tensor_flop_per_s / 1e12);
-        }
         const bool has_cost = f.no_cost.empty();
-        rows.push_back({cell(g.request.machine), cell(what),
-                        cell(f.plan ? seconds_text(f.plan->seconds()) : "no plan: " + f.no_plan.front().message),
-                        cell(has_cost ? seconds_text(f.bound_s()) : f.no_cost.front().message), cell(f.bound_by()),
-                        cell(has_cost ? bytes_text(transfers) : ""), cell(interval), cell(rate)});
+        const double transfers = sum<double>(f.kernels, &KernelOnMachine::memory_transfers_bytes);
+        row.push_back(f.plan ? report::seconds(f.plan->seconds()) : shown("no plan: " + f.no_plan.front().message));
+        row.push_back(has_cost ? report::seconds(f.bound_s()) : shown(f.no_cost.front().message));
+        row.push_back(shown(f.bound_by()));
+        row.push_back(has_cost ? report::bytes(transfers) : shown(""));
+        if (!f.steps || f.steps->kernels.empty() || f.steps->kernels.front().charts.empty()) continue;
+        const StreamChart& chart = f.steps->kernels.front().charts.front();
+        row.push_back({chart.chart.interval, fmt::format("{:.4g} clk", chart.chart.interval)});
+        if (chart.tensor_flop_per_s > 0)
+            row.push_back({chart.tensor_flop_per_s, fmt::format("{:.0f}", chart.tensor_flop_per_s / 1e12)});
     }
-    out.add(html::table(
-        "A grid of settings",
-        {"machine", "sizes", "expected", "bound", "bound by", "through memory", "interval", "TFLOP/s of the interval"},
-        rows, {2, 3, 5, 6, 7}));
+    out.add(html::table(table));
     return out;
 }
 

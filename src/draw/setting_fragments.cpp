@@ -12,11 +12,11 @@
 #include "draw/hierarchy_chart.hpp"
 #include "draw/machine_steps.hpp"
 #include "draw/overlap_chart.hpp"
-#include "draw/plan_content.hpp"
 #include "draw/plot.hpp"
 #include "draw/roofline_chart.hpp"
 #include "draw/tiles_chart.hpp"
 #include "draw/transfers_chart.hpp"
+#include "steps/report.hpp"
 #include "support/ids.hpp"
 #include "support/numbers.hpp"
 #include "support/text.hpp"
@@ -24,14 +24,7 @@
 namespace napkin::draw {
 namespace {
 
-using html::cell;
 using svg::Element;
-
-/// Whole numbers whole.
-std::string plain_number(double value) {
-    return value == std::floor(value) && std::abs(value) < 1e12 ? fmt::format("{:.0f}", value)
-                                                                : fmt::format("{:.4g}", value);
-}
 
 /// A picture whose ids are its own on the page.
 Element figure_of(svg::Document document, const std::string& id) {
@@ -46,18 +39,11 @@ Fragment heading_of(const Figures& f) {
 }
 
 Fragment summary_of(const Figures& f) {
-    double flops = 0;
-    for (const KernelOnMachine& k : f.kernels) flops += k.flops;
-    const std::optional<double> seconds = f.seconds();
-    std::vector<std::vector<Element>> rows;
-    const auto row = [&](const char* what, const std::string& value) { rows.push_back({cell(what), cell(value)}); };
-    row("machine", f.machine.name);
-    row("sizes", sizes_text(f));
-    row("expected time, of the plan", seconds ? seconds_text(*seconds) : "no plan: " + f.no_plan.front().message);
-    if (seconds) row("bound by", f.bound_by());
-    row("bound: no schedule is faster", f.no_cost.empty() ? seconds_text(f.bound_s()) : f.no_cost.front().message);
-    if (seconds && *seconds > 0) row("rate", quantity_text(flops / *seconds, "FLOP/s"));
-    return {"summary", {html::table("The setting and its time", {"figure", "value"}, rows)}};
+    report::Section summary = summary_report(f);
+    summary.title = "The setting and its time";
+    std::vector<Element> content = html::content(summary);
+    content.erase(content.begin());
+    return {"summary", std::move(content)};
 }
 
 Element no_cost(const Figures& f) { return html::element("p", "No cost: " + f.no_cost.front().message + ".", "note"); }
@@ -72,100 +58,37 @@ std::vector<Element> transfers_of(const Figures& f, const std::vector<KernelFigu
 }
 
 Fragment numbers_of_setting(const Figures& f, const std::vector<KernelFigures>& kernels) {
-    Fragment out{"numbers", {}};
-    if (!f.no_cost.empty()) {
-        out.content = transfers_of(f, kernels);
-        out.content.insert(out.content.begin(), no_cost(f));
-        return out;
-    }
-    std::vector<std::vector<Element>> rows;
-    for (const KernelFigures& k : kernels) {
-        const KernelOnMachine& on = f.kernels[k.kernel];
-        std::vector<std::string> sizes;
-        for (const auto& [axis, size] : on.group)
-            sizes.push_back(fmt::format("g_{} = {}", f.derived.diagram.axis(axis).name, size));
-        for (const auto& [axis, size] : on.stream)
-            sizes.push_back(fmt::format("s_{} = {}", f.derived.diagram.axis(axis).name, size));
-        rows.push_back({cell(k.cost.kernel), cell(join(sizes, ", ")), cell(plain_number(on.num_groups)),
-                        cell(k.counts ? count_text(static_cast<double>(k.counts->transfers())) : ""),
-                        cell(k.counts ? count_text(static_cast<double>(k.counts->peak_memory)) : ""),
-                        cell(bytes_text(on.memory_transfers_bytes())), cell(f.plan ? seconds_text(on.seconds) : "–"),
-                        cell(seconds_text(on.bound_s)), cell(f.plan ? on.bound_by : "–")});
-    }
-    out.content = transfers_of(f, kernels);
-    out.content.insert(out.content.begin(),
-                       html::table(f.plan ? "The same in numbers, at the sizes of the plan"
-                                          : "The same in numbers; no plan says the sizes, and a closed form does",
-                                   {"kernel", "sizes", "groups", "H, values", "M, values", "through memory", "expected",
-                                    "bound", "bound by"},
-                                   rows, {2, 3, 4, 5, 6, 7}));
+    Fragment out{"numbers", transfers_of(f, kernels)};
+    out.content.insert(out.content.begin(), f.no_cost.empty() ? html::table(counts_table(f, kernels)) : no_cost(f));
     return out;
 }
 
-Element configuration_table(const KernelSteps& k) {
-    std::vector<std::vector<Element>> rows;
-    const auto bytes = [](std::int64_t n, int stages) {
-        return n == 0 ? std::string() : stages > 1 ? fmt::format("{} (×{})", n, stages) : std::to_string(n);
-    };
-    for (const ConfigurationRow& r : k.configuration)
-        rows.push_back({html::element("span", row_names(r)).data("array", r.places.front().front()), cell(r.size),
-                        cell(name(r.type)),
-                        cell(r.at == HeldAt::memory      ? "SMEM"
-                             : r.at == HeldAt::fragments ? "registers, fragments"
-                                                         : "registers"),
-                        cell(bytes(r.block_bytes, r.stages)), cell(bytes(r.warpgroup_bytes, r.stages))});
-    for (const LevelBudget& b : k.budgets)
-        rows.push_back({cell(b.what), cell(""), cell(""), cell(b.level), cell(plain_number(b.block_bytes)),
-                        cell(plain_number(b.warpgroup_bytes))});
-    return html::table("Table 1: configuration", {"variable", "size", "precision", "level", "M_TB bytes", "M_WG bytes"},
-                       rows, {4, 5});
-}
-
-Element budget_table(const KernelSteps& k) {
-    std::vector<std::vector<Element>> rows;
-    for (const LevelBudget& b : k.budgets)
-        rows.push_back({cell(b.level), cell(plain_number(b.capacity_bytes / 1024)),
-                        cell(plain_number(b.block_bytes / 1024)), cell(plain_number(b.warpgroup_bytes / 1024)),
-                        cell(b.fit_text()), cell(fmt::format("{:.2f}", b.excess_block / 1024)),
-                        cell(fmt::format("{:.2f}", b.excess_warpgroup / 1024)),
-                        cell(fmt::format("{:.0f} B", b.excess_thread))});
-    return html::table(fmt::format("Table 2: budgets, KB, at {} warpgroups", k.num_warpgroups),
-                       {"level", "M_max", "M_TB", "M_WG", "N_max", "excess a block", "a warpgroup", "a thread"}, rows,
-                       {1, 2, 3, 4, 5, 6, 7});
-}
-
-Element throughput_table(const KernelSteps& k) {
-    std::vector<std::vector<Element>> rows;
-    for (const ThroughputRow& r : k.throughput.rows)
-        rows.push_back({html::element("span", r.statement).data("array", r.statement),
-                        cell(fmt::format("{} {}", r.unit, name(r.type))), cell(plain_number(r.operations)),
-                        cell(plain_number(r.per_clock)), cell(plain_number(r.clocks()))});
-    for (const UnitTotal& u : k.throughput.units)
-        rows.push_back(
-            {cell("all"), cell(u.unit), cell(plain_number(u.operations)), cell(""), cell(plain_number(u.clocks))});
-    return html::table("Table 3: throughput, of one row and chunk",
-                       {"operation", "unit", "operations", "a clock", "clocks"}, rows, {2, 3, 4});
+std::vector<Element> plan_content(const Figures& figures) {
+    if (!figures.plan) {
+        const Diagnostic& why = figures.no_plan.front();
+        return {html::element("p", fmt::format("No plan: {}{}.", why.message, why.hint.empty() ? "" : "; " + why.hint),
+                              "note")};
+    }
+    std::vector<Element> out;
+    for (const KernelPlan& kernel : figures.plan->kernels) {
+        const ScheduledKernel& s = kernel.scheduled;
+        const html::KnownNames names = known_names(s.program->diagram);
+        append(out, html::content(plan_report(kernel), names));
+        const auto number = &kernel - figures.plan->kernels.data();
+        out.push_back(html::element("details", {html::element("summary", "The whole schedule"),
+                                                html::code_block(to_string(*s.program, *s.kernel, s.schedule), names,
+                                                                 fmt::format("plan-{}-line", number), "The schedule")})
+                          .set("id", fmt::format("schedule-{}", number)));
+    }
+    for (const std::string& note : figures.notes) out.push_back(html::element("p", note, "note"));
+    return out;
 }
 
 /// Tables 1 to 3 of every kernel, and the overlap of its streams.
-std::vector<Element> steps_content(const StepReport& report) {
+std::vector<Element> steps_content(const StepReport& report, const html::KnownNames& names) {
     std::vector<Element> out;
     for (const KernelSteps& k : report.kernels) {
-        std::vector<std::string> sizes;
-        for (const CutSize& size : k.sizes)
-            sizes.push_back(fmt::format("{} = {}", to_string(size, report.axes), size.size));
-        out.push_back(html::element("h3", fmt::format("Kernel {}", k.kernel)));
-        out.push_back(html::element(
-            "p", fmt::format(
-                     "{}{} warpgroup{} of {} threads. No chunk and row takes less than {} clocks{}.",
-                     sizes.empty() ? "" : join(sizes, ", ") + "; ", k.num_warpgroups, k.num_warpgroups == 1 ? "" : "s",
-                     k.warpgroup_threads, plain_number(k.throughput.lower_bound()),
-                     k.throughput.tensor_flop_per_s > 0
-                         ? fmt::format(", {} of the machine", quantity_text(k.throughput.tensor_flop_per_s, "FLOP/s"))
-                         : "")));
-        out.push_back(configuration_table(k));
-        out.push_back(budget_table(k));
-        out.push_back(throughput_table(k));
+        append(out, html::content(tables_report(report, k), names));
         const std::string subject = fmt::format("{} on {}", report.diagram, report.machine);
         const std::string id = fmt::format("kernel-{}", &k - report.kernels.data());
         out.push_back(figure_of(configuration_chart(k, subject), id + "-configuration"));
@@ -183,7 +106,7 @@ Fragment steps_of_setting(const Figures& f) {
             out.content.push_back(html::element("p", "No configuration: " + d.message + ".", "note"));
         return out;
     }
-    out.content = steps_content(*f.steps);
+    out.content = steps_content(*f.steps, known_names(f.diagram));
     const std::string of = f.steps->expected_s
                                ? "What the plan's kernels have."
                                : "What the paper's hierarchy has, and not of a kernel: " + f.steps->no_plan + ".";
@@ -203,13 +126,6 @@ Fragment tiles_of_setting(const Figures& f) {
 }
 
 }  // namespace
-
-std::string sizes_text(const Figures& f) {
-    std::vector<std::string> sizes;
-    for (const AxisId a : axes_of_text(f.diagram))
-        sizes.push_back(fmt::format("{} = {}", f.diagram.axes[a].name, f.extents[a]));
-    return join(sizes, ", ");
-}
 
 html::KnownNames known_names(const Diagram& diagram) {
     html::KnownNames out;

@@ -28,9 +28,6 @@ inline constexpr std::size_t most_picture_bytes = 600'000;
 /// it do, is always drawn.
 Fragment step_pictures(const Figures& figures, std::size_t room = most_picture_bytes);
 
-/// "q = 4096, k = 128"
-std::string sizes_text(const Figures& figures);
-
 /// The names that a page tells apart in what it shows.
 html::KnownNames known_names(const Diagram& diagram);
 

@@ -1,11 +1,11 @@
 #pragma once
-// What `napkin plan --steps` prints.
-#include <nlohmann/json_fwd.hpp>
+// What `napkin plan --steps` says.
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "machine/rate_sources.hpp"
+#include "report/print.hpp"
 #include "steps/steps.hpp"
 
 namespace napkin {
@@ -18,13 +18,16 @@ struct StepsOnMachine {
     Diagnostic why;
 };
 
-std::string to_string(const StepReport& report);
+report::Section report_of(const StepReport& steps);
 /// A row for each machine and kernel, the shortest time first: what it is, what binds, and what the machine's rates
-/// rest on.
-std::string to_string(const std::vector<StepsOnMachine>& machines);
-std::string to_string(const StreamChart& stream, const std::string& axis);
-nlohmann::ordered_json chart_json(const StreamChart& stream, const std::string& axis);
-nlohmann::ordered_json steps_json(const StepReport& report);
-nlohmann::ordered_json steps_json(const std::vector<StepsOnMachine>& machines);
+/// rest on. Programs get the machines as they were asked for, with all of the steps.
+report::Section report_of(const std::vector<StepsOnMachine>& machines);
+/// `axis`: the name of the stream's.
+report::Section report_of(const StreamChart& stream, const std::string& axis);
+
+/// "P_M; P_M_old, delta": places, each with who takes it in turn.
+std::string row_names(const ConfigurationRow& row);
+/// The paper's tables, with what follows from them.
+report::Section tables_report(const StepReport& steps, const KernelSteps& kernel);
 
 }  // namespace napkin

@@ -101,16 +101,22 @@ Result<LevelCount> count_levels(const Derived& derived, const Extents& extents,
     return out;
 }
 
-std::string to_string(const LevelCount& count) {
-    std::vector<std::vector<std::string>> rows{
-        {"kernel", "level", "groups", "H predicted", "H counted", "M predicted", "M counted", ""}};
-    const auto number = [](std::int64_t value) { return count_text(static_cast<double>(value)); };
-    for (const CountedLevel& l : count.levels)
-        rows.push_back({l.kernel, l.level, number(l.counted.groups), number(l.predicted.transfers()),
-                        number(l.counted.transfers()), number(l.predicted.peak_memory), number(l.counted.peak_memory),
-                        l.predicted == l.counted ? "equal" : "DIFFERENT"});
-    return "counted by moving every value through every level\n" + table(rows, {2, 3, 4, 5, 6}, "  ") +
-           fmt::format("  results differ from the definition's by at most {}\n", error_text(count.error));
+report::Section report_of(const LevelCount& count) {
+    using Level = const CountedLevel&;
+    report::Section out{"counted", "counted by moving every value through every level", 2, {}};
+    out.table(report::table_of<CountedLevel>(
+        "levels", "", count.levels,
+        {{"kernel", "kernel", [](Level l) { return report::words(l.kernel); }},
+         {"level", "level", [](Level l) { return report::words(l.level); }},
+         {"groups", "groups", [](Level l) { return report::count(l.counted.groups); }},
+         {"transfers_predicted", "H predicted", [](Level l) { return report::count(l.predicted.transfers()); }},
+         {"transfers_counted", "H counted", [](Level l) { return report::count(l.counted.transfers()); }},
+         {"memory_predicted", "M predicted", [](Level l) { return report::count(l.predicted.peak_memory); }},
+         {"memory_counted", "M counted", [](Level l) { return report::count(l.counted.peak_memory); }},
+         {"", "beside", [](Level l) { return report::shown(l.predicted == l.counted ? "equal" : "DIFFERENT"); }}}));
+    out.line({{"equal", "", report::data(count.equal())},
+              {"error", "results differ from the definition's by at most", {count.error, error_text(count.error)}}});
+    return out;
 }
 
 }  // namespace napkin

@@ -7,6 +7,7 @@
 #include "cost/nested.hpp"
 #include "cost/on_machine.hpp"
 #include "diagram/diagram.hpp"
+#include "report/print.hpp"
 
 namespace napkin {
 
@@ -28,7 +29,7 @@ struct LevelCount {
 Result<LevelCount> count_levels(const Derived& derived, const Extents& extents,
                                 const std::vector<KernelOnMachine>& kernels, const std::vector<TileKernel>& tiles = {});
 
-/// One line a level, predicted beside counted.
-std::string to_string(const LevelCount& count);
+/// A row for each level, predicted beside counted.
+report::Section report_of(const LevelCount& count);
 
 }  // namespace napkin

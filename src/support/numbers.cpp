@@ -66,10 +66,12 @@ std::string right(const std::string& text, std::size_t columns) {
 
 std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<std::size_t>& to_right,
                   const std::string& indent) {
+    constexpr std::size_t usual = 72;
     std::vector<std::size_t> widths;
     for (const auto& row : rows) {
         widths.resize(std::max(widths.size(), row.size()), 0);
-        for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
+        for (std::size_t i = 0; i < row.size(); ++i)
+            if (width(row[i]) <= usual) widths[i] = std::max(widths[i], width(row[i]));
     }
     std::string text;
     for (const auto& row : rows) {

@@ -16,7 +16,7 @@ std::size_t width(std::string_view text);
 std::string left(const std::string& text, std::size_t columns);
 std::string right(const std::string& text, std::size_t columns);
 
-/// Rows under each other, each column as wide as its widest cell, two spaces between; the columns named in `to_right`
+/// Rows under each other, each column as wide as its widest cell of at most 72, two spaces between; those in `to_right`
 /// (by position) are aligned to the right.
 std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<std::size_t>& to_right = {},
                   const std::string& indent = "");

@@ -91,8 +91,8 @@ void ask(const CostQuery& query, const std::string& what, Asked& asked) {
     }
     ++asked.answered;
     const CostStudy& study = made->value();
-    const nlohmann::json json = to_json(study);
-    const std::string text = to_text(study);
+    const nlohmann::json json = to_json(report_of(study));
+    const std::string text = to_text(report_of(study));
     EXPECT_EQ(not_a_number(json), "");
     // Nothing moves less than what must be moved.
     for (const auto& kernel : json["kernels"])

@@ -171,7 +171,7 @@ TEST(PaperSteps, OfRandomDiagramsHoldAndTheirScheduleGivesThemAgain) {
         const auto again = paper_steps(*derived, extents, machine, *items);
         ++made;
         ASSERT_TRUE(again.ok()) << name << render(again.errors()) << text;
-        EXPECT_EQ(to_string(*report), to_string(*again)) << name;
+        EXPECT_EQ(to_text(report_of(*report)), to_text(report_of(*again))) << name;
     }
     fmt::print("{} reports, again from their schedules, {} charts, {} sizes of several causes\n", made, charts, merged);
     EXPECT_EQ(made, 30);

@@ -93,7 +93,7 @@ TEST(StepViews, OfAllExamplesSayWhatTheirSizesAre) {
         ASSERT_EQ(report.kernels.size(), c->plan.kernels.size()) << name;
         for (std::size_t k = 0; k < report.kernels.size(); ++k)
             expect_sizes_of_plan(report.kernels[k], c->plan.kernels[k].scheduled, name);
-        expect_said(to_string(report), c->plan.kernels[0].scheduled, name, told);
+        expect_said(to_text(report_of(report)), c->plan.kernels[0].scheduled, name, told);
     }
     EXPECT_GT(told.holds, 30);
     EXPECT_GT(told.does_not, 5);

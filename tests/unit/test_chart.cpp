@@ -293,8 +293,8 @@ TEST(Chart, TransfersOfTable1) {
     EXPECT_NEAR(chart(file("napkin.nk"), alone + one).chart.interval, 128 * 6 + 64 * 256 / into_smem - 256, 1e-6);
     EXPECT_EQ(chart(file("napkin.nk"), file("napkin-table-1.schedule") + "overhead SMEM 900  a test\n").chart.bound_by,
               "SMEM");
-    EXPECT_THAT(to_string(c, "x"), testing::HasSubstr("beside them, as places are free: "));
-    EXPECT_EQ(chart_json(c, "x")["rows"][0].contains("warpgroup"), true);
+    EXPECT_THAT(to_text(report_of(c, "x")), testing::HasSubstr("beside them, as places are free: "));
+    EXPECT_EQ(to_json(report_of(c, "x"))["charts"][0]["rows"][0].contains("warpgroup"), true);
 }
 
 /// Where no schedule says an order, the one with the shortest steady state is taken; FlashAttention-3's two are among
@@ -345,7 +345,7 @@ TEST(Chart, TheReportsScheduleGivesTheSameChart) {
         ASSERT_TRUE(first.ok());
         const auto again = steps(diagram("fp8"), first.value().kernels[0].schedule);
         ASSERT_TRUE(again.ok()) << render(again.errors());
-        EXPECT_EQ(to_string(*first), to_string(*again));
+        EXPECT_EQ(to_text(report_of(*first)), to_text(report_of(*again)));
     }
 }
 

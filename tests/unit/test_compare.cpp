@@ -232,8 +232,8 @@ TEST(Compare, WhatDoesNotFitLoses) {
     EXPECT_FALSE(c.outcomes[1].figures.has_value());
     EXPECT_EQ(c.outcomes[1].why.code, "memory-exceeded");
     EXPECT_EQ(best_of(c.outcomes, Criterion::time), 0);
-    EXPECT_THAT(to_text(c), HasSubstr("no fusion does not run: the arrays take"));
-    EXPECT_EQ(to_json(c)["right"]["error"]["code"], "memory-exceeded");
+    EXPECT_THAT(to_text(report_of(c)), HasSubstr("no fusion does not run it: the arrays take"));
+    EXPECT_EQ(to_json(report_of(c))["right"]["error"]["code"], "memory-exceeded");
 }
 
 /// Rows that two kernels share would take 136 GiB; the derivation takes the partition without them.
@@ -249,7 +249,7 @@ TEST(Compare, TheSameOnBothSidesIsEqual) {
     const Comparison c = compared(query("matmul.nk", "h200"), "machine=h200", {}, 16);
     EXPECT_EQ(best_of(c.outcomes, Criterion::time), all_equal);
     EXPECT_THAT(c.along[0].flips, testing::IsEmpty());
-    EXPECT_EQ(to_json(c)["winner"]["time"], "equal");
+    EXPECT_EQ(to_json(report_of(c))["winner"]["time"], "equal");
 }
 
 std::vector<Subject> on(const std::vector<std::string>& machines, const std::string& file) {
@@ -264,13 +264,13 @@ TEST(Ranking, TheFastestComesFirst) {
     const auto ranking = rank(std::move(machines));
     ASSERT_TRUE(ranking.ok());
     EXPECT_EQ(ranking->order.back(), 0U);
-    const auto json = to_json(*ranking);
+    const auto json = to_json(report_of(*ranking));
     EXPECT_EQ(json["best"]["price"], "rtx-4090");
     EXPECT_LT(json["results"][0]["seconds"], json["results"][1]["seconds"]);
     EXPECT_LE(json["results"][0]["peak_share"], 1);
     EXPECT_EQ(json["results"][0]["rates"], "3 of 5 measured");
     EXPECT_EQ(json["results"][2]["rates"], "nominal");
-    EXPECT_THAT(to_text(*ranking), HasSubstr("least time: rtx-4090 (rates 3 of 5 measured)\n"));
+    EXPECT_THAT(to_text(report_of(*ranking)), HasSubstr("least time: rtx-4090 (rates 3 of 5 measured)\n"));
     EXPECT_EQ(rates_text(ranking->outcomes),
               "rates: generic-cpu nominal, h100-sxm5 measured, rtx-4090 3 of 5 measured\n");
     EXPECT_EQ(rates_text({ranking->outcomes[0]}), "");
@@ -323,7 +323,7 @@ TEST(Sweep, EveryPointIsPlanned) {
         EXPECT_FALSE(point.outcomes[2].is_planned());
         EXPECT_NE(best_of(point.outcomes, Criterion::time), 2);
     }
-    EXPECT_THAT(to_text(*result), HasSubstr("mi300x is estimated by a closed form at q = x = 512"));
+    EXPECT_THAT(to_text(report_of(*result)), HasSubstr("mi300x is estimated by a closed form at q = x = 512"));
 }
 
 TEST(Sweep, SeveralGiveTheProduct) {
@@ -331,7 +331,7 @@ TEST(Sweep, SeveralGiveTheProduct) {
     ASSERT_TRUE(result.ok());
     ASSERT_EQ(result->points.size(), 6U);
     EXPECT_THAT(result->points[1].sizes, ElementsAre(64, 64));
-    const std::string csv = to_csv(*result);
+    const std::string csv = to_csv(report_of(*result));
     EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 7);
     std::istringstream lines(csv);
     std::size_t commas = 0;
@@ -340,7 +340,7 @@ TEST(Sweep, SeveralGiveTheProduct) {
         if (commas == 0) commas = here;
         EXPECT_EQ(here, commas) << line;
     }
-    const auto json = to_json(*result);
+    const auto json = to_json(report_of(*result));
     EXPECT_EQ(json["points"].size(), 6U);
     EXPECT_EQ(json["points"][5]["sizes"], (nlohmann::json{{"a", 256}, {"b", 64}, {"c", 64}}));
 }

@@ -258,25 +258,25 @@ TEST(Work, CountsOperationsByKind) {
 TEST(CostReport, SaysItInThePapersLetters) {
     Derived m = hand::streamed();
     m.diagram.name = "fold";
-    EXPECT_THAT(cost_text(m), HasSubstr("grouped q · streamed x"));
-    EXPECT_THAT(cost_text(m), HasSubstr("K[x, k]"));
-    EXPECT_FALSE(cost_json(m)["kernels"][0].contains("numbers"));
-    EXPECT_FALSE(cost_json(m)["kernels"][0].contains("tied"));
+    EXPECT_THAT(to_text(cost_report(m)), HasSubstr("grouped q · streamed x"));
+    EXPECT_THAT(to_text(cost_report(m)), HasSubstr("K[x, k]"));
+    EXPECT_FALSE(to_json(cost_report(m))["kernels"][0].contains("numbers"));
+    EXPECT_FALSE(to_json(cost_report(m))["kernels"][0].contains("tied"));
 
     for (const char* axis : {"k", "d"}) m.diagram.axes[m.diagram.find_axis(axis).value()].size = Size(64);
-    EXPECT_THAT(cost_text(m), HasSubstr("with k = d"));
-    EXPECT_EQ(cost_json(m)["kernels"][0]["tied"]["optimum"]["closed"], true);
+    EXPECT_THAT(to_text(cost_report(m)), HasSubstr("with k = d"));
+    EXPECT_EQ(to_json(cost_report(m))["kernels"][0]["tied"]["optimum"]["closed"], true);
 
     const Extents e = extents(m, {{"q", 100}, {"x", 50}, {"k", 64}, {"d", 64}});
     const TileSizes sizes = tile_sizes(m, m.kernels[0], e, {{"q", 10}}, {{"x", 25}});
     const CostNumbers numbers{e, {sizes}, 1000.0};
-    const nlohmann::json json = cost_json(m, numbers);
+    const nlohmann::json json = to_json(cost_report(m, numbers));
     const auto& counted = json["kernels"][0]["numbers"];
     EXPECT_EQ(counted["groups"], 10);
     EXPECT_EQ(counted["transfers_values"], 2 * 100 * 64 + 10 * 2 * 50 * 64);
     EXPECT_DOUBLE_EQ(counted["optimum_transfers_values"].get<double>(), 2.0 * 100 * 64 + 4.0 * 100 * 50 * 64 * 64 / 1000);
     EXPECT_EQ(json["total"]["transfers_values"], counted["transfers_values"]);
-    EXPECT_THAT(cost_text(m, numbers), HasSubstr("20 chunks run, 0 skipped"));
+    EXPECT_THAT(to_text(cost_report(m, numbers)), HasSubstr("20 chunks run, 0 skipped"));
 }
 
 }  // namespace

@@ -33,8 +33,8 @@ TEST(CostStudy, LettersNeedNoSizes) {
     const auto study = study_cost(query("", {}));
     ASSERT_TRUE(study.ok()) << render(study.errors());
     EXPECT_FALSE(study->summary.has_value());
-    EXPECT_THAT(to_text(*study), HasSubstr("no numbers:"));
-    EXPECT_EQ(to_json(*study)["kernels"][0]["streamed"][0], "k");
+    EXPECT_THAT(to_text(report_of(*study)), HasSubstr("no numbers:"));
+    EXPECT_EQ(to_json(report_of(*study))["kernels"][0]["streamed"][0], "k");
 }
 
 TEST(CostStudy, AMachineNeedsThem) {
@@ -53,7 +53,7 @@ TEST(CostStudy, SaysWhatBindsAndWhatItTakes) {
     EXPECT_GT(s.seconds, s.flops / (2 * 128 * 132 * 1.83e9) * 0.9);
     EXPECT_EQ(s.bound_by, "arithmetic");
     EXPECT_DOUBLE_EQ(*s.energy_j, 700 * s.seconds);
-    const auto kernel = to_json(*study)["kernels"][0];
+    const auto kernel = to_json(report_of(*study))["kernels"][0];
     EXPECT_EQ(kernel["levels"][0]["rule"], "Theorem 2");
     EXPECT_EQ(kernel["time"]["bound_by"], "arithmetic");
 }
@@ -63,9 +63,9 @@ TEST(CostStudy, AWeightBelowZeroIsNoRate) {
     q.levels.cluster = 2;
     const auto study = study_cost(q);
     ASSERT_TRUE(study.ok()) << render(study.errors());
-    EXPECT_THAT(to_text(*study), Not(ContainsRegex(" -[0-9]")));
+    EXPECT_THAT(to_text(report_of(*study)), Not(ContainsRegex(" -[0-9]")));
     bool seen = false;
-    const auto levels = to_json(*study)["kernels"][0]["levels"];
+    const auto levels = to_json(report_of(*study))["kernels"][0]["levels"];
     for (const auto& level : levels) {
         if (level["name"] != "cluster") continue;
         seen = true;
@@ -81,9 +81,9 @@ TEST(CostStudy, WhatHoldsNoTileHasNoFewestTransfers) {
     q.memory_values = 2;
     const auto study = study_cost(q);
     ASSERT_TRUE(study.ok()) << render(study.errors());
-    EXPECT_THAT(to_text(*study), HasSubstr("M = 2 holds no tile"));
-    EXPECT_THAT(to_text(*study), Not(HasSubstr("the fewest")));
-    const auto numbers = to_json(*study)["kernels"][0]["numbers"];
+    EXPECT_THAT(to_text(report_of(*study)), HasSubstr("M = 2 holds no tile"));
+    EXPECT_THAT(to_text(report_of(*study)), Not(HasSubstr("the fewest")));
+    const auto numbers = to_json(report_of(*study))["kernels"][0]["numbers"];
     EXPECT_FALSE(numbers["fewest"]["fits"]);
     EXPECT_FALSE(numbers["fewest"].contains("transfers_values"));
 }
@@ -115,8 +115,8 @@ TEST(CostStudy, TypesHalveBytes) {
     q.pipeline.types = DType::f16;
     const auto narrow = study_cost(q);
     ASSERT_TRUE(wide.ok() && narrow.ok());
-    const double in_f32 = to_json(*wide)["footprint"]["inputs_bytes"],
-                 in_f16 = to_json(*narrow)["footprint"]["inputs_bytes"];
+    const double in_f32 = to_json(report_of(*wide))["footprint"]["inputs_bytes"],
+                 in_f16 = to_json(report_of(*narrow))["footprint"]["inputs_bytes"];
     EXPECT_EQ(in_f32, 2 * in_f16);
     EXPECT_LT(narrow->summary->seconds, wide->summary->seconds / 4);  // tensor cores take it
 }
@@ -129,7 +129,7 @@ TEST(CostStudy, CountsWhatItPredictsOnEveryLevel) {
         ASSERT_TRUE(study.ok()) << render(study.errors());
         const auto count = count_levels(study->compilation.derived, study->compilation.extents, study->kernels);
         ASSERT_TRUE(count.ok());
-        EXPECT_TRUE(count->equal()) << to_string(*count);
+        EXPECT_TRUE(count->equal()) << to_text(report_of(*count));
         EXPECT_GE(count->levels.size(), 2U);
         EXPECT_EQ(count->levels.back().counted.groups, 9);
         EXPECT_LT(count->error, 1e-12);

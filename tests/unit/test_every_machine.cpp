@@ -37,7 +37,7 @@ TEST(EveryMachine, HasStepsWithItsInstructions) {
                 EXPECT_GE(level.fit(), static_cast<double>(kernel.num_warpgroups)) << machine << ": " << level.level;
             EXPECT_GT(kernel.throughput.lower_bound(), 0) << machine;
         }
-        const std::string text = to_string(*report);
+        const std::string text = to_text(report_of(*report));
         EXPECT_THAT(text, testing::HasSubstr("a contraction of f16: " + instruction)) << machine;
     }
 }

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "cost/levels.hpp"
-#include "cost/machine_report.hpp"
+#include "cost/report.hpp"
 #include "costed.hpp"
 
 namespace napkin::test_levels_model {

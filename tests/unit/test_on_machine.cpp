@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "cost/accumulators.hpp"
-#include "cost/machine_report.hpp"
 #include "cost/multilevel.hpp"
+#include "cost/report.hpp"
 #include "costed.hpp"
 #include "support/in_letters.hpp"
 #include "tile/expand.hpp"

@@ -54,7 +54,7 @@ ExitCode bench(const BenchCommand& c) {
         const auto measured = compile_and_measure(options, {}, {}, run, {});
         if (!measured) return fail(measured.errors(), c.common);
         Json entry = {{"file", file}};
-        entry.update(measured_json(*measured));
+        entry.update(to_json(measured_report(*measured)));
         document["results"].push_back(std::move(entry));
         rows.push_back(row(file, *measured));
     }

@@ -243,6 +243,13 @@ void print(const std::string& text) {
 
 void print(const Json& document) { print(json_text(document, 2)); }
 
+void print(const report::Section& report, const std::string& schema, const Options& options, bool csv) {
+    if (!options.json) return print(csv ? to_csv(report) : to_text(report, color_on_stdout(options)));
+    Json document = json_document(schema);
+    document.update(to_json(report));
+    print(document);
+}
+
 void say(const std::string& text) { std::cerr << shown(text) << (text.ends_with('\n') ? "" : "\n"); }
 
 }  // namespace napkin::cli

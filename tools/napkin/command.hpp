@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "report/print.hpp"
 #include "run/pipeline.hpp"
 #include "support/json.hpp"
 #include "support/result.hpp"
@@ -139,6 +140,8 @@ std::string json_text(const Document& document, int indent = -1) {
 /// Data goes to stdout whole, or OutputError says why not. What could steer a terminal does not get there.
 void print(const std::string& text);
 void print(const Json& document);
+/// As text, as JSON behind its schema, or as CSV.
+void print(const report::Section& report, const std::string& schema, const Options& options, bool csv = false);
 /// Flushes stdout. Throws OutputError when what was printed could not be written.
 void finish_output();
 /// A message on stderr.

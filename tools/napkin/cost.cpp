@@ -37,20 +37,6 @@ Result<CostQuery> query_of(const CostCommand& c) {
     return query;
 }
 
-Json counted_json(const LevelCount& count) {
-    Json out = {{"equal", count.equal()}, {"error", count.error}};
-    out["levels"] = Json::array();
-    for (const CountedLevel& l : count.levels)
-        out["levels"].push_back({{"kernel", l.kernel},
-                                 {"level", l.level},
-                                 {"groups", l.counted.groups},
-                                 {"transfers_predicted", l.predicted.transfers()},
-                                 {"transfers_counted", l.counted.transfers()},
-                                 {"memory_predicted", l.predicted.peak_memory},
-                                 {"memory_counted", l.counted.peak_memory}});
-    return out;
-}
-
 /// What only the report of one diagram on one machine has.
 void refuse_options_of_one(const CostCommand& c) {
     const char* option = c.explain        ? "--explain"
@@ -82,14 +68,9 @@ ExitCode cost(const CostCommand& c) {
         if (!count) return fail(count.errors(), c.common);
         counted = std::move(count).value();
     }
-    if (c.common.json) {
-        Json document = json_document("cost");
-        document.update(Json::parse(json_text(to_json(*study))));
-        if (counted) document["counted"] = counted_json(*counted);
-        print(document);
-    } else {
-        print(to_text(*study) + (counted ? "\n" + to_string(*counted) : ""));
-    }
+    report::Section out = report_of(*study);
+    if (counted) out.add(report_of(*counted));
+    print(out, "cost", c.common);
     return ExitCode::success;
 }
 

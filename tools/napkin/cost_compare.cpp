@@ -11,23 +11,10 @@
 namespace napkin::cli {
 
 namespace {
-/// Text, JSON or CSV, as asked.
 template <class T>
 ExitCode show(const Result<T>& result, const char* schema, const ManyOptions& many, const Options& common) {
     if (!result) return fail(result.errors(), common);
-    if (common.json) {
-        Json document = json_document(schema);
-        document.update(Json::parse(json_text(to_json(*result))));
-        print(document);
-        return ExitCode::success;
-    }
-    if constexpr (requires { to_csv(*result); }) {
-        if (many.csv) {
-            print(to_csv(*result));
-            return ExitCode::success;
-        }
-    }
-    print(to_text(*result));
+    print(report_of(*result), schema, common, many.csv);
     return ExitCode::success;
 }
 

@@ -31,22 +31,13 @@ struct MachinesCommand {
 };
 
 ExitCode list_machines(const MachinesCommand& c) {
-    Json document = json_document("machines");
-    document["machines"] = Json::array();
-    std::vector<std::vector<std::string>> rows;
+    std::vector<Machine> machines;
     for (const std::string& name : machine_names()) {
-        const auto machine = load_machine(name);
+        auto machine = load_machine(name);
         if (!machine) return fail(machine.errors(), c.common);
-        document["machines"].push_back(machine_json(*machine));
-        std::vector<std::string> levels;
-        for (const Level& level : machine->levels)
-            levels.push_back(level.name + " " + quantity_text(level.capacity_bytes.value, Dimension::bytes));
-        rows.push_back({name, machine->kind == MachineKind::gpu ? "gpu" : "cpu",
-                        fmt::format("{} core{}", machine->num_cores(), machine->num_cores() == 1 ? "" : "s"),
-                        join(levels, ", "), peaks_text(*machine),
-                        machine->power_watts.known() ? quantity_text(machine->power_watts.value, Dimension::watts) : ""});
+        machines.push_back(std::move(machine).value());
     }
-    c.common.json ? print(document) : print(table(rows, {2, 5}));
+    print(machines_report(machines), "machines", c.common);
     return ExitCode::success;
 }
 
@@ -81,26 +72,16 @@ ExitCode print_occupancy(const MachinesCommand& c, const Machine& machine) {
     const BlockShape block = block_shape(c.block);
     const auto found = occupancy(machine, block);
     if (!found) return fail(found.errors(), c.common);
-    if (c.common.json) {
-        Json document = json_document("occupancy");
-        document["machine"] = machine.name;
-        document.update(occupancy_json(block, *found));
-        print(document);
-    } else {
-        print(occupancy_text(machine, block, *found));
-    }
+    print(occupancy_report(machine, block, *found), "occupancy", c.common);
     return ExitCode::success;
 }
 
 ExitCode show(const MachinesCommand& c, const Machine& machine, bool as_file) {
     if (!c.block.empty()) return print_occupancy(c, machine);
-    if (c.common.json) {
-        Json document = json_document("machine");
-        document.update(machine_json(machine));
-        print(document);
-    } else {
-        print(as_file ? to_toml(machine) : machine_text(machine, color_on_stdout(c.common)));
-    }
+    if (as_file && !c.common.json)
+        print(to_toml(machine));
+    else
+        print(machine_report(machine), "machine", c.common);
     return ExitCode::success;
 }
 

@@ -39,7 +39,8 @@ Result<Measured> compile_and_measure(const Options& options, const Files& input_
 /// "out/o.npy" → "out/o.bad.npy".
 std::string bad_name(const std::string& path);
 
-Json measured_json(const Measured& measured);
+/// Everything on one screen. `color`: with what matters marked.
+report::Section measured_report(const Measured& measured, bool color = false);
 
 /// "q=4096 x=4096": the sizes of the diagram's axes.
 std::string sizes_text(const Compilation& compilation);

@@ -145,16 +145,12 @@ ExitCode steps(const Options& options) {
     if (const std::vector<std::string> machines = machine_list(options.machine); machines.size() > 1) {
         const auto reports = steps_on_machines(options, machines);
         if (!reports) return fail(reports.errors(), options);
-        Json document = json_document("steps_on_machines");
-        document.update(steps_json(*reports));
-        options.json ? print(document) : print(to_string(*reports));
+        print(report_of(*reports), "steps_on_machines", options);
         return ExitCode::success;
     }
     const auto report = step_report(options);
     if (!report) return fail(report.errors(), options);
-    Json document = json_document("steps");
-    document.update(steps_json(*report));
-    options.json ? print(document) : print(to_string(*report));
+    print(report_of(*report), "steps", options);
     for (const KernelSteps& kernel : report->kernels)
         for (const PaperStep& step : kernel.steps)
             if (!step.fault.empty()) throw InternalError(step.name + " of kernel " + kernel.kernel + ": " + step.fault);
