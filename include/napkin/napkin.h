@@ -187,8 +187,9 @@ napkin_status napkin_call(napkin_program* program, const napkin_array* const* ar
                           napkin_error** error);
 /* The same without the run, so that a call with these shapes may be captured into a graph: its kernel is there then. */
 napkin_status napkin_prepare(napkin_program* program, const napkin_array* const* arrays, size_t count, napkin_error** error);
-/* How many kernels the program keeps. */
+/* How many kernels the program keeps, and how many different codes they have: what was compiled, or read from the cache, for them. */
 size_t napkin_program_kernels(const napkin_program* program);
+size_t napkin_program_codes(const napkin_program* program);
 
 #ifdef __cplusplus
 }

@@ -347,3 +347,6 @@ napkin_status napkin_prepare(napkin_program* program, const napkin_array* const*
 size_t napkin_program_kernels(const napkin_program* program) {
     return program != nullptr ? program->kernels.count() : 0;
 }
+size_t napkin_program_codes(const napkin_program* program) {
+    return program != nullptr ? program->kernels.num_codes() : 0;
+}

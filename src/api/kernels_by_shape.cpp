@@ -108,6 +108,11 @@ std::size_t KernelsByShape::count() const {
     return kernels_.size();
 }
 
+std::size_t KernelsByShape::num_codes() const {
+    const std::lock_guard lock(looking_);
+    return num_codes_;
+}
+
 bool KernelsByShape::have_shapes(Arrays arrays) const {
     if (arrays.size() != taken_.size()) return false;
     for (std::size_t i = 0; i < arrays.size(); ++i)
@@ -179,6 +184,7 @@ Result<std::shared_ptr<const LoadedKernel>> KernelsByShape::of(Arrays arrays) {
     each_of(shapes, [&](std::int64_t value) { key.push_back(value); });
     const std::lock_guard lock(looking_);
     kernels_.emplace(std::move(key), *made);
+    num_codes_ = codes_.size();
     return made;
 }
 

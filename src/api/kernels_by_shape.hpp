@@ -28,6 +28,8 @@ public:
     /// view-sizes, view-strides; those of the pipeline.
     Result<std::shared_ptr<const LoadedKernel>> of(Arrays arrays);
     [[nodiscard]] std::size_t count() const;
+    /// Different codes among these.
+    [[nodiscard]] std::size_t num_codes() const;
 
 private:
     using Key = std::vector<std::int64_t>;
@@ -62,6 +64,7 @@ private:
     mutable std::mutex looking_;     ///< of kernels_
     std::mutex making_;              ///< one at a time
     std::unordered_map<Key, std::shared_ptr<const LoadedKernel>, Hash, Same> kernels_;
+    std::size_t num_codes_ = 0;
     /// Whoever makes a kernel has these: what was planned anew, and kernels of different code.
     std::vector<Compilation> planned_;
     std::vector<std::shared_ptr<const LoadedKernel>> codes_;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "emit/emit_index.hpp"
+#include "emit/emit_write.hpp"
 #include "emit/operator_text.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
@@ -83,12 +84,20 @@ std::string BodyWriter::position(VariableId variable, const Address& address, bo
     std::vector<std::pair<AxisId, std::int64_t>> terms(address.local.begin(), address.local.end());
     stable_sort(terms, [](const auto& a, const auto& b) { return std::abs(a.second) > std::abs(b.second); });
     std::string out;
-    const auto add = [&](const std::string& what, bool is_sum, std::int64_t factor) {
+    // The stride of a view may be an argument.
+    const auto stride_text = [&](AxisId axis, std::int64_t size) {
+        const Variable& v = frame_.variable(variable);
+        for (std::size_t d = 0; axis >= 0 && frame_.is_view(variable) && d < v.dims.size(); ++d)
+            if (v.dims[d].single_axis() == axis && frame_.layout(variable).strides[d] == size)
+                return view_stride_text(frame_, variable, d);
+        return std::to_string(size);
+    };
+    const auto add = [&](const std::string& what, bool is_sum, std::int64_t factor, AxisId axis = -1) {
         if (what.empty()) return;
         const std::int64_t size = std::abs(factor);
         const bool brackets = is_sum && (size != 1 || factor < 0);
         std::string term = brackets ? "(" + what + ")" : what;
-        if (size != 1) term += fmt::format(" * {}", size);
+        if (size != 1) term += " * " + stride_text(axis, size);
         out += out.empty() ? (factor < 0 ? "-" : "") + term : (factor < 0 ? " - " : " + ") + term;
     };
     for (const auto& [axis, factor] : terms) {
@@ -102,16 +111,16 @@ std::string BodyWriter::position(VariableId variable, const Address& address, bo
         if (loop.empty() && j)
             add(fmt::format("{} * j", frame_.lanes * std::abs(factor)), false, factor < 0 ? -1 : 1);
         else if (j)
-            add(fmt::format("{} + {} * j", loop, frame_.lanes), true, factor);
+            add(fmt::format("{} + {} * j", loop, frame_.lanes), true, factor, axis);
         else if (loop.empty() && i)
-            add("i", false, factor);
+            add("i", false, factor, axis);
         else if (i)
-            add(loop + " + i", true, factor);
+            add(loop + " + i", true, factor, axis);
         else
-            add(loop, false, factor);
+            add(loop, false, factor, axis);
     }
     if (part != Part::rest)
-        for (const auto& [axis, factor] : address.begin) add(frame_.axis(axis).begin, false, factor);
+        for (const auto& [axis, factor] : address.begin) add(frame_.axis(axis).begin, false, factor, axis);
     const std::int64_t constant = part == Part::fixed ? 0 : address.constant;
     if (constant != 0)
         out += out.empty() ? std::to_string(constant)

@@ -27,8 +27,8 @@ std::string ProgramPrinter::header_of_tiles(lower::TileOrder order) const {
         case lower::TileOrder::range: return "for (Index group = first_group; group < last_group; ++group)";
         case lower::TileOrder::stream_k:
             return fmt::format(
-                "for (StreamKWork {0} = {1}::first_work(); {0}.begin < {0}.end; {0} = {1}::work_after({0}))",
-                share_name, shares_type(frame_));
+                "for (StreamKWork {0} = {1}.first_work(); {0}.begin < {0}.end; {0} = {1}.work_after({0}))", share_name,
+                shares_type(frame_));
         case lower::TileOrder::queue: return fmt::format("for (Index group = blockIdx.x; group < {};)", tiles);
         case lower::TileOrder::alternating: {
             const std::string section = section_text(frame_), sections = fmt::format("{}, {}", section, tiles);

@@ -14,22 +14,46 @@
 namespace napkin::writers {
 namespace {
 
-/// Values of a digit of the tile's number.
-std::string tiles_text(const Frame& frame, const GroupAxis& digit) {
-    return frame.whole_text(fmt::format("tiles_{}_{}", frame.diagram().axis(digit.axis).name, digit.stride),
-                            digit.tiles, {digit.axis});
-}
+using Digit = std::vector<GroupAxis>::const_iterator;
 
 /// The number of tiles that this digit and those after it count.
-std::string tiles_from(const Frame& frame, std::vector<GroupAxis>::const_iterator first) {
+std::int64_t tiles_from(const Frame& frame, Digit first) {
     std::int64_t tiles = 1;
-    std::string what = "tiles_from";
-    bool varies = false;
-    for (auto digit = first; digit != frame.group_order.end(); ++digit) {
-        tiles *= digit->tiles, varies |= frame.vary_with({digit->axis});
-        what += "_" + frame.diagram().axis(digit->axis).name;
+    for (auto digit = first; digit != frame.group_order.end(); ++digit) tiles *= digit->tiles;
+    return tiles;
+}
+bool any_varies(const Frame& frame) {
+    return any_of(frame.group_order, [&](const GroupAxis& digit) { return frame.vary_with({digit.axis}); });
+}
+
+/// Where sizes are arguments, so are the order of the digits and their bands: the text is the same for all orders.
+std::vector<std::pair<AxisId, std::string>> position_in_any_order(const Frame& frame, const std::string& group) {
+    std::vector<std::pair<AxisId, std::string>> begins;
+    for (const auto& [axis, size] : groups_of(*frame.kernel, frame.sizes)) {
+        const std::string& name = frame.diagram().axis(axis).name;
+        const auto number = [&](const char* what, std::int64_t value) {
+            return frame.numbers->whole(fmt::format("{}_{}", what, name), value);
+        };
+        const std::int64_t all = frame.num_groups();
+        std::int64_t below = all, tiles = 1, below_bands = all, bands = 1, band = 1;
+        bool is_backward = false;
+        for (auto digit = frame.group_order.begin(); digit != frame.group_order.end(); ++digit) {
+            if (digit->axis != axis) continue;
+            if (digit->stride > 1)
+                below_bands = tiles_from(frame, digit + 1), bands = digit->tiles, band = digit->stride;
+            else
+                below = tiles_from(frame, digit + 1), tiles = digit->tiles, is_backward = digit->is_backward;
+        }
+        if (!frame.vary_with({axis}) && tiles * bands == 1) continue;
+        std::string text = fmt::format("{} / {} % {}", group, number("below", below), number("tiles", tiles));
+        if (is_backward) text = fmt::format("({} - 1 - {})", number("tiles", tiles), text);
+        if (frame.in_blocks())
+            text = fmt::format("({} + {} / {} % {} * {})", text, group, number("below_bands", below_bands),
+                               number("bands", bands), number("band", band));
+        const std::int64_t tile = frame.span(axis, 0).tile;
+        begins.emplace_back(axis, tile == 1 ? text : fmt::format("{} * {}", text, tile));
     }
-    return varies ? frame.numbers->whole(what, tiles) : std::to_string(tiles);
+    return begins;
 }
 
 }  // namespace
@@ -91,10 +115,14 @@ void write_variable_pointers(const Frame& frame, Lines& out) {
     }
 }
 
-std::string num_tiles_text(const Frame& frame) { return tiles_from(frame, frame.group_order.begin()); }
+std::string whole_of_tiles(const Frame& frame, const char* what, std::int64_t value) {
+    return any_varies(frame) ? frame.numbers->whole(what, value) : std::to_string(value);
+}
+
+std::string num_tiles_text(const Frame& frame) { return whole_of_tiles(frame, "all_tiles", frame.num_groups()); }
 
 std::string section_text(const Frame& frame) {
-    return tiles_from(frame, find_if(frame.group_order, [](const GroupAxis& a) { return a.is_uneven; }));
+    return whole_of_tiles(frame, "section_tiles", frame.num_groups() / frame.num_sections());
 }
 
 std::string blocks_text(const Frame& frame, const ScheduledLoop& loop) {
@@ -104,16 +132,16 @@ std::string blocks_text(const Frame& frame, const ScheduledLoop& loop) {
 }
 
 std::vector<std::pair<AxisId, std::string>> group_position(const Frame& frame, const std::string& group) {
+    // The tiles of a cluster are a further digit.
+    if (any_varies(frame) && !frame.in_cluster()) return position_in_any_order(frame, group);
     std::int64_t below = 1;
     std::vector<std::pair<AxisId, std::string>> begins;
     for (auto it = frame.group_order.rbegin(); it != frame.group_order.rend(); ++it) {
         const auto& [axis, tiles, stride, is_uneven, is_backward] = *it;
         if (tiles == 1) continue;
-        std::string text = below == 1 ? group : fmt::format("{} / {}", group, tiles_from(frame, it.base()));
-        if (below * tiles != frame.num_groups()) text += fmt::format(" % {}", tiles_text(frame, *it));
-        if (is_backward)
-            text = frame.vary_with({axis}) ? fmt::format("({} - 1 - {})", tiles_text(frame, *it), text)
-                                           : fmt::format("({} - {})", tiles - 1, text);
+        std::string text = below == 1 ? group : fmt::format("{} / {}", group, below);
+        if (below * tiles != frame.num_groups()) text += fmt::format(" % {}", tiles);
+        if (is_backward) text = fmt::format("({} - {})", tiles - 1, text);
         below *= tiles;
         const auto band = find_if(begins, [&, a = axis](const auto& b) { return b.first == a; });
         if (band != begins.end())

@@ -15,6 +15,8 @@ void write_numbers(const Frame& frame, Lines& out, const std::string& user);
 /// How many output tiles there are, how many in a section (ScheduledKernel::num_sections), and how many K blocks of a
 /// loop.
 std::string num_tiles_text(const Frame& frame);
+/// A number that follows from how many output tiles and K blocks there are.
+std::string whole_of_tiles(const Frame& frame, const char* what, std::int64_t value);
 std::string section_text(const Frame& frame);
 std::string blocks_text(const Frame& frame, const ScheduledLoop& loop);
 void write_memory_pointers(const Frame& frame, Lines& out, const std::string& user);

@@ -4,6 +4,7 @@
 #include "algebra/expr_walk.hpp"
 #include "emit/emit_fragment.hpp"
 #include "emit/emit_header.hpp"
+#include "emit/emit_places.hpp"
 #include "support/ids.hpp"
 
 namespace napkin::writers {
@@ -67,18 +68,21 @@ std::string place_left(const Frame& frame, std::int64_t first, const std::string
 std::string shares_type(const Frame& frame) {
     const StreamK& cut = *frame.shapes.stream_k;
     const ScheduledLoop& loop = frame.loops[cut.loop];
-    return fmt::format("StreamKSchedule<{}, {}, {}, {}, {}>", cut.blocks, cut.rounds, cut.groups, cut.chunks,
-                       frame.span(loop.loop->axis, loop.scope).tile);
+    const auto number = [&](const char* what, std::int64_t value) { return whole_of_tiles(frame, what, value); };
+    return fmt::format("StreamKSchedule{{{}, unsigned({}), unsigned({}), unsigned({}), {}}}", cut.blocks,
+                       number("split_rounds", cut.rounds), number("split_groups", cut.groups),
+                       number("split_blocks", cut.chunks), frame.span(loop.loop->axis, loop.scope).tile);
 }
 
 void write_claim(const Frame& frame, Lines& out) {
     const StreamK& cut = *frame.shapes.stream_k;
     out("// the same warp of another block has the rest of the stream");
-    out(fmt::format("const Index pair_ = (group - {}) * {} + {};", cut.rounds * cut.blocks, frame.schedule.warps.value,
-                    warp_name));
+    out(fmt::format("const Index pair_ = (group - {}) * {} + {};",
+                    whole_of_tiles(frame, "whole_groups", cut.rounds * cut.blocks), frame.schedule.warps.value, warp_name));
     out("unsigned* const word_ = reinterpret_cast<unsigned*>(scratch) + pair_;");
     out(fmt::format("float* const {} = reinterpret_cast<float*>(scratch + {}) + pair_ * {} + lane_of_thread();",
-                    left_name, frame.shapes.stream_k_words_bytes, cut.registers * frame.unit.warp_threads));
+                    left_name, whole_of_tiles(frame, "words_bytes", frame.shapes.stream_k_words_bytes),
+                    cut.registers * frame.unit.warp_threads));
     out(fmt::format("{} = arrives_second(word_);", goes_on_name));
 }
 

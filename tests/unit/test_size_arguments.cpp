@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,28 +56,37 @@ struct Lengths {
     const char* name;
     const std::string& text;
     std::string machine;
-    Sizes others;
+    std::vector<std::string> axes;  ///< which have one length
+    std::int64_t most;              ///< multiples of this are tried, up to eight of it
+    std::size_t texts;              ///< that serve all of them
 };
 
 class SizeArguments : public ::testing::TestWithParam<Lengths> {};
 
-TEST_P(SizeArguments, OneTextServesBoth) {
-    const auto& [name, text, machine, sizes] = GetParam();
+/// Lengths differ in whether tiles divide them, and in the warps or CTAs that have nothing to do.
+TEST_P(SizeArguments, FewTextsServeManyLengths) {
+    const auto& [name, text, machine, axes, most, texts] = GetParam();
     const Compilation first = planned(text, machine);
-    const auto other = at_other_sizes(first, sizes, lower::SizesAs::arguments);
-    ASSERT_TRUE(other);
-    EXPECT_EQ(complete(first.code), complete(other->code));
-    for (const auto& [axis, size] : sizes) EXPECT_EQ(other->extents[*other->diagram.find_axis(axis)], size);
+    std::set<std::string> seen{complete(first.code)};
+    for (std::int64_t length = most; length <= 8 * most; length += most) {
+        Sizes sizes;
+        for (const std::string& axis : axes) sizes[axis] = length;
+        const auto other = at_other_sizes(first, sizes, lower::SizesAs::arguments);
+        ASSERT_TRUE(other) << length;
+        if (seen.insert(complete(other->code)).second) RecordProperty("another text", std::to_string(length));
+        for (const std::string& axis : axes) EXPECT_EQ(other->extents[*other->diagram.find_axis(axis)], length);
+    }
+    EXPECT_LE(seen.size(), texts);
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, SizeArguments,
-                         ::testing::Values(Lengths{"causal", attention, "h200", {{"q", 8192}, {"x", 8192}}},
-                                           Lengths{"dense", dense_attention, "h200", {{"q", 4224}, {"x", 5120}, {"h", 9}}},
-                                           Lengths{"product", product, "h200", {{"m", 8192}, {"k", 5120}}},
-                                           Lengths{"in_single_gpu", in_single, "h200", {{"q", 3999}, {"x", 3001}}},
-                                           Lengths{"in_single_cpu", in_single, "generic-cpu", {{"q", 3999}, {"x", 3001}}},
-                                           Lengths{"rows_cpu", rows, "generic-cpu", {{"r", 4999}}},
-                                           Lengths{"rows_gpu", rows, "h200", {{"r", 4999}}}),
+                         ::testing::Values(Lengths{"causal", attention, "h200", {"q", "x"}, 768, 2},
+                                           Lengths{"dense", dense_attention, "h200", {"q", "x"}, 768, 3},
+                                           Lengths{"product", product, "h200", {"m"}, 1024, 2},
+                                           Lengths{"in_single_gpu", in_single, "h200", {"q"}, 960, 3},
+                                           Lengths{"in_single_cpu", in_single, "generic-cpu", {"q"}, 960, 2},
+                                           Lengths{"rows_cpu", rows, "generic-cpu", {"r"}, 1000, 3},
+                                           Lengths{"rows_gpu", rows, "h200", {"r"}, 1000, 2}),
                          [](const auto& lengths) { return std::string(lengths.param.name); });
 
 /// A text with numbers serves one size alone.
