@@ -17,12 +17,12 @@ import torch
 
 HEADS, GROUPS, WIDTH = 8, 4, 128
 MASKED = "where(x <= q, {}, -inf)"
-TEXT = """attention(Q[q, h, g, k]: bf16, K[x, h, k]: bf16, V[x, h, d]: bf16) -> O[q, h, g, d]: bf16
-    S[q, h, g, x] = sum(k) Q[q, h, g, k] * K[x, h, k]
-    P[q, h, g, x] = softmax(x) {}
-    O[q, h, g, d] = sum(x) P[q, h, g, x] * V[x, h, d]
+TEXT = """attention(Q[h, g, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, g, q, d]: bf16
+    S[h, g, q, x] = sum(k) Q[h, g, q, k] * K[h, x, k]
+    P[h, g, q, x] = softmax(x) {}
+    O[h, g, q, d] = sum(x) P[h, g, q, x] * V[h, x, d]
 """
-SCORE = "S[q, h, g, x] * k^-0.5"
+SCORE = "S[h, g, q, x] * k^-0.5"
 PROMPTS = (57, 130, 257, 511, 640, 1000, 1531, 2013)
 
 
@@ -77,7 +77,8 @@ def measured(program, queries, keys, is_causal):
     make = lambda *shape: torch.randn(*shape, device="cuda", dtype=torch.bfloat16)
     q, k, v = make(queries, HEADS * GROUPS, WIDTH), make(keys, HEADS, WIDTH), make(keys, HEADS, WIDTH)
     out = torch.empty_like(q)
-    ours = lambda: program(q.view(queries, HEADS, GROUPS, WIDTH), k, v, out.view(queries, HEADS, GROUPS, WIDTH))
+    by_group = lambda t: t.view(queries, HEADS, GROUPS, WIDTH).permute(1, 2, 0, 3)
+    ours = lambda: program(by_group(q), k.transpose(0, 1), v.transpose(0, 1), by_group(out))
     by_head = lambda t: t.transpose(0, 1).unsqueeze(0)
     theirs = lambda: torch.nn.functional.scaled_dot_product_attention(by_head(q), by_head(k), by_head(v), is_causal=is_causal, enable_gqa=True)
     before = program.codes()
