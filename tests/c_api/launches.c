@@ -129,7 +129,7 @@ static void arrays_that_are_not_taken(void) {
     REFUSED(call.of[0].device.device_type = NAPKIN_ON_CPU, "view-device");
     REFUSED(call.of[0].device.device_id = 1, "view-device");
     REFUSED(call.of[1].strides = uneven, "view-strides");
-    REFUSED(call.of[2].strides = columns, "view-strides");
+    REFUSED(call.of[1].strides = columns, "view-strides");
     REFUSED(call.of[1].byte_offset = 8, "view-alignment");
     REFUSED(call.of[1].dtype.code = 2, "view-type");
     REFUSED(call.shapes[2][1] = 255, "view-sizes");
