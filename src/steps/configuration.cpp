@@ -99,8 +99,8 @@ RegisterEstimate address_registers(const TileKernel& kernel) {
         loops += std::holds_alternative<std::shared_ptr<const TileLoop>>(s);
     });
     out.addresses = 2.0 * moved + loops;
-    out.addresses_reason = fmt::format("taken as 64 bits for each of {} arrays in memory, and {} loop counter{}",
-                                       moved, loops, loops == 1 ? "" : "s");
+    out.addresses_reason = fmt::format("taken as 64 bits for each of {} arrays in memory, and {} loop counter{}", moved,
+                                       loops, loops == 1 ? "" : "s");
     return out;
 }
 
