@@ -110,7 +110,8 @@ std::size_t KernelsByShape::count() const {
 
 std::size_t KernelsByShape::num_codes() const {
     const std::lock_guard lock(looking_);
-    return num_codes_;
+    return static_cast<std::size_t>(
+        std::count_if(kernels_.begin(), kernels_.end(), [](const auto& made) { return !made.second->shares_code(); }));
 }
 
 bool KernelsByShape::have_shapes(Arrays arrays) const {
@@ -128,15 +129,14 @@ std::shared_ptr<const LoadedKernel> KernelsByShape::find(const Shapes& shapes) c
     return found == kernels_.end() ? nullptr : found->second;
 }
 
-std::optional<Compilation> KernelsByShape::by_known_plan(MachineKind place,
-                                                         const std::map<std::string, std::int64_t>& sizes) const {
+std::optional<Compilation> KernelsByShape::by_known_plan(MachineKind place, const PipelineOptions& options) const {
     std::vector<std::pair<double, const Compilation*>> near;
     for (const Compilation& c : planned_)
-        if (const auto apart = octaves_apart(c, sizes); c.machine.kind == place && apart <= most_octaves_apart)
+        if (const auto apart = octaves_apart(c, options.sizes); c.machine.kind == place && apart <= most_octaves_apart)
             near.emplace_back(apart, &c);
     stable_sort(near, [](const auto& a, const auto& b) { return a.first < b.first; });
     for (const auto& [apart, planned] : near)
-        if (auto found = at_other_sizes(*planned, sizes, lower::SizesAs::arguments)) return found;
+        if (auto found = at_other_sizes(*planned, options)) return found;
     return std::nullopt;
 }
 
@@ -144,13 +144,13 @@ Result<std::shared_ptr<const LoadedKernel>> KernelsByShape::make(const Shapes& s
     if (auto faults = faults_of(shapes.arrays, taken_, shapes.place); !faults.empty()) return faults;
     auto sizes = sizes_of_shapes(diagram_, shapes.arrays);
     if (!sizes) return sizes.errors();
-    auto made = by_known_plan(shapes.place, *sizes);
-    PipelineOptions options{.diagram = diagram_.name,
-                            .sizes = std::move(*sizes),
-                            .sizes_as = lower::SizesAs::arguments,
-                            .machine = shapes.place == MachineKind::gpu ? "gpu" : "host",
-                            .until = Pass::emit,
-                            .keep_plan = true};
+    const PipelineOptions options{.diagram = diagram_.name,
+                                  .sizes = std::move(*sizes),
+                                  .sizes_as = lower::SizesAs::arguments,
+                                  .machine = shapes.place == MachineKind::gpu ? "gpu" : "host",
+                                  .until = Pass::emit,
+                                  .keep_plan = true};
+    auto made = by_known_plan(shapes.place, options);
     const bool is_new = !made;
     if (is_new) {
         auto planned = run_pipeline(source_, options);
@@ -184,7 +184,6 @@ Result<std::shared_ptr<const LoadedKernel>> KernelsByShape::of(Arrays arrays) {
     each_of(shapes, [&](std::int64_t value) { key.push_back(value); });
     const std::lock_guard lock(looking_);
     kernels_.emplace(std::move(key), *made);
-    num_codes_ = codes_.size();
     return made;
 }
 

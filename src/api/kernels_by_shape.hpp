@@ -55,8 +55,7 @@ private:
     [[nodiscard]] std::shared_ptr<const LoadedKernel> find(const Shapes& shapes) const;
     [[nodiscard]] Result<std::shared_ptr<const LoadedKernel>> make(const Shapes& shapes);
     /// The nearest plan that was made, for these sizes; none where none is near or fits.
-    [[nodiscard]] std::optional<Compilation> by_known_plan(MachineKind place,
-                                                           const std::map<std::string, std::int64_t>& sizes) const;
+    [[nodiscard]] std::optional<Compilation> by_known_plan(MachineKind place, const PipelineOptions& options) const;
 
     std::shared_ptr<const Source> source_;
     Diagram diagram_;
@@ -64,7 +63,6 @@ private:
     mutable std::mutex looking_;     ///< of kernels_
     std::mutex making_;              ///< one at a time
     std::unordered_map<Key, std::shared_ptr<const LoadedKernel>, Hash, Same> kernels_;
-    std::size_t num_codes_ = 0;
     /// Whoever makes a kernel has these: what was planned anew, and kernels of different code.
     std::vector<Compilation> planned_;
     std::vector<std::shared_ptr<const LoadedKernel>> codes_;

@@ -47,12 +47,13 @@ Result<std::shared_ptr<const LoadedKernel>> LoadedKernel::load(const Compilation
     auto out = std::make_shared<LoadedKernel>();
     out->diagram_ = planned.diagram, out->extents_ = planned.extents;
     out->taken_ = taken_arrays(planned.diagram, planned.extents);
-    out->text_ = complete(planned.code);
+    std::string text = complete(planned.code);
     const auto same = find_if(others, [&](const auto& other) {
-        return other->text_ == out->text_ && (other->on_gpu_ != nullptr) == (planned.machine.kind == MachineKind::gpu);
+        return other->text_ == text && (other->on_gpu_ != nullptr) == (planned.machine.kind == MachineKind::gpu);
     });
     const LoadedKernel* const alike = same == others.end() ? nullptr : same->get();
     out->shares_code_ = alike != nullptr;
+    if (!alike) out->text_ = std::move(text);
     if (const auto* code = std::get_if<cuda::CudaSource>(&planned.code)) {
         const auto device = gpu::device();
         if (!device) return device.errors();

@@ -34,7 +34,7 @@ private:
     [[nodiscard]] Status run_on_processor(const std::vector<KernelInput>& inputs,
                                           const std::vector<KernelOutput>& outputs, const void* stream) const;
 
-    std::string text_;  ///< of the code
+    std::string text_;  ///< of the code; empty where it is another one's
     bool shares_code_ = false;
     Diagram diagram_;
     Extents extents_;

@@ -66,8 +66,9 @@ void write_own_copies(const Frame& frame, Lines& out, VariableId variable, Scope
     const auto stride = [&](std::size_t dimension) {
         bool varies = false;
         for (std::size_t d = dimension + 1; d < v.limits.size(); ++d) varies |= frame.vary_with({v.limits[d]});
-        return varies ? frame.numbers->whole(fmt::format("stride_{}_{}", v.name, dimension), strides[dimension])
-                      : std::to_string(strides[dimension]);
+        return varies
+                   ? frame.numbers->whole(fmt::format("stride_{}_{}", frame.name(variable), dimension), strides[dimension])
+                   : std::to_string(strides[dimension]);
     };
     std::string from = frame.memory.at(v.array);
     for (std::size_t d = 0; d < v.dims.size(); ++d)

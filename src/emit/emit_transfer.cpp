@@ -264,14 +264,15 @@ std::string last_view_text(const Frame& frame, VariableId variable) {
     bool varies = false;
     for (const AxisId a : array.axes) total *= frame.extent(a), varies |= frame.vary_with({a});
     const std::int64_t last = total - frame.layout(variable).reach;
-    return varies ? frame.numbers->whole("last_" + frame.variable(variable).name, last) : std::to_string(last);
+    return varies ? frame.numbers->whole("last_" + frame.name(variable), last) : std::to_string(last);
 }
 std::string view_stride_text(const Frame& frame, VariableId variable, std::size_t dimension) {
     const Variable& v = frame.variable(variable);
     bool varies = false;
     for (std::size_t d = dimension + 1; d < v.limits.size(); ++d) varies |= frame.vary_with({v.limits[d]});
     const std::int64_t stride = frame.layout(variable).strides[dimension];
-    return varies ? frame.numbers->whole(fmt::format("stride_{}_{}", v.name, dimension), stride) : std::to_string(stride);
+    return varies ? frame.numbers->whole(fmt::format("stride_{}_{}", frame.name(variable), dimension), stride)
+                  : std::to_string(stride);
 }
 
 std::string memory_type(DType type) { return std::string(facts(type).memory_text); }

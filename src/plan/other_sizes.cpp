@@ -1,12 +1,10 @@
 #include "plan/other_sizes.hpp"
 
 #include <algorithm>
-#include <memory>
 
 #include "lower/passes.hpp"
 #include "lower/rules.hpp"
-#include "plan/overrides.hpp"
-#include "plan/recall.hpp"
+#include "support/saturate.hpp"
 
 namespace napkin {
 namespace {
@@ -22,35 +20,27 @@ KernelSchedule with_blocks_of(const ScheduledKernel& kernel, std::int64_t planne
     return out;
 }
 
+bool has_blocks_for_parts(const ScheduledKernel& kernel) {
+    const StreamParts& parts = kernel.kernel->parts;
+    if (!parts.any()) return true;
+    const auto block = kernel.schedule.stream.find(parts.axis);
+    const std::int64_t length = block == kernel.schedule.stream.end() ? 1 : block->second.value;
+    return kernel.extent(parts.part) <= ceil_div(kernel.extent(parts.axis), length);
+}
+
 }  // namespace
 
-std::optional<Plan> at_other_sizes(const Plan& plan, const Derived& derived, const Extents& extents, const Machine& machine) {
-    const auto form = changed_form(derived, extents, machine, plan.change);
-    const auto items = all_overrides(derived, {}, nullptr);
-    if (!form || !items || form->form.kernels.size() != plan.kernels.size()) return std::nullopt;
-    const auto program = std::make_shared<const TileProgram>(tiles_of(form->form, form->extents, *items));
-    Plan out{plan.machine, plan.change, {}};
-    for (std::size_t k = 0; k < plan.kernels.size(); ++k) {
-        const ScheduledKernel& planned = plan.kernels[k].scheduled;
-        const StreamParts& parts = planned.kernel->parts;
-        if (parts.any()) {
-            const auto block = planned.schedule.stream.find(parts.axis);
-            const std::int64_t length = block == planned.schedule.stream.end() ? 1 : block->second.value;
-            if (form->extents[parts.part] > ceil_div(form->extents[parts.axis], length)) return std::nullopt;
-        }
-        const auto scheduled_as = [&](const KernelSchedule& schedule) {
-            return scheduled(program, k, form->extents, schedule, planned.unit);
-        };
-        ScheduledKernel kernel = scheduled_as(planned.schedule);
-        const std::int64_t cores = machine.num_cores() * std::max(1, planned.unit.blocks_a_core);
-        const KernelSchedule schedule = with_blocks_of(kernel, planned.num_groups(), cores);
-        if (!(schedule == kernel.schedule)) kernel = scheduled_as(schedule);
+std::optional<Plan> with_blocks_for(const Plan& made, Plan read, const Machine& machine) {
+    for (std::size_t k = 0; k < read.kernels.size(); ++k) {
+        ScheduledKernel& kernel = read.kernels[k].scheduled;
+        if (!has_blocks_for_parts(kernel)) return std::nullopt;
+        const std::int64_t cores = machine.num_cores() * std::max(1, kernel.unit.blocks_a_core);
+        KernelSchedule schedule = with_blocks_of(kernel, made.kernels[k].scheduled.num_groups(), cores);
+        if (schedule == kernel.schedule) continue;
+        kernel = scheduled(kernel.program, k, kernel.extents, std::move(schedule), kernel.unit);
         if (!broken_rules(kernel).empty()) return std::nullopt;
-        KernelPlan next = plan.kernels[k];
-        next.scheduled = std::move(kernel);
-        out.kernels.push_back(std::move(next));
     }
-    return out;
+    return read;
 }
 
 }  // namespace napkin

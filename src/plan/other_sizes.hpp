@@ -1,17 +1,15 @@
 #pragma once
-// A plan's schedules at other sizes than those it was made for. Nothing is searched: this takes milliseconds.
+// A plan whose schedules are read at other sizes than those that they were made for. Nothing is searched.
 #include <optional>
 
-#include "derive/derived.hpp"
-#include "diagram/sizes.hpp"
 #include "machine/machine.hpp"
 #include "plan/plan.hpp"
 
 namespace napkin {
 
-/// The same form, tiles, atoms, places and roles; as many CTAs or threads as the other tiles need. None where some
-/// schedule breaks a rule at these sizes, or would cut a stream into more parts than it has K blocks. Times are those
-/// of the plan that is given. Pre: `derived` is the form that was planned, without a schedule file.
-std::optional<Plan> at_other_sizes(const Plan& plan, const Derived& derived, const Extents& extents, const Machine& machine);
+/// The plan `read` at other sizes with as many CTAs or threads as its tiles need. None where it would cut a stream into
+/// more parts than it has K blocks, or where a schedule breaks a rule then. Times are those of the plan that was made.
+/// Pre: both have the same kernels; `made` is of the sizes that it was made for.
+std::optional<Plan> with_blocks_for(const Plan& made, Plan read, const Machine& machine);
 
 }  // namespace napkin

@@ -171,6 +171,11 @@ Result<Diagram> with_types(Result<Diagram> parsed, const std::optional<DType>& t
     return diagram;
 }
 
+Result<Diagram> sized_diagram(const std::shared_ptr<const Source>& source, const PipelineOptions& options) {
+    auto diagram = with_lines_of(parse_diagram(source, {options.diagram, options.schedule}), options.schedule_file);
+    return with_types(with_sizes(std::move(diagram), options.sizes), options.types);
+}
+
 /// On a GPU, of kernels that the assembler's report lets pass.
 Result<Plan> plan_for(Compilation& c, const PipelineOptions& options, const std::shared_ptr<Estimates>& ratings) {
     PlanOptions plan;
@@ -378,21 +383,26 @@ Result<std::shared_ptr<const CpuKernel>> loaded_on_processor(const Compilation& 
     return CpuKernel::load(emitted.diagram, emitted.program, code, emitted.plan.threads(), for_width(code.vector_bytes));
 }
 
-std::optional<Compilation> at_other_sizes(const Compilation& planned, const std::map<std::string, std::int64_t>& sizes,
-                                          lower::SizesAs sizes_as) {
-    if (any_of(sizes, [](const auto& size) { return size.second <= 0; })) return std::nullopt;
+std::optional<Compilation> at_other_sizes(const Compilation& planned, const PipelineOptions& options) {
     Compilation c;
-    c.source = planned.source, c.machine = planned.machine, c.derived = planned.derived, c.diagram = planned.diagram;
-    for (Axis& axis : c.diagram.axes)
-        if (const auto size = sizes.find(axis.name); size != sizes.end()) axis.size = Size(size->second);
+    c.source = planned.source, c.machine = planned.machine;
+    auto diagram = sized_diagram(c.source, options);
+    if (!diagram) return std::nullopt;
+    c.diagram = std::move(*diagram);
     auto extents = bind_sizes(c.diagram);
     if (!extents) return std::nullopt;
     c.extents = std::move(*extents);
-    auto plan = at_other_sizes(planned.plan, c.derived, c.extents, c.machine);
-    if (!plan || plan->kernels.empty()) return std::nullopt;
+    // What the calculus finds may depend on sizes, as whether two dimensions are read as one.
+    const auto derived = last_derivation()(c, options);
+    if (!derived) return std::nullopt;
+    auto read = recall(to_text({planned.derived, planned.plan, {}}), *derived, c.extents, c.machine, options.schedule_file);
+    if (!read || read->plan.kernels.empty()) return std::nullopt;
+    c.derived = std::move(read->derived);
+    auto plan = with_blocks_for(planned.plan, std::move(read->plan), c.machine);
+    if (!plan) return std::nullopt;
     c.plan = std::move(*plan);
-    c.program = c.plan.tiles();
-    c.lowered = lower::lowered(c.plan.program(), sizes_as);
+    c.program = tiles_of_plan(c);
+    c.lowered = lower::lowered(c.plan.program(), options.sizes_as);
     c.code = emitted(c);
     return c;
 }
@@ -403,12 +413,7 @@ Result<Compilation> run_pipeline(std::shared_ptr<const Source> source, const Pip
     c.source = std::move(source);
     Runner pass(options, c.times);
     std::optional<Choices> choices;
-    pass(Pass::parse, c.diagram,
-         [&] {
-             auto diagram = with_lines_of(parse_diagram(c.source, {options.diagram, options.schedule}),
-                                          options.schedule_file);
-             return with_types(with_sizes(std::move(diagram), options.sizes), options.types);
-         }) &&
+    pass(Pass::parse, c.diagram, [&] { return sized_diagram(c.source, options); }) &&
         pass(Pass::machine, c.machine, [&] { return machine_for(c, options); }) &&
         pass(Pass::derive, c.derived, [&] { return last_derivation()(c, options); }) &&
         pass(Pass::choose, c.derived, [&] { return choices.emplace(c, options).form(); }) &&

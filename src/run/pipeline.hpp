@@ -83,10 +83,9 @@ struct Compilation {
 /// those of CpuKernel::load.
 Result<std::shared_ptr<const CpuKernel>> loaded_on_processor(const Compilation& emitted, const CpuKernel* alike = nullptr);
 
-/// The compilation until Pass::emit for other sizes of axes, with the same form and schedules. None where these do not
-/// fit those sizes (plan/other_sizes.hpp), where a size is 0, or where a size says what the text computes from others.
-std::optional<Compilation> at_other_sizes(const Compilation& planned, const std::map<std::string, std::int64_t>& sizes,
-                                          lower::SizesAs sizes_as);
+/// What run_pipeline makes until Pass::emit with these options, whose sizes are others, on the same machine. The form
+/// and the schedules are those that were planned. None where these do not fit the sizes, or where there is an error.
+std::optional<Compilation> at_other_sizes(const Compilation& planned, const PipelineOptions& options);
 
 /// Runs the passes up to options.until. Errors are those of the passes; each pass' result is verified before the next
 /// one starts, and what breaks an invariant there is an InternalError.

@@ -6,10 +6,8 @@
 #include <optional>
 #include <random>
 
-#include "check/sample.hpp"
-#include "check/small_sizes.hpp"
-#include "diagram/blocks.hpp"
 #include "numeric/cpu_kernel_case.hpp"
+#include "numeric/ragged_sizes.hpp"
 #include "support/examples.hpp"
 #include "support/ids.hpp"
 #include "support/seeds.hpp"
@@ -20,17 +18,8 @@ namespace {
 constexpr std::uint64_t programs_a_module = 48;
 constexpr double most_points = 60000;
 
-/// Sizes below, at and past those of vectors and blocks, where the diagram can have them.
 std::optional<Extents> ragged_extents(const Diagram& diagram, std::mt19937_64& random) {
-    const std::vector<AxisId> fixed = fixed_axes(diagram);
-    for (int attempt = 0; attempt < 40; ++attempt) {
-        SizesByName drawn;
-        for (const AxisId a : diagram.axes.ids())
-            if (const Axis& axis = diagram.axes[a]; (!axis.size || axis.size->as_constant()) && !contains(fixed, a))
-                drawn[axis.name] = 1 + static_cast<std::int64_t>(random() % (random() % 2 == 0 ? 9 : 90));
-        auto extents = bind_sizes(diagram, drawn);
-        if (extents && evaluation_points(diagram, *extents) <= most_points) return std::move(extents).value();
-    }
+    if (const auto drawn = ragged_sizes(diagram, random, 90, most_points)) return bind_sizes(diagram, *drawn).value();
     const auto sizes = small_sizes(diagram, random, most_points);
     if (!sizes) return std::nullopt;
     return extents_of(diagram, *sizes);

@@ -1,6 +1,6 @@
 #pragma once
 // The CPU emitter: a kernel program becomes readable C++ source, one function for each kernel. It prints and decides
-// nothing; extents are constants of the source, or arguments (lower/size_arguments.hpp).
+// nothing; extents are constants of the source, or arguments (lower/lower.hpp).
 //
 // How emitted code runs: every variable is a buffer of the compute type in the arena of its thread, or a view of
 // memory. A compute statement is a function with its atom's register block. Fused statements follow each other panel by
