@@ -65,15 +65,16 @@ private:
 }  // namespace
 
 BlocksFunction function_of_blocks(Frame& frame, const Step& step, const Step* before) {
-    Lines body(1);
+    Lines body;
     step.is_tile_pipelined() ? write_compute(frame.of_group_before(), body, step)
                              : write_compute(frame, body, step, before);
     std::vector<const Compute*> computes = {&std::get<Compute>(*step.statement)};
     if (before) computes.insert(computes.begin(), &std::get<Compute>(*before->statement));
     if (step.follower >= 0) computes.push_back(&std::get<Compute>(*frame.step(step.follower).statement));
-    std::string equations, name = "compute";
+    Lines code;
+    std::string name = "compute";
     for (const Compute* c : computes) {
-        equations += fmt::format("// {}\n", equation(frame, *c));
+        code(fmt::format("// {}", equation(frame, *c)));
         name += (name == "compute" ? "_" : "_and_") + frame.name(c->variable);
     }
     name = frame.names.add(name);
@@ -81,8 +82,11 @@ BlocksFunction function_of_blocks(Frame& frame, const Step& step, const Step* be
     passed.add_tiles(computes);
     passed.add_positions();
     passed.add_numbers();
-    return {fmt::format("{}NAPKIN_APART void {}({}) {{\n{}}}\n\n", equations, name, passed.parameters, body.text()),
-            fmt::format("{}({});", name, passed.arguments)};
+    code.open(fmt::format("NAPKIN_APART void {}({})", name, passed.parameters));
+    code.append(std::move(body));
+    code.close();
+    code("");
+    return {std::move(code), fmt::format("{}({});", name, passed.arguments)};
 }
 
 }  // namespace napkin::writers

@@ -7,7 +7,7 @@
 namespace napkin::writers {
 
 struct BlocksFunction {
-    std::string text;  ///< with the equations above it
+    Lines code;  ///< with the equations above it
     std::string call;
 };
 

@@ -25,9 +25,7 @@ void begin_on_gpu(const Frame& frame, Lines& out, const std::string& entry) {
                          frame.num_threads(), blocks > 1 || frame.producer_role() ? fmt::format(", {}", blocks) : "",
                          entry, parameters_on_gpu(frame)));
     out(fmt::format("block_has({}, {});", frame.threads_a_row(), frame.num_threads() / frame.threads_a_row()));
-    out("const void* const* const inputs = arguments.inputs;");
-    out("void* const* const outputs = arguments.outputs;");
-    out("const int64_t* const strides = arguments.strides;");
+    declare_arguments(out);
     if (frame.arena_in_core()) {
         out(fmt::format("extern __shared__ __align__({}) char shared_memory[];",
                         frame.on_tensor_cores() ? operand_alignment : 16));
@@ -52,6 +50,12 @@ std::string parameters_on_gpu(const Frame& frame) {
                            ? fmt::format(", const __grid_constant__ TensorMaps<{}> maps",
                                          operands_of(frame).size() + staged_out(frame).size())
                            : "");
+}
+
+void declare_arguments(Lines& out) {
+    out.declare("const void* const* const", "inputs", "arguments.inputs");
+    out.declare("void* const* const", "outputs", "arguments.outputs");
+    out.declare("const int64_t* const", "strides", "arguments.strides");
 }
 
 void write_entry(const Frame& frame, Lines& out, const std::string& entry) {

@@ -111,7 +111,7 @@ private:
         if (frame_.span(axis, scope_).tile == 1) return;
         if (may_leave_ && is_padded(axis, n))
             text = fmt::format("min_index({}, {} - 1)", text, frame_.count(axis, scope_));
-        out_(fmt::format("[[maybe_unused]] const Index {} = {};", frame_.axis(axis).local, text));
+        out_.declare("const Index", frame_.axis(axis).local, text);
     }
 
     const Frame& frame_;

@@ -89,6 +89,9 @@ std::string Frame::real_text(const std::string& what, double value, const Expr& 
 std::string Frame::extent_text(AxisId id) const {
     return whole_text("size_" + diagram().axis(id).name, extent(id), {id});
 }
+std::string Frame::count_text(AxisId id, std::int64_t tile) const {
+    return fmt::format("min_index({}, {} - {})", tile, extent_text(id), axis(id).begin);
+}
 
 std::string Frame::count(AxisId id, ScopeId at_scope) const {
     const Span& span = this->span(id, at_scope);

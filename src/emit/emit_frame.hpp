@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "emit/emit_code.hpp"
 #include "emit/emit_numbers.hpp"
 #include "emit/emit_text.hpp"
 #include "lower/kernel_program.hpp"
@@ -73,6 +74,8 @@ struct Frame : ScheduledKernel {
     /// A real number that the expression's sizes decide.
     [[nodiscard]] std::string real_text(const std::string& what, double value, const Expr& of) const;
     [[nodiscard]] std::string extent_text(AxisId id) const;
+    /// How much of a tile along the axis lies inside of it.
+    [[nodiscard]] std::string count_text(AxisId id, std::int64_t tile) const;
     /// Number of values over which the axis runs, as text.
     [[nodiscard]] std::string count(AxisId id, ScopeId at_scope) const;
 };

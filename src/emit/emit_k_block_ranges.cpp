@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "emit/emit_entry.hpp"
 #include "emit/emit_fragment.hpp"
 #include "emit/emit_header.hpp"
 #include "emit/emit_index.hpp"
@@ -82,9 +83,9 @@ public:
                                      ranges_threads / frame_.unit.warp_threads));
                 const AxisNames& names = frame_.axis(stream_);
                 if (frame_.span(stream_, node_.scope).begins)
-                    out(fmt::format("const Index {} = chunk_ * {};", names.begin, tile));
+                    out.declare("const Index", names.begin, fmt::format("chunk_ * {}", tile));
                 if (frame_.span(stream_, node_.scope).ragged)
-                    out(fmt::format("const Index {} = min_index({}, {} - {});", names.count, tile, extent, names.begin));
+                    out.declare("const Index", names.count, frame_.count_text(stream_, tile));
             }
             for (std::size_t r = 0; r < reads_.size(); ++r)
                 if (depends_on_axis(reads_[r], stream_) == in_chunk)
@@ -122,20 +123,17 @@ private:
     void position(Lines& out) {
         const std::string number = "Index(blockIdx.x)";
         const AxisNames& row = frame_.axis(rows_);
-        out(fmt::format("[[maybe_unused]] const Index {} = {} % {} * {};", row.begin, number,
-                        row_tiles_text(frame_, ranges_), ranges_.rows));
-        out(fmt::format("[[maybe_unused]] const Index {} = min_index({}, {} - {});", row.count, ranges_.rows,
-                        frame_.extent_text(rows_), row.begin));
+        out.declare("const Index", row.begin,
+                    fmt::format("{} % {} * {}", number, row_tiles_text(frame_, ranges_), ranges_.rows));
+        out.declare("const Index", row.count, frame_.count_text(rows_, ranges_.rows));
         std::string below = row_tiles_text(frame_, ranges_);
         for (auto axis = ranges_.others.rbegin(); axis != ranges_.others.rend(); ++axis) {
             const Span& span = frame_.span(*axis, 0);
             const std::string tiles = tiles_text(frame_, *axis);
             const AxisNames& names = frame_.axis(*axis);
             if (span.begins)
-                out(fmt::format("const Index {} = {} / {} % {} * {};", names.begin, number, below, tiles, span.tile));
-            if (span.ragged)
-                out(fmt::format("const Index {} = min_index({}, {} - {});", names.count, span.tile,
-                                frame_.extent_text(*axis), names.begin));
+                out.declare("const Index", names.begin, fmt::format("{} / {} % {} * {}", number, below, tiles, span.tile));
+            if (span.ragged) out.declare("const Index", names.count, frame_.count_text(*axis, span.tile));
             below = product_text(below, tiles);
         }
     }
@@ -206,28 +204,26 @@ std::string is_unmasked_k_block(const Frame& frame, ScopeId scope) {
     throw InternalError("emit: chunks of no loop");
 }
 
-std::string ranges_pass_body(const Frame& frame) {
-    Lines body(1);
+Lines ranges_pass_body(const Frame& frame) {
+    Lines body;
     for (const ScheduledLoop& loop : frame.loops)
         if (const auto ranges = frame.shape(loop).ranges) Pass(frame, loop, *ranges).write(body);
-    return body.text();
+    return body;
 }
 
-std::string ranges_pass(const Frame& frame, const std::string& entry, const std::string& parameters,
-                        const std::string& body) {
+Lines ranges_pass(const Frame& frame, const std::string& entry, const std::string& parameters, Lines body) {
     Lines out;
     out("// Before the kernel: which chunks the data leave to each tile of rows");
     out.open(fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}({})", ranges_threads,
                          ranges_entry(entry), parameters));
     out(fmt::format("block_has({}, 1);", ranges_threads));
-    out("const void* const* const inputs = arguments.inputs;");
-    out("[[maybe_unused]] void* const* const outputs = arguments.outputs;");
-    out("const int64_t* const strides = arguments.strides;");
-    write_numbers(frame, out, body);
-    write_memory_pointers(frame, out, body);
-    out.append(body);
+    declare_arguments(out);
+    write_numbers(frame, out);
+    write_memory_pointers(frame, out);
+    out.append(std::move(body));
     out.close();
-    return out.text() + "\n";
+    out("");
+    return out;
 }
 
 std::string ranges_entry(const std::string& entry) { return entry + "_ranges"; }

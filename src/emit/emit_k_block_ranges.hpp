@@ -17,9 +17,8 @@ void write_unmasked_k_blocks(const Frame& frame, Lines& out, const ScheduledLoop
 std::string is_unmasked_k_block(const Frame& frame, ScopeId scope);
 /// The statements of the kernel that finds the ranges, a block for each; empty where there are none. And that kernel,
 /// with the parameters of the one that reads them.
-std::string ranges_pass_body(const Frame& frame);
-std::string ranges_pass(const Frame& frame, const std::string& entry, const std::string& parameters,
-                        const std::string& body);
+Lines ranges_pass_body(const Frame& frame);
+Lines ranges_pass(const Frame& frame, const std::string& entry, const std::string& parameters, Lines body);
 /// The name of that kernel.
 std::string ranges_entry(const std::string& entry);
 /// As many as a block has at most: its warps wait for memory, one K block after the other.

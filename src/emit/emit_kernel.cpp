@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -12,7 +13,6 @@
 #include "emit/emit_k_block_ranges.hpp"
 #include "emit/emit_places.hpp"
 #include "emit/emit_program.hpp"
-#include "emit/tidy_source.hpp"
 #include "machine/block_machine.hpp"
 #include "support/ranges.hpp"
 
@@ -27,30 +27,29 @@ public:
 
     std::string run() {
         ProgramPrinter consumer(frame_, false), producer(frame_, true);
-        const std::string computes = consumer.text(program_.consumer.body, 1);
-        const std::string copies = program_.producer ? producer.text(program_.producer->body, 2) : "";
-        const std::string begin = consumer.text(program_.entry, 1);
-        const std::string end = consumer.text(program_.consumer.end, 1);
-        // The entry's parameters include every number that the other texts ask for.
-        const std::string before = frame_.in_blocks() ? ranges_pass_body(frame_) : "";
+        Lines computes = consumer.code(program_.consumer.body);
+        Lines copies = program_.producer ? producer.code(program_.producer->body) : Lines();
+        Lines begin = consumer.code(program_.entry), end = consumer.code(program_.consumer.end);
+        // The entry's parameters include every number that the other code asks for.
+        Lines before = frame_.in_blocks() ? ranges_pass_body(frame_) : Lines();
         write_entry(frame_, out_, entry_);
-        write_numbers(frame_, out_, begin + computes + copies + end);
-        write_memory_pointers(frame_, out_, computes + copies);
+        write_numbers(frame_, out_);
+        write_memory_pointers(frame_, out_);
         write_variable_pointers(frame_, out_);
         if (frame_.in_cluster())
             out_(fmt::format("const unsigned {} = blockIdx.x % {};", cluster_rank_name, frame_.cluster_blocks()));
-        out_.append(begin);
-        if (program_.producer) producer_role(copies);
+        out_.append(std::move(begin));
+        if (program_.producer) producer_role(std::move(copies));
         if (frame_.on_tensor_cores()) declare_fragments(), declare_counters(program_.consumer.body);
-        out_.append(computes);
-        out_.append(end);
+        out_.append(std::move(computes));
+        out_.append(std::move(end));
         out_.close();
-        return whole(std::exchange(out_, Lines()).text(), consumer, before);
+        return whole(std::exchange(out_, Lines()), consumer, std::move(before));
     }
 
 private:
     /// The kernel behind what it needs: the header, functions of statements and of instructions, the pass before it.
-    std::string whole(const std::string& kernel, const ProgramPrinter& consumer, const std::string& ranges) {
+    std::string whole(Lines kernel, const ProgramPrinter& consumer, Lines ranges) {
         write_header(frame_, out_);
         const char* const library = frame_.in_blocks() ? "napkin_gpu" : "napkin_cpu";
         out_(fmt::format("namespace {}::{}_code {{", library, entry_));
@@ -59,21 +58,19 @@ private:
         out_("using vec = Vec<real>;");
         out_("using mask = Mask<real>;");
         out_("");
-        std::string functions = consumer.functions();
-        for (const std::string& function : consumer.instructions()) functions.insert(0, function + "\n");
-        if (frame_.on_tensor_cores()) {
-            Lines coordinates;
-            write_coordinates(frame_, coordinates);
-            functions.insert(0, coordinates.text() + "\n");
-        }
-        const std::string before = ranges.empty() ? "" : ranges_pass(frame_, entry_, parameters_on_gpu(frame_), ranges);
-        return tidied(out_.text() + functions + before + kernel +
-                      fmt::format("\n}}  // namespace {}::{}_code\n", library, entry_));
+        if (frame_.on_tensor_cores()) write_coordinates(frame_, out_), out_("");
+        for (const std::string& function : consumer.instructions() | std::views::reverse) out_(function);
+        out_.append(consumer.functions());
+        if (!ranges.is_empty()) out_.append(ranges_pass(frame_, entry_, parameters_on_gpu(frame_), std::move(ranges)));
+        out_.append(std::move(kernel));
+        out_("");
+        out_(fmt::format("}}  // namespace {}::{}_code", library, entry_));
+        return out_.text();
     }
 
     /// The producer: the last warps of the block. One thread issues copies, in the order in which the others wait for
     /// them, as far ahead as stages are free. The others take the registers that it gives up.
-    void producer_role(const std::string& copies) {
+    void producer_role(Lines copies) {
         const lower::Role& role = *program_.producer;
         const RoleRegisters registers = role_registers(frame_.unit.block_registers, role.first_warp, role.warps);
         out_.open(fmt::format("if (warp_of_thread() >= {})", role.first_warp));
@@ -81,15 +78,14 @@ private:
         const std::int64_t thread = role.first_warp * frame_.unit.warp_threads;
         out_(fmt::format("if (thread_of_block() != {}) return;", thread));
         declare_counters(role.body);
-        out_.append(copies);
+        out_.append(std::move(copies));
         out_("return;");
         out_.close();
         if (registers.computing > registers.launch) out_(fmt::format("take_registers<{}>();", registers.computing));
     }
 
     void declare_fragments() {
-        if (frame_.has_bulk_copies())
-            out_(fmt::format("[[maybe_unused]] const int {} = uniform(warp_of_thread());", warp_name));
+        if (frame_.has_bulk_copies()) out_.declare("const int", warp_name, "uniform(warp_of_thread())");
         for (const VariableId id : frame_.layouts.ids())
             if (!frame_.layouts[id].lives.empty() && frame_.is_in_registers(id)) out_(fragment_declaration(frame_, id));
         for (const Step& s : frame_.steps)

@@ -51,10 +51,8 @@ void ProgramPrinter::print(const lower::ForTiles& tiles) {
         out_(fmt::format("const Index group = StreamKWork::group_of({});", share_name));
     for (const auto& [axis, text] : group_position(frame_, "group")) {
         const Span& span = frame_.span(axis, 0);
-        out_(fmt::format("[[maybe_unused]] const Index {} = {};", frame_.axis(axis).begin, text));
-        if (span.ragged)
-            out_(fmt::format("[[maybe_unused]] const Index {} = min_index({}, {} - {});", frame_.axis(axis).count,
-                             span.tile, frame_.extent_text(axis), frame_.axis(axis).begin));
+        out_.declare("const Index", frame_.axis(axis).begin, text);
+        if (span.ragged) out_.declare("const Index", frame_.axis(axis).count, frame_.count_text(axis, span.tile));
     }
     print(tiles.body);
     if (by_queue) out_("++queue_iteration_;");
@@ -139,9 +137,7 @@ void ProgramPrinter::print(const lower::ForBlocks& blocks) {
         if (const int turns = is_producer_ ? 1 : frame_.shape(node).unrolled; turns > 1)
             out_(fmt::format("NAPKIN_UNROLL_BY({})", turns));
         out_.open(fmt::format("for (Index {0} = {1}; {0} < {2}; {0} += {3})", names.begin, begin, end, span.tile));
-        if (span.ragged)
-            out_(fmt::format("{}const Index {} = min_index({}, {} - {});", is_producer_ ? "[[maybe_unused]] " : "",
-                             names.count, span.tile, frame_.extent_text(node.loop->axis), names.begin));
+        if (span.ragged) out_.declare("const Index", names.count, frame_.count_text(node.loop->axis, span.tile));
     }
     print(blocks.body);
     out_.close();
@@ -177,11 +173,10 @@ void ProgramPrinter::print(const lower::At& at) {
     const Span& span = frame_.span(frame_.loops[at.loop].loop->axis, at.iteration.scope);
     const std::int64_t by = at.iteration.offset * span.tile;
     out_.open("");
-    out_(fmt::format("[[maybe_unused]] const Index {0} = {0}_iteration_{1};", names.begin,
-                     by == 0 ? "" : fmt::format(" + {}", by)));
+    out_.declare("const Index", names.begin,
+                 fmt::format("{}_iteration_{}", names.begin, by == 0 ? "" : fmt::format(" + {}", by)));
     if (span.ragged)
-        out_(fmt::format("[[maybe_unused]] const Index {} = min_index({}, {} - {});", names.count, span.tile,
-                         frame_.extent_text(frame_.loops[at.loop].loop->axis), names.begin));
+        out_.declare("const Index", names.count, frame_.count_text(frame_.loops[at.loop].loop->axis, span.tile));
     for (const VariableId v : operands_of(frame_, at.iteration.scope))
         declare_stage(frame_, out_, v, at.iteration.offset);
     in_at_ = true;

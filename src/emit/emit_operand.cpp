@@ -120,7 +120,7 @@ IterationNames iteration_names(const Frame& frame, ScopeId scope, int ahead) {
 void declare_iteration(const Frame& frame, Lines& out, ScopeId scope) {
     const IterationNames turn = iteration_names(frame, scope);
     if (turn.stage == "0")
-        out(fmt::format("[[maybe_unused]] unsigned {} = 0;", turn.phase));
+        out.declare("unsigned", turn.phase, "0");
     else
         out(fmt::format("unsigned {} = 0, {} = 0;", turn.phase, turn.stage));
 }
@@ -170,8 +170,8 @@ void write_copy(const Frame& frame, Lines& out, VariableId variable, ScopeId sco
 
 void declare_stage(const Frame& frame, Lines& out, VariableId operand, int ahead) {
     const IterationNames turn = iteration_names(frame, frame.layout(operand).scope, ahead);
-    out(fmt::format("[[maybe_unused]] const unsigned {} = {};", stage_name(frame, operand),
-                    turn.stage == "0" ? "0" : fmt::format("{} * {}", turn.stage, frame.shape(operand).tile->bytes)));
+    out.declare("const unsigned", stage_name(frame, operand),
+                turn.stage == "0" ? "0" : fmt::format("{} * {}", turn.stage, frame.shape(operand).tile->bytes));
 }
 
 std::string operand_barrier(const Frame& frame, VariableId operand, bool is_empty, const std::string& stage) {

@@ -58,19 +58,18 @@ std::vector<std::pair<AxisId, std::string>> position_in_any_order(const Frame& f
 
 }  // namespace
 
-void write_numbers(const Frame& frame, Lines& out, const std::string& user) {
+void write_numbers(const Frame& frame, Lines& out) {
     std::size_t at = 0;
     for (const auto* arrays : {&frame.inputs, &frame.outputs})
         for (const ArrayId a : *arrays) at += frame.diagram().array(a).axes.size();
     for (const LaunchNumbers::Number& number : frame.numbers->all()) {
         const std::string bits = fmt::format("strides[{}]", at++);
-        if (!mentions_name(user, number.name)) continue;
-        out(number.is_real ? fmt::format("const real {} = number_of_bits<real>({});", number.name, bits)
-                           : fmt::format("const Index {} = static_cast<Index>({});", number.name, bits));
+        out.declare(number.is_real ? "const real" : "const Index", number.name,
+                    fmt::format("{}({})", number.is_real ? "number_of_bits<real>" : "static_cast<Index>", bits));
     }
 }
 
-void write_memory_pointers(const Frame& frame, Lines& out, const std::string& user) {
+void write_memory_pointers(const Frame& frame, Lines& out) {
     std::size_t stride = 0;
     const auto declare = [&](const std::vector<ArrayId>& arrays, bool is_input) {
         for (std::size_t k = 0; k < arrays.size(); ++k) {
@@ -78,10 +77,9 @@ void write_memory_pointers(const Frame& frame, Lines& out, const std::string& us
             const std::string& name = frame.memory.at(arrays[k]);
             const std::string type = (is_input ? "const " : "") + memory_type(a.type);
             if (is_input || !contains(frame.inputs, arrays[k])) {
-                out(fmt::format("{0}* const {1} = static_cast<{0}*>({2}[{3}]);", type, name,
-                                is_input ? "inputs" : "outputs", k));
-                if (const std::string& strides = frame.strides.at(arrays[k]); mentions_name(user, strides))
-                    out(fmt::format("const int64_t* const {} = strides + {};", strides, stride));
+                out.declare(type + "* const", name,
+                            fmt::format("static_cast<{}*>({}[{}])", type, is_input ? "inputs" : "outputs", k));
+                out.declare("const int64_t* const", frame.strides.at(arrays[k]), fmt::format("strides + {}", stride));
             }
             stride += a.axes.size();
         }

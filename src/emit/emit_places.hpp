@@ -9,9 +9,8 @@
 
 namespace napkin::writers {
 
-/// Pointers to the arrays in memory, and to the strides of those whose strides the text mentions.
-/// Declares those numbers among the launch's arguments that the text uses. They stand behind the strides.
-void write_numbers(const Frame& frame, Lines& out, const std::string& user);
+/// Declares the numbers among the launch's arguments. They stand behind the strides.
+void write_numbers(const Frame& frame, Lines& out);
 /// How many output tiles there are, how many in a section (ScheduledKernel::num_sections), and how many K blocks of a
 /// loop.
 std::string num_tiles_text(const Frame& frame);
@@ -19,7 +18,7 @@ std::string num_tiles_text(const Frame& frame);
 std::string whole_of_tiles(const Frame& frame, const char* what, std::int64_t value);
 std::string section_text(const Frame& frame);
 std::string blocks_text(const Frame& frame, const ScheduledLoop& loop);
-void write_memory_pointers(const Frame& frame, Lines& out, const std::string& user);
+void write_memory_pointers(const Frame& frame, Lines& out);
 /// Pointers to the variables in the arena.
 void write_variable_pointers(const Frame& frame, Lines& out);
 /// Where the tiles of a group begin along the grouped axes, innermost first, from the digits of its number.

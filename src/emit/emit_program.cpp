@@ -15,10 +15,9 @@ namespace napkin::writers {
 
 ProgramPrinter::ProgramPrinter(Frame& frame, bool is_producer) : frame_(frame), is_producer_(is_producer) {}
 
-std::string ProgramPrinter::text(const lower::Block& statements, int depth) {
-    out_ = Lines(depth);
+Lines ProgramPrinter::code(const lower::Block& statements) {
     print(statements);
-    return std::exchange(out_, Lines()).text();
+    return std::exchange(out_, Lines());
 }
 
 void ProgramPrinter::print(const lower::Block& statements) {
@@ -163,8 +162,8 @@ void ProgramPrinter::compute_in_blocks(const Step& step) {
 /// The call of the statement's blocks, whose function stands above the kernel. `before`: a statement of the previous
 /// group, in the same loops.
 void ProgramPrinter::call_of_blocks(const Step& step, const Step* before) {
-    const BlocksFunction function = function_of_blocks(frame_, step, before);
-    functions_ += function.text;
+    BlocksFunction function = function_of_blocks(frame_, step, before);
+    functions_.append(std::move(function.code));
     out_(function.call);
 }
 

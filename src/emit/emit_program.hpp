@@ -14,9 +14,9 @@ class ProgramPrinter {
 public:
     ProgramPrinter(Frame& frame, bool is_producer);
 
-    std::string text(const lower::Block& statements, int depth);
-    /// Functions that the text calls: those of statements, and those of tensor core instructions.
-    [[nodiscard]] const std::string& functions() const { return functions_; }
+    Lines code(const lower::Block& statements);
+    /// Functions that the code calls: those of statements, and those of tensor core instructions.
+    [[nodiscard]] const Lines& functions() const { return functions_; }
     [[nodiscard]] const std::set<std::string>& instructions() const { return instructions_; }
 
 private:
@@ -99,7 +99,7 @@ private:
     bool is_producer_;
     std::map<LoopId, Range> ranges_;
     bool in_at_ = false;  ///< the text stands in an At, whose beginning declares the stages
-    std::string functions_;
+    Lines functions_;
     std::set<std::string> instructions_;
     Lines out_;
 };

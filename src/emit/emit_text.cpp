@@ -100,20 +100,4 @@ bool mentions_name(std::string_view text, std::string_view name) {
     return false;
 }
 
-void Lines::operator()(std::string_view line) {
-    if (!line.empty() && line[0] != '#') text_.append(4 * static_cast<std::size_t>(depth_), ' ');
-    text_ += line;
-    text_ += '\n';
-}
-
-void Lines::open(std::string_view line) {
-    (*this)(line.empty() ? std::string("{") : fmt::format("{} {{", line));
-    ++depth_;
-}
-
-void Lines::close(std::string_view after) {
-    --depth_;
-    (*this)("}" + std::string(after));
-}
-
 }  // namespace napkin::writers

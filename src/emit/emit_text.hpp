@@ -1,5 +1,5 @@
 #pragma once
-// Small helpers for writing source text: unique identifiers, number literals, indented lines.
+// Small helpers for writing source text: unique identifiers and number literals.
 #include <cstdint>
 #include <set>
 #include <string>
@@ -29,20 +29,5 @@ std::string integer_literal(std::int64_t value);
 
 /// Whether the text contains the name as a whole word.
 bool mentions_name(std::string_view text, std::string_view name);
-
-/// Lines of code with their indentation; a line that ends in '{' opens a block.
-class Lines {
-public:
-    explicit Lines(int depth = 0) : depth_(depth) {}
-    void operator()(std::string_view line);
-    void open(std::string_view line);         ///< line and " {"
-    void close(std::string_view after = "");  ///< what stands behind the bracket
-    void append(std::string_view lines) { text_ += lines; }
-    [[nodiscard]] const std::string& text() const { return text_; }
-
-private:
-    int depth_;
-    std::string text_;
-};
 
 }  // namespace napkin::writers
