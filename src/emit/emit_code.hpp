@@ -16,8 +16,8 @@ struct CodePart {
     std::string end = {};
 };
 
-/// Code as a tree of lines and blocks. Writers declare an axis's index, or where a tile begins, wherever a statement may
-/// need it, and put every statement in a block of its own. The text leaves out what says nothing to its reader.
+/// Code as a tree of lines and blocks. Writers declare an axis's index, or where a tile begins, wherever a statement
+/// may need it, and put every statement in a block of its own. The text leaves out what says nothing to its reader.
 class Lines {
 public:
     /// A line that goes on in others has their indentation in it.
