@@ -146,7 +146,7 @@ Result<std::shared_ptr<const LoadedKernel>> KernelsByShape::make(const Shapes& s
     if (!sizes) return sizes.errors();
     const PipelineOptions options{.diagram = diagram_.name,
                                   .sizes = std::move(*sizes),
-                                  .sizes_as = lower::SizesAs::arguments,
+                                  .any_sizes = true,
                                   .machine = shapes.place == MachineKind::gpu ? "gpu" : "host",
                                   .until = Pass::emit,
                                   .keep_plan = true};

@@ -25,7 +25,7 @@ ArrayId add_copy(Derived& form, Extents& extents, ArrayId id, std::int64_t row_b
     const std::int64_t unit = row_bytes / bytes(array.type), size = round_up(extents[last], unit);
     extents.push_back(size);
     std::vector<AxisId> axes = array.axes;
-    axes.back() = add_axis(d, d.axis(last).name + "_rows", size, d.axis(last).range);
+    axes.back() = add_axis(d, d.axis(last).name + "_rows", size, last);
     return add_array(d, array.name + "_rows", std::move(axes), array.type, ArrayRole::temporary);
 }
 

@@ -65,7 +65,7 @@ public:
 
 private:
     AxisId add_axis_of_parts(const std::string& suffix, std::int64_t size) {
-        return add_axis(d_, d_.axis(axis_).name + suffix, size, d_.axis(axis_).range);
+        return add_axis(d_, d_.axis(axis_).name + suffix, size, axis_);
     }
 
     /// The state of every part in memory. It has the grouped axes that the state lacks too: every group stores its own.

@@ -213,7 +213,7 @@ std::optional<WithTiledReduction> with_tiled_reduction(const Derived& derived, c
     WithTiledReduction out{derived, extents};
     Diagram& d = out.form.diagram;
     const std::int64_t extent = extents[how.axis];
-    const AxisId tiles = add_axis(d, d.axis(how.axis).name + "_tiles", extent / how.tile, d.axis(how.axis).range);
+    const AxisId tiles = add_axis(d, d.axis(how.axis).name + "_tiles", extent / how.tile, how.axis);
     d.axes[how.axis].size = Size(how.tile);
     out.extents[how.axis] = how.tile;
     out.extents.push_back(extent / how.tile);

@@ -46,11 +46,16 @@ std::vector<ScheduleItem> with_items_over(std::vector<ScheduleItem> items, const
     return items;
 }
 
-AxisId add_axis(Diagram& diagram, const std::string& wanted_name, std::int64_t size, SourceRange range) {
+Diagram with_any_sizes(Diagram diagram) {
+    for (Axis& axis : diagram.axes) axis.is_any = true;
+    return diagram;
+}
+
+AxisId add_axis(Diagram& diagram, const std::string& wanted_name, std::int64_t size, AxisId like) {
     std::string name = wanted_name;
     for (int n = 2; diagram.find_axis(name) || diagram.find_array(name); ++n)
         name = fmt::format("{}_{}", wanted_name, n);
-    diagram.axes.push_back({name, Size(size), std::move(range)});
+    diagram.axes.push_back({name, Size(size), diagram.axis(like).range, diagram.axis(like).is_any});
     return AxisId::of(diagram.axes.size() - 1);
 }
 

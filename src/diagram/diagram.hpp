@@ -28,6 +28,8 @@ struct Axis {
     /// From `sizes`: a number, or an expression in other axes' sizes (n - w + 1). Empty: stays symbolic.
     std::optional<Size> size;
     SourceRange range;
+    /// Kernels are for any size of it, as far as tiles cut it: it is an argument of their launches.
+    bool is_any = false;
     friend bool operator==(const Axis&, const Axis&) = default;
 };
 
@@ -73,8 +75,11 @@ struct Diagram {
     [[nodiscard]] ExprNames names() const;
 };
 
+/// The diagram, each of whose axes has any size.
+Diagram with_any_sizes(Diagram diagram);
+
 /// Adds an axis of a known size under a name that no axis and no array has (x_part, x_part_2, …) and returns its id.
-AxisId add_axis(Diagram& diagram, const std::string& wanted_name, std::int64_t size, SourceRange range);
+AxisId add_axis(Diagram& diagram, const std::string& wanted_name, std::int64_t size, AxisId like);
 
 /// Adds an array under a name made unique by a suffix (S, S_2, …) and returns its id.
 ArrayId add_array(Diagram& diagram, const std::string& wanted_name, std::vector<AxisId> axes, DType type, ArrayRole role);

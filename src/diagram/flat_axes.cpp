@@ -209,8 +209,9 @@ Diagram with_flat_axes(Diagram diagram) {
     append(runs, flat_rows(any));
     for (const Run& run : runs) {
         if (flat_axis_of(diagram, run) >= 0) continue;
-        const AxisId flat = add_axis(diagram, join(names_of(diagram.axes, run), ""), 1, diagram.axis(run.front()).range);
+        const AxisId flat = add_axis(diagram, join(names_of(diagram.axes, run), ""), 1, run.front());
         diagram.axes[flat].size = size_of(run);
+        diagram.axes[flat].is_any = any_of(run, [&](AxisId axis) { return diagram.axis(axis).is_any; });
     }
     return diagram;
 }

@@ -20,7 +20,7 @@ namespace napkin {
 enum class ChoiceKind : std::uint8_t {
     group, stream, split, subloop, threads, grid, scheduler, warps, blocks, role, vector, vectors, rows, form, atom,
     storage, slot, prefetch, pipelined, mma_m, rescaling, ping_pong, warpgroup, precision, piece, overhead, issue, turns, units, cluster,
-    band,
+    band, any,
     machine,  ///< the one that the schedule is for
     kernel,   ///< `kernel NAME` below which nothing stands: it names the kernel and fixes nothing
 };
@@ -77,6 +77,7 @@ inline constexpr ChoiceField choice_fields[] = {
     {"units", ChoiceOperand::list, -1},
     {"cluster", ChoiceOperand::size, 16},
     {"band", ChoiceOperand::number},
+    {"any", ChoiceOperand::size},
 };
 constexpr std::string_view name(ChoiceKind kind) {
     return kind == ChoiceKind::machine  ? "machine"

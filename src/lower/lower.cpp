@@ -53,26 +53,24 @@ KernelProgram with_statements(const ScheduledKernel& kernel) {
 std::vector<AxisId> size_arguments(const ScheduledKernel& kernel) {
     std::vector<AxisId> out;
     for (const AxisId axis : kernel.extents.ids()) {
-        const auto is_cut = [&](const Scope& scope) {
-            return scope[axis].begins && scope[axis].tile < kernel.extent(axis);
-        };
-        if (any_of(kernel.scopes, is_cut)) out.push_back(axis);
+        const bool is_cut = any_of(kernel.scopes, [&](const Scope& scope) { return scope[axis].begins; });
+        if (is_cut && kernel.schedule.any.contains(axis)) out.push_back(axis);
     }
     return out;
 }
 
-KernelProgram lowered(const std::shared_ptr<const ScheduledKernel>& kernel, SizesAs sizes) {
+KernelProgram lowered(const std::shared_ptr<const ScheduledKernel>& kernel) {
     KernelProgram out = with_statements(*kernel);
-    if (sizes == SizesAs::arguments) out.size_arguments = size_arguments(*kernel);
+    out.size_arguments = size_arguments(*kernel);
     out.kernel = kernel;
     out.shapes = shapes_of(*kernel);
     out.math = select_math(*kernel);
     return out;
 }
 
-LoweredProgram lowered(const ScheduledProgram& program, SizesAs sizes) {
-    return {mapped<KernelProgram>(program.kernels, [&](const ScheduledKernel& kernel) {
-        return lowered(std::make_shared<const ScheduledKernel>(kernel), sizes);
+LoweredProgram lowered(const ScheduledProgram& program) {
+    return {mapped<KernelProgram>(program.kernels, [](const ScheduledKernel& kernel) {
+        return lowered(std::make_shared<const ScheduledKernel>(kernel));
     })};
 }
 

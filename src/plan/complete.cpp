@@ -26,6 +26,7 @@ struct Chooser {
     void (*choose)(ScheduledKernel&);
 };
 constexpr Chooser choosers[] = {
+    {SchedulePass::any_sizes, choose_any_sizes},
     {SchedulePass::orders, choose_orders},
     {SchedulePass::atoms, choose_atoms},
     {SchedulePass::fragments, choose_all_fragments},

@@ -173,7 +173,9 @@ Result<Diagram> with_types(Result<Diagram> parsed, const std::optional<DType>& t
 
 Result<Diagram> sized_diagram(const std::shared_ptr<const Source>& source, const PipelineOptions& options) {
     auto diagram = with_lines_of(parse_diagram(source, {options.diagram, options.schedule}), options.schedule_file);
-    return with_types(with_sizes(std::move(diagram), options.sizes), options.types);
+    auto sized = with_types(with_sizes(std::move(diagram), options.sizes), options.types);
+    if (sized && options.any_sizes) return with_any_sizes(std::move(*sized));
+    return sized;
 }
 
 /// On a GPU, of kernels that the assembler's report lets pass.
@@ -192,7 +194,8 @@ Result<Plan> plan_for(Compilation& c, const PipelineOptions& options, const std:
 std::string asked_for(const Compilation& c, const PipelineOptions& options) {
     std::string out;
     const auto part = [&](const std::string& text) { out += fmt::format("{}\n{}\n", text.size(), text); };
-    part(c.source->text), part(c.diagram.name), part(options.fuse ? "" : "no fusion");
+    part(c.source->text), part(c.diagram.name), part(options.fuse ? "" : "no fusion"),
+        part(options.any_sizes ? "any sizes" : "");
     part(options.types ? std::string(name(*options.types)) : "");
     for (const auto& [axis, size] : options.sizes) part(fmt::format("{} = {}", axis, size));
     for (const std::string& item : options.schedule) part(item);
@@ -402,7 +405,7 @@ std::optional<Compilation> at_other_sizes(const Compilation& planned, const Pipe
     if (!plan) return std::nullopt;
     c.plan = std::move(*plan);
     c.program = tiles_of_plan(c);
-    c.lowered = lower::lowered(c.plan.program(), options.sizes_as);
+    c.lowered = lower::lowered(c.plan.program());
     c.code = emitted(c);
     return c;
 }
@@ -420,7 +423,7 @@ Result<Compilation> run_pipeline(std::shared_ptr<const Source> source, const Pip
         pass(Pass::size, c.extents, [&] { return bind_sizes(c.diagram); }) &&
         pass(Pass::plan, c.plan, [&] { return choices->plan(); }) &&
         pass(Pass::expand, c.program, [&] { return tiles_of_plan(c); }) &&
-        pass(Pass::lower, c.lowered, [&] { return lower::lowered(c.plan.program(), options.sizes_as); }) &&
+        pass(Pass::lower, c.lowered, [&] { return lower::lowered(c.plan.program()); }) &&
         pass(Pass::emit, c.code, [&] { return emitted(c); }) &&
         (c.machine.kind == MachineKind::gpu ? pass(Pass::compile, c.gpu_kernel, [&] { return loaded_on_gpu(c); })
                                             : pass(Pass::compile, c.kernel, [&] { return loaded_on_processor(c); }));

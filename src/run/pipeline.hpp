@@ -38,7 +38,7 @@ struct PipelineOptions {
     std::vector<std::string> schedule = {};
     /// what to_string(Schedule) prints, or parts of it: kept where no rule breaks
     std::shared_ptr<const Source> schedule_file = {};
-    lower::SizesAs sizes_as = lower::SizesAs::numbers;
+    bool any_sizes = false;           ///< every axis is of any size, as `sizes q = any` says of one
     bool fuse = true;                 ///< false: every equation is a kernel of its own
     std::string machine = {};         ///< name or file; empty: this computer; "gpu": the GPU at hand
     std::optional<DType> types = {};  ///< of every array of floating point, in place of the text's

@@ -180,6 +180,8 @@ struct KernelSchedule {
     SizesByAxis group;    ///< sizes of the output tile; an axis without one is not cut
     SizesByAxis stream;   ///< sizes of K blocks
     SizesByAxis subloop;  ///< sizes of the parts of a statement
+    /// Axes of any size, with the size that they were planned at. Tiles cut them, and are as long whatever their size.
+    SizesByAxis any;
     /// split-K: parts of the stream that run at the same time; the size of TileKernel::parts' axis
     Choice split{1, "", false};
     Choice threads{1, "", false};
@@ -230,6 +232,7 @@ inline constexpr FieldRow schedule_fields[] = {
     {ChoiceKind::group, &KernelSchedule::group, true},
     {ChoiceKind::stream, &KernelSchedule::stream, true},
     {ChoiceKind::subloop, &KernelSchedule::subloop, true},
+    {ChoiceKind::any, &KernelSchedule::any},
     {ChoiceKind::split, &KernelSchedule::split, true},
     {ChoiceKind::threads, &KernelSchedule::threads, true, true, {}, gpu_threads},
     {ChoiceKind::grid, &KernelSchedule::grid},

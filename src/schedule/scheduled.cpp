@@ -8,9 +8,11 @@
 namespace napkin {
 namespace {
 
-/// An axis that is cut into tiles of the size; 0: not cut. An axis without values has empty tiles.
-Span span_of(std::int64_t size, std::int64_t extent) {
+/// An axis that is cut into tiles of the size; 0: not cut. An axis without values has empty tiles. Where any extent may
+/// come, tiles have the whole size even if that exceeds the extent at hand.
+Span span_of(std::int64_t size, std::int64_t extent, bool is_any) {
     if (extent == 0) return {0, 0, false, false};
+    if (size > 0 && is_any) return {size, size, true, extent % size != 0};
     const std::int64_t tile = size > 0 ? std::min(size, extent) : extent;
     return {tile, tile, tile < extent, extent % tile != 0};
 }
@@ -302,24 +304,26 @@ ScheduledKernel with_sizes(ScheduledKernel unscheduled, KernelSchedule schedule)
 
 void add_sizes(ScheduledKernel& out, KernelSchedule schedule) {
     out.schedule = std::move(schedule);
+    const auto is_any = [&](AxisId axis) { return out.schedule.any.contains(axis); };
+    const auto tile_of = [&](AxisId axis, std::int64_t size) {
+        return is_any(axis) ? size : std::min(size, out.extent(axis));
+    };
     const std::size_t num_axes = out.extents.size();
     out.sizes = {std::vector<std::int64_t>(num_axes), std::vector<std::int64_t>(num_axes)};
     for (const AxisId axis : out.kernel->group_axes)
         if (const auto found = out.schedule.group.find(axis); found != out.schedule.group.end())
-            out.sizes.group[axis] = std::min(found->second.value, out.extent(axis));
+            out.sizes.group[axis] = tile_of(axis, found->second.value);
     if (out.kernel->parts.any()) out.sizes.group[out.kernel->parts.part] = 1;
     out.sizes.sub.assign(num_axes, 0);
-    for (const auto& [axis, choice] : out.schedule.subloop)
-        out.sizes.sub[axis] = std::min(choice.value, out.extent(axis));
-    for (const auto& [axis, choice] : out.schedule.stream)
-        out.sizes.stream[axis] = std::min(choice.value, out.extent(axis));
+    for (const auto& [axis, choice] : out.schedule.subloop) out.sizes.sub[axis] = tile_of(axis, choice.value);
+    for (const auto& [axis, choice] : out.schedule.stream) out.sizes.stream[axis] = tile_of(axis, choice.value);
     Scope group(num_axes);
-    for (const AxisId a : group.ids()) group[a] = span_of(out.sizes.group[a], out.extents[a]);
+    for (const AxisId a : group.ids()) group[a] = span_of(out.sizes.group[a], out.extents[a], is_any(a));
     out.scopes = {std::move(group)};
     for (const ScheduledLoop& l : out.loops) {
         Scope inner = out.scope(l.outer_scope);
         Span& span = inner[l.loop->axis];
-        span = span_of(k_block_of(*l.loop, out.sizes, out.extents), out.extent(l.loop->axis));
+        span = span_of(k_block_of(*l.loop, out.sizes, out.extents), out.extent(l.loop->axis), is_any(l.loop->axis));
         span.is_part = l.loop->is_sub && span.begins;
         out.scopes.push_back(std::move(inner));
     }

@@ -90,9 +90,10 @@ struct AstEquation {
     SourceRange range;
 };
 
-/// q = x = 4096
+/// q = x = 4096, or q = x = any(4096)
 struct AstSize {
     std::vector<AstWord> names;
+    bool is_any = false;
     std::optional<AstNode> value;  ///< none: the names are declared as axes without a size
 };
 

@@ -202,6 +202,12 @@ private:
                 const bool chained = parser.peek().kind == TokenKind::name && parser.is("=", 1);
                 if (chained) {
                     entry.names.push_back(parser.name("the name of an axis"));
+                } else if (parser.accept_word("any")) {
+                    entry.is_any = true;
+                    if (!parser.accept("(")) break;
+                    entry.value = parser.expression();
+                    parser.expect(")");
+                    break;
                 } else {
                     entry.value = parser.expression();
                     break;

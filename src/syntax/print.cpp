@@ -187,9 +187,13 @@ std::string print(const Diagram& d) {
     std::string sizes;
     for (const AxisId i : d.axes.ids()) {
         const Axis& axis = d.axes[i];
-        if ((!axis.size && shown[i]) || !parts_of_flat_axis(d, i).empty()) continue;
+        if ((!axis.size && !axis.is_any && shown[i]) || !parts_of_flat_axis(d, i).empty()) continue;
         sizes += (sizes.empty() ? "sizes " : ", ") + axis.name;
-        if (axis.size) sizes += " = " + to_string(*axis.size, symbol_names(d), true);
+        const std::string size = axis.size ? to_string(*axis.size, symbol_names(d), true) : "";
+        if (axis.is_any)
+            sizes += size.empty() ? " = any" : fmt::format(" = any({})", size);
+        else if (axis.size)
+            sizes += " = " + size;
     }
     if (!sizes.empty()) out += sizes + "\n";
 

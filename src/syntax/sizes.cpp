@@ -154,6 +154,7 @@ void Elaborator::apply_sizes() {
                 }
                 if (!given.try_emplace(word.text, word.range).second) continue;
                 const AxisId id = axis(word.text);
+                d_.axes[id].is_any = entry.is_any;
                 if (!size) continue;
                 std::set<Symbol> seen;
                 if (leads_to(d_, *size, id, seen)) {
@@ -179,6 +180,16 @@ void Elaborator::apply_sizes() {
         if (!is_of_input(p.axis)) take(p.axis, axis_symbol(p.dimension));
     }
     for (const auto& [id, size] : suggested_sizes_) take(id, size);
+
+    // A size that follows from one of any size is one, too. Sizes lead to each other in no circle.
+    for (std::size_t changed = 1; changed > 0;) {
+        changed = 0;
+        for (Axis& axis : d_.axes) {
+            if (axis.is_any || !axis.size) continue;
+            axis.is_any = any_of(axis.size->symbols(), [&](Symbol s) { return d_.axis(s.axis()).is_any; });
+            changed += axis.is_any ? 1 : 0;
+        }
+    }
 }
 
 /// A plain index whose axis has another size than the dimension is most likely the wrong axis; a part of an array is

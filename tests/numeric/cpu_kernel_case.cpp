@@ -352,9 +352,17 @@ Case make_case(const Diagram& diagram, const Extents& sizes_of_diagram, std::uin
                const Derived& form, const std::vector<KernelSchedule>& schedules, const Width& width) {
     Case c{diagram, sizes_of_diagram, seed, {}, {}, {}, {}, {}};
     c.derived = form;
+    // Sizes are numbers of one half, and arguments of the other.
+    if (seed % 2 != 0) c.derived.diagram = with_any_sizes(std::move(c.derived.diagram));
     const Extents extents = with_part_extents(form, sizes_of_diagram);
     for (const Kernel& kernel : form.kernels) c.num_parts += kernel.parts.any();
     auto chosen = schedules.empty() ? random_schedules(c.derived, extents, seed) : schedules;
+    // Tiles of any size may exceed the size at hand.
+    if (schedules.empty() && seed % 6 == 1)
+        for (KernelSchedule& s : chosen) {
+            for (auto& [axis, size] : s.group) size.value *= 2;
+            for (auto& [axis, size] : s.stream) size.value *= 2;
+        }
     TileProgram whole = sized(expand(c.derived), extents, std::vector<TileSizes>(c.derived.kernels.size()));
     for (std::size_t k = 0; k < chosen.size(); ++k)
         for (const auto& [axis, size] : chosen[k].subloop) {
@@ -403,9 +411,7 @@ Case make_case(const Diagram& diagram, const Extents& sizes_of_diagram, std::uin
     }
     c.program = sized(*tiles, extents, sizes);
     if (const auto faults = verify(c.program); !faults.empty()) throw std::runtime_error(faults.front());
-    // Sizes are numbers of one half, and arguments of the other.
-    const lower::LoweredProgram lowered = lower::lowered(
-        c.scheduled, seed % 2 == 0 ? lower::SizesAs::numbers : lower::SizesAs::arguments);
+    const lower::LoweredProgram lowered = lower::lowered(c.scheduled);
     if (width.is_gpu) {
         for (const lower::KernelProgram& kernel : lowered.kernels)
             if (const std::string fault = lower::fault_of(kernel); !fault.empty())

@@ -22,7 +22,9 @@
 namespace napkin::cpu_case {
 
 Planned planned(const std::string& text, const std::string& schedule, const Machine& machine, const std::string& prefix) {
-    const Derived derived = derived_from(text);
+    Derived derived = derived_from(text);
+    // Sizes are arguments where the text has an odd length.
+    if (text.size() % 2 != 0) derived.diagram = with_any_sizes(std::move(derived.diagram));
     PlanOptions options;
     options.file = std::make_shared<const Source>(Source{"by_hand.schedule", schedule});
     Planned out{parsed(text), bind_sizes(derived.diagram, {}).value(), {}, {}};
@@ -31,9 +33,7 @@ Planned planned(const std::string& text, const std::string& schedule, const Mach
     out.plan = std::move(*plan);
     for (const KernelPlan& k : out.plan.kernels)
         if (const auto broken = verify(k.scheduled); !broken.empty()) throw std::runtime_error(broken.front());
-    // Sizes are arguments where the text has an odd length.
-    const lower::LoweredProgram lowered = lower::lowered(
-        out.plan.program(), text.size() % 2 == 0 ? lower::SizesAs::numbers : lower::SizesAs::arguments);
+    const lower::LoweredProgram lowered = lower::lowered(out.plan.program());
     for (const lower::KernelProgram& kernel : lowered.kernels)
         if (const std::string fault = lower::fault_of(kernel); !fault.empty())
             throw std::runtime_error(fault + "\n" + to_string(kernel));

@@ -27,7 +27,7 @@ PipelineOptions options_for(const ExampleDiagram& example, const SizesByName& si
     PipelineOptions options;
     options.diagram = example.diagram.name, options.machine = machine, options.until = Pass::emit;
     options.sizes.insert(sizes.begin(), sizes.end());
-    options.sizes_as = lower::SizesAs::arguments;
+    options.any_sizes = true;
     return options;
 }
 

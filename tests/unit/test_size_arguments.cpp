@@ -44,14 +44,14 @@ const std::string rows =
     "    Y[r, c] = X[r, c] * (M[r] + 1e-6)^-0.5\n"
     "sizes r = 4001, c = 512\n";
 
-PipelineOptions options_of(const Sizes& sizes, lower::SizesAs sizes_as) {
+PipelineOptions options_of(const Sizes& sizes, bool any_sizes) {
     PipelineOptions options;
-    options.sizes = sizes, options.sizes_as = sizes_as, options.until = Pass::emit;
+    options.sizes = sizes, options.any_sizes = any_sizes, options.until = Pass::emit;
     return options;
 }
 
 Compilation planned(const std::string& text, const std::string& machine) {
-    PipelineOptions options = options_of({}, lower::SizesAs::arguments);
+    PipelineOptions options = options_of({}, true);
     options.machine = machine;
     auto made = run_pipeline(std::make_shared<const Source>(Source{"sizes.nk", text}), options);
     if (!made) throw std::runtime_error(render(made.errors()));
@@ -78,7 +78,7 @@ TEST_P(SizeArguments, FewTextsServeManyLengths) {
     for (std::int64_t length = most; length <= 8 * most; length += most) {
         Sizes sizes;
         for (const std::string& axis : axes) sizes[axis] = length;
-        const auto other = at_other_sizes(first, options_of(sizes, lower::SizesAs::arguments));
+        const auto other = at_other_sizes(first, options_of(sizes, true));
         if (!other) continue;  // the schedule breaks a rule there, and another one is planned
         ++served;
         if (seen.insert(complete(other->code)).second) RecordProperty("another text", std::to_string(length));
@@ -101,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, SizeArguments,
 /// A text with numbers serves one size alone.
 TEST(SizesAsNumbers, StandInTheText) {
     Compilation first = planned(product, "h200");
-    const auto numbers = at_other_sizes(first, options_of({{"m", 8192}}, lower::SizesAs::numbers));
+    const auto numbers = at_other_sizes(first, options_of({{"m", 8192}}, false));
     ASSERT_TRUE(numbers);
     EXPECT_NE(complete(first.code), complete(numbers->code));
     EXPECT_NE(complete(numbers->code).find("8192"), std::string::npos);
@@ -110,8 +110,8 @@ TEST(SizesAsNumbers, StandInTheText) {
 /// What is wrong with another size is found, and nothing is emitted for it.
 TEST(OtherSizes, AreRefusedWhereTheSchedulesDoNotFit) {
     const Compilation first = planned(product, "h200");
-    EXPECT_FALSE(at_other_sizes(first, options_of({{"m", 0}}, lower::SizesAs::arguments)));
-    EXPECT_FALSE(at_other_sizes(first, options_of({{"k", 4099}}, lower::SizesAs::arguments))) << "rows of 8,198 bytes";
+    EXPECT_FALSE(at_other_sizes(first, options_of({{"m", 0}}, true)));
+    EXPECT_FALSE(at_other_sizes(first, options_of({{"k", 4099}}, true))) << "rows of 8,198 bytes";
 }
 
 /// Sizes may make two dimensions be read as one. Then other sizes get another derivation.
@@ -120,8 +120,8 @@ TEST(OtherSizes, AreDerivedAnew) {
         "digits(X[a, b]) -> Y[n]\n    Y[n] = 2 * X[n // 4, n % 4]\nsizes a = 1000, b = 4, n = 4000\n";
     const Compilation first = planned(digits, "generic-cpu");
     const Sizes sizes{{"a", 1000}, {"b", 5}, {"n", 4000}};
-    const auto other = at_other_sizes(first, options_of(sizes, lower::SizesAs::arguments));
-    PipelineOptions options = options_of(sizes, lower::SizesAs::arguments);
+    const auto other = at_other_sizes(first, options_of(sizes, true));
+    PipelineOptions options = options_of(sizes, true);
     options.machine = "generic-cpu";
     const auto anew = run_pipeline(first.source, options);
     ASSERT_TRUE(anew) << render(anew.errors());

@@ -137,7 +137,7 @@ PipelineOptions pipeline_options(const Options& options, Pass until) {
     if (options.threads > 0) result.schedule.push_back(fmt::format("threads = {}", options.threads));
     if (options.form != "unscaled") result.schedule.push_back("form = " + options.form);
     result.fuse = !options.no_fuse;
-    result.sizes_as = options.any_sizes ? lower::SizesAs::arguments : lower::SizesAs::numbers;
+    result.any_sizes = options.any_sizes;
     result.machine = options.machine.empty() && options.vector_bytes > 0 ? fmt::format("host-{}", 8 * options.vector_bytes)
                                                                          : options.machine;
     result.until = until;
