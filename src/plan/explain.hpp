@@ -1,9 +1,10 @@
 #pragma once
-// The terms of a plan's predicted times.
+// What a plan says, and the terms of its predicted times, as reports.
 #include <string>
 #include <vector>
 
 #include "plan/plan.hpp"
+#include "report/report.hpp"
 
 namespace napkin {
 
@@ -17,7 +18,9 @@ struct ExplainedTime {
 std::vector<ExplainedTime> explained_times(const Derived& derived, const Extents& extents, const Machine& machine,
                                            const Plan& plan);
 
-/// A table for each kernel. The printed terms sum to the printed time.
-std::string to_string(const std::vector<ExplainedTime>& times);
+/// Each kernel's schedule, with what it moves, holds, takes and leaves unused.
+report::Section report_of(const Plan& plan);
+/// A table for each kernel, whose printed terms sum to the printed time. For programs it joins the report of the plan.
+report::Section report_of(const std::vector<ExplainedTime>& times);
 
 }  // namespace napkin

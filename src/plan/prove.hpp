@@ -7,6 +7,7 @@
 
 #include "diagram/sizes.hpp"
 #include "plan/plan.hpp"
+#include "report/report.hpp"
 #include "schedule/modulo_body.hpp"
 #include "support/result.hpp"
 
@@ -49,9 +50,7 @@ struct LoopProof {
 Result<std::vector<LoopProof>> prove_orders(const Derived& derived, const Extents& extents, const Machine& machine,
                                             const Plan& plan);
 
-std::string to_string(const std::vector<LoopProof>& proofs);
-/// The order with stage offsets: "S+1, O_acc, P_M+1, …"
-std::string order_text(const LoopBody& loop, const ModuloOrder& order);
+report::Section report_of(const LoopProof& proof);
 /// Which bound the best order meets, or that all other orders were excluded.
 std::string proof_text(const LoopProof& proof);
 /// The dependences around the longest cycle, each as "P_M after S (why)".

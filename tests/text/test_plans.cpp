@@ -8,6 +8,7 @@
 
 #include "derive/derive.hpp"
 #include "plan/choose.hpp"
+#include "report/print.hpp"
 #include "support/paths.hpp"
 #include "syntax/parse.hpp"
 #include "tile/print.hpp"
@@ -47,7 +48,8 @@ TEST(Plans, OneQueryOfOneHeadIsSharedAmongTheCores) {
 // The order of an attention's turn with its proof, as `napkin plan --prove` prints it.
 TEST(Plans, OrdersOfAttentionAreProven) {
     for (const int d : {64, 128, 256})
-        expect_golden("proof_" + std::to_string(d), to_string(proven::planned(proven::attention(d)).proofs().value()));
+        expect_golden("proof_" + std::to_string(d),
+                      report::to_text(report_of(proven::planned(proven::attention(d)).proofs().value().at(0))));
 }
 
 }  // namespace

@@ -162,7 +162,7 @@ TEST(ModuloBody, OfPlannedKernelsWaitsAsTheirProductsAreSettledAndHasNoMoreRegis
             if (!proof.refusal.empty()) continue;
             const ModuloBody& body = proof.loop.body;
             EXPECT_TRUE(may_be(body, proof.scheduled.order));
-            EXPECT_TRUE(proof.is_scheduled_best()) << to_string(*proofs);
+            EXPECT_TRUE(proof.is_scheduled_best()) << proof_text(proof);
             EXPECT_TRUE(proof.search.is_proven() && proof.search.is_exhaustive);
             EXPECT_LE(proof.scheduled.registers, proof.kernel_registers);
             EXPECT_NEAR(clocks_of_nodes(kernel.loops.at(0), proof.loop), clocks_alone(body, proof.scheduled.order), 1e-6);
@@ -187,7 +187,7 @@ TEST(ModuloBody, SlotsByHandStandAndAreComparedWithTheBestOrder) {
     EXPECT_FALSE(proof.is_scheduled_best());
     EXPECT_TRUE(proof.best.order.runs_ahead());
     EXPECT_GT(proof.scheduled.interval, proof.best.interval);
-    EXPECT_THAT(to_string(*proofs), HasSubstr("the scheduled one takes"));
+    EXPECT_THAT(proof_text(proof), HasSubstr("the scheduled one takes"));
     // The best one's slots, taken as they are, make the best one the schedule's.
     ScheduledKernel k = p.plan.kernels[0].scheduled;
     for (const auto& [step, slot] : slots_of(proof.loop, proof.best.order)) k.schedule.slots[step] = slot;

@@ -10,26 +10,17 @@ namespace napkin::cli {
 
 namespace {
 
-std::string array_text(const Diagram& diagram, ArrayId id) {
-    const Array& array = diagram.array(id);
-    std::vector<std::string> axes = names_of(diagram.axes, array.axes);
-    return fmt::format("{}{}: {}", array.name, axes.empty() ? "" : fmt::format("[{}]", fmt::join(axes, ", ")),
-                       name(array.type));
-}
-
-std::vector<std::string> array_texts(const Diagram& diagram, const std::vector<ArrayId>& ids) {
-    return mapped<std::string>(ids, [&](ArrayId id) { return array_text(diagram, id); });
-}
-
-Json arrays_json(const Diagram& diagram, const std::vector<ArrayId>& ids) {
-    Json list = Json::array();
+/// "Q[q, k]: f32, K[x, k]: f32"
+report::Value arrays(const Diagram& diagram, const std::vector<ArrayId>& ids) {
+    report::Value out{Json::array(), ""};
     for (const ArrayId id : ids) {
         const Array& array = diagram.array(id);
-        Json axes = Json::array();
-        for (const AxisId axis : array.axes) axes.push_back(diagram.axis(axis).name);
-        list.push_back({{"name", array.name}, {"type", name(array.type)}, {"axes", axes}});
+        const std::vector<std::string> axes = names_of(diagram.axes, array.axes);
+        out.data.push_back({{"name", array.name}, {"type", name(array.type)}, {"axes", axes}});
+        out.text += fmt::format("{}{}{}: {}", out.text.empty() ? "" : ", ", array.name,
+                                axes.empty() ? "" : "[" + join(axes, ", ") + "]", name(array.type));
     }
-    return list;
+    return out;
 }
 
 /// The named diagram, or all of the text's.
@@ -62,24 +53,22 @@ ExitCode check(const Options& options) {
         std::erase_if(wrong, [](const Diagnostic& error) { return error.code == "missing-size"; });
         if (!wrong.empty()) return fail(wrong, options);
     }
-    Json document = json_document("check");
-    document["file"] = (*source)->name;
-    document["diagrams"] = Json::array();
-    std::string text;
+    report::Section out;
+    out.data("file", (*source)->name), out.data("diagrams", Json::array());
     for (const Diagram& diagram : *diagrams) {
-        Json entry;
-        entry["name"] = diagram.name;
-        entry["inputs"] = arrays_json(diagram, diagram.inputs);
-        entry["outputs"] = arrays_json(diagram, diagram.outputs);
-        entry["equations"] = Json::array();
-        for (const Equation& equation : diagram.equations) entry["equations"].push_back(to_string(diagram, equation));
-        document["diagrams"].push_back(std::move(entry));
-        text += fmt::format("{}({}) -> {}   {} equation{}\n", bold(diagram.name, color_on_stdout(options)),
-                            fmt::join(array_texts(diagram, diagram.inputs), ", "),
-                            fmt::join(array_texts(diagram, diagram.outputs), ", "), diagram.equations.size(),
-                            diagram.equations.size() == 1 ? "" : "s");
+        const report::Value inputs = arrays(diagram, diagram.inputs), outputs = arrays(diagram, diagram.outputs);
+        const std::size_t count = diagram.equations.size();
+        const std::string name = bold(diagram.name, color_on_stdout(options)),
+                          text = fmt::format("{}({}) -> {}   {} equation{}", name, inputs.text, outputs.text, count,
+                                             count == 1 ? "" : "s");
+        report::Section entry{"diagrams/[]", "", 0, {}};
+        entry.line({{"name", "", {diagram.name, text}}});
+        entry.data("inputs", inputs.data), entry.data("outputs", outputs.data);
+        entry.list("equations", diagram.equations, [&](const Equation& e) { return to_string(diagram, e); });
+        out.add(std::move(entry));
     }
-    options.json ? print(document) : print(text + "well formed\n");
+    out.text("well formed");
+    print(out, "check", options);
     return ExitCode::success;
 }
 

@@ -105,23 +105,21 @@ ExitCode doctor(const Options& options) {
     const std::vector<Finding> findings = {processor(), compiler(), compiling(), cache(),
                                            blas(),      graphics(), cuda(),      multiply()};
     bool all_needed = true;
-    Json document = json_document("doctor");
-    document["findings"] = Json::array();
-    std::vector<std::vector<std::string>> rows;
+    report::Section out;
+    std::vector<report::Figure> rows;
     const bool color = color_on_stdout(options);
-    for (const Finding& finding : findings) {
-        all_needed = all_needed && (finding.good || !finding.needed);
-        document["findings"].push_back({{"what", finding.what},
-                                        {"good", finding.good},
-                                        {"needed", finding.needed},
-                                        {"says", finding.says},
-                                        {"remedy", finding.remedy}});
-        rows.push_back({finding.good ? green("ok", color) : red(finding.needed ? "MISSING" : "missing", color),
-                        finding.what, printable(finding.says)});
-        if (!finding.remedy.empty()) rows.push_back({"", "", "→ " + finding.remedy});
+    for (const Finding& f : findings) {
+        all_needed = all_needed && (f.good || !f.needed);
+        const Json data{{"what", f.what}, {"good", f.good}, {"needed", f.needed}, {"says", f.says}, {"remedy", f.remedy}};
+        rows.push_back({"findings/[]",
+                        f.good ? green("ok", color) : red(f.needed ? "MISSING" : "missing", color),
+                        {data, f.what},
+                        printable(f.says)});
+        if (!f.remedy.empty()) rows.push_back({"", "", report::shown(" "), "→ " + f.remedy});
     }
-    document["good"] = all_needed;
-    options.json ? print(document) : print(table(rows));
+    out.rows(std::move(rows));
+    out.data("good", all_needed);
+    print(out, "doctor", options);
     return all_needed ? ExitCode::success : ExitCode::machine_lacks;
 }
 

@@ -6,30 +6,17 @@
 
 #include "napkin/command.hpp"
 #include "support/dtype.hpp"
-#include "support/numbers.hpp"
 
 namespace napkin::cli {
 
 namespace {
 
-Json format_json(DType type, const FormatRange& range) {
-    return {{"bits", 8 * bytes(type)},
-            {"exponent_bits", range.exponent_bits},
-            {"mantissa_bits", range.mantissa_bits},
-            {"bias", range.bias},
-            {"epsilon", range.epsilon},
-            {"values_a_binade", range.values_a_binade},
-            {"largest", range.largest},
-            {"smallest_normal", range.smallest_normal},
-            {"smallest_subnormal", range.smallest_subnormal},
-            {"decades_up", range.decades_up},
-            {"decades_down", range.decades_down}};
-}
+using report::Value;
 
 /// 2^-10 where it is a power of two, else the number.
-std::string power_text(double value) {
+Value power(double value) {
     const int exponent = std::ilogb(value);
-    return std::ldexp(1.0, exponent) == value ? fmt::format("2^{}", exponent) : fmt::format("{:.6g}", value);
+    return {value, std::ldexp(1.0, exponent) == value ? fmt::format("2^{}", exponent) : fmt::format("{:.6g}", value)};
 }
 
 struct FormatsCommand {
@@ -38,27 +25,39 @@ struct FormatsCommand {
 };
 
 ExitCode formats(const FormatsCommand& c) {
-    Json document = json_document("formats");
-    const bool rounds = !std::isnan(c.number);
-    std::vector<std::vector<std::string>> rows{{"type", "bits", "exponent", "mantissa", "bias", "ε", "values in [1, 2)",
-                                                "largest", "smallest normal", "subnormal", "10^"}};
-    if (rounds) rows[0].push_back(fmt::format("{:.10g}", c.number));
+    report::Section out;
+    report::Table table;
     for (const DType type : all_dtypes) {
         const FormatRange range = format_range(type);
         const std::string text(name(type));
-        document["formats"][text] = format_json(type, range);
-        const auto bits = [&](int count) { return is_float(type) ? std::to_string(count) : "-"; };
-        rows.push_back({text, std::to_string(8 * bytes(type)), bits(range.exponent_bits), bits(range.mantissa_bits),
-                        bits(range.bias), power_text(range.epsilon), count_text(range.values_a_binade),
-                        fmt::format("{:.10g}", range.largest), power_text(range.smallest_normal),
-                        power_text(range.smallest_subnormal),
-                        fmt::format("{:.1f} … {:.1f}", range.decades_down, range.decades_up)});
-        if (!rounds) continue;
+        const auto bits = [&](int count) { return Value{count, is_float(type) ? std::to_string(count) : "-"}; };
+        std::vector<report::Figure> row{
+            {"", "type", report::words(text)},
+            {"bits", "bits", report::whole(8 * bytes(type))},
+            {"exponent_bits", "exponent", bits(range.exponent_bits)},
+            {"mantissa_bits", "mantissa", bits(range.mantissa_bits)},
+            {"bias", "bias", bits(range.bias)},
+            {"epsilon", "ε", power(range.epsilon)},
+            {"values_a_binade", "values in [1, 2)", report::count(range.values_a_binade)},
+            {"largest", "largest", report::number(range.largest, 10)},
+            {"smallest_normal", "smallest normal", power(range.smallest_normal)},
+            {"smallest_subnormal", "subnormal", power(range.smallest_subnormal)},
+            {"decades_up", "", report::data(range.decades_up)},
+            {"decades_down", "", report::data(range.decades_down)},
+            {"", "10^", report::shown(fmt::format("{:.1f} … {:.1f}", range.decades_down, range.decades_up))}};
         // JSON has no number for infinity and NaN.
-        rows.back().push_back(fmt::format("{:.10g}", round_to(type, c.number)));
-        document["formats"][text]["rounded"] = rows.back().back();
+        if (!std::isnan(c.number))
+            row.push_back({"rounded", fmt::format("{:.10g}", c.number),
+                           report::words(fmt::format("{:.10g}", round_to(type, c.number)))});
+        table.columns.clear(), table.rows.emplace_back();
+        for (const auto& [path, head, value, remark] : row) {
+            table.columns.push_back({"", head});
+            table.rows.back().push_back(value);
+            if (!path.empty()) out.data(fmt::format("formats/{}/{}", text, path), value.data);
+        }
     }
-    c.common.json ? print(document) : print(table(rows, {1, 2, 3, 4, 5, 6, 7, 8, 9}));
+    out.table(std::move(table));
+    print(out, "formats", c.common);
     return ExitCode::success;
 }
 

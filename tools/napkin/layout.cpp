@@ -8,7 +8,6 @@
 #include "algebra/held_layout.hpp"
 #include "algebra/layout_tile.hpp"
 #include "napkin/command.hpp"
-#include "support/numbers.hpp"
 
 namespace napkin::cli {
 
@@ -31,30 +30,31 @@ constexpr std::int64_t most_elements = std::int64_t{1} << 40;
 constexpr std::int64_t shown_rows = 32, shown_columns = 32;  ///< of a table of values, on a page
 
 /// The values of a layout of two modes, a row for each index of the first; of any other in one row.
-std::string values_table(const Swizzled& s) {
+report::Table values_table(const Swizzled& s) {
     const bool grid = s.layout.rank() == 2 && s.layout.mode(1).size() > 1;
     const std::int64_t rows = grid ? s.layout.mode(0).size() : 1, columns = s.layout.size() / rows;
-    if (rows > shown_rows || columns > shown_columns) return "";
-    std::vector<std::vector<std::string>> out;
-    std::vector<std::size_t> right;
+    report::Table out;
+    if (rows > shown_rows || columns > shown_columns) return out;
+    out.columns.resize(static_cast<std::size_t>(columns));
     for (std::int64_t r = 0; r < rows; ++r) {
-        std::vector<std::string>& row = out.emplace_back();
-        for (std::int64_t c = 0; c < columns; ++c) row.push_back(std::to_string(s(r + rows * c)));
+        std::vector<report::Value>& row = out.rows.emplace_back();
+        for (std::int64_t c = 0; c < columns; ++c) row.push_back(report::whole(s(r + rows * c)));
     }
-    for (std::size_t c = 0; c < out[0].size(); ++c) right.push_back(c);
-    return table(out, right);
+    return out;
 }
 
 ExitCode show(const LayoutCommand& c) {
     const auto parsed = layouts::parse_held(c.layout);
     if (!parsed) return fail(parsed.errors(), c.common);
     Swizzled of = parsed->layout;
-    std::vector<std::vector<std::string>> rows{{"layout", to_string(of)}};
+    std::vector<report::Figure> rows;
+    const auto put = [&](const auto& what, const auto& text) { rows.push_back({what, what, report::words(text)}); };
+    put("layout", to_string(of));
     std::optional<layouts::SharedRows> shared;
     if (parsed->fragment) {
         const layouts::Fragment& held = *parsed->fragment;
-        rows.push_back({"row", to_string(layouts::row_of(held).value())});
-        rows.push_back({"column", to_string(layouts::column_of(held).value())});
+        put("row", to_string(layouts::row_of(held).value()));
+        put("column", to_string(layouts::column_of(held).value()));
         shared = layouts::shared_rows(held);
     }
     if (!c.read_as.empty()) {
@@ -64,7 +64,7 @@ ExitCode show(const LayoutCommand& c) {
             throw UsageError("--read-as: expected threads that hold a tile on both sides, as accumulators(64,128)");
         const auto read = layouts::registers(*parsed->fragment, *reader->fragment);
         if (!read) return fail(read.errors(), c.common);
-        rows.push_back({"registers", to_string(*read)});
+        put("registers", to_string(*read));
     }
     if (!c.compose.empty()) {
         const auto inner = layouts::parse_layout(c.compose);
@@ -72,13 +72,13 @@ ExitCode show(const LayoutCommand& c) {
         auto composed = composition(of, *inner);
         if (!composed) return fail(composed.errors(), c.common);
         of = std::move(*composed);
-        rows.push_back({"composed", to_string(of)});
+        put("composed", to_string(of));
     }
     const Layout& l = of.layout;
-    rows.push_back({"coalesced", to_string(coalesce(l))});
-    rows.push_back({of.swizzle.bits == 0 ? "value" : "value before the swizzle", expression(l, "i")});
+    put("coalesced", to_string(coalesce(l)));
+    put(of.swizzle.bits == 0 ? "value" : "value before the swizzle", expression(l, "i"));
     const auto add = [&](const std::string& name, const Result<Layout>& made) {
-        if (made) rows.push_back({name, to_string(*made)});
+        if (made) put(name, to_string(*made));
         return made.ok();
     };
     if (!c.divide.empty()) {
@@ -105,28 +105,26 @@ ExitCode show(const LayoutCommand& c) {
                                          c.banks * c.bank_bytes));
         taken = layouts::wavefronts(byte_offsets(of, 1), c.access_bytes, {c.banks, c.bank_bytes});
     }
-    if (c.common.json) {
-        Json document = json_document("layout");
-        for (const auto& row : rows) document[row[0]] = row[1];
-        document["size"] = l.size();
-        document["cosize"] = l.cosize();
-        if (l.size() <= shown_rows * shown_columns)
-            for (std::int64_t i = 0; i < l.size(); ++i) document["values"].push_back(of(i));
-        if (shared)
-            document["shared_rows"] = {{"threads_a_row", shared->threads_a_row},
-                                       {"rows_a_thread", shared->rows_a_thread},
-                                       {"exchanges", shared->exchanges}};
-        if (taken) document["wavefronts"] = {{"taken", taken->taken}, {"least", taken->least}};
-        print(document);
-        return ExitCode::success;
+    rows.push_back({"size", "size", {l.size(), fmt::format("{}, values before {}", l.size(), l.cosize())}});
+    rows.push_back({"cosize", "", report::data(l.cosize())});
+    if (taken) {
+        const Json data{{"taken", taken->taken}, {"least", taken->least}};
+        rows.push_back(
+            {"wavefronts", "wavefronts", {data, fmt::format("{}, {} without bank conflicts", taken->taken, taken->least)}});
     }
-    rows.push_back({"size", fmt::format("{}, values before {}", l.size(), l.cosize())});
-    if (taken) rows.push_back({"wavefronts", fmt::format("{}, {} without bank conflicts", taken->taken, taken->least)});
-    if (shared)
-        rows.push_back({"rows", fmt::format("{} a thread, each of {} threads: exchanged with lane xor {}", shared->rows_a_thread,
-                                            shared->threads_a_row, fmt::join(shared->exchanges, ", "))});
-    const std::string values = values_table(of);
-    print(table(rows, {}) + (values.empty() ? "" : "\n" + values));
+    if (shared) {
+        const auto& [row, thread, exchanges] = *shared;
+        const Json data{{"threads_a_row", row}, {"rows_a_thread", thread}, {"exchanges", exchanges}};
+        rows.push_back({"shared_rows",
+                        "rows",
+                        {data, fmt::format("{} a thread, each of {} threads: exchanged with lane xor {}", thread, row,
+                                           fmt::join(exchanges, ", "))}});
+    }
+    report::Section out;
+    out.rows(std::move(rows));
+    if (report::Table values = values_table(of); !values.rows.empty()) out.text("\n"), out.table(std::move(values));
+    for (std::int64_t i = 0; i < l.size() && l.size() <= shown_rows * shown_columns; ++i) out.data("values/[]", of(i));
+    print(out, "layout", c.common);
     return ExitCode::success;
 }
 

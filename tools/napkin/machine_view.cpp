@@ -43,6 +43,8 @@ Value shown(const FigureKey<Owner>& key, const Owner& owner) {
     return out;
 }
 
+Value source_of(const Figure& figure) { return figure.known() ? report::data(figure.source) : report::shown(""); }
+
 /// "fma_latency" as words.
 std::string label_of(std::string key) {
     std::replace(key.begin(), key.end(), '_', ' ');
@@ -102,29 +104,36 @@ report::Table levels(const Machine& m) {
     return report::table_of<Level>("levels", "Levels", m.levels, columns);
 }
 
-report::Table units(const Machine& m) {
-    report::Table out{"units",
-                      "Units, operations a clock of one core and peak of all",
-                      {{"name", "unit"},
-                       {"type", "type"},
-                       {"per_clock", "a clock"},
-                       {"peak_per_s", "peak"},
-                       {"sustained_share", "sustained share"},
-                       {"source", ""},
-                       {"sustained_source", ""}},
-                      {}};
-    for (const Unit& unit : m.units)
-        for (const auto& [type, figure] : unit.per_clock) {
-            const bool flops = unit.name == "tensor" || unit.name == "fma", sustained = unit.sustained.known();
-            out.rows.push_back({report::words(unit.name),
-                                report::words(name(type)),
-                                {figure.value, fmt::format("{}", figure.value), figure.source},
-                                rate(peak_per_s(m, unit.name, type), flops ? "FLOP" : "op"),
-                                shown(unit.sustained),
-                                report::data(figure.source),
-                                sustained ? report::data(unit.sustained.source) : report::shown("")});
-        }
+/// A figure that a thing has by a key, such as the type of operands.
+template <class Thing, class Key>
+struct FigureOf {
+    const Thing& thing;
+    Key key;
+    const Figure& figure;
+};
+template <class Thing, class Key>
+std::vector<FigureOf<Thing, Key>> figures_of(const std::vector<Thing>& things, std::map<Key, Figure> Thing::* figures) {
+    std::vector<FigureOf<Thing, Key>> out;
+    for (const Thing& thing : things)
+        for (const auto& [key, figure] : thing.*figures) out.push_back({thing, key, figure});
     return out;
+}
+
+report::Table units(const Machine& m) {
+    using Of = const FigureOf<Unit, DType>&;
+    return report::table_of<FigureOf<Unit, DType>>(
+        "units", "Units, operations a clock of one core and peak of all", figures_of(m.units, &Unit::per_clock),
+        {{"name", "unit", [](Of o) { return report::words(o.thing.name); }},
+         {"type", "type", [](Of o) { return report::words(name(o.key)); }},
+         {"per_clock", "a clock", [](Of o) { return shown(o.figure); }},
+         {"peak_per_s", "peak",
+          [&](Of o) {
+              const bool flops = o.thing.name == "tensor" || o.thing.name == "fma";
+              return rate(peak_per_s(m, o.thing.name, o.key), flops ? "FLOP" : "op");
+          }},
+         {"sustained_share", "sustained share", [](Of o) { return shown(o.thing.sustained); }},
+         {"source", "", [](Of o) { return report::data(o.figure.source); }},
+         {"sustained_source", "", [](Of o) { return source_of(o.thing.sustained); }}});
 }
 
 void add_ridges(Section& out, const Machine& m) {
@@ -151,28 +160,20 @@ void add_ridges(Section& out, const Machine& m) {
 }
 
 report::Table cross_transfers(const Machine& m) {
-    report::Table out{"cross_transfers",
-                      "Links among the instances of a level: cross transfer",
-                      {{"name", "link"},
-                       {"level", "of level"},
-                       {"joined", "joined"},
-                       {"bandwidth_bytes_per_s", "one receives"},
-                       {"", "all receive"},
-                       {"source", ""}},
-                      {}};
-    for (const CrossTransfer& cross : m.cross_transfers)
-        for (const auto& [joined, figure] : cross.bandwidth_bytes_per_s) {
-            double instances = 1;
-            for (const Level& level : m.levels)
-                if (level.name == cross.level) instances = level.instances.value;
-            out.rows.push_back({report::words(cross.name),
-                                report::words(cross.level),
-                                report::whole(joined),
-                                {figure.value, rate(figure.value, "B").text, figure.source},
-                                rate(figure.value * instances, "B"),
-                                report::data(figure.source)});
-        }
-    return out;
+    using Of = const FigureOf<CrossTransfer, std::int64_t>&;
+    return report::table_of<FigureOf<CrossTransfer, std::int64_t>>(
+        "cross_transfers", "Links among the instances of a level: cross transfer",
+        figures_of(m.cross_transfers, &CrossTransfer::bandwidth_bytes_per_s),
+        {{"name", "link", [](Of o) { return report::words(o.thing.name); }},
+         {"level", "of level", [](Of o) { return report::words(o.thing.level); }},
+         {"joined", "joined", [](Of o) { return report::whole(o.key); }},
+         {"bandwidth_bytes_per_s", "one receives", [](Of o) { return shown(o.figure, Dimension::bytes_per_s); }},
+         {"", "all receive",
+          [&](Of o) {
+              const auto level = find_if(m.levels, [&](const Level& l) { return l.name == o.thing.level; });
+              return rate(o.figure.value * (level == m.levels.end() ? 1 : level->instances.value), "B");
+          }},
+         {"source", "", [](Of o) { return report::data(o.figure.source); }}});
 }
 
 Value range(const IntegerRange& range) {
@@ -208,9 +209,6 @@ Value accumulators(const Instruction& i) {
 report::Table instructions(const Machine& m) {
     using report::words;
     using Of = const Instruction&;
-    const auto source = [](const Figure& figure, bool said) {
-        return said ? report::data(figure.source) : report::shown("");
-    };
     return report::table_of<Instruction>(
         "instructions", "Matrix instructions", m.instructions,
         {{"name", "instruction", [](Of i) { return words(i.name); }},
@@ -229,10 +227,7 @@ report::Table instructions(const Machine& m) {
           }},
          {"accumulators", "adds", accumulators},
          {"overhead_clocks", "clocks more when waited for",
-          [](Of i) {
-              const Figure& f = i.overhead_clocks;
-              return f.value > 0 ? Value{f.value, fmt::format("{}", f.value), f.source} : report::data(f.value);
-          }},
+          [](Of i) { return i.overhead_clocks.value > 0 ? shown(i.overhead_clocks) : report::data(0); }},
          {"sustained_share", "of its unit's rate", [](Of i) { return shown(i.sustained); }},
          {"registers", "D",
           [](Of i) {
@@ -246,8 +241,9 @@ report::Table instructions(const Machine& m) {
               return out;
           }},
          {"source", "", [](Of i) { return report::data(i.source); }},
-         {"overhead_source", "", [&](Of i) { return source(i.overhead_clocks, i.overhead_clocks.value > 0); }},
-         {"sustained_source", "", [&](Of i) { return source(i.sustained, i.sustained.known()); }}});
+         {"overhead_source", "",
+          [&](Of i) { return i.overhead_clocks.value > 0 ? source_of(i.overhead_clocks) : report::shown(""); }},
+         {"sustained_source", "", [](Of i) { return source_of(i.sustained); }}});
 }
 
 report::Table copies(const Machine& m) {
