@@ -14,6 +14,32 @@
 namespace napkin {
 namespace {
 
+Diagnostic endless(const StepChoices& choices) {
+    return {.code = "issue-deadlock",
+            .range = choices.turns.empty() ? SourceRange{} : choices.turns.front().range,
+            .message = "in these turns warpgroups wait for each other for ever",
+            .expected = "turns in which every warpgroup has what it reads",
+            .hint = "leave the line out, or give what is loaded another place"};
+}
+
+Diagnostic deadlock(const StepChoices& choices, const Assigned& assigned, const ChartProgram& program,
+                    const ChartDeadlock& d) {
+    const ChartOperation &waits = program.operations[at(d.operation)], &on = program.operations[at(d.need.operation)];
+    const auto listed = find_if(choices.issue, [&](const Listed& l) { return l.name == waits.name; });
+    if (choices.issue.empty()) throw InternalError(waits.name + " waits for " + on.name + ": " + d.need.why);
+    const std::string& place = d.need.place;
+    int stages = 1;
+    for (const VariableId v : assigned.variables.ids())
+        if (assigned.kernel.variables[v].name == place) stages = assigned.variables[v].stages;
+    return {.code = "issue-deadlock",
+            .range = listed == choices.issue.end() ? choices.issue.front().range : listed->range,
+            .message = fmt::format("{} would wait for ever for {}, which is issued after it: {}", waits.name, on.name,
+                                   d.need.why),
+            .expected = place.empty() ? fmt::format("{} behind {}", waits.name, on.name)
+                                      : fmt::format("{} behind {}, or another place of {}", waits.name, on.name, place),
+            .hint = place.empty() ? "" : fmt::format("storage {} operand, stages {}", place, stages + 1)};
+}
+
 class ChartBuilder {
 public:
     ChartBuilder(const StepContext& context, const StepChoices& choices, const Assigned& assigned, const KernelSteps& steps)
@@ -21,7 +47,8 @@ public:
         for (const StatementWork& w : statement_work(context.diagram, assigned.kernel))
             if (w.contraction)
                 for (const AxisId axis : columns_of(context, *w.contraction)) columns_.insert(axis);
-        for (const auto& [axis, share] : context.warpgroup) rows_ *= static_cast<double>(share);
+        for (const auto& [axis, share] : context.warpgroup)
+            if (!columns_.contains(axis)) rows_ *= static_cast<double>(share);
         // Where no axis is the warpgroups', each has its share of all rows of the group.
         if (!context.warpgroup.empty()) return;
         for (const AxisId axis : assigned.kernel.group_axes)
@@ -33,7 +60,7 @@ public:
     Result<StreamChart> run(const TileLoop& loop) {
         const auto program = without_deadlocks(loop);
         if (!program) return program.errors();
-        if (!comes_to_its_end(*program)) return endless();
+        if (!comes_to_its_end(*program)) return endless(choices_);
         StreamChart out{loop.axis, rows_, {}, 0, 0};
         out.chart = run_chart(*program);
         return out;
@@ -43,17 +70,10 @@ public:
     Result<ChartProgram> without_deadlocks(const TileLoop& loop) {
         auto made = program(loop);
         if (!made) return made.errors();
-        if (const auto stuck = deadlocks(*made); !stuck.empty()) return deadlock(*made, stuck.front());
+        if (const auto stuck = deadlocks(*made); !stuck.empty())
+            return deadlock(choices_, assigned_, *made, stuck.front());
         return made;
     }
-    [[nodiscard]] Diagnostic endless() const {
-        return {.code = "issue-deadlock",
-                .range = choices_.turns.empty() ? SourceRange{} : choices_.turns.front().range,
-                .message = "in these turns warpgroups wait for each other for ever",
-                .expected = "turns in which every warpgroup has what it reads",
-                .hint = "leave the line out, or give what is loaded another place"};
-    }
-
     /// In the order of issue that was chosen, whether that can be or not. Errors: unknown-variable.
     Result<ChartProgram> program(const TileLoop& loop) {
         add(loop.body);
@@ -62,10 +82,8 @@ public:
         if (const Status s = order(); !s) return s.errors();
         ChartProgram program{operations_, static_cast<int>(context_.num_warpgroups()), {}, {}};
         for (const auto& [unit, overhead] : choices_.overheads) program.overheads[unit] = overhead.share;
-        for (const Listed& l : choices_.turns) {
-            const auto found = nodes_of(l.name);
-            if (!found.empty()) program.turn.push_back(found.back());
-        }
+        for (std::size_t i = 0; i < choices_.turns.size(); ++i)
+            if (const auto node = node_of(choices_.turns, i)) program.turn.push_back(*node);
         return program;
     }
 
@@ -83,7 +101,8 @@ private:
         return choices_.units.empty() || any_of(choices_.units, [&](const Listed& l) { return l.name == unit; });
     }
 
-    /// A statement of threads and of the tensor cores is two operations, that of threads first.
+    /// A statement of threads and of the tensor cores is two operations, that of threads first. A product adds up, so
+    /// that it is as many parts as the order of issue names it.
     void add(const std::vector<TileStatement>& list) {
         for (const TileStatement& s : list) {
             if (const auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s)) add((*loop)->body);
@@ -98,9 +117,14 @@ private:
             uses(compute->variable, threads, matrix);
             if (matrix.empty() || !threads.empty()) add(compute->variable, threads, reads);
             if (matrix.empty()) continue;
-            if (!threads.empty()) reads.push_back(compute->variable);
-            add(compute->variable, matrix, reads);
-            operations_.back().is_async = true;
+            const auto parts = std::max<std::ptrdiff_t>(
+                1, count_if(choices_.issue, [&](const Listed& l) { return l.name == name_of(compute->variable); }));
+            for (ChartUse& use : matrix) use.clocks /= static_cast<double>(parts);
+            for (std::ptrdiff_t part = 0; part < parts; ++part) {
+                if (part > 0 || !threads.empty()) reads.push_back(compute->variable);
+                add(compute->variable, matrix, reads);
+                operations_.back().is_async = true;
+            }
         }
     }
     void add(VariableId written, const std::vector<ChartUse>& uses, std::vector<VariableId> reads) {
@@ -236,6 +260,14 @@ private:
         return out;
     }
 
+    /// The operation of a name in a list: its last one, or where the list has the name again the one before.
+    [[nodiscard]] std::optional<int> node_of(const std::vector<Listed>& list, std::size_t i) const {
+        const auto nodes = nodes_of(list[i].name);
+        const auto left = static_cast<std::size_t>(std::count_if(list.begin() + static_cast<std::ptrdiff_t>(i), list.end(),
+                                                                 [&](const Listed& l) { return l.name == list[i].name; }));
+        return left > nodes.size() ? std::nullopt : std::optional(nodes[nodes.size() - left]);
+    }
+
     /// In one of the streams among the statements.
     [[nodiscard]] bool is_computed(const std::vector<TileStatement>& statements, const std::string& name,
                                    bool in_stream = false) const {
@@ -251,8 +283,15 @@ private:
     /// What another stream of the kernel computes is issued there.
     Status order() {
         for (const auto* list : {&choices_.issue, &choices_.turns})
-            for (const Listed& l : *list) {
-                if (!nodes_of(l.name).empty() || is_computed(assigned_.kernel.body, l.name)) continue;
+            for (std::size_t i = 0; i < list->size(); ++i) {
+                const Listed& l = (*list)[i];
+                if (node_of(*list, i) || (nodes_of(l.name).empty() && is_computed(assigned_.kernel.body, l.name)))
+                    continue;
+                if (!nodes_of(l.name).empty())
+                    return Diagnostic{.code = "bad-schedule",
+                                      .range = l.range,
+                                      .message = fmt::format("{} is named more often than it has parts", l.name),
+                                      .expected = "each name once, but products as often as they are cut into parts"};
                 std::vector<std::string> names;
                 for (const ChartOperation& o : operations_)
                     if (!o.is_transfer) names.push_back(o.name);
@@ -266,13 +305,13 @@ private:
         std::erase_if(issue, [&](const Listed& l) { return nodes_of(l.name).empty(); });
         if (issue.empty()) return Done{};
         std::vector<std::pair<std::size_t, int>> rank(operations_.size());  // the named one that each goes with
-        std::size_t last = 0;
-        int position = -1;
+        std::map<int, std::size_t> named;                                   // by operation
         for (std::size_t i = 0; i < issue.size(); ++i)
-            if (nodes_of(issue[i].name).back() > position) position = nodes_of(issue[i].name).back(), last = i;
+            for (const int node : nodes_of(issue[i].name))
+                if (node <= *node_of(issue, i)) named.try_emplace(node, i);
+        std::size_t last = named.rbegin()->second;
         for (std::size_t o = operations_.size(); o-- > 0;) {
-            for (std::size_t i = 0; i < issue.size(); ++i)
-                if (operations_[o].name == issue[i].name) last = i;
+            last = value_or(named, static_cast<int>(o), last);
             rank[o] = {last, static_cast<int>(o)};
             if (!operations_[o].is_transfer) operations_[o].ahead = issue[last].ahead;
         }
@@ -285,25 +324,6 @@ private:
             for (ChartNeed& n : o.needs) n.operation = to[at(n.operation)];
         operations_ = std::move(sorted);
         return Done{};
-    }
-
-    [[nodiscard]] Diagnostic deadlock(const ChartProgram& program, const ChartDeadlock& d) const {
-        const ChartOperation &waits = program.operations[at(d.operation)], &on = program.operations[at(d.need.operation)];
-        const auto listed = find_if(choices_.issue, [&](const Listed& l) { return l.name == waits.name; });
-        if (choices_.issue.empty()) throw InternalError(waits.name + " waits for " + on.name + ": " + d.need.why);
-        const std::string& place = d.need.place;
-        return {.code = "issue-deadlock",
-                .range = listed == choices_.issue.end() ? choices_.issue.front().range : listed->range,
-                .message = fmt::format("{} would wait for ever for {}, which is issued after it: {}", waits.name,
-                                       on.name, d.need.why),
-                .expected = place.empty() ? fmt::format("{} behind {}", waits.name, on.name)
-                                          : fmt::format("{} behind {}, or another place of {}", waits.name, on.name, place),
-                .hint = place.empty() ? "" : fmt::format("storage {} operand, stages {}", place, stages_of(place) + 1)};
-    }
-    [[nodiscard]] int stages_of(const std::string& name) const {
-        for (const VariableId v : assigned_.variables.ids())
-            if (name_of(v) == name) return assigned_.variables[v].stages;
-        return 1;
     }
 
     const StepContext& context_;
@@ -329,7 +349,7 @@ Result<StreamClocks> steady_clocks(const StepContext& context, const StepChoices
         const auto program = builder.without_deadlocks(**loop);
         if (!program) return program.errors();
         const auto interval = steady_interval(*program);
-        if (!interval) return builder.endless();
+        if (!interval) return endless(choices);
         const std::int64_t chunk = context.sizes.stream[(*loop)->axis];
         const auto chunks = static_cast<double>(chunk > 0 ? ceil_div(context.extents[(*loop)->axis], chunk) : 1);
         out.steady += *interval * chunks, out.least += least_interval(*program) * chunks;

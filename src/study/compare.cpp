@@ -2,17 +2,21 @@
 
 #include <fmt/format.h>
 
-#include "support/numbers.hpp"
+#include <bit>
+#include <cmath>
+#include <optional>
+
 #include "support/ranges.hpp"
+#include "support/share_out.hpp"
 
 namespace napkin {
 namespace {
 
-AxisSizes at_size(const TiedAxes& group, std::int64_t size) {
-    AxisSizes sizes;
-    for (const std::string& axis : group.axes) sizes[axis] = size;
-    return sizes;
-}
+struct Looked {
+    std::int64_t size;
+    std::vector<Outcome> outcomes;
+    [[nodiscard]] int best() const { return best_of(outcomes, Criterion::time); }
+};
 
 bool is_fixed(const std::vector<Subject>& subjects, const TiedAxes& group) {
     return any_of(group.axes, [&](const std::string& axis) {
@@ -26,28 +30,6 @@ bool is_of_use(const std::vector<Outcome>& outcomes) {
            any_of(outcomes, [](const Outcome& o) { return o.figures.has_value(); });
 }
 
-/// The powers of two up to the largest and the present size, as far up and down from that as they are of use.
-Result<std::vector<std::int64_t>> sizes_to_look_at(CostTable& table, const TiedAxes& group, std::int64_t largest) {
-    std::vector<std::int64_t> all = {group.size};
-    for (std::int64_t size = 1; size <= largest; size *= 2) all.push_back(size);
-    sort_unique(all);
-    const auto present = find(all, group.size) - all.begin();
-    std::vector<std::int64_t> sizes;
-    for (auto i = present; i < std::ssize(all); ++i) {
-        const auto outcomes = table.at(at_size(group, all[at(i)]));
-        if (!outcomes) return outcomes.errors();
-        if (!is_of_use(*outcomes)) break;
-        sizes.push_back(all[at(i)]);
-    }
-    for (auto i = present - 1; i >= 0; --i) {
-        const auto outcomes = table.at(at_size(group, all[at(i)]));
-        if (!outcomes) return outcomes.errors();
-        if (!is_of_use(*outcomes)) break;
-        sizes.insert(sizes.begin(), all[at(i)]);
-    }
-    return sizes;
-}
-
 /// Why the loser lost, where it is not for its time.
 std::string reason(const std::vector<Subject>& subjects, const std::vector<Outcome>& outcomes) {
     for (std::size_t i = 0; i < outcomes.size(); ++i)
@@ -55,45 +37,66 @@ std::string reason(const std::vector<Subject>& subjects, const std::vector<Outco
     return "";
 }
 
-Result<WinnersAlong> winners_along(CostTable& table, const TiedAxes& group, std::int64_t largest) {
-    const auto sizes = sizes_to_look_at(table, group, largest);
-    if (!sizes) return sizes.errors();
+/// About the geometric mean. It is as round as their distance allows, as kernels of odd sizes are other ones.
+std::int64_t between(std::int64_t low, std::int64_t high) {
+    const auto step = std::bit_floor(static_cast<std::uint64_t>(high - low + 7) / 8);
+    const auto mean = static_cast<std::uint64_t>(std::sqrt(static_cast<double>(low) * static_cast<double>(high)));
+    return std::max(low + 1, static_cast<std::int64_t>(mean / step * step));
+}
+
+Result<Looked> look(const std::vector<Subject>& subjects, const TiedAxes& group, std::int64_t size) {
+    auto outcomes = outcomes_at(subjects, sizes_at({{group.axes, {}}}, {size}));
+    if (!outcomes) return outcomes.errors();
+    return Looked{size, std::move(outcomes).value()};
+}
+
+/// Adds the changes from `low` to `high`.
+Status narrow(const std::vector<Subject>& subjects, const Looked& low, const Looked& high, WinnersAlong& out) {
+    if (low.best() == high.best()) return Done{};
+    if (high.size - low.size <= std::max<std::int64_t>(1, low.size / 16)) {
+        out.changes.push_back({low.size, high.size, high.best()});
+        out.why.push_back(reason(subjects, (low.best() == nobody ? low : high).outcomes));
+        return Done{};
+    }
+    const auto middle = look(subjects, out.axes, between(low.size, high.size));
+    if (!middle) return middle.errors();
+    if (const Status below = narrow(subjects, low, *middle, out); !below) return below;
+    return narrow(subjects, *middle, high, out);
+}
+
+Result<WinnersAlong> winners_along(const std::vector<Subject>& subjects, const TiedAxes& group,
+                                   const std::vector<Outcome>& present) {
     WinnersAlong out{group, group.size, group.size, nobody, {}, {}};
-    if (sizes->empty()) return out;
-    const auto best = [&](std::int64_t size) -> Result<int> {
-        const auto outcomes = table.at(at_size(group, size));
-        if (!outcomes) return outcomes.errors();
-        return best_of(*outcomes, Criterion::time);
-    };
-    auto flips = find_flips(*sizes, table.looks_near_flips(), best);
-    if (!flips) return flips.errors();
-    out.from = sizes->front();
-    out.to = sizes->back();
-    out.at_from = *best(out.from);
-    out.flips = std::move(flips).value();
-    for (const Flip& flip : out.flips)
-        out.why.push_back(
-            reason(table.subjects(), *table.at(at_size(group, flip.before == nobody ? flip.at - 1 : flip.at))));
+    std::vector<Looked> points;
+    for (const std::int64_t size : {std::max<std::int64_t>(1, group.size / farthest), group.size, farthest * group.size}) {
+        const auto point = size == group.size ? Looked{size, present} : look(subjects, group, size);
+        if (!point) return point.errors();
+        if (is_of_use(point->outcomes)) points.push_back(*point);
+    }
+    if (points.empty()) return out;
+    out.from = points.front().size, out.to = points.back().size, out.at_from = points.front().best();
+    for (std::size_t i = 1; i < points.size(); ++i)
+        if (const Status done = narrow(subjects, points[i - 1], points[i], out); !done) return done.errors();
     return out;
 }
 
 }  // namespace
 
-Result<Comparison> compare(std::vector<Subject> subjects, std::int64_t largest) {
+Result<Comparison> compare(std::vector<Subject> subjects) {
     auto tied = tied_axes(subjects);
     if (!tied) return tied.errors();
-    CostTable table(std::move(subjects));
-    auto outcomes = table.at({});
+    auto outcomes = outcomes_at(subjects, {});
     if (!outcomes) return outcomes.errors();
-    Comparison out{table.subjects(), std::move(tied).value(), std::move(outcomes).value(), {}, largest};
+    Comparison out{std::move(subjects), std::move(tied).value(), std::move(outcomes).value(), {}};
     for (const Outcome& outcome : out.outcomes)
         if (outcome.has_no_sizes()) return outcome.why;
-    CostTable estimates(by_closed_form(out.subjects));
-    for (const TiedAxes& group : out.sizes) {
-        if (is_fixed(out.subjects, group)) continue;
-        auto along = winners_along(estimates, group, largest);
-        if (!along) return along.errors();
-        out.along.push_back(std::move(along).value());
+    std::vector<TiedAxes> groups = out.sizes;
+    std::erase_if(groups, [&](const TiedAxes& group) { return is_fixed(out.subjects, group); });
+    std::vector<std::optional<Result<WinnersAlong>>> along(groups.size());
+    share_out(groups.size(), [&](std::size_t i) { along[i] = winners_along(out.subjects, groups[i], out.outcomes); });
+    for (auto& found : along) {
+        if (!found->ok()) return found->errors();
+        out.along.push_back(std::move(*found).value());
     }
     return out;
 }

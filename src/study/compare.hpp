@@ -6,8 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "study/flips.hpp"
-#include "study/subject.hpp"
+#include "study/sweep.hpp"
 
 namespace napkin {
 
@@ -30,13 +29,16 @@ Result<Against> parse_against(std::string_view spec);
 Result<std::vector<Subject>> sides(const CostQuery& left, const AxisSizes& sizes, const Against& against,
                                    std::shared_ptr<const Source> other);
 
+/// How many times its present size, and which part of it, a size is looked at.
+inline constexpr std::int64_t farthest = 16;
+
 /// Who is faster along one group of tied axes, the others standing still.
 struct WinnersAlong {
     TiedAxes axes;  ///< with their present size
     std::int64_t from = 1, to = 1;
     int at_from = nobody;
-    std::vector<Flip> flips;
-    std::vector<std::string> why;  ///< of each flip, where a side does not fit any more; else empty
+    std::vector<SweepChange<int>> changes;
+    std::vector<std::string> why;  ///< of each change, where a side does not fit any more; else empty
 };
 
 struct Comparison {
@@ -44,11 +46,11 @@ struct Comparison {
     std::vector<TiedAxes> sizes;
     std::vector<Outcome> outcomes;
     std::vector<WinnersAlong> along;
-    std::int64_t largest = 1;  ///< that was looked for
 };
 
-/// Looks at powers of two from 1 to `largest`, as far as the sizes make sense and one side fits, and bisects to the
-/// exact sizes. Errors: missing-size and those of the passes.
-Result<Comparison> compare(std::vector<Subject> subjects, std::int64_t largest = std::int64_t{1} << 20);
+/// Costs both sides as a sweep does: at the present size, at the `farthest` ones, and between two with different
+/// winners until these are a sixteenth apart. Sizes that make no sense, or where neither side fits, are left out.
+/// Errors: missing-size and those of the passes.
+Result<Comparison> compare(std::vector<Subject> subjects);
 
 }  // namespace napkin

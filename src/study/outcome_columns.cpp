@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "study/flips.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 

@@ -2,7 +2,6 @@
 
 #include <limits>
 
-#include "study/flips.hpp"
 #include "support/ranges.hpp"
 
 namespace napkin {
@@ -10,10 +9,9 @@ namespace napkin {
 Result<Ranking> rank(std::vector<Subject> subjects) {
     auto tied = tied_axes(subjects);
     if (!tied) return tied.errors();
-    CostTable table(std::move(subjects));
-    auto outcomes = table.at({});
+    auto outcomes = outcomes_at(subjects, {});
     if (!outcomes) return outcomes.errors();
-    Ranking out{table.subjects(), std::move(tied).value(), std::move(outcomes).value(), {}};
+    Ranking out{std::move(subjects), std::move(tied).value(), std::move(outcomes).value(), {}};
     if (none_of(out.outcomes, [](const Outcome& o) { return o.figures.has_value(); })) return out.outcomes.front().why;
     out.order.resize(out.outcomes.size());
     iota(out.order, std::size_t{0});

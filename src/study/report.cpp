@@ -151,25 +151,25 @@ Section report_of(const Comparison& c) {
     add_best(out, "winner", c.outcomes, labels, names);
     if (c.outcomes[0].figures && c.outcomes[1].figures)
         out.data("time_ratio", c.outcomes[1].figures->seconds / c.outcomes[0].figures->seconds);
-    out.text("\nfaster, as one size changes (GPUs by the closed form)");
+    out.text("\nfaster, as one size changes");
     Json changes = Json::array();
     for (const WinnersAlong& along : c.along) {
         Json flips = Json::array();
         const auto number = [](std::int64_t size) { return count_text(static_cast<double>(size)); };
-        const std::string end = number(along.to) + (along.to < c.largest ? ", the most that runs" : ""),
-                          first = winner_text(along.at_from, labels);
-        std::string text = along.flips.empty()
-                               ? fmt::format("  no change from {} to {}: {}", number(along.from), end, first)
-                               : fmt::format("  from {} {}", number(along.from), first);
-        for (std::size_t i = 0; i < along.flips.size(); ++i) {
-            const Flip& flip = along.flips[i];
-            flips.push_back(
-                {{"at", flip.at}, {"before", winner_json(flip.before, names)}, {"after", winner_json(flip.after, names)}});
+        std::string text = fmt::format("  {} from {} {}", names_text(along.axes.axes), number(along.from),
+                                       winner_text(along.at_from, labels));
+        int before = along.at_from;
+        for (std::size_t i = 0; i < along.changes.size(); ++i) {
+            const auto& [after, at, what] = along.changes[i];
+            flips.push_back({{"at", at},
+                             {"not_at", after},
+                             {"before", winner_json(std::exchange(before, what), names)},
+                             {"after", winner_json(what, names)}});
             if (!along.why[i].empty()) flips.back()["why"] = along.why[i];
-            text += fmt::format("; from {} {}{}", number(flip.at), winner_text(flip.after, labels),
+            text += fmt::format(" to {}; from {} {}{}", number(after), number(at), winner_text(what, labels),
                                 along.why[i].empty() ? "" : " (" + along.why[i] + ")");
         }
-        out.text("  " + names_text(along.axes.axes) + text + (along.flips.empty() ? "" : "; to " + end));
+        out.text(text + " to " + number(along.to) + (along.to < farthest * along.axes.size ? ", the most that runs" : ""));
         changes.push_back({{"axes", along.axes.axes},
                            {"size", along.axes.size},
                            {"from", along.from},

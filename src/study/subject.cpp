@@ -4,7 +4,6 @@
 
 #include <set>
 
-#include "study/flips.hpp"
 #include "support/ids.hpp"
 #include "support/numbers.hpp"
 #include "support/ranges.hpp"
@@ -111,11 +110,6 @@ Result<std::vector<Subject>> make_subjects(std::vector<Subject> subjects, const 
     return subjects;
 }
 
-std::vector<Subject> by_closed_form(std::vector<Subject> subjects) {
-    for (Subject& subject : subjects) subject.query.closed_form = true;
-    return subjects;
-}
-
 bool Outcome::is_planned() const { return figures && figures->no_plan.empty(); }
 bool Outcome::has_no_sizes() const { return is_one_of(why.code, {"size-overflow", "bad-size", "index-out-of-range"}); }
 
@@ -127,13 +121,6 @@ Result<std::vector<Outcome>> outcomes_at(const std::vector<Subject>& subjects, c
         if (!found->ok()) return found->errors();
         outcomes.push_back(std::move(*found).value());
     }
-    return outcomes;
-}
-
-Result<std::vector<Outcome>> CostTable::at(const AxisSizes& sizes) {
-    if (const auto known = known_.find(sizes); known != known_.end()) return known->second;
-    auto outcomes = outcomes_at(subjects_, sizes);
-    if (outcomes) known_[sizes] = *outcomes;
     return outcomes;
 }
 

@@ -24,9 +24,6 @@ struct Subject {
 /// unknown-axis where no subject has it.
 Result<std::vector<Subject>> make_subjects(std::vector<Subject> subjects, const AxisSizes& sizes);
 
-/// The same, with the closed form in place of plans of GPUs: for many sizes, as plans of all would take long.
-std::vector<Subject> by_closed_form(std::vector<Subject> subjects);
-
 /// What one subject costs at one point, or why it cannot run there.
 struct Outcome {
     std::optional<CostSummary> figures;
@@ -40,28 +37,14 @@ struct Outcome {
 /// not allow the sizes, has an outcome without figures. Errors: all others (missing-size, unknown-machine, …).
 Result<std::vector<Outcome>> outcomes_at(const std::vector<Subject>& subjects, const AxisSizes& sizes);
 
-/// The costs of subjects at sizes, each worked out once.
-class CostTable {
-public:
-    explicit CostTable(std::vector<Subject> subjects) : subjects_(std::move(subjects)) {}
-    [[nodiscard]] const std::vector<Subject>& subjects() const { return subjects_; }
-
-    /// outcomes_at.
-    Result<std::vector<Outcome>> at(const AxisSizes& sizes);
-    /// How many sizes to look at around a flip (find_flips), so that many subjects do not take long.
-    [[nodiscard]] std::int64_t looks_near_flips() const { return 64 / std::ssize(subjects_); }
-
-private:
-    std::vector<Subject> subjects_;
-    std::map<AxisSizes, std::vector<Outcome>> known_;
-};
-
 enum class Criterion : std::uint8_t { time, energy, price };
 inline constexpr Criterion all_criteria[] = {Criterion::time, Criterion::energy, Criterion::price};
 std::string_view name(Criterion criterion);
 /// Empty where the machine's file lacks the figure.
 std::optional<double> value(const CostSummary& figures, Criterion criterion);
-/// The position with the least, the first where several are equal; all_equal, or nobody (flips.hpp).
+/// Who is best: a position, or one of these.
+inline constexpr int nobody = -1, all_equal = -2;
+/// The position with the least, the first where several are equal; all_equal, or nobody.
 int best_of(const std::vector<Outcome>& outcomes, Criterion criterion);
 
 /// Axes that the texts give one size ("q = x = 4096", "x = n") and that have it: they are moved together. Every axis

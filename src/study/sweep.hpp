@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "study/flips.hpp"
 #include "study/subject.hpp"
 
 namespace napkin {

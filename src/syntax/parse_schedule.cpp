@@ -159,7 +159,8 @@ void check(LineParser& parser, const ScheduleItem& item, const ScheduleClause& c
         wrong(c.range, fmt::format("{} is too large", *c.number), fmt::format("at most {}", field->most));
 }
 
-/// Checks a list: names, each once; those of axes with sizes, and others with no more than a small number.
+/// Checks a list: names, each once but in an order of issue; those of axes with sizes, and others with no more than a
+/// small number.
 void check_listed(LineParser& parser, const ScheduleItem& item, const ScheduleClause& c) {
     const std::int64_t most = choice_fields[at(item.kind)].most;
     if (item.kind == ChoiceKind::piece && (!c.names.empty() || c.number.value_or(0) < 1))
@@ -173,7 +174,8 @@ void check_listed(LineParser& parser, const ScheduleItem& item, const ScheduleCl
             most < 0
                 ? "names with commas between them"
                 : fmt::format("names, each with the iterations by which it is ahead, at most {}: issue S 1, O_acc", most));
-    if (any_of(item.clauses, [&](const ScheduleClause& other) { return other.word == c.word; }))
+    if (item.kind != ChoiceKind::issue && item.kind != ChoiceKind::turns &&
+        any_of(item.clauses, [&](const ScheduleClause& other) { return other.word == c.word; }))
         parser.fail(Code::bad_schedule, c.range, fmt::format("{} names {} twice", name(item.kind), c.word),
                     "each name once");
 }

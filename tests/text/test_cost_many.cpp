@@ -30,32 +30,33 @@ protected:
 };
 
 TEST_F(CostMany, AgainstPutsBothSidesBesideEachOther) {
-    const Outcome outcome = cost("attention.nk --machine h100-sxm5 --against no-fuse");
+    const Outcome outcome = cost("softmax.nk --machine h100-sxm5 --against no-fuse");
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.err, "");
-    EXPECT_THAT(outcome.out, StartsWith("fused against no fusion at q = x = 4096, k = d = 128\n"));
+    EXPECT_THAT(outcome.out, StartsWith("fused against no fusion at r = 4096, c = 4096\n"));
     for (const char* row :
          {"\ntime ", "\nbound by ", "\nkernels ", "\ntransfers ", "\nFLOPs ", "\nFLOP a byte ", "\narrays in memory ",
-          "\nenergy ", "\na million runs ",
-          "\nfaster, as one size changes (GPUs by the closed form)\n  q = x  no change from 1 to 1,048,576: fused\n"})
+          "\nenergy ", "\na million runs ", "\nfaster, as one size changes\n  r from 256 fused to 65,536\n"})
         EXPECT_THAT(outcome.out, HasSubstr(row));
 }
 
 TEST_F(CostMany, AgainstAsJson) {
-    const nlohmann::json document = json("attention.nk --machine h100-sxm5 --against machine=mi300x");
+    const nlohmann::json document = json("matmul.nk --machine h100-sxm5 --against machine=mi300x");
     EXPECT_EQ(document["winner"]["time"], "left") << "no kernel runs on the other one";
     EXPECT_EQ(document["schema"], "napkin.compare/1");
     EXPECT_EQ(document["left"]["label"], "h100-sxm5");
     EXPECT_EQ(document["right"]["label"], "mi300x");
-    EXPECT_EQ(document["sizes"]["q"], 4096);
+    EXPECT_EQ(document["sizes"]["a"], 1024);
     EXPECT_GT(document["time_ratio"], 0);
-    ASSERT_EQ(document["changes"].size(), 2U);
-    EXPECT_EQ(document["changes"][0]["axes"], nlohmann::json({"q", "x"}));
+    ASSERT_EQ(document["changes"].size(), 1U);
+    EXPECT_EQ(document["changes"][0]["axes"], nlohmann::json({"a", "b", "c"}));
     EXPECT_EQ(document["changes"][0]["winner_from"], "left");
-    // Once, or more often where a side's last groups fill its cores.
-    const auto& flips = document["changes"][0]["flips"];
-    ASSERT_EQ(flips.size() % 2, 1U);
-    EXPECT_EQ(flips.back()["after"], "right");
+    const nlohmann::json small = json("matmul.nk --set a=64,b=64,c=64 --machine generic-cpu --against machine=h200");
+    const auto& flips = small["changes"][0]["flips"];
+    ASSERT_EQ(flips.size(), 1U);
+    EXPECT_EQ(flips[0]["before"], "left");
+    EXPECT_EQ(flips[0]["after"], "right");
+    EXPECT_LT(flips[0]["not_at"], flips[0]["at"]);
 }
 
 TEST_F(CostMany, AllMachinesByTime) {

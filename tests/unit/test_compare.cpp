@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <random>
 #include <sstream>
 
 #include "study/report.hpp"
@@ -32,57 +31,57 @@ CostQuery query(const std::string& file, const std::string& machine, const std::
     return q;
 }
 
-Comparison compared(const CostQuery& left, const std::string& spec, const AxisSizes& sizes = {},
-                    std::int64_t largest = std::int64_t{1} << 20) {
+Comparison compared(const CostQuery& left, const std::string& spec, const AxisSizes& sizes = {}) {
     const auto against = parse_against(spec);
     EXPECT_TRUE(against.ok());
     auto both = sides(left, sizes, *against, against->file.empty() ? nullptr : example(against->file));
     EXPECT_TRUE(both.ok()) << render(both.errors());
-    auto result = compare(std::move(both).value(), largest);
+    auto result = compare(std::move(both).value());
     EXPECT_TRUE(result.ok()) << render(result.errors());
     return std::move(result).value();
 }
 
-/// Every flip between the first and the last size, looked for at each size between.
-std::vector<Flip> scanned(std::int64_t from, std::int64_t to, const std::function<int(std::int64_t)>& best) {
-    std::vector<Flip> flips;
-    for (std::int64_t size = from + 1; size <= to; ++size)
-        if (best(size) != best(size - 1)) flips.push_back({size, best(size - 1), best(size)});
-    return flips;
+/// The time of a side's plan at a size, as `napkin plan` has it; none where it has no plan.
+std::optional<double> planned_seconds(const Subject& side, const TiedAxes& axes, std::int64_t size) {
+    PipelineOptions options = side.query.pipeline;
+    for (const std::string& axis : axes.axes)
+        if (side.has(axis)) options.sizes[axis] = size;
+    options.until = Pass::plan;
+    const auto planned = run_pipeline(side.query.source, options);
+    return planned.ok() ? std::optional(planned->plan.seconds()) : std::nullopt;
 }
 
-TEST(Flips, BisectionFindsWhatALinearScanFinds) {
-    std::mt19937 random(7);
-    for (int round = 0; round < 200; ++round) {
-        // Straight lines: each is the lowest of them on one run of sizes.
-        std::vector<std::pair<std::int64_t, std::int64_t>> lines;
-        for (int i = 0; i < 4; ++i) lines.emplace_back(random() % 1000, random() % 40);
-        const auto best = [&](std::int64_t size) {
-            int least = 0;
-            for (int i = 1; i < 4; ++i)
-                if (lines[i].first + lines[i].second * size < lines[least].first + lines[least].second * size)
-                    least = i;
-            return least;
-        };
-        const auto found = find_flips({1, 2, 4, 8, 16, 32, 64, 128, 256, 512}, 0,
-                                      [&](std::int64_t s) -> Result<int> { return best(s); });
-        ASSERT_TRUE(found.ok());
-        EXPECT_EQ(*found, scanned(1, 512, best)) << "round " << round;
+/// Who is faster changes between the two sizes that are said, which are next to each other or a sixteenth apart.
+TEST(Compare, TheWinnerOfPlansChangesWhereItIsSaid) {
+    const AxisSizes small = {{"a", 64}, {"b", 64}, {"c", 64}};
+    const std::tuple<const char*, const char*, AxisSizes> cases[] = {{"matmul.nk", "machine=h200", small},
+                                                                     {"softmax.nk", "machine=h200", {{"r", 64}, {"c", 64}}},
+                                                                     {"matmul_chain.nk", "no-fuse", {}}};
+    for (const auto& [file, spec, sizes] : cases) {
+        CostQuery left = query(file, "generic-cpu");
+        left.closed_form = false;
+        const Comparison c = compared(left, spec, sizes);
+        std::size_t seen = 0;
+        for (const WinnersAlong& along : c.along) {
+            const auto best = [&](std::int64_t size) {
+                const auto one = planned_seconds(c.subjects[0], along.axes, size);
+                const auto other = planned_seconds(c.subjects[1], along.axes, size);
+                EXPECT_TRUE(one && other) << size;
+                return *one < *other ? 0 : *other < *one ? 1 : all_equal;
+            };
+            int before = along.at_from;
+            EXPECT_EQ(best(along.from), before) << file;
+            for (const SweepChange<int>& change : along.changes) {
+                EXPECT_LE(change.at - change.after, std::max<std::int64_t>(1, change.after / 16));
+                EXPECT_EQ(best(change.after), before) << file << " at " << change.after;
+                EXPECT_EQ(best(change.at), change.what) << file << " at " << change.at;
+                EXPECT_NE(std::exchange(before, change.what), change.what);
+                ++seen;
+            }
+            EXPECT_EQ(best(along.to), before) << file;
+        }
+        EXPECT_GT(seen, 0U) << file;
     }
-}
-
-TEST(Flips, OfTheModelAreThoseOfALinearScan) {
-    const Comparison c = compared(query("matmul.nk", "h100-sxm5"), "machine=mi300x", {}, 1024);
-    ASSERT_EQ(c.along.size(), 1U);
-    EXPECT_THAT(c.along[0].axes.axes, testing::UnorderedElementsAre("a", "b", "c"));
-    ASSERT_FALSE(c.along[0].flips.empty());  // several, as costs have teeth
-    const std::int64_t at = c.along[0].flips[0].at;
-    CostTable table(c.subjects);
-    const auto best = [&](std::int64_t n) { return best_of(*table.at({{"a", n}, {"b", n}, {"c", n}}), Criterion::time); };
-    // Every size next to the first flip; what lies further away is looked at here and there.
-    auto near = c.along[0].flips;
-    std::erase_if(near, [&](const auto& flip) { return flip.at > at + 40; });
-    EXPECT_EQ(scanned(at - 40, at + 40, best), near);
 }
 
 TEST(Sweep, TextsSayWhichSizes) {
@@ -175,7 +174,7 @@ TEST(Against, WhatIsWrongWithATextIsSaid) {
 }
 
 TEST(Compare, FusedMovesLessThanEquationByEquation) {
-    const Comparison c = compared(query("attention.nk", "h100-sxm5"), "no-fuse", {}, 64);
+    const Comparison c = compared(query("attention.nk", "h100-sxm5"), "no-fuse");
     EXPECT_EQ(c.subjects[0].label, "fused");
     EXPECT_EQ(c.subjects[1].label, "no fusion");
     EXPECT_LT(c.outcomes[0].figures->transfers_bytes * 50, c.outcomes[1].figures->transfers_bytes);
@@ -185,7 +184,7 @@ TEST(Compare, FusedMovesLessThanEquationByEquation) {
 }
 
 TEST(Compare, SizesComeFromTheLeftUnlessTheTextSetsThem) {
-    const Comparison c = compared(query("attention.nk", "h200"), "attention_bf16.nk,set:k=64", {{"q", 1024}}, 4);
+    const Comparison c = compared(query("attention.nk", "h200"), "attention_bf16.nk,set:k=64", {{"q", 1024}});
     const auto size = [&](const std::string& axis) {
         return c.subjects[1].diagram.axis(*c.subjects[1].diagram.find_axis(axis)).size;
     };
@@ -195,7 +194,7 @@ TEST(Compare, SizesComeFromTheLeftUnlessTheTextSetsThem) {
 }
 
 TEST(Compare, HalfTheBytesAreHalfTheTransfers) {
-    const Comparison c = compared(query("attention_bf16.nk", "h100-sxm5"), "types=e4m3", {{"q", 4096}, {"x", 4096}}, 1);
+    const Comparison c = compared(query("attention_bf16.nk", "h100-sxm5"), "types=e4m3", {{"q", 4096}, {"x", 4096}});
     EXPECT_NEAR(c.outcomes[0].figures->transfers_bytes / c.outcomes[1].figures->transfers_bytes, 2, 0.01);
     EXPECT_LE(c.outcomes[1].figures->seconds, c.outcomes[0].figures->seconds);
 }
@@ -206,9 +205,9 @@ TEST(Compare, ACacheWinsFromAFewTokens) {
     EXPECT_EQ(best_of(c.outcomes, Criterion::time), 0);
     const WinnersAlong& tokens = c.along[0];
     EXPECT_THAT(tokens.axes.axes, ElementsAre("n"));
-    ASSERT_EQ(tokens.flips.size(), 1U);
-    EXPECT_EQ(tokens.flips[0].after, 0);
-    EXPECT_LT(tokens.flips[0].at, 208);
+    ASSERT_EQ(tokens.changes.size(), 1U);
+    EXPECT_EQ(tokens.changes[0].what, 0);
+    EXPECT_LT(tokens.changes[0].at, 208);
 }
 
 /// paper.md §10: fewer than 208 tokens a weight load is memory bound on an A100, by the closed form.
@@ -228,7 +227,7 @@ TEST(Sweep, AFewTokensAreBoundByTheirWeights) {
 
 TEST(Compare, WhatDoesNotFitLoses) {
     // S of 2^17 × 2^17 values takes 64 GiB, and with P more than the machine has.
-    const Comparison c = compared(query("attention.nk", "h100-sxm5"), "no-fuse", {{"q", 1 << 17}, {"x", 1 << 17}}, 1);
+    const Comparison c = compared(query("attention.nk", "h100-sxm5"), "no-fuse", {{"q", 1 << 17}, {"x", 1 << 17}});
     EXPECT_FALSE(c.outcomes[1].figures.has_value());
     EXPECT_EQ(c.outcomes[1].why.code, "memory-exceeded");
     EXPECT_EQ(best_of(c.outcomes, Criterion::time), 0);
@@ -246,9 +245,9 @@ TEST(Compare, APartitionThatMemoryCannotHoldIsNotChosen) {
 }
 
 TEST(Compare, TheSameOnBothSidesIsEqual) {
-    const Comparison c = compared(query("matmul.nk", "h200"), "machine=h200", {}, 16);
+    const Comparison c = compared(query("matmul.nk", "h200"), "machine=h200");
     EXPECT_EQ(best_of(c.outcomes, Criterion::time), all_equal);
-    EXPECT_THAT(c.along[0].flips, testing::IsEmpty());
+    EXPECT_THAT(c.along[0].changes, testing::IsEmpty());
     EXPECT_EQ(to_json(report_of(c))["winner"]["time"], "equal");
 }
 
