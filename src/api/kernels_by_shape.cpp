@@ -3,22 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <bit>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "diagram/solve_sizes.hpp"
+#include "plan/other_sizes.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 #include "support/stack.hpp"
 
 namespace napkin {
 namespace {
-
-/// A plan is taken over for sizes that differ by so many powers of two at most.
-constexpr double most_octaves_apart = 1;
 
 /// One step of FNV-1a over whole numbers, with its offset and prime of 64 bits.
 constexpr std::uint64_t hash_offset = 0xcbf29ce484222325, hash_prime = 0x100000001b3;
@@ -58,61 +56,34 @@ Result<std::map<std::string, std::int64_t>> sizes_of_shapes(const Diagram& diagr
     return all;
 }
 
-/// How far the sizes are from those of a plan: the most powers of two by which one of them differs. A size of 1 is near
-/// to no other, as plans for a single row or key have a form of their own.
-double octaves_apart(const Compilation& planned, const std::map<std::string, std::int64_t>& sizes) {
-    double most = 0;
-    for (const AxisId axis : planned.extents.ids()) {
-        const auto size = at(axis) < planned.diagram.axes.size() ? sizes.find(planned.diagram.axis(axis).name)
-                                                                 : sizes.end();
-        if (size == sizes.end()) continue;
-        const std::int64_t was = planned.extents[axis], is = size->second;
-        if (was == is) continue;
-        if (was <= 1 || is <= 1) return std::numeric_limits<double>::infinity();
-        most = std::max(most, std::abs(std::log2(static_cast<double>(is) / static_cast<double>(was))));
-    }
-    return most;
+/// Sizes between two powers of two take one plan. Sizes 0 and 1 have a class of their own.
+std::map<std::string, int> powers_of(const std::map<std::string, std::int64_t>& sizes) {
+    std::map<std::string, int> out;
+    for (const auto& [axis, size] : sizes)
+        out[axis] = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(size)));
+    return out;
 }
 
 }  // namespace
 
+/// Calls f for every number of the key, as long as it returns true.
 template <class F>
-void KernelsByShape::each_of(const Shapes& shapes, const F& f) {
-    f(static_cast<std::int64_t>(shapes.place));
+bool KernelsByShape::each_of(const Shapes& shapes, const F& f) {
+    if (!f(static_cast<std::int64_t>(shapes.place))) return false;
     for (const napkin_array* array : shapes.arrays)
-        for (std::int32_t d = 0; d < array->ndim; ++d) f(array->shape[d]);
+        for (std::int32_t d = 0; d < array->ndim; ++d)
+            if (!f(array->shape[d])) return false;
+    return true;
 }
 
-std::size_t KernelsByShape::Hash::operator()(const Key& key) const {
+std::size_t KernelsByShape::list_of(const Shapes& shapes) {
     std::uint64_t hash = hash_offset;
-    for (const std::int64_t value : key) hash = mixed(hash, value);
-    return hash;
-}
-std::size_t KernelsByShape::Hash::operator()(const Shapes& shapes) const {
-    std::uint64_t hash = hash_offset;
-    each_of(shapes, [&](std::int64_t value) { hash = mixed(hash, value); });
-    return hash;
-}
-bool KernelsByShape::Same::operator()(const Shapes& a, const Key& b) const {
-    std::size_t i = 0;
-    bool same = true;
-    each_of(a, [&](std::int64_t value) { same = same && i < b.size() && b[i] == value, ++i; });
-    return same && i == b.size();
+    each_of(shapes, [&](std::int64_t value) { return hash = mixed(hash, value), true; });
+    return hash % std::tuple_size_v<decltype(lists_)>;
 }
 
 KernelsByShape::KernelsByShape(std::shared_ptr<const Source> source, Diagram diagram)
     : source_(std::move(source)), diagram_(std::move(diagram)), taken_(taken_arrays(diagram_)) {}
-
-std::size_t KernelsByShape::count() const {
-    const std::lock_guard lock(looking_);
-    return kernels_.size();
-}
-
-std::size_t KernelsByShape::num_codes() const {
-    const std::lock_guard lock(looking_);
-    return static_cast<std::size_t>(
-        std::count_if(kernels_.begin(), kernels_.end(), [](const auto& made) { return !made.second->shares_code(); }));
-}
 
 bool KernelsByShape::have_shapes(Arrays arrays) const {
     if (arrays.size() != taken_.size()) return false;
@@ -123,21 +94,33 @@ bool KernelsByShape::have_shapes(Arrays arrays) const {
     return true;
 }
 
-std::shared_ptr<const LoadedKernel> KernelsByShape::find(const Shapes& shapes) const {
-    const std::lock_guard lock(looking_);
-    const auto found = kernels_.find(shapes);
-    return found == kernels_.end() ? nullptr : found->second;
+const LoadedKernel* KernelsByShape::find(const Shapes& shapes) const {
+    for (const Node* node = lists_[list_of(shapes)].load(std::memory_order_acquire); node != nullptr; node = node->next) {
+        std::size_t i = 0;
+        // The number of sizes is the program's.
+        if (each_of(shapes, [&](std::int64_t value) { return node->key[i++] == value; })) return node->kernel.get();
+    }
+    return nullptr;
 }
 
-std::optional<Compilation> KernelsByShape::by_known_plan(MachineKind place, const PipelineOptions& options) const {
-    std::vector<std::pair<double, const Compilation*>> near;
-    for (const Compilation& c : planned_)
-        if (const auto apart = octaves_apart(c, options.sizes); c.machine.kind == place && apart <= most_octaves_apart)
-            near.emplace_back(apart, &c);
-    stable_sort(near, [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (const auto& [apart, planned] : near)
-        if (auto found = at_other_sizes(*planned, options)) return found;
-    return std::nullopt;
+Result<Compilation> KernelsByShape::planned(MachineKind place, const PipelineOptions& options, bool& is_new) {
+    std::vector<std::size_t> known;
+    for (std::size_t k = 0; k < plans_.size(); ++k)
+        if (plans_[k].machine.kind == place) known.push_back(k);
+    const auto said = taken_over_.try_emplace({place, powers_of(options.sizes)}, plans_.size());
+    std::size_t& taken = said.first->second;
+    if (!said.second && taken < plans_.size())
+        if (auto found = at_other_sizes(plans_[taken], options)) return std::move(*found);
+    std::optional<Compilation> best;
+    for (const std::size_t k : known)
+        if (auto found = at_other_sizes(plans_[k], options))
+            if (!best || found->plan.seconds() < best->plan.seconds()) best = std::move(*found), taken = k;
+    if (best && known.size() >= most_kernels_of_classes) return std::move(*best);
+    auto own = run_pipeline(source_, options);
+    if (best && (!own || best->plan.seconds() <= (1 + most_slower(longest_of_any(own->plan))) * own->plan.seconds()))
+        return std::move(*best);
+    is_new = own.ok(), taken = plans_.size();
+    return own;
 }
 
 Result<std::shared_ptr<const LoadedKernel>> KernelsByShape::make(const Shapes& shapes) {
@@ -150,23 +133,19 @@ Result<std::shared_ptr<const LoadedKernel>> KernelsByShape::make(const Shapes& s
                                   .machine = shapes.place == MachineKind::gpu ? "gpu" : "host",
                                   .until = Pass::emit,
                                   .keep_plan = true};
-    auto made = by_known_plan(shapes.place, options);
-    const bool is_new = !made;
-    if (is_new) {
-        auto planned = run_pipeline(source_, options);
-        if (!planned) return planned.errors();
-        made = std::move(*planned);
-    }
-    const std::vector<TakenArray> taken = taken_arrays(made->diagram, made->extents);
+    bool is_new = false;
+    auto found = planned(shapes.place, options, is_new);
+    if (!found) return found.errors();
+    const Compilation& made = is_new ? plans_.emplace_back(std::move(*found)) : *found;
+    const std::vector<TakenArray> taken = taken_arrays(made.diagram, made.extents);
     if (auto faults = faults_of(shapes.arrays, taken, shapes.place); !faults.empty()) return faults;
-    auto loaded = LoadedKernel::load(*made, is_new ? 0 : NAPKIN_NOT_VALIDATED, codes_);
+    auto loaded = LoadedKernel::load(made, is_new ? 0 : NAPKIN_NOT_VALIDATED, codes_);
     if (!loaded) return loaded;
-    if (!(*loaded)->shares_code()) codes_.push_back(*loaded);
-    if (is_new) planned_.push_back(std::move(*made));
+    if (!(*loaded)->shares_code()) codes_.push_back(*loaded), ++num_codes_;
     return loaded;
 }
 
-Result<std::shared_ptr<const LoadedKernel>> KernelsByShape::of(Arrays arrays) {
+Result<const LoadedKernel*> KernelsByShape::of(Arrays arrays) {
     // Without arrays, nothing says where a program is to run.
     const auto place = arrays.empty() || arrays[0] == nullptr ? std::nullopt : place_of(*arrays[0]);
     if (!place || !have_shapes(arrays)) {
@@ -175,16 +154,18 @@ Result<std::shared_ptr<const LoadedKernel>> KernelsByShape::of(Arrays arrays) {
         return faults;
     }
     const Shapes shapes{*place, arrays};
-    if (auto found = find(shapes)) return found;
+    if (const LoadedKernel* found = find(shapes)) return found;
     const std::lock_guard one_at_a_time(making_);
-    if (auto found = find(shapes)) return found;
+    if (const LoadedKernel* found = find(shapes)) return found;
     auto made = on_enough_stack([&] { return make(shapes); });
-    if (!made) return made;
-    Key key;
-    each_of(shapes, [&](std::int64_t value) { key.push_back(value); });
-    const std::lock_guard lock(looking_);
-    kernels_.emplace(std::move(key), *made);
-    return made;
+    if (!made) return made.errors();
+    std::atomic<const Node*>& list = lists_[list_of(shapes)];
+    auto node = std::make_unique<Node>(Node{{}, std::move(*made), list.load()});
+    each_of(shapes, [&](std::int64_t value) { return node->key.push_back(value), true; });
+    list.store(node.get(), std::memory_order_release);
+    nodes_.push_back(std::move(node));
+    ++count_;
+    return nodes_.back()->kernel.get();
 }
 
 }  // namespace napkin

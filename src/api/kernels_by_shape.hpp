@@ -2,16 +2,18 @@
 // The kernels that the calls of one program made. Each is for the shapes of its arrays and for where they lie.
 //
 // Invariant: a kernel's key is the place and every size of every array, in the program's order. So arrays with one key
-// are all taken by one kernel or by none. A kernel that is found needs no derivation, no plan and no allocation.
+// are all taken by one kernel or by none. To find a kernel takes no derivation, no plan, no allocation and no lock.
 //
-// A kernel for sizes that are near those of a plan takes over its schedules, and its code where the text is the same.
+// A kernel for other sizes takes over a known plan where that is near enough to the best one, and its code where the
+// text is the same.
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "api/loaded_kernel.hpp"
@@ -23,49 +25,48 @@ public:
     /// A diagram of that text.
     KernelsByShape(std::shared_ptr<const Source> source, Diagram diagram);
 
-    /// The kernel for arrays of these shapes, there; planned and compiled where there is none yet. Calls for others
-    /// wait meanwhile, calls for those that there are do not. Errors: view-count, view-null, view-device, view-type,
-    /// view-sizes, view-strides; those of the pipeline.
-    Result<std::shared_ptr<const LoadedKernel>> of(Arrays arrays);
-    [[nodiscard]] std::size_t count() const;
+    /// The kernel for arrays of these shapes, there; planned and compiled where there is none yet. It stays as long as
+    /// this does. Calls for others that are not there wait meanwhile. Errors: view-count, view-null, view-device,
+    /// view-type, view-sizes, view-strides; those of the pipeline.
+    Result<const LoadedKernel*> of(Arrays arrays);
+    [[nodiscard]] std::size_t count() const { return count_.load(); }
     /// Different codes among these.
-    [[nodiscard]] std::size_t num_codes() const;
+    [[nodiscard]] std::size_t num_codes() const { return num_codes_.load(); }
 
 private:
-    using Key = std::vector<std::int64_t>;
     /// Shapes of arrays whose numbers of axes are the program's.
     struct Shapes {
         MachineKind place;
         Arrays arrays;
     };
-    struct Hash {
-        using is_transparent = void;
-        std::size_t operator()(const Key& key) const;
-        std::size_t operator()(const Shapes& shapes) const;
-    };
-    struct Same {
-        using is_transparent = void;
-        bool operator()(const Key& a, const Key& b) const { return a == b; }
-        bool operator()(const Shapes& a, const Key& b) const;
-        bool operator()(const Key& a, const Shapes& b) const { return operator()(b, a); }
+    /// A kernel in the list of its hash. What is in a list stays there, so that readers need no lock.
+    struct Node {
+        std::vector<std::int64_t> key;
+        std::shared_ptr<const LoadedKernel> kernel;
+        const Node* next;
     };
     template <class F>
-    static void each_of(const Shapes& shapes, const F& f);
+    static bool each_of(const Shapes& shapes, const F& f);
+    [[nodiscard]] static std::size_t list_of(const Shapes& shapes);
     [[nodiscard]] bool have_shapes(Arrays arrays) const;
-    [[nodiscard]] std::shared_ptr<const LoadedKernel> find(const Shapes& shapes) const;
+    [[nodiscard]] const LoadedKernel* find(const Shapes& shapes) const;
     [[nodiscard]] Result<std::shared_ptr<const LoadedKernel>> make(const Shapes& shapes);
-    /// The nearest plan that was made, for these sizes; none where none is near or fits.
-    [[nodiscard]] std::optional<Compilation> by_known_plan(MachineKind place, const PipelineOptions& options) const;
+    /// What run_pipeline makes with these options, by a known plan where one is near enough to the best. `is_new`:
+    /// whether it was planned.
+    [[nodiscard]] Result<Compilation> planned(MachineKind place, const PipelineOptions& options, bool& is_new);
 
     std::shared_ptr<const Source> source_;
     Diagram diagram_;
     std::vector<TakenArray> taken_;  ///< without sizes
-    mutable std::mutex looking_;     ///< of kernels_
-    std::mutex making_;              ///< one at a time
-    std::unordered_map<Key, std::shared_ptr<const LoadedKernel>, Hash, Same> kernels_;
-    /// Whoever makes a kernel has these: what was planned anew, and kernels of different code.
-    std::vector<Compilation> planned_;
-    std::vector<std::shared_ptr<const LoadedKernel>> codes_;
+    std::array<std::atomic<const Node*>, 1024> lists_{};
+    std::atomic<std::size_t> count_ = 0, num_codes_ = 0;
+
+    std::mutex making_;  ///< of what follows: one kernel is made at a time
+    std::vector<std::unique_ptr<const Node>> nodes_;
+    std::vector<std::shared_ptr<const LoadedKernel>> codes_;  ///< kernels of different code
+    std::vector<Compilation> plans_;                          ///< that were made anew
+    /// By place and the powers of two of all sizes: the plan that is taken there.
+    std::map<std::pair<MachineKind, std::map<std::string, int>>, std::size_t> taken_over_;
 };
 
 }  // namespace napkin

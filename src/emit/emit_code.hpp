@@ -28,8 +28,8 @@ public:
     void close(std::string_view after = "");  ///< what stands behind the bracket
     void append(Lines lines);
     [[nodiscard]] bool is_empty() const { return parts_.empty(); }
-    /// Without blocks that hold one thing: where a block is all of another one, or one loop or condition, its braces go.
-    /// A loop over one statement is one line where that is not long. Pre: what was opened is closed.
+    /// Where a block is all of another one, or one loop or condition, its braces go. A loop over one
+    /// statement is one line where that is not long. Pre: what was opened is closed.
     [[nodiscard]] std::string text() const;
 
 private:

@@ -30,6 +30,14 @@ bool has_blocks_for_parts(const ScheduledKernel& kernel) {
 
 }  // namespace
 
+std::int64_t longest_of_any(const Plan& plan) {
+    std::int64_t longest = 1;
+    for (const KernelPlan& kernel : plan.kernels)
+        for (const auto& [axis, planned_at] : kernel.schedule().any)
+            longest = std::max(longest, kernel.scheduled.extent(axis));
+    return longest;
+}
+
 std::optional<Plan> with_blocks_for(const Plan& made, Plan read, const Machine& machine) {
     for (std::size_t k = 0; k < read.kernels.size(); ++k) {
         ScheduledKernel& kernel = read.kernels[k].scheduled;

@@ -1,11 +1,21 @@
 #pragma once
 // A plan whose schedules are read at other sizes than those that they were made for. Nothing is searched.
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 
 #include "machine/machine.hpp"
 #include "plan/plan.hpp"
 
 namespace napkin {
+
+/// Kernels of different code that a program has for all its sizes, at most.
+inline constexpr std::size_t most_kernels_of_classes = 6;
+/// How much slower than the plan for the length alone another one may be, as a share of its time. Kernels for short
+/// lengths take microseconds, of which launches are a part that no plan changes.
+constexpr double most_slower(std::int64_t length) { return length < 512 ? 0.08 : 0.03; }
+/// The longest axis of any size at the plan's own sizes; 1 where there is none.
+std::int64_t longest_of_any(const Plan& plan);
 
 /// The plan `read` at other sizes with as many CTAs or threads as its tiles need. None where it would cut a stream into
 /// more parts than it has K blocks, or where a schedule breaks a rule then. Times are those of the plan that was made.

@@ -64,6 +64,9 @@ private:
         }
         switch (item.kind) {
             case ChoiceKind::warpgroup: return check_warpgroup(item);
+            case ChoiceKind::any:
+                if (const auto axis = find_axis(item, item.axis)) choices_.take(item, *axis);
+                return;
             case ChoiceKind::group: return check_sized(item, groupable_);
             case ChoiceKind::stream:
             case ChoiceKind::split: return check_sized(item, streamed_);
@@ -139,7 +142,8 @@ private:
     }
 
     void take_size(const ScheduleItem& item, AxisId axis) {
-        if (*item.value < 1 || *item.value > extent(axis))
+        // Where any size may come, a tile may be longer than the axis is now.
+        if (*item.value < 1 || (*item.value > extent(axis) && !diagram_.axis(axis).is_any))
             return error(
                 "size-out-of-range", item,
                 fmt::format("{} {} = {}, but {} has {} values", name(item.kind), item.axis, *item.value, item.axis,

@@ -32,7 +32,8 @@ std::vector<Simulation> simulate_again(const Derived& derived, const Extents& ex
         // A kernel with fewer groups than the machine has cores is planned on all cores, and takes no more of them than
         // it has groups.
         const std::int64_t taken = kernel.schedule.threads.value, all = own.num_cores();
-        const std::int64_t threads = taken == all || simulated(taken, false).seconds == plan.kernels[k].time.seconds
+        const std::int64_t threads = how.threads ? *how.threads
+                                     : taken == all || simulated(taken, false).seconds == plan.kernels[k].time.seconds
                                          ? taken
                                          : all;
         if (how.clock_hz) own.clock_hz.value = *how.clock_hz;

@@ -11,7 +11,8 @@ struct SimulateAgain {
     /// of the core, in place of the machine's. What the file has by the second stays, as rates and latencies of memory
     /// and what launches take; what it has by the clock follows.
     std::optional<double> clock_hz = {};
-    bool explains = false;  ///< with terms
+    bool explains = false;                     ///< with terms
+    std::optional<std::int64_t> threads = {};  ///< in place of those that the plan was made for
 };
 
 /// By kernel. Pre: the plan is of the form, extents and machine, and the clock is above 0.

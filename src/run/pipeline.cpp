@@ -22,6 +22,7 @@
 #include "plan/choose_form.hpp"
 #include "plan/other_sizes.hpp"
 #include "plan/overrides.hpp"
+#include "plan/simulate_again.hpp"
 #include "run/gpu/assembled_plan.hpp"
 #include "run/gpu/compiler.hpp"
 #include "run/gpu/device_machine.hpp"
@@ -386,6 +387,28 @@ Result<std::shared_ptr<const CpuKernel>> loaded_on_processor(const Compilation& 
     return CpuKernel::load(emitted.diagram, emitted.program, code, emitted.plan.threads(), for_width(code.vector_bytes));
 }
 
+namespace {
+
+/// Times of the plan's kernels at the sizes at hand. On a processor little work runs on one thread, as a plan for these
+/// sizes decides, too.
+void time_again(Compilation& c) {
+    const auto times_on = [&](std::optional<std::int64_t> threads) {
+        return simulate_again(c.derived, c.extents, c.machine, c.plan, {.threads = threads});
+    };
+    const std::vector<Simulation> together = times_on(std::nullopt);
+    const auto alone = c.machine.kind == MachineKind::cpu ? times_on(1) : together;
+    for (std::size_t k = 0; k < together.size(); ++k) {
+        KernelPlan& kernel = c.plan.kernels[k];
+        Choice& threads = kernel.scheduled.schedule.threads;
+        const bool is_alone = c.machine.kind == MachineKind::cpu && !threads.by_user &&
+                              alone[k].seconds <= together[k].seconds;
+        if (is_alone) threads.value = 1;
+        kernel.time = is_alone ? alone[k] : together[k];
+    }
+}
+
+}  // namespace
+
 std::optional<Compilation> at_other_sizes(const Compilation& planned, const PipelineOptions& options) {
     Compilation c;
     c.source = planned.source, c.machine = planned.machine;
@@ -404,6 +427,8 @@ std::optional<Compilation> at_other_sizes(const Compilation& planned, const Pipe
     auto plan = with_blocks_for(planned.plan, std::move(read->plan), c.machine);
     if (!plan) return std::nullopt;
     c.plan = std::move(*plan);
+    time_again(c);
+    if (options.until < Pass::emit) return c;
     c.program = tiles_of_plan(c);
     c.lowered = lower::lowered(c.plan.program());
     c.code = emitted(c);

@@ -83,8 +83,9 @@ struct Compilation {
 /// those of CpuKernel::load.
 Result<std::shared_ptr<const CpuKernel>> loaded_on_processor(const Compilation& emitted, const CpuKernel* alike = nullptr);
 
-/// What run_pipeline makes until Pass::emit with these options, whose sizes are others, on the same machine. The form
-/// and the schedules are those that were planned. None where these do not fit the sizes, or where there is an error.
+/// What run_pipeline makes until Pass::plan or Pass::emit with these options, whose sizes are others, on the same
+/// machine. The form and the schedules are those that were planned, and their times are of these sizes. None where
+/// these do not fit the sizes, or where there is an error.
 std::optional<Compilation> at_other_sizes(const Compilation& planned, const PipelineOptions& options);
 
 /// Runs the passes up to options.until. Errors are those of the passes; each pass' result is verified before the next

@@ -304,7 +304,7 @@ std::string why_not_tile_pipelined(const ScheduledKernel& kernel, const Step& de
         kernel.is_view(other.variable))
         return "the two do not run the same blocks in the same loops";
     const std::vector<AxisId> axes = target_axes(kernel.variable(compute.variable));
-    if (any_of(axes, [&](AxisId axis) { return kernel.span(axis, 0).ragged; }))
+    if (any_of(axes, [&](AxisId axis) { return kernel.span(axis, 0).ragged || kernel.is_any(axis); }))
         return "some groups have fewer points than others";
     bool knows_place = false;
     visit(compute.body, [&](const Expr& e) {

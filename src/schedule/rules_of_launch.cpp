@@ -109,14 +109,16 @@ private:
                                                   : why_not_prefetched(k_, p.variable, *in);
                 !why.empty())
                 report({"prefetch", name}, "{} cannot be fetched ahead in {}: {}", name, where, why);
-            else if (const Atom& atom = k_.atom(*in); is_blocks && p.ahead.value * atom.rows >= k_.extent(atom.row_axis))
+            else if (const Atom& atom = k_.atom(*in);
+                     is_blocks && !k_.is_any(atom.row_axis) && p.ahead.value * atom.rows >= k_.extent(atom.row_axis))
                 report({"prefetch", name},
                        "{} is fetched {} block{} of {} rows ahead, and it has {} rows: at most {} can be", name,
                        p.ahead.value, p.ahead.value == 1 ? "" : "s", atom.rows, k_.extent(atom.row_axis),
                        (k_.extent(atom.row_axis) - 1) / atom.rows);
             if (p.cache < 1 || p.cache > 2)
                 report({"prefetch", name}, "{} is fetched into cache {}, and caches of one core are 1 and 2", name, p.cache);
-            if (!is_blocks && p.ahead.value >= k_.num_groups())
+            const bool any_groups = any_of(k_.kernel->group_axes, [&](AxisId axis) { return k_.is_any(axis); });
+            if (!is_blocks && !any_groups && p.ahead.value >= k_.num_groups())
                 report({"prefetch", name}, "{} is fetched {} group{} ahead, and there {} {}: at most {} can be", name,
                        p.ahead.value, p.ahead.value == 1 ? "" : "s", k_.num_groups() == 1 ? "is" : "are",
                        k_.num_groups(), k_.num_groups() - 1);

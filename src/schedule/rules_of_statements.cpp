@@ -56,7 +56,7 @@ private:
                 report(field,
                        "the subloop over {} has parts of {}, which blocks of {} do not cut without a remainder for {}",
                        axis_name(axis), k_.span(axis, step.scope).tile, k_.block_size(a, axis), name);
-        if (a.row_axis >= 0 && a.rows > k_.extent(a.row_axis)) {
+        if (a.row_axis >= 0 && a.rows > k_.extent(a.row_axis) && !k_.is_any(a.row_axis)) {
             Atom fitting = a;
             fitting.rows = static_cast<int>(k_.extent(a.row_axis));
             while (compute.reduce && fitting.rows > 1 && registers_of(fitting) > k_.unit.registers) --fitting.rows;

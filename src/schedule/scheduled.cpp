@@ -304,9 +304,8 @@ ScheduledKernel with_sizes(ScheduledKernel unscheduled, KernelSchedule schedule)
 
 void add_sizes(ScheduledKernel& out, KernelSchedule schedule) {
     out.schedule = std::move(schedule);
-    const auto is_any = [&](AxisId axis) { return out.schedule.any.contains(axis); };
     const auto tile_of = [&](AxisId axis, std::int64_t size) {
-        return is_any(axis) ? size : std::min(size, out.extent(axis));
+        return out.is_any(axis) ? size : std::min(size, out.extent(axis));
     };
     const std::size_t num_axes = out.extents.size();
     out.sizes = {std::vector<std::int64_t>(num_axes), std::vector<std::int64_t>(num_axes)};
@@ -318,12 +317,12 @@ void add_sizes(ScheduledKernel& out, KernelSchedule schedule) {
     for (const auto& [axis, choice] : out.schedule.subloop) out.sizes.sub[axis] = tile_of(axis, choice.value);
     for (const auto& [axis, choice] : out.schedule.stream) out.sizes.stream[axis] = tile_of(axis, choice.value);
     Scope group(num_axes);
-    for (const AxisId a : group.ids()) group[a] = span_of(out.sizes.group[a], out.extents[a], is_any(a));
+    for (const AxisId a : group.ids()) group[a] = span_of(out.sizes.group[a], out.extents[a], out.is_any(a));
     out.scopes = {std::move(group)};
     for (const ScheduledLoop& l : out.loops) {
         Scope inner = out.scope(l.outer_scope);
         Span& span = inner[l.loop->axis];
-        span = span_of(k_block_of(*l.loop, out.sizes, out.extents), out.extent(l.loop->axis), is_any(l.loop->axis));
+        span = span_of(k_block_of(*l.loop, out.sizes, out.extents), out.extent(l.loop->axis), out.is_any(l.loop->axis));
         span.is_part = l.loop->is_sub && span.begins;
         out.scopes.push_back(std::move(inner));
     }

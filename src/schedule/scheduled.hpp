@@ -374,6 +374,8 @@ struct ScheduledKernel {
     [[nodiscard]] std::int64_t memory_bytes() const {
         return arena_bytes() + (in_blocks() ? 0 : memory_values - held_values) * value_bytes();
     }
+    /// Whether the kernel is for any size of the axis, which then may be shorter than a tile.
+    [[nodiscard]] bool is_any(AxisId axis) const { return schedule.any.contains(axis); }
     [[nodiscard]] std::int64_t num_groups() const;
     /// Some output tiles run more K blocks than others (group_order).
     [[nodiscard]] bool has_uneven_groups() const {

@@ -204,7 +204,7 @@ static void workspaces(void) {
 static void calls_by_shape(void) {
     napkin_program* program = parsed(product);
     Call call, taller;
-    prepare(&call, 256, 256, memory), prepare(&taller, 512, 256, memory);
+    prepare(&call, 256, 256, memory), prepare(&taller, 384, 256, memory);
     CHECK_OK(napkin_prepare(program, call.arrays, 3, &error));
     CHECK(napkin_program_kernels(program) == 1);
     const int loads = state->loads, before = state->launches;

@@ -359,9 +359,11 @@ Case make_case(const Diagram& diagram, const Extents& sizes_of_diagram, std::uin
     auto chosen = schedules.empty() ? random_schedules(c.derived, extents, seed) : schedules;
     // Tiles of any size may exceed the size at hand.
     if (schedules.empty() && seed % 6 == 1)
-        for (KernelSchedule& s : chosen) {
-            for (auto& [axis, size] : s.group) size.value *= 2;
-            for (auto& [axis, size] : s.stream) size.value *= 2;
+        for (std::size_t k = 0; k < chosen.size(); ++k) {
+            for (auto& [axis, size] : chosen[k].group) size.value *= 2;
+            // A stream has a K block for each of its parts.
+            if (c.derived.kernels[k].parts.any()) continue;
+            for (auto& [axis, size] : chosen[k].stream) size.value *= 2;
         }
     TileProgram whole = sized(expand(c.derived), extents, std::vector<TileSizes>(c.derived.kernels.size()));
     for (std::size_t k = 0; k < chosen.size(); ++k)

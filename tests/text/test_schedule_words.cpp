@@ -180,6 +180,9 @@ const std::map<std::string_view, Default>& defaults() {
         {"subloop",
          {"whole",
           [](Kernels kernels) { return all_kernels(kernels, [](Kernel k) { return k.schedule().subloop.empty(); }); }}},
+        {"any",
+         {"none; of `sizes q = any` those that tiles cut",
+          [](Kernels kernels) { return all_kernels(kernels, [](Kernel k) { return k.schedule().any.empty(); }); }}},
         {"form",
          {"`unscaled`",
           [](Kernels) {

@@ -50,8 +50,8 @@ PipelineOptions options_of(const Sizes& sizes, bool any_sizes) {
     return options;
 }
 
-Compilation planned(const std::string& text, const std::string& machine) {
-    PipelineOptions options = options_of({}, true);
+Compilation planned(const std::string& text, const std::string& machine, bool any_sizes = true) {
+    PipelineOptions options = options_of({}, any_sizes);
     options.machine = machine;
     auto made = run_pipeline(std::make_shared<const Source>(Source{"sizes.nk", text}), options);
     if (!made) throw std::runtime_error(render(made.errors()));
@@ -100,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, SizeArguments,
 
 /// A text with numbers serves one size alone.
 TEST(SizesAsNumbers, StandInTheText) {
-    Compilation first = planned(product, "h200");
+    Compilation first = planned(product, "h200", false);
     const auto numbers = at_other_sizes(first, options_of({{"m", 8192}}, false));
     ASSERT_TRUE(numbers);
     EXPECT_NE(complete(first.code), complete(numbers->code));

@@ -171,11 +171,14 @@ void say_notes(const Compilation& compilation) {
 }
 
 Result<Compilation> compile(const Options& options, Pass until) {
-    PipelineOptions pipeline = pipeline_options(options, until);
     auto source = read_source(options.file);
-    if (!source) return source.errors();
+    return source ? compile(std::move(source).value(), options, until) : source.errors();
+}
+
+Result<Compilation> compile(std::shared_ptr<const Source> source, const Options& options, Pass until) {
+    PipelineOptions pipeline = pipeline_options(options, until);
     if (const Status read = read_schedule(options, pipeline); !read) return read.errors();
-    auto compilation = run_pipeline(std::move(source).value(), pipeline);
+    auto compilation = run_pipeline(std::move(source), pipeline);
     if (compilation) say_notes(*compilation);
     if (compilation && options.time_passes) say(pass_times(*compilation));
     return compilation;

@@ -101,6 +101,8 @@ Result<std::shared_ptr<const Source>> read_source(const std::string& file);
 
 /// Reads the file and runs the chain up to a pass, as the options say.
 Result<Compilation> compile(const Options& options, Pass until);
+/// The same of a text that has been read.
+Result<Compilation> compile(std::shared_ptr<const Source> source, const Options& options, Pass until);
 
 /// Says, beside the output, what the user should know of the choices made.
 void say_notes(const Compilation& compilation);

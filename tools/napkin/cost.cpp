@@ -7,6 +7,7 @@
 #include "study/cost_study.hpp"
 #include "study/count_levels.hpp"
 #include "study/report.hpp"
+#include "study/size_classes.hpp"
 
 namespace napkin::cli {
 
@@ -57,6 +58,11 @@ ExitCode cost(const CostCommand& c) {
         return cost_many(*query, sizes, c.many, c.common);
     }
     if (c.many.csv) throw UsageError("--csv writes a --sweep or several machines");
+    // Sizes that are left open stay letters, and plans for all of them stand below.
+    std::vector<std::string> open;
+    const std::string machine = query->pipeline.machine;
+    if (!machine.empty()) open = open_axes(query->source, query->pipeline);
+    if (!open.empty()) query->pipeline.machine.clear();
     const auto study = study_cost(*query);
     if (!study) return fail(study.errors(), c.common);
     say_notes(study->compilation);
@@ -70,6 +76,15 @@ ExitCode cost(const CostCommand& c) {
     }
     report::Section out = report_of(*study);
     if (counted) out.add(report_of(*counted));
+    if (!open.empty()) {
+        query->pipeline.machine = machine;
+        const auto classes = size_classes(query->source, query->pipeline, open);
+        if (!classes) return fail(classes.errors(), c.common);
+        report::Section part = report_of(*classes);
+        part.path = "size_classes";
+        out.text("\n");
+        out.add(std::move(part));
+    }
     print(out, "cost", c.common);
     return ExitCode::success;
 }

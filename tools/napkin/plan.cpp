@@ -9,6 +9,8 @@
 #include "plan/prove.hpp"
 #include "steps/choices.hpp"
 #include "steps/report.hpp"
+#include "study/size_classes.hpp"
+#include "support/text.hpp"
 
 namespace napkin::cli {
 
@@ -49,9 +51,28 @@ Status check_readings(const Options& options, const Compilation& compilation) {
     return Done{};
 }
 
+/// The plans for all sizes that the text leaves open; none where it leaves none.
+std::optional<ExitCode> plan_of_classes(const std::shared_ptr<const Source>& source, const Options& options) {
+    PipelineOptions pipeline = pipeline_options(options, Pass::parse);
+    if (!read_schedule(options, pipeline)) return std::nullopt;
+    const std::vector<std::string> axes = open_axes(source, pipeline);
+    if (axes.empty()) return std::nullopt;
+    const auto classes = size_classes(source, pipeline, axes);
+    if (!classes) return fail(classes.errors(), options);
+    report::Section out;
+    out.add(report_of(*classes));
+    print(out, "plan", options);
+    say(fmt::format("note: --set {}=1000 plans for one length", join(axes, "=")));
+    return ExitCode::success;
+}
+
 ExitCode plan(const PlanCommand& command) {
     const Options& options = command.common;
-    const auto compilation = compile(options, Pass::plan);
+    const auto source = read_source(options.file);
+    if (!source) return fail(source.errors(), options);
+    if (!command.prove && !command.explain_time)
+        if (const auto done = plan_of_classes(*source, options)) return *done;
+    const auto compilation = compile(*source, options, Pass::plan);
     if (!compilation) return fail(compilation.errors(), options);
     if (const Status s = check_readings(options, *compilation); !s) return fail(s.errors(), options);
     report::Section out;
