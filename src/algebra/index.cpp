@@ -123,7 +123,9 @@ std::int64_t Affine::coefficient(AxisId id) const {
     return 0;
 }
 
-void Affine::add(AxisId id, std::int64_t coefficient) {
+namespace {
+
+void add_term(std::vector<std::pair<AxisId, std::int64_t>>& terms, AxisId id, std::int64_t coefficient) {
     if (coefficient == 0) return;
     auto at = std::lower_bound(terms.begin(), terms.end(), id,
                                [](const auto& term, AxisId wanted) { return term.first < wanted; });
@@ -135,9 +137,14 @@ void Affine::add(AxisId id, std::int64_t coefficient) {
     if (at->second == 0) terms.erase(at);
 }
 
+}  // namespace
+
+void Affine::add(AxisId id, std::int64_t coefficient) { add_term(terms, id, coefficient); }
+
 Affine operator+(const Affine& a, const Affine& b) {
     Affine result = a;
     for (const auto& [axis, factor] : b.terms) result.add(axis, factor);
+    for (const auto& [axis, factor] : b.sizes) add_term(result.sizes, axis, factor);
     result.constant = clamped_sum(result.constant, b.constant);
     return result;
 }
@@ -145,6 +152,7 @@ Affine operator-(const Affine& a, const Affine& b) { return a + b * -1; }
 Affine operator*(const Affine& a, std::int64_t factor) {
     Affine result;
     for (const auto& [axis, coefficient] : a.terms) result.add(axis, clamped_product(coefficient, factor));
+    for (const auto& [axis, of_size] : a.sizes) add_term(result.sizes, axis, clamped_product(of_size, factor));
     result.constant = clamped_product(a.constant, factor);
     return result;
 }
@@ -171,22 +179,29 @@ bool is_index(const Expr& e) {
     return b && is_index_operator(b->op) && is_index(b->a) && is_index(b->b);
 }
 
-std::optional<Affine> affine_form(const Expr& e) {
+std::optional<Affine> affine_form(const Expr& e, const std::vector<std::int64_t>* extents) {
     if (const auto c = whole(e)) return Affine{{}, *c};
+    if (const auto* size = as<AxisSize>(e); size && extents)
+        return Affine{{}, extents->at(static_cast<std::size_t>(size->axis)), {{size->axis, 1}}};
     if (const auto* i = as<AxisIndex>(e)) return Affine::axis(i->axis);
     if (const auto* u = as<Unary>(e); u && u->op == UnaryOp::neg) {
-        const auto a = affine_form(u->a);
+        const auto a = affine_form(u->a, extents);
         return a ? std::optional(*a * -1) : std::nullopt;
     }
     const auto* b = as<Binary>(e);
     if (!b) return std::nullopt;
-    const auto x = affine_form(b->a);
-    const auto y = x ? affine_form(b->b) : std::nullopt;
+    const auto x = affine_form(b->a, extents);
+    const auto y = x ? affine_form(b->b, extents) : std::nullopt;
     if (!x || !y) return std::nullopt;
     if (b->op == BinaryOp::add) return *x + *y;
     if (b->op == BinaryOp::sub) return *x - *y;
-    if (b->op == BinaryOp::mul && x->terms.empty()) return *y * x->constant;
-    if (b->op == BinaryOp::mul && y->terms.empty()) return *x * y->constant;
+    // A factor with a size in it is a number from here on.
+    const auto times = [](Affine form, const Affine& factor) {
+        if (!factor.sizes.empty()) form.sizes.clear();
+        return form * factor.constant;
+    };
+    if (b->op == BinaryOp::mul && x->terms.empty()) return times(*y, *x);
+    if (b->op == BinaryOp::mul && y->terms.empty()) return times(*x, *y);
     return std::nullopt;
 }
 
@@ -242,6 +257,7 @@ bool depends_on(const std::vector<Index>& indices, AxisId axis) {
 
 Index with_sizes(const Index& index, const std::vector<std::int64_t>& extents) {
     if (index.affine()) return index;
+    if (auto form = affine_form(*index.expression(), &extents)) return *std::move(form);
     const auto size = [&](AxisId axis) {
         return constant(static_cast<double>(extents.at(static_cast<std::size_t>(axis))));
     };
@@ -280,7 +296,7 @@ Expr substitute_axes(const Expr& e, const AxisSubstitution& f) {
 
 Index substitute(const Index& index, const AxisSubstitution& f) {
     if (!index.affine()) return Index::of(substitute_axes(*index.expression(), f));
-    Affine sum{{}, index.affine()->constant};
+    Affine sum{{}, index.affine()->constant, index.affine()->sizes};
     for (const auto& [axis, factor] : index.affine()->terms) {
         const auto there = f(axis);
         if (there && !there->affine()) return Index::of(substitute_axes(index.value(), f));

@@ -29,8 +29,10 @@ using Expr = std::shared_ptr<const ExprNode>;
 struct Affine {
     std::vector<std::pair<AxisId, std::int64_t>> terms;
     std::int64_t constant = 0;
+    /// The sizes of axes in the constant, by factor, with their numbers. What differs in them alone is equal.
+    std::vector<std::pair<AxisId, std::int64_t>> sizes = {};
 
-    static Affine axis(AxisId id) { return {{{id, 1}}, 0}; }
+    static Affine axis(AxisId id) { return {{{id, 1}}, 0, {}}; }
     [[nodiscard]] bool is_axis(AxisId id) const {
         return constant == 0 && terms.size() == 1 && terms[0].first == id && terms[0].second == 1;
     }
@@ -40,7 +42,7 @@ struct Affine {
     }
     [[nodiscard]] std::int64_t coefficient(AxisId id) const;
     void add(AxisId id, std::int64_t coefficient);
-    friend bool operator==(const Affine&, const Affine&) = default;
+    friend bool operator==(const Affine& a, const Affine& b) { return a.terms == b.terms && a.constant == b.constant; }
 };
 // Coefficients saturate at ±2^62 (limits::max_size_product).
 Affine operator+(const Affine& a, const Affine& b);
@@ -89,8 +91,8 @@ bool is_index_operator(BinaryOp op);
 /// Whether the expression can be an index: made of the operators above, over axes, sizes, whole numbers and elements.
 bool is_index(const Expr& e);
 
-/// The expression as an affine form of the axes, where it is one.
-std::optional<Affine> affine_form(const Expr& e);
+/// The expression as an affine form of the axes, where it is one. Sizes are numbers where there are extents.
+std::optional<Affine> affine_form(const Expr& e, const std::vector<std::int64_t>* extents = nullptr);
 
 /// The index with numbers in place of the sizes: affine where they make it so. Sizes that do not divide as they must
 /// are rounded down; bind_sizes reports them.

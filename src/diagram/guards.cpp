@@ -227,7 +227,8 @@ bool operator==(const MaskForm& a, const MaskForm& b) {
 }
 
 MaskForm with_sizes(MaskForm form, const Extents& extents) {
-    for (const auto& [axis, factor] : form.sizes) form.affine = form.affine + Affine{{}, extents[axis]} * factor;
+    for (const auto& [axis, factor] : form.sizes)
+        form.affine = form.affine + Affine{{}, extents[axis], {{axis, 1}}} * factor;
     form.sizes.clear();
     for (Expr* read : {&form.plus, &form.minus})
         if (*read) *read = with_sizes(*read, extents);

@@ -30,7 +30,9 @@ ValueId BodyWriter::form_of_row(const Affine& form, std::int64_t factor, const c
     const std::int64_t of_column = factor * form.coefficient(column);
     if (frame_.span(column, scope_).begins) add(of_column, frame_.axis(column).begin);
     add(of_column, "fragment_column(0, 0)");
-    if (form.constant != 0) add(factor * form.constant < 0 ? -1 : 1, std::to_string(std::abs(form.constant)));
+    const auto [constant, number] = frame_.constant_of(form);
+    if (constant != 0) add(factor * constant < 0 ? -1 : 1, std::to_string(std::abs(constant)));
+    if (!number.empty()) add(factor, number);
     Value of_row;
     of_row.pattern = fmt::format("real({})", rest), of_row.level = level, of_row.hint = hint;
     return intern(std::move(of_row));

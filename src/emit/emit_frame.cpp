@@ -89,6 +89,20 @@ std::string Frame::real_text(const std::string& what, double value, const Expr& 
 std::string Frame::extent_text(AxisId id) const {
     return whole_text("size_" + diagram().axis(id).name, extent(id), {id});
 }
+std::pair<std::int64_t, std::string> Frame::constant_of(const Affine& form) const {
+    std::string what;
+    std::int64_t of_sizes = 0;
+    for (const auto& [axis, factor] : form.sizes) {
+        if (!vary_with({axis})) continue;
+        of_sizes += factor * extent(axis);
+        what += fmt::format("{}{} size {}", what.empty() ? "" : " ", factor, diagram().axis(axis).name);
+    }
+    return {form.constant - of_sizes, what.empty() ? "" : numbers->whole("sum " + what, of_sizes)};
+}
+std::string Frame::form_text(const Affine& form, const ExprNames& form_names) const {
+    const auto [constant, number] = constant_of(form);
+    return to_string(Affine{form.terms, constant}, form_names) + (number.empty() ? "" : " + " + number);
+}
 std::string Frame::count_text(AxisId id, std::int64_t tile) const {
     return fmt::format("min_index({}, {} - {})", tile, extent_text(id), axis(id).begin);
 }

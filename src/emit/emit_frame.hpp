@@ -74,6 +74,10 @@ struct Frame : ScheduledKernel {
     /// A real number that the expression's sizes decide.
     [[nodiscard]] std::string real_text(const std::string& what, double value, const Expr& of) const;
     [[nodiscard]] std::string extent_text(AxisId id) const;
+    /// The form's constant: what is the same for all sizes, and the name of the number for the rest; "" without any.
+    [[nodiscard]] std::pair<std::int64_t, std::string> constant_of(const Affine& form) const;
+    /// The form for a reader.
+    [[nodiscard]] std::string form_text(const Affine& form, const ExprNames& form_names) const;
     /// How much of a tile along the axis lies inside of it.
     [[nodiscard]] std::string count_text(AxisId id, std::int64_t tile) const;
     /// Number of values over which the axis runs, as text.

@@ -24,7 +24,7 @@ std::string range_name(const Frame& frame, const ScheduledLoop& node, bool is_ow
 std::string text_of(const Frame& frame, const MaskForm& form) {
     ExprNames names = expression_names(frame);
     names.array = [&](ArrayId id) { return frame.diagram().array(id).name; };
-    std::string text = to_string(form.affine, names);
+    std::string text = frame.form_text(form.affine, names);
     if (form.plus)
         text = text == "0" ? to_string(form.plus, names) : fmt::format("{} + {}", text, to_string(form.plus, names));
     if (form.minus) text += fmt::format(" - {}", to_string(form.minus, names));

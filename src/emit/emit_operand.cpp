@@ -46,7 +46,9 @@ std::string begin_of(const Frame& frame, const Variable& v, int dimension, Scope
     for (const auto& [axis, factor] : form.terms)
         if (frame.span(axis, scope).begins)
             add(factor == 1 ? frame.axis(axis).begin : fmt::format("{} * {}", factor, frame.axis(axis).begin));
-    if (form.constant != 0) add(std::to_string(form.constant));
+    const auto [constant, number] = frame.constant_of(form);
+    if (constant != 0) add(std::to_string(constant));
+    if (!number.empty()) add(number);
     return form.terms.size() > 1 && !text.empty() ? "(" + text + ")" : text;
 }
 

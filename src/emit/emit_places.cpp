@@ -46,7 +46,8 @@ std::vector<std::pair<AxisId, std::string>> position_in_any_order(const Frame& f
         }
         if (!frame.vary_with({axis}) && tiles * bands == 1) continue;
         std::string text = fmt::format("{} / {} % {}", group, number("below", below), number("tiles", tiles));
-        if (is_backward) text = fmt::format("({} - 1 - {})", number("tiles", tiles), text);
+        text = fmt::format("({} + {} * ({}))", number("first", is_backward ? tiles - 1 : 0),
+                           number("step", is_backward ? -1 : 1), text);
         if (frame.in_blocks())
             text = fmt::format("({} + {} / {} % {} * {})", text, group, number("below_bands", below_bands),
                                number("bands", bands), number("band", band));
@@ -181,7 +182,7 @@ void write_k_block_bounds(const Frame& frame, Lines& out, const ScheduledLoop& n
         rest.add(l.axis, -c);
         const std::string most = highest(frame, rest, node.scope, own);
         ExprNames names = expression_names(frame);
-        out(fmt::format("// {} >= 0", to_string(form, names)));
+        out(fmt::format("// {} >= 0", frame.form_text(form, names)));
         // A value that an Index does not hold may lie past the other end of the axis.
         const bool is_near = fits_index(frame, rest, node.scope);
         if (c == 0) {

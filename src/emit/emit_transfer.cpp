@@ -226,7 +226,7 @@ std::string bound(const Frame& frame, const Affine& form, ScopeId scope, bool hi
     const Interval sums = sums_of(frame, form, scope);
     const auto wide = [&](const std::string& text) { return widened(text, sums); };
     std::string sum;
-    std::int64_t constant = form.constant;
+    auto [constant, number] = frame.constant_of(form);
     for (const auto& [axis, c] : form.terms) {
         const Span& span = frame.span(axis, scope);
         const auto add = [&](const std::string& what) { add_term(sum, c == -1 ? "-" + what : scaled(c, what)); };
@@ -242,6 +242,7 @@ std::string bound(const Frame& frame, const Affine& form, ScopeId scope, bool hi
         else
             constant += c * (span.tile - 1);
     }
+    if (!number.empty()) add_term(sum, wide(number));
     if (constant != 0 || sum.empty()) add_term(sum, std::to_string(constant));
     return sum;
 }

@@ -29,11 +29,11 @@ public:
     std::vector<std::int64_t> run() {
         constexpr std::size_t numbers_of_most = 512;  // estimated of examples
         out_.reserve(numbers_of_most);
-        add(std::min<std::int64_t>(kernel_.num_groups(), 2)), add(kernel_.producer_role() != nullptr);
+        add(std::min<std::int64_t>(possible_groups(kernel_), 2)), add(kernel_.producer_role() != nullptr);
         list(kernel_.body);
         for (const ScheduledLoop& loop : kernel_.loops) {
             // Without tensor cores the race checker runs one iteration and the next one, which show all.
-            const Iterations turns = iterations_of(kernel_, loop);
+            const Iterations turns = possible_iterations(kernel_, loop);
             add(turns.least), add(std::min<std::int64_t>(turns.most, 2));
             for (const std::vector<Node>* nodes : {&loop.prologue, &loop.body, &loop.epilogue, &loop.skipped})
                 list(*nodes);

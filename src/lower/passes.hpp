@@ -13,7 +13,6 @@ namespace napkin {
 
 /// In the order in which they run. A comment says what the schedule has after the pass.
 enum class SchedulePass : std::uint8_t {
-    any_sizes,     ///< axes whose sizes are arguments
     orders,        ///< Place::innermost
     atoms,         ///< blocks and loops of statements
     fragments,     ///< statements on the tensor cores

@@ -129,10 +129,7 @@ private:
     /// The expression as a sum of small integers, with numbers for sizes; none where it is no such sum.
     [[nodiscard]] std::optional<Affine> small_sum(const Expr& e) const {
         if (!integers_.is_small(e)) return std::nullopt;
-        return affine_form(transform(e, [&](const Expr& node) -> Expr {
-            const auto* size = as<AxisSize>(node);
-            return size ? constant(static_cast<double>(kernel_.extent(size->axis))) : node;
-        }));
+        return affine_form(e, &kernel_.extents);
     }
 
     const ScheduledKernel& kernel_;

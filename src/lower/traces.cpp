@@ -71,7 +71,7 @@ private:
         std::int64_t count = tiles.order == TileOrder::queue ? queue_stages + 2 : 2;
         for (const Step* load : kernel_.on_tensor_cores() ? kernel_.operand_loads(0) : std::vector<const Step*>{})
             count = std::max<std::int64_t>(count, kernel_.place(kernel_.operand_loaded(*load)).stages + 1);
-        for (std::int64_t t = 0; t < std::min(count, kernel_.num_groups()); ++t, ++tile_) walk(tiles.body);
+        for (std::int64_t t = 0; t < std::min(count, possible_groups(kernel_)); ++t, ++tile_) walk(tiles.body);
     }
     /// A loop that is not repeated has a single K block, which always runs.
     void walk(const LoopScope& scope) {
@@ -338,7 +338,7 @@ std::vector<std::vector<std::int64_t>> iterations_to_run(const ScheduledKernel& 
     for (const Place& place : kernel.schedule.places) stages = std::max(stages, place.stages);
     std::vector<std::vector<std::int64_t>> choices;  // by loop
     for (const ScheduledLoop& l : kernel.loops) {
-        const Iterations turns = iterations_of(kernel, l);
+        const Iterations turns = possible_iterations(kernel, l);
         // Two iterations in a row show all that any iteration accesses. With stages, more are needed until stages come
         // round.
         const bool has_stages = kernel.on_tensor_cores() && (!kernel.operand_loads(l.scope).empty() || !l.prologue.empty());

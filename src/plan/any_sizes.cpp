@@ -3,13 +3,12 @@
 
 namespace napkin {
 
-void choose_any_sizes(ScheduledKernel& kernel) {
-    if (!kernel.schedule.any.empty()) return;
-    for (const AxisId axis : kernel.extents.ids()) {
-        const auto is_cut = [&](const Scope& scope) { return scope[axis].tile < kernel.extent(axis); };
-        if (kernel.program->diagram.axis(axis).is_any && any_of(kernel.scopes, is_cut))
-            kernel.schedule.any[axis] = {kernel.extent(axis), "planned at this size; each size is an argument", false};
-    }
+void choose_any_sizes(const ScheduledKernel& unscheduled, KernelSchedule& schedule) {
+    if (!schedule.any.empty()) return;
+    for (const SizesByAxis* sizes : {&schedule.group, &schedule.stream, &schedule.subloop})
+        for (const auto& [axis, size] : *sizes)
+            if (unscheduled.program->diagram.axis(axis).is_any && size.value != unscheduled.extent(axis))
+                schedule.any[axis] = {unscheduled.extent(axis), "planned at this size; each size is an argument", false};
 }
 
 }  // namespace napkin

@@ -75,6 +75,13 @@ std::optional<std::int64_t> CandidateSchedules::fixed_size(ChoiceKind kind, Axis
     return found == overrides_.of(kind).end() ? std::nullopt : found->second.value;
 }
 
+/// A tile of the tensor cores may be longer than an axis of any size, so that it serves longer ones, too: up to the
+/// length, or to the next power of two.
+std::int64_t CandidateSchedules::longest_tile(AxisId axis, std::int64_t length) const {
+    if (!unscheduled_.program->diagram.axis(axis).is_any) return std::min(length, extent(axis));
+    return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(length)));
+}
+
 /// Rows of a tile that the block's warps have on the tensor cores.
 std::int64_t CandidateSchedules::rows_of_warps() const {
     return unit_.matrix.empty() ? 0 : options_.warps.value * unit_.matrix.tile().rows;
@@ -117,7 +124,7 @@ std::vector<TilingStrategy> CandidateSchedules::on_tensor_cores() const {
     const std::vector<AxisId> streamed = streamed_axes();
     for (const AxisId axis : model_.kernel().group_axes) {
         if (is_fixed && axis != wanted) continue;
-        const std::int64_t rows = std::min(rows_of_warps(), extent(axis));
+        const std::int64_t rows = std::min(rows_of_warps(), longest_tile(axis, rows_of_warps()));
         if (fixed_size(ChoiceKind::group, axis).value_or(rows) != rows) continue;
         // Tiles have rows and columns. A stream may have a product of its own for every value, as for blocks that have
         // a scale each. A K block of it is then a single value.
@@ -200,11 +207,12 @@ std::optional<SearchedSize> CandidateSchedules::group_size(const TilingStrategy&
         d.sizes = {*fixed};
         d.by_user = true;
     } else if (axis == shape.tensor) {
-        d.sizes = {std::min(extent(axis), rows_of_warps())};
+        d.sizes = {std::min(longest_tile(axis, rows_of_warps()), rows_of_warps())};
     } else if (shape.columns >= 0 && axis != shape.columns) {
         d.sizes = {1};
     } else {
-        d.sizes = candidate_sizes(extent(axis), axis == shape.axis.axis ? panel(shape) : 1);
+        const std::int64_t longest = shape.tensor >= 0 ? longest_tile(axis, extent(axis)) : extent(axis);
+        d.sizes = candidate_sizes(longest, axis == shape.axis.axis ? panel(shape) : 1);
         if (axis == shape.axis.axis && !contains(model_.kernel().recompute_axes, axis))
             // A part of a panel is worth something only where memory is short.
             d.sizes = without_parts_of_panels(d.sizes, panel(shape), extent(axis));
@@ -215,7 +223,8 @@ std::optional<SearchedSize> CandidateSchedules::group_size(const TilingStrategy&
 SearchedSize CandidateSchedules::stream_size(const TilingStrategy& shape, AxisId axis) const {
     if (const auto fixed = fixed_size(ChoiceKind::stream, axis)) return {axis, true, {*fixed}, true};
     if (axis == shape.single) return {axis, true, {1}, false};
-    std::vector<std::int64_t> sizes = candidate_sizes(longest_k_block(axis), 1);
+    const std::int64_t longest = longest_k_block(axis);
+    std::vector<std::int64_t> sizes = candidate_sizes(shape.tensor >= 0 ? longest_tile(axis, longest) : longest, 1);
     // K blocks with fewer values than an mma takes leave the product to other units. With products ahead, an iteration
     // is to compute for longer than its warps wait for each other.
     const std::int64_t rows = shape.tensor >= 0 ? unit_.matrix.tile().rows : 0,
@@ -284,8 +293,9 @@ KernelSchedule CandidateSchedules::of_shape(const TilingStrategy& shape) const {
         if (loop.is_sub) s.subloop[loop.axis] = {*fixed_size(ChoiceKind::subloop, loop.axis), "", true};
     s.rows.value = unit_.registers;
     for (const FieldRow& field : schedule_fields)
-        if (const ScheduleItem* line = field.is_searched ? nullptr : overrides_.line(field.kind))
-            set_field(s, field, *line, overrides_.axis(field.kind), {line->value.value_or(0), "", true});
+        if (!field.is_searched)
+            for (const auto& [axis, line] : overrides_.of(field.kind))
+                set_field(s, field, line, axis, {line.value.value_or(0), "", true});
     return s;
 }
 
@@ -304,7 +314,7 @@ KernelSchedule CandidateSchedules::ordinary(const TilingStrategy& shape) const {
                                         : axis == shape.axis.axis ? round_up(ordinary_group, panel(shape))
                                         : batch                   ? 1
                                                                   : ordinary_group;
-            s.group[axis] = {std::min(extent(axis), wanted), "", false};
+            s.group[axis] = {std::min(axis == shape.tensor ? longest_tile(axis, wanted) : extent(axis), wanted), "", false};
         }
     }
     for (const AxisId axis : streamed_axes()) {

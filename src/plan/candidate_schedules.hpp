@@ -96,6 +96,7 @@ private:
     [[nodiscard]] std::int64_t num_parts() const;
     [[nodiscard]] std::int64_t longest_k_block(AxisId axis) const;
     [[nodiscard]] std::int64_t panel(const TilingStrategy& shape) const;
+    [[nodiscard]] std::int64_t longest_tile(AxisId axis, std::int64_t length) const;
     [[nodiscard]] std::int64_t rows_of_warps() const;
     [[nodiscard]] bool is_cut_whole(AxisId axis) const;
 

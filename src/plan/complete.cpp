@@ -26,7 +26,6 @@ struct Chooser {
     void (*choose)(ScheduledKernel&);
 };
 constexpr Chooser choosers[] = {
-    {SchedulePass::any_sizes, choose_any_sizes},
     {SchedulePass::orders, choose_orders},
     {SchedulePass::atoms, choose_atoms},
     {SchedulePass::fragments, choose_all_fragments},
@@ -50,6 +49,7 @@ constexpr SchedulePass first_without_atoms = SchedulePass::fragments;
 
 bool suits_matrix_unit(ScheduledKernel& kernel, KernelSchedule schedule) {
     // Which statements are products, sizes and orders alone say.
+    choose_any_sizes(kernel, schedule);
     add_sizes(kernel, std::move(schedule));
     choose_orders(kernel);
     return kernel.on_tensor_cores() && mma_roles(kernel).refusal.empty();
@@ -63,6 +63,7 @@ ScheduledKernel complete(ScheduledKernel unscheduled, KernelSchedule schedule, C
 }
 
 void add_atoms(ScheduledKernel& unscheduled, KernelSchedule schedule) {
+    choose_any_sizes(unscheduled, schedule);
     add_sizes(unscheduled, std::move(schedule));
     run_passes(unscheduled, [](SchedulePass pass, ScheduledKernel& k) { choose_in_pass(pass, k); }, first_without_atoms);
 }

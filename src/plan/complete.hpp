@@ -8,8 +8,8 @@
 
 namespace napkin {
 
-/// KernelSchedule::any: the axes of any size that tiles cut.
-void choose_any_sizes(ScheduledKernel& kernel);
+/// KernelSchedule::any: the axes of any size of which a tile is shorter, or longer. Pre: the schedule has its sizes.
+void choose_any_sizes(const ScheduledKernel& unscheduled, KernelSchedule& schedule);
 void choose_orders(ScheduledKernel& kernel);    ///< Place::innermost: along the kernel's vector axis, else as in memory
 void choose_atoms(ScheduledKernel& kernel);     ///< vector axis, block and loops of every compute statement
 void form_fusions(ScheduledKernel& kernel);     ///< Atom::run: neighbours along the vector axis go panel by panel

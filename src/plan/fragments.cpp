@@ -181,7 +181,7 @@ void choose_column_parts(ScheduledKernel& kernel) {
 void choose_stages(ScheduledKernel& kernel) {
     const SharedBytes bytes = shared_bytes(kernel);
     std::int64_t chunks = 1;
-    for (const ScheduledLoop& loop : kernel.loops) chunks = std::max(chunks, iterations_of(kernel, loop).most);
+    for (const ScheduledLoop& loop : kernel.loops) chunks = std::max(chunks, possible_iterations(kernel, loop).most);
     const std::int64_t fit = bytes.staged == 0 ? 1 : (bytes.left_for_stages() - bytes.boxes) / bytes.staged;
     const bool only_adds = kernel.producer_role() &&
                            std::all_of(kernel.loops.begin(), kernel.loops.end(),

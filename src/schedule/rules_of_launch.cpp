@@ -117,8 +117,7 @@ private:
                        (k_.extent(atom.row_axis) - 1) / atom.rows);
             if (p.cache < 1 || p.cache > 2)
                 report({"prefetch", name}, "{} is fetched into cache {}, and caches of one core are 1 and 2", name, p.cache);
-            const bool any_groups = any_of(k_.kernel->group_axes, [&](AxisId axis) { return k_.is_any(axis); });
-            if (!is_blocks && !any_groups && p.ahead.value >= k_.num_groups())
+            if (!is_blocks && p.ahead.value >= possible_groups(k_))
                 report({"prefetch", name}, "{} is fetched {} group{} ahead, and there {} {}: at most {} can be", name,
                        p.ahead.value, p.ahead.value == 1 ? "" : "s", k_.num_groups() == 1 ? "is" : "are",
                        k_.num_groups(), k_.num_groups() - 1);

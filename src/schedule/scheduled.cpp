@@ -1,5 +1,7 @@
 #include "schedule/scheduled.hpp"
 
+#include <limits>
+
 #include "schedule/group_order.hpp"
 #include "schedule/integer_values.hpp"
 #include "support/ranges.hpp"
@@ -254,6 +256,17 @@ std::int64_t ScheduledKernel::reach(VariableId id, AxisId axis, std::int64_t cou
 Iterations iterations_of(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
     const std::int64_t extent = kernel.extent(loop.loop->axis), tile = kernel.span(loop.loop->axis, loop.scope).tile;
     return {loop.loop->support.empty() && loop.loop->masks.empty() ? 1 : 0, (extent + tile - 1) / tile};
+}
+
+Iterations possible_iterations(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
+    Iterations out = iterations_of(kernel, loop);
+    if (kernel.is_any(loop.loop->axis)) out.most = std::numeric_limits<std::int32_t>::max();
+    return out;
+}
+
+std::int64_t possible_groups(const ScheduledKernel& kernel) {
+    const bool any = any_of(kernel.kernel->group_axes, [&](AxisId axis) { return kernel.is_any(axis); });
+    return any ? std::numeric_limits<std::int32_t>::max() : kernel.num_groups();
 }
 
 bool is_repeated(const ScheduledKernel& kernel, const ScheduledLoop& loop) {

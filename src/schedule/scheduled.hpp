@@ -492,6 +492,9 @@ struct Iterations {
     std::int64_t least = 1, most = 1;
 };
 Iterations iterations_of(const ScheduledKernel& kernel, const ScheduledLoop& loop);
+/// The same for every size that the kernel takes.
+Iterations possible_iterations(const ScheduledKernel& kernel, const ScheduledLoop& loop);
+std::int64_t possible_groups(const ScheduledKernel& kernel);
 /// Iterations of a reduction's innermost loop, and of loops over points, whose loads a GPU's thread issues together.
 constexpr int iterations_together = 4;
 

@@ -98,6 +98,38 @@ INSTANTIATE_TEST_SUITE_P(Programs, SizeArguments,
                                            Lengths{"rows_gpu", rows, "h200", {"r"}, 1000, 2}),
                          [](const auto& lengths) { return std::string(lengths.param.name); });
 
+/// Masks and weights with sizes in them, as behind a cache of keys, are numbers of the launch, too.
+TEST(TextsForAnySize, HaveSizesOfMasksAsNumbers) {
+    std::string text = attention;
+    const std::string mask = "x <= q,";
+    text.replace(text.find(mask), mask.size(), "x <= q + size(x) - size(q),");
+    for (const char* machine : {"h200", "generic-cpu"}) {
+        const Compilation first = planned(text, machine);
+        std::set<std::string> seen;
+        for (const Sizes& sizes : {Sizes{{"q", 1000}, {"x", 4001}}, Sizes{{"q", 1001}, {"x", 4003}},
+                                   Sizes{{"q", 77}, {"x", 501}}, Sizes{{"q", 901}, {"x", 901}}}) {
+            const auto other = at_other_sizes(first, options_of(sizes, true));
+            ASSERT_TRUE(other);
+            seen.insert(complete(other->code));
+        }
+        EXPECT_EQ(seen.size(), 1U) << machine;
+    }
+}
+
+/// Tiles may be longer than the axis: short lengths take the text of long ones.
+TEST(TextsForAnySize, ServeLengthsBelowATile) {
+    for (const char* machine : {"h200", "generic-cpu"}) {
+        const Compilation first = planned(attention, machine);
+        std::set<std::string> seen;
+        for (const std::int64_t length : {3, 57, 127, 1001}) {
+            const auto other = at_other_sizes(first, options_of({{"q", length}, {"x", length}}, true));
+            ASSERT_TRUE(other) << machine << " " << length;
+            seen.insert(complete(other->code));
+        }
+        EXPECT_EQ(seen.size(), 1U) << machine;
+    }
+}
+
 /// A text with numbers serves one size alone.
 TEST(SizesAsNumbers, StandInTheText) {
     Compilation first = planned(product, "h200", false);
