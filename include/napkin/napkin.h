@@ -180,7 +180,7 @@ void napkin_kernel_free(napkin_kernel* kernel);
 
 /* Runs the program on arrays in its order, wherever they lie: on this computer's processor or on the GPU at hand, as napkin_run does. Sizes
  * are those of the arrays' shapes. The first call with these shapes there plans and compiles; later ones find its kernel by a hash of the
- * shapes. Shapes near those of an earlier call take over its plan, and its code where sizes are arguments of it: then nothing is compiled.
+ * shapes. Other shapes take over a known plan that is near enough to the best one, and its code where the text is the same: then nothing is compiled.
  * Kernels are kept until the program is freed.
  * Errors: those of napkin_run, napkin_plan_for and napkin_compile. */
 napkin_status napkin_call(napkin_program* program, const napkin_array* const* arrays, size_t count, void* stream,

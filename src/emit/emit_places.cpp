@@ -23,7 +23,8 @@ std::int64_t tiles_from(const Frame& frame, Digit first) {
     return tiles;
 }
 bool any_varies(const Frame& frame) {
-    return any_of(frame.group_order, [&](const GroupAxis& digit) { return frame.vary_with({digit.axis}); });
+    // An axis with a single tile now has no digit.
+    return any_of(frame.kernel->group_axes, [&](AxisId axis) { return frame.vary_with({axis}); });
 }
 
 /// Where sizes are arguments, so are the order of the digits and their bands: the text is the same for all orders.
@@ -137,7 +138,11 @@ std::vector<std::pair<AxisId, std::string>> group_position(const Frame& frame, c
     std::vector<std::pair<AxisId, std::string>> begins;
     for (auto it = frame.group_order.rbegin(); it != frame.group_order.rend(); ++it) {
         const auto& [axis, tiles, stride, is_uneven, is_backward] = *it;
-        if (tiles == 1) continue;
+        if (tiles == 1) {
+            const bool is_known = any_of(begins, [&, a = axis](const auto& b) { return b.first == a; });
+            if (frame.span(axis, 0).begins && !is_known) begins.emplace_back(axis, "0");
+            continue;
+        }
         std::string text = below == 1 ? group : fmt::format("{} / {}", group, below);
         if (below * tiles != frame.num_groups()) text += fmt::format(" % {}", tiles);
         if (is_backward) text = fmt::format("({} - {})", tiles - 1, text);
@@ -149,7 +154,8 @@ std::vector<std::pair<AxisId, std::string>> group_position(const Frame& frame, c
             begins.emplace_back(axis, text);
     }
     for (auto& [axis, text] : begins)
-        if (const std::int64_t tile = frame.span(axis, 0).tile; tile != 1) text += fmt::format(" * {}", tile);
+        if (const std::int64_t tile = frame.span(axis, 0).tile; tile != 1 && text != "0")
+            text += fmt::format(" * {}", tile);
     return begins;
 }
 

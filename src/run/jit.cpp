@@ -221,11 +221,16 @@ Result<std::shared_ptr<const JitModule>> jit_compile(const std::string& source, 
     };
 
     Workplace place;
+    std::shared_ptr<const void> claim;
     if (options.use_cache) {
         Result<Cache> cache = Cache::open();
         if (cache.ok()) {
             place.cache = cache.value();
-            if (const auto entry = place.cache->find(key)) {
+            // Who finds nothing looks again once nobody else is making it.
+            for (const bool is_claimed : {false, true}) {
+                if (is_claimed) claim = place.cache->claim(key);
+                const auto entry = place.cache->find(key);
+                if (!entry) continue;
                 // An object that does not load although it is whole was made for another system; it is made again.
                 if (auto module = finish(*entry + "/" + object_name, true, 0, {}); module.ok()) return module;
                 place.cache->remove(key);
@@ -237,6 +242,7 @@ Result<std::shared_ptr<const JitModule>> jit_compile(const std::string& source, 
         }
     }
 
+    if (const Status may = may_compile(source, key); !may) return may.errors();
     if (const Status placed = place_source(place, source); !placed) return placed.errors();
     const auto start = std::chrono::steady_clock::now();
     if (const Status compiled = compile_in(place.directory, compiler.value(), options); !compiled)

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <functional>
 #include <sstream>
 
 #include "support/files.hpp"
@@ -24,6 +25,7 @@ constexpr const char* manifest_name = "manifest";
 constexpr const char* manifest_magic = "napkin-cache 1";
 constexpr const char* draft_manifest = "napkin-cache 1\ndraft\n";  ///< of an entry that is being made
 constexpr std::string_view draft_prefix = "tmp-";
+constexpr std::string_view claims_name = "claims";  ///< a file in which whoever makes an entry has a byte locked
 
 struct ManifestFile {
     std::string name;
@@ -265,12 +267,14 @@ Result<Cache> Cache::open(const std::string& directory, std::int64_t cap_bytes) 
         return not_private(cache.directory_, "is a symbolic link", "set NAPKIN_CACHE_DIR to what it points to");
     if (!S_ISDIR(info.st_mode))
         return file_error(ENOTDIR, "cache-unwritable", "cannot open the kernel cache " + cache.directory_);
-    if (info.st_uid != ::geteuid()) return not_private(cache.directory_, "belongs to another user", elsewhere);
+    const bool is_read_only = ::access(cache.directory_.c_str(), W_OK) != 0;
+    if (info.st_uid != ::geteuid() && !(is_read_only && info.st_uid == 0))
+        return not_private(cache.directory_, "belongs to another user", elsewhere);
     if ((info.st_mode & 022) != 0)
         return not_private(cache.directory_, "can be written to by others",
                            "clear and close it: chmod 700 " + cache.directory_);
-    if (::access(cache.directory_.c_str(), W_OK | X_OK) != 0)
-        return file_error(errno, "cache-unwritable", "cannot write to the kernel cache " + cache.directory_);
+    if (::access(cache.directory_.c_str(), R_OK | X_OK) != 0)
+        return file_error(errno, "cache-unwritable", "cannot read the kernel cache " + cache.directory_);
     return cache;
 }
 
@@ -285,6 +289,24 @@ std::optional<std::string> Cache::find(const std::string& key) const {
     }
     ::utimensat(AT_FDCWD, (entry + "/" + manifest_name).c_str(), nullptr, 0);
     return entry;
+}
+
+std::shared_ptr<const void> Cache::claim(const std::string& key) const {
+    const int fd = ::open(fmt::format("{}/{}", directory_, claims_name).c_str(),
+                          O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) return nullptr;
+    // One byte of the file for each key: nothing is left behind, whatever becomes of the process.
+    struct flock lock{};
+    lock.l_type = F_WRLCK, lock.l_whence = SEEK_SET, lock.l_len = 1;
+    lock.l_start = static_cast<off_t>(std::hash<std::string>{}(key) >> 2);
+    int done = 0;
+    while ((done = ::fcntl(fd, F_OFD_SETLKW, &lock)) != 0 && errno == EINTR) {
+    }
+    std::shared_ptr<const void> held(new int(fd), [](const int* file) {
+        ::close(*file);
+        delete file;
+    });
+    return done == 0 ? held : nullptr;
 }
 
 Result<CacheDraft> Cache::begin() const {
@@ -356,13 +378,30 @@ std::vector<CacheEntry> Cache::list() const {
 CacheStats Cache::stats() const {
     CacheStats stats{.directory = directory_, .cap_bytes = cap_bytes_};
     for (const std::string& name : directory_names(directory_))
-        stats.foreign += is_napkins(directory_ + "/" + name) ? 0 : 1;
+        stats.foreign += name == claims_name || is_napkins(directory_ + "/" + name) ? 0 : 1;
     for (const CacheEntry& entry : list()) {
         ++stats.entries;
         stats.broken += entry.intact ? 0 : 1;
         stats.bytes += entry.bytes;
     }
     return stats;
+}
+
+Status may_compile(std::string_view source, const std::string& key) {
+    const char* const word = std::getenv("NAPKIN_NO_COMPILE");
+    if (word == nullptr || *word == '\0' || std::string_view(word) == "0") return Done{};
+    std::string kernels;
+    constexpr std::string_view mark = "// Kernel ";
+    for (std::size_t at = source.find(mark); at != std::string_view::npos; at = source.find(mark, at + 1)) {
+        const std::size_t begin = at + mark.size(), end = std::min(source.find(".\n", begin), source.find('\n', begin));
+        kernels += (kernels.empty() ? "" : ", ") + std::string(source.substr(begin, end - begin));
+    }
+    return Diagnostic{.code = "not-compiled",
+                      .message = fmt::format("no cache has the code of {}, whose key is {}",
+                                             kernels.empty() ? "a program" : kernels, key),
+                      .expected = "a cache that has it: NAPKIN_NO_COMPILE forbids to compile",
+                      .hint = "run it once without NAPKIN_NO_COMPILE, with the same cache",
+                      .exit_code = ExitCode::machine_lacks};
 }
 
 std::int64_t Cache::clear() const {

@@ -47,9 +47,9 @@ struct CacheDraft {
 /// An open cache directory. Several processes and threads may use one directory at a time.
 class Cache {
 public:
-    /// NAPKIN_CACHE_DIR, else $XDG_CACHE_HOME/napkin, else ~/.cache/napkin; created with mode 0700. Errors
-    /// (machine_lacks): cache-not-private when the directory is a link, another user's, or writable for others;
-    /// cache-unwritable.
+    /// NAPKIN_CACHE_DIR, else $XDG_CACHE_HOME/napkin, else ~/.cache/napkin; created with mode 0700. One that
+    /// is read-only, the user's or root's, serves what it has. Errors (machine_lacks): cache-not-private when the
+    /// directory is a link, another user's, or writable for others; cache-unwritable.
     static Result<Cache> open();
     /// The same for a given directory.
     static Result<Cache> open(const std::string& directory, std::int64_t cap_bytes = default_cache_cap_bytes);
@@ -59,6 +59,9 @@ public:
     /// The entry's directory when it is whole; a broken entry is removed. Renews the time of use.
     [[nodiscard]] std::optional<std::string> find(const std::string& key) const;
 
+    /// The right to make the entry of the key, until the last copy goes or the process ends. Others wait here, and
+    /// find the entry then. Null where the directory takes no lock, as a read-only one.
+    [[nodiscard]] std::shared_ptr<const void> claim(const std::string& key) const;
     /// Error: cache-unwritable, disk-full.
     [[nodiscard]] Result<CacheDraft> begin() const;
     /// Seals a draft and puts it in place under the key; where another process was faster, its entry stays. Gives the
@@ -80,6 +83,9 @@ private:
     std::string directory_;
     std::int64_t cap_bytes_ = default_cache_cap_bytes;
 };
+
+/// Whether NAPKIN_NO_COMPILE forbids to compile what no cache has. The error names the kernels in the source.
+Status may_compile(std::string_view source, const std::string& key);
 
 /// Lower-case hexadecimal SHA-256 (FIPS 180-4).
 std::string sha256(std::string_view data);

@@ -1,8 +1,10 @@
 #include "support/cache.hpp"
 
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <thread>
 
 #include "run_test_support.hpp"
@@ -219,6 +221,68 @@ TEST(Cache, ManyThreadsAtATime) {
     for (std::thread& thread : threads) thread.join();
     const Cache cache = Cache::open(home.file("cache"), 5000).value();
     EXPECT_EQ(cache.stats().broken, 0);
+}
+
+/// In another process: makes the entry as whoever compiles does, and ends with 1 if it was there or being made. `dies`:
+/// it is killed while it makes it.
+pid_t maker_of_entry(const std::string& directory, bool dies) {
+    const pid_t child = ::fork();
+    if (child != 0) return child;
+    const Cache cache = Cache::open(directory).value();
+    if (cache.find("key")) ::_exit(1);
+    const auto claim = cache.claim("key");
+    if (cache.find("key")) ::_exit(1);
+    if (dies) ::raise(SIGKILL);
+    ::usleep(100000);
+    put(cache, "key", "made");
+    ::_exit(0);
+}
+
+TEST(Cache, OneProcessMakesAnEntryAndTheOthersWait) {
+    const TemporaryDirectory home;
+    const std::string directory = home.file("cache");
+    ASSERT_TRUE(Cache::open(directory));
+    std::vector<pid_t> children = {maker_of_entry(directory, true)};
+    for (int i = 0; i < 8; ++i) children.push_back(maker_of_entry(directory, false));
+    int made = 0, killed = 0;
+    for (const pid_t child : children) {
+        int status = 0;
+        ASSERT_EQ(::waitpid(child, &status, 0), child);
+        killed += WIFSIGNALED(status) ? 1 : 0;
+        made += WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 1 : 0;
+    }
+    EXPECT_EQ(made, 1);
+    EXPECT_LE(killed, 1);
+    EXPECT_EQ(Cache::open(directory)->stats().foreign, 0);
+}
+
+TEST(Cache, ServesWhatIsThereWhereNobodyMayWrite) {
+    const TemporaryDirectory home;
+    const std::string directory = home.file("cache");
+    put(Cache::open(directory).value(), "key", "text");
+    ASSERT_EQ(::chmod(directory.c_str(), 0500), 0);
+    const auto cache = Cache::open(directory);
+    ASSERT_TRUE(cache);
+    EXPECT_TRUE(cache->find("key"));
+    EXPECT_FALSE(cache->find("other"));
+    if (::geteuid() != 0) {
+        EXPECT_FALSE(cache->begin().ok());
+        EXPECT_EQ(cache->claim("other"), nullptr);
+    }
+    ASSERT_EQ(::chmod(directory.c_str(), 0700), 0);
+}
+
+TEST(Cache, SaysWhatMayNotBeCompiled) {
+    const std::string source = "// Kernel O of attention.\nvoid f();\n// Kernel P of attention.\n";
+    {
+        const SetVariable allowed("NAPKIN_NO_COMPILE", "0");
+        EXPECT_TRUE(may_compile(source, "k"));
+    }
+    const SetVariable forbidden("NAPKIN_NO_COMPILE", "1");
+    const Status refused = may_compile(source, "k");
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.errors()[0].code, "not-compiled");
+    EXPECT_NE(refused.errors()[0].message.find("O of attention, P of attention"), std::string::npos);
 }
 
 TEST(Cache, RefusesWhatIsNotPrivate) {

@@ -106,12 +106,18 @@ Result<Cubin> compile_cuda(const std::string& source, const std::string& archite
         return cubin;
     };
     const auto cache = use_cache ? Cache::open() : Result<Cache>(Diagnostic{});
-    if (cache.ok())
+    std::shared_ptr<const void> claim;
+    for (const bool is_claimed : {false, true}) {
+        if (!cache.ok()) break;
+        // Who finds nothing looks again once nobody else is making it.
+        if (is_claimed) claim = cache->claim(key);
         if (const auto entry = cache->find(key)) {
             const auto code = read_file(*entry + "/" + cubin_name), log = read_file(*entry + "/" + log_name);
             if (code && log) return finish(from(*code, *log), 0, true);
             cache->remove(key);
         }
+    }
+    if (const Status may = may_compile(source, key); !may) return may.errors();
     const auto start = std::chrono::steady_clock::now();
     std::string log;
     auto cubin = compile_anew(**n, source, options, log);
