@@ -75,8 +75,8 @@ std::optional<std::int64_t> CandidateSchedules::fixed_size(ChoiceKind kind, Axis
     return found == overrides_.of(kind).end() ? std::nullopt : found->second.value;
 }
 
-/// A tile of the tensor cores may be longer than an axis of any size, so that it serves longer ones, too: up to the
-/// length, or to the next power of two.
+/// The longest tile on the tensor cores. It may be longer than an axis of any size, so that it serves longer ones,
+/// too. Pre: the length is a tile's, or the axis' own, which is rounded up to a power of two.
 std::int64_t CandidateSchedules::longest_tile(AxisId axis, std::int64_t length) const {
     if (!unscheduled_.program->diagram.axis(axis).is_any) return std::min(length, extent(axis));
     return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(length)));
