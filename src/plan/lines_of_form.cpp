@@ -9,6 +9,7 @@
 #include "plan/parts.hpp"
 #include "schedule/schedule.hpp"
 #include "support/ranges.hpp"
+#include "support/text.hpp"
 #include "tile/expand.hpp"
 
 namespace napkin {
