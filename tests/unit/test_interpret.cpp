@@ -20,6 +20,7 @@
 #include "lower/prove.hpp"
 #include "machine/machine.hpp"
 #include "plan/choose.hpp"
+#include "run/pipeline.hpp"
 #include "schedule/stream_k.hpp"
 #include "support/paths.hpp"
 #include "support/ranges.hpp"
@@ -451,6 +452,43 @@ TEST(Interpret, StatementsThatAreLeftOutShow) {
     }
     fmt::print("{} of {} statements that are left out show\n", shown, all);
     EXPECT_GE(shown, all * 4 / 5);  // measured: 110 of 122
+}
+
+/// What is planned for long axes of any size, for axes that are shorter than a tile, and for those that tiles do not
+/// divide.
+TEST(Interpret, KernelsOfAnySizeAreRightAtOtherSizes) {
+    const std::string behind_a_cache =
+        "attention(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: bf16\n"
+        "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n"
+        "    P[h, q, x] = softmax(x) where(x <= q + size(x) - size(q), S[h, q, x] * k^-0.5, -inf)\n"
+        "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n"
+        "sizes h = any(2), q = any(300), x = any(400), k = d = 64\n";
+    const std::string product =
+        "product(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: f32\n"
+        "    C[m, n] = sum(k) A[m, k] * B[n, k]\n"
+        "sizes m = any(300), n = any(200), k = 128\n";
+    using Sizes = std::map<std::string, std::int64_t>;
+    const std::pair<std::string, std::vector<Sizes>> subjects[] = {
+        {behind_a_cache, {{{"q", 5}, {"x", 7}}, {{"q", 57}, {"x", 130}}, {{"q", 1}, {"x", 33}}, {{"q", 129}, {"x", 257}}}},
+        {product, {{{"m", 3}, {"n", 8}}, {{"m", 65}, {"n", 136}}, {{"m", 128}, {"n", 16}}}}};
+    int runs = 0;
+    for (const auto& [text, all] : subjects) {
+        PipelineOptions options;
+        options.machine = "h200", options.until = Pass::emit;
+        const auto first = run_pipeline(std::make_shared<const Source>(Source{"any.nk", text}), options);
+        ASSERT_TRUE(first) << render(first.errors());
+        EXPECT_TRUE(first->plan.kernels.front().scheduled.on_tensor_cores());
+        for (const Sizes& sizes : all) {
+            options.sizes = sizes;
+            const auto other = at_other_sizes(*first, options);
+            if (!other) continue;  // a rule refuses these sizes
+            ++runs;
+            const Planned p{other->diagram, other->extents, other->plan, other->lowered};
+            for (const Completion completion : {Completion::early, Completion::late})
+                EXPECT_EQ(fault_of(p, p.program, completion), "") << testing::PrintToString(sizes);
+        }
+    }
+    EXPECT_GE(runs, 5);
 }
 
 }  // namespace
