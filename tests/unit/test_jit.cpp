@@ -202,7 +202,8 @@ TEST_F(Jit, RefusedSourceIsAnInternalFault) {
         EXPECT_NE(std::string(fault.what()).find("internal error"), std::string::npos);
         EXPECT_NE(std::string(fault.what()).find("kernel.cpp:1"), std::string::npos) << fault.what();
     }
-    EXPECT_TRUE(fs::is_empty(home_.file("cache"))) << "nothing is left behind";
+    for (const auto& left : fs::directory_iterator(home_.file("cache")))
+        EXPECT_EQ(left.path().filename(), "claims") << "nothing is left behind but the file of locks";
     const auto module = jit_compile(adds(8));
     EXPECT_THROW((void)module.value()->symbol("missing"), InternalError);
 }
