@@ -226,7 +226,11 @@ std::string why_not_prefetched(const ScheduledKernel& kernel, VariableId id, con
         const Span& in_group = kernel.span(axis, 0);
         moves |= in_group.begins;
         if (in_group.tile > 1) wanted.insert(axis);
-        const auto cut = [&](const Step& step) { return kernel.span(axis, step.scope).tile != in_group.tile; };
+        // A loop over K blocks of any number cuts it even where there is one.
+        const auto cut = [&](const Step& step) {
+            const Span& span = kernel.span(axis, step.scope);
+            return span.tile != in_group.tile || span.begins != in_group.begins;
+        };
         if (cut(in) || any_of(loads, [&](const Step* s) { return cut(*s); })) return "a loop cuts it";
     }
     if (!moves) return "every group reads the same tile";
