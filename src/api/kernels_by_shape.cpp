@@ -104,23 +104,27 @@ const LoadedKernel* KernelsByShape::find(const Shapes& shapes) const {
 }
 
 Result<Compilation> KernelsByShape::planned(MachineKind place, const PipelineOptions& options, bool& is_new) {
-    std::vector<std::size_t> known;
-    for (std::size_t k = 0; k < plans_.size(); ++k)
-        if (plans_[k].machine.kind == place) known.push_back(k);
-    const auto said = taken_over_.try_emplace({place, powers_of(options.sizes)}, plans_.size());
-    std::size_t& taken = said.first->second;
-    if (!said.second && taken < plans_.size())
-        if (auto found = at_other_sizes(plans_[taken], options)) return std::move(*found);
+    const auto key = std::pair(place, powers_of(options.sizes));
+    if (const auto known = taken_over_.find(key); known != taken_over_.end())
+        if (auto found = at_other_sizes(plans_[known->second], options)) return std::move(*found);
     std::optional<Compilation> best;
-    for (const std::size_t k : known)
+    std::size_t number = 0, tried = 0;
+    for (std::size_t k = 0; k < plans_.size(); ++k) {
+        if (plans_[k].machine.kind != place) continue;
+        ++tried;
         if (auto found = at_other_sizes(plans_[k], options))
-            if (!best || found->plan.seconds() < best->plan.seconds()) best = std::move(*found), taken = k;
-    if (best && known.size() >= most_kernels_of_classes) return std::move(*best);
-    auto own = run_pipeline(source_, options);
-    if (best && (!own || best->plan.seconds() <= (1 + most_slower(longest_of_any(own->plan))) * own->plan.seconds()))
-        return std::move(*best);
-    is_new = own.ok(), taken = plans_.size();
-    return own;
+            if (!best || found->plan.seconds() < best->plan.seconds()) best = std::move(*found), number = k;
+    }
+    if (!best || tried < most_kernels_of_classes) {
+        auto own = run_pipeline(source_, options);
+        if (!own && !best) return own;
+        if (own && (!best || !is_near_enough(best->plan.seconds(), own->plan.seconds(), longest_of_any(own->plan)))) {
+            is_new = true, taken_over_[key] = plans_.size();
+            return own;
+        }
+    }
+    taken_over_[key] = number;
+    return std::move(*best);
 }
 
 Result<std::shared_ptr<const LoadedKernel>> KernelsByShape::make(const Shapes& shapes) {

@@ -65,13 +65,7 @@ void write_own_copies(const Frame& frame, Lines& out, VariableId variable, Scope
     const Variable& v = frame.variable(variable);
     const OperandTile tile = *frame.shape(variable).tile;
     const std::vector<std::int64_t> strides = dense_strides(frame, v);
-    const auto stride = [&](std::size_t dimension) {
-        bool varies = false;
-        for (std::size_t d = dimension + 1; d < v.limits.size(); ++d) varies |= frame.vary_with({v.limits[d]});
-        return varies
-                   ? frame.numbers->whole(fmt::format("stride_{}_{}", frame.name(variable), dimension), strides[dimension])
-                   : std::to_string(strides[dimension]);
-    };
+    const auto stride = [&](std::size_t d) { return stride_text(frame, variable, d, strides[d]); };
     std::string from = frame.memory.at(v.array);
     for (std::size_t d = 0; d < v.dims.size(); ++d)
         if (const std::string begin = begin_of(frame, v, static_cast<int>(d), scope); !begin.empty())

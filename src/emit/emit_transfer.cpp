@@ -268,10 +268,12 @@ std::string last_view_text(const Frame& frame, VariableId variable) {
     return varies ? frame.numbers->whole("last_" + frame.name(variable), last) : std::to_string(last);
 }
 std::string view_stride_text(const Frame& frame, VariableId variable, std::size_t dimension) {
+    return stride_text(frame, variable, dimension, frame.layout(variable).strides[dimension]);
+}
+std::string stride_text(const Frame& frame, VariableId variable, std::size_t dimension, std::int64_t stride) {
     const Variable& v = frame.variable(variable);
     bool varies = false;
     for (std::size_t d = dimension + 1; d < v.limits.size(); ++d) varies |= frame.vary_with({v.limits[d]});
-    const std::int64_t stride = frame.layout(variable).strides[dimension];
     return varies ? frame.numbers->whole(fmt::format("stride_{}_{}", frame.name(variable), dimension), stride)
                   : std::to_string(stride);
 }

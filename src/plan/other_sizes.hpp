@@ -14,6 +14,9 @@ inline constexpr std::size_t most_kernels_of_classes = 6;
 /// How much slower than the plan for the length alone another one may be, as a share of its time. Kernels for short
 /// lengths take microseconds, of which launches are a part that no plan changes.
 constexpr double most_slower(std::int64_t length) { return length < 512 ? 0.08 : 0.03; }
+constexpr bool is_near_enough(double seconds, double best, std::int64_t length) {
+    return seconds <= (1 + most_slower(length)) * best;
+}
 /// The longest axis of any size at the plan's own sizes; 1 where there is none.
 std::int64_t longest_of_any(const Plan& plan);
 

@@ -28,7 +28,8 @@ public:
         if (Status planned = plan(); !planned) return planned.errors();
         time_all();
         kept_ = cover();
-        SizeClasses out{axes_, plans_.front().machine.name, kept_.size(), {}, lengths_.back()};
+        SizeClasses out{
+            plans_.front().diagram.name, axes_, plans_.front().machine.name, kept_.size(), {}, lengths_.back()};
         // Past a multiple of a tile another plan may be faster at once.
         std::vector<std::int64_t> tried;
         for (const std::int64_t length : lengths_)
@@ -99,7 +100,7 @@ private:
     }
 
     [[nodiscard]] bool serves(std::size_t plan, std::size_t i) const {
-        return seconds_[plan][i] <= (1 + most_slower(lengths_[i])) * best_[i];
+        return is_near_enough(seconds_[plan][i], best_[i], lengths_[i]);
     }
 
     /// One plan after the other that serves the most lengths yet unserved. The last one that may be kept leaves none
@@ -137,7 +138,7 @@ private:
     }
 
     [[nodiscard]] bool is_too_slow(std::size_t plan, std::size_t beside, std::int64_t length) const {
-        return seconds(plan, length) > (1 + most_slower(length)) * seconds(beside, length);
+        return !is_near_enough(seconds(plan, length), seconds(beside, length), length);
     }
 
     /// The first length at which `before` is too slow beside `after`, to a sixteenth. Pre: it is at `high`, and not at
@@ -190,6 +191,7 @@ Result<SizeClasses> size_classes(const std::shared_ptr<const Source>& source, co
 
 report::Section report_of(const SizeClasses& found) {
     report::Section out;
+    out.data("diagram", found.diagram);
     out.data("machine", found.machine);
     out.data("axes", found.axes);
     out.data("plans", found.num_plans);

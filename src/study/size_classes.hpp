@@ -21,6 +21,7 @@ struct SizeClass {
 };
 
 struct SizeClasses {
+    std::string diagram;
     std::vector<std::string> axes;  ///< that have the length together
     std::string machine;
     std::size_t num_plans = 0;

@@ -248,6 +248,29 @@ static void empty_arrays(void) {
     napkin_program_free(program);
 }
 
+/* What a place without a GPU refuses, it refuses again after the same shapes ran on the processor. */
+static void places_have_plans_of_their_own(void) {
+    napkin_program* program = parsed(text);
+    int64_t shape_A[] = {3, 2}, shape_B[] = {2, 4}, shape_C[] = {3, 4};
+    float C[12];
+    Tensor a = matrix(A, shape_A), b = matrix(B, shape_B), c = matrix(C, shape_C);
+    const napkin_array* here[] = {(const napkin_array*)&a, (const napkin_array*)&b, (const napkin_array*)&c};
+    Tensor on_gpu[] = {a, b, c};
+    const napkin_array* there[3];
+    for (int i = 0; i < 3; ++i) {
+        ((napkin_array*)&on_gpu[i])->device.device_type = NAPKIN_ON_GPU;
+        there[i] = (const napkin_array*)&on_gpu[i];
+    }
+    napkin_error* error = NULL;
+    const napkin_status first = napkin_prepare(program, there, 3, &error);
+    napkin_error_free(error);
+    CHECK_OK(napkin_call(program, here, 3, NULL, &error));
+    const napkin_status again = napkin_prepare(program, there, 3, &error);
+    napkin_error_free(error);
+    CHECK(again == first);
+    napkin_program_free(program);
+}
+
 /* Sizes whose product no memory holds, and an offset that no address has. */
 static void sizes_past_all(void) {
     napkin_program* program = parsed(text);
@@ -367,6 +390,7 @@ int main(void) {
     plans();
     kernels();
     empty_arrays();
+    places_have_plans_of_their_own();
     sizes_past_all();
     calls_by_shape();
     return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
