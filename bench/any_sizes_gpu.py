@@ -23,6 +23,8 @@ TEXT = """attention(Q[h, g, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> 
     O[h, g, q, d] = sum(x) P[h, g, q, x] * V[h, x, d]
 """
 SCORE = "S[h, g, q, x] * k^-0.5"
+# DLPack's codes and bits
+TYPES = {torch.bfloat16: (4, 16), torch.int32: (0, 32)}
 PROMPTS = (57, 130, 257, 511, 640, 1000, 1531, 2013)
 
 
@@ -41,7 +43,7 @@ class Array(c.Structure):
 
 def array_of(tensor):
     numbers = lambda values: (c.c_int64 * len(values))(*values)
-    return Array(tensor.data_ptr(), Device(2, 0), tensor.dim(), Type(4, 16, 1), numbers(tensor.shape), numbers(tensor.stride()), 0)
+    return Array(tensor.data_ptr(), Device(2, 0), tensor.dim(), Type(*TYPES[tensor.dtype], 1), numbers(tensor.shape), numbers(tensor.stride()), 0)
 
 
 class Program:

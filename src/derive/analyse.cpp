@@ -5,6 +5,7 @@
 #include <set>
 
 #include "algebra/number.hpp"
+#include "derive/read_before.hpp"
 #include "derive/replay.hpp"
 #include "derive/term.hpp"
 #include "diagram/guards.hpp"
@@ -12,49 +13,6 @@
 
 namespace napkin {
 namespace {
-/// Inside a kernel an array is a tile: it can be read only where it was computed, at its own axes. Why a read of one of
-/// the kernel's arrays cannot be.
-std::optional<Refusal> refused_read(const Diagram& d, const std::set<ArrayId>& kernel, const Equation& e, const Expr& node) {
-    const auto* r = as<Read>(node);
-    if (!r) return std::nullopt;
-    const std::string& target = d.array(e.target).name;
-    for (const Index& index : r->indices) {
-        if (!index.is_gathered()) continue;
-        for (const ArrayId inner : read_arrays(*index.expression())) {
-            if (!kernel.contains(inner)) continue;
-            const std::string& name = d.array(inner).name;
-            return Refusal{fmt::format("fuse {} with {}", name, target),
-                           fmt::format("{} says where {} is read, so it must be in memory before the kernel begins",
-                                       name, to_string(node, d.names())),
-                           e.range};
-        }
-    }
-    if (!kernel.contains(r->array)) return std::nullopt;
-    const auto& axes = d.array(r->array).axes;
-    for (std::size_t k = 0; k < axes.size(); ++k) {
-        if (r->indices[k].is_axis(axes[k])) continue;
-        return Refusal{
-            fmt::format("fuse {} with {}", d.array(r->array).name, target),
-            fmt::format("{} is read at other indices than its own, so a tile of it does not hold what is read",
-                        to_string(node, d.names())),
-            e.range};
-    }
-    return std::nullopt;
-}
-
-/// The first read that cannot be.
-std::optional<Refusal> check_reads(const Diagram& d, const std::set<ArrayId>& kernel) {
-    for (const auto& e : d.equations) {
-        if (!kernel.contains(e.target)) continue;
-        std::optional<Refusal> refusal;
-        visit(e.body, [&](const Expr& node) {
-            if (!refusal) refusal = refused_read(d, kernel, e, node);
-        });
-        if (refusal) return refusal;
-    }
-    return std::nullopt;
-}
-
 /// Arithmetic on integers that meets a part of the stream with a running result, or null: the order of integers
 /// that wrap is not that of their sums.
 Expr running_integer_arithmetic(const Expr& body, const Stream& stream) {
@@ -124,7 +82,7 @@ public:
           refusals_(refusals) {}
 
     std::variant<Analysis, Refusal> run() {
-        if (auto refusal = check_reads(d_, set_)) return *refusal;
+        if (auto refusal = refused_read(d_, set_)) return *refusal;
         Checkpoint begin{{}, d_.arrays.size(), set_, steps_ ? steps_->size() : 0, refusals_.size()};
         for (const ArrayId id : set_)
             if (const Equation* e = d_.definition(id)) begin.equations[id] = *e;

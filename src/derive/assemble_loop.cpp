@@ -14,11 +14,11 @@
 namespace napkin {
 namespace {
 
-/// What the form reads are whole numbers of the diagram's inputs, at coordinates that axes alone give.
-bool reads_integers_in_place(const Diagram& diagram, const MaskForm& form) {
+/// What the form reads are whole numbers that the kernel does not compute, at coordinates that axes alone give.
+bool reads_integers_in_place(const Diagram& diagram, const std::vector<ArrayId>& computed, const MaskForm& form) {
     const auto is_good = [&](const Expr& e) {
         const auto* r = e ? as<Read>(e) : nullptr;
-        return !r || (!is_float(diagram.array(r->array).type) && contains(diagram.inputs, r->array) &&
+        return !r || (!is_float(diagram.array(r->array).type) && !contains(computed, r->array) &&
                       all_of(r->indices, [](const Index& i) { return i.affine() != nullptr; }));
     };
     return is_good(form.plus) && is_good(form.minus);
@@ -126,7 +126,7 @@ public:
         for (MaskForm& form : support_forms.value_or(std::vector<MaskForm>{}))
             if (form.is_affine())
                 loop.support.push_back(std::move(form.affine));
-            else if (reads_integers_in_place(k_.diagram, form))
+            else if (reads_integers_in_place(k_.diagram, k_.order, form))
                 loop.masks.push_back(std::move(form));
         insert_chunk_arrays(statements);
         std::vector<ReferenceParts> references = references_of(fold, t);

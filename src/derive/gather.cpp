@@ -9,6 +9,7 @@
 #include "derive/gather_siblings.hpp"
 #include "derive/gather_streams.hpp"
 #include "derive/rank.hpp"
+#include "derive/read_before.hpp"
 #include "support/ranges.hpp"
 
 namespace napkin {
@@ -143,12 +144,15 @@ private:
     // --- rows of equations that one kernel computes
     // ---------------------------------------------------------------------------
 
-    /// All that is needed, in order, in parts that are linked.
+    /// All that is needed, in order, in parts that are linked. What other kernels need before they begin is apart.
     [[nodiscard]] std::vector<Targets> components() const {
-        Targets needed;
+        const std::set<ArrayId> before = read_before(d_);
+        Targets first, rest;
         for (const auto& e : d_.equations)
-            if (builder_.is_needed(e.target)) needed.push_back(e.target);
-        return linked_parts(builder_, needed);
+            if (builder_.is_needed(e.target)) (before.contains(e.target) ? first : rest).push_back(e.target);
+        std::vector<Targets> out = linked_parts(builder_, first);
+        for (Targets& part : linked_parts(builder_, rest)) out.push_back(std::move(part));
+        return out;
     }
 
     /// The component cut into the longest rows, from the front, that one kernel can compute.

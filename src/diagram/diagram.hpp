@@ -35,12 +35,20 @@ struct Axis {
 
 enum class ArrayRole : std::uint8_t { input, temporary, output };
 
+/// What an integer array counts: rows of an axis, 0 … its size.
+struct RowNumbers {
+    AxisId axis;
+    bool ascend = false;  ///< offsets, of which none is less than the one before it; else lengths
+    friend bool operator==(const RowNumbers&, const RowNumbers&) = default;
+};
+
 struct Array {
     std::string name;
     std::vector<AxisId> axes;  ///< row-major storage order, distinct
     DType type = DType::f32;
     ArrayRole role = ArrayRole::temporary;
     SourceRange range;
+    std::optional<RowNumbers> rows = {};  ///< of an input: what its values are, and are checked to be
     friend bool operator==(const Array&, const Array&) = default;
 };
 

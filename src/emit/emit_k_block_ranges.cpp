@@ -10,6 +10,7 @@
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
+#include "support/saturate.hpp"
 
 namespace napkin::writers {
 namespace {
@@ -61,6 +62,36 @@ std::string first_range(const Frame& frame, const KBlockRanges& ranges) {
     return at;
 }
 
+/// Declares the extrema of the read's values over the tile: its rows, the K block and other axes. Axes along which the
+/// read does not run are left out. The tile of `rows` lies where its names say, also where it is the whole axis.
+void write_extrema(const Frame& frame, Lines& out, const Read& r, const std::string& name, const ScheduledLoop& node,
+                   AxisId rows) {
+    std::vector<AxisId> axes;
+    for (const Index& index : r.indices)
+        for (const AxisId axis : index.axes())
+            if (!contains(axes, axis)) axes.push_back(axis);
+    std::stable_partition(axes.begin(), axes.end(), [&](AxisId axis) { return axis != node.loop->axis; });
+    std::string count = "1", at;
+    std::vector<std::string> locals(axes.size());
+    for (std::size_t a = axes.size(); a-- > 0;) {
+        const AxisId axis = axes[a];
+        const std::string n = axis == rows ? frame.axis(rows).count : frame.count(axis, node.scope);
+        locals[a] = count == "1" ? "i_" : fmt::format("i_ / ({})", count);
+        if (a > 0) locals[a] = fmt::format("{} % {}", locals[a], n);
+        count = count == "1" ? n : fmt::format("{} * {}", count, n);
+    }
+    const auto coordinate = [&](AxisId axis) -> IntegerText {
+        const auto a = static_cast<std::size_t>(find(axes, axis) - axes.begin());
+        const std::string begin = axis == rows || frame.span(axis, node.scope).begins ? frame.axis(axis).begin : "0";
+        return {fmt::format("({} + {})", begin, locals[a]), coordinates_of(frame, axis, node.scope)};
+    };
+    for (std::size_t d = 0; d < r.indices.size(); ++d)
+        at += fmt::format("{}{} * {}[{}]", d > 0 ? " + " : "", index_text(r.indices[d], coordinate).text,
+                          frame.strides.at(r.array), d);
+    out(fmt::format("const Extrema {} = extrema_of({}, [&](Index i_) {{ return {}[{}]; }});", name, count,
+                    frame.memory.at(r.array), at.empty() ? "0" : at));
+}
+
 /// The pass that finds the ranges: a block for each range, whose warps share the K blocks.
 class Pass {
 public:
@@ -89,7 +120,7 @@ public:
             }
             for (std::size_t r = 0; r < reads_.size(); ++r)
                 if (depends_on_axis(reads_[r], stream_) == in_chunk)
-                    extrema(out, *as<Read>(reads_[r]), name_of(reads_[r]));
+                    write_extrema(frame_, out, *as<Read>(reads_[r]), name_of(reads_[r]), node_, rows_);
         }
         std::string possible, whole;
         for (std::size_t f = 0; f < ranges_.forms.size(); ++f) {
@@ -138,36 +169,6 @@ private:
         }
     }
 
-    /// The extrema of the read's values over the rows, the K block and the tiles of other axes. Axes along which it
-    /// does not run are left out.
-    void extrema(Lines& out, const Read& r, const std::string& name) {
-        std::vector<AxisId> axes;
-        for (const Index& index : r.indices)
-            for (const AxisId axis : index.axes())
-                if (!contains(axes, axis)) axes.push_back(axis);
-        std::stable_partition(axes.begin(), axes.end(), [&](AxisId axis) { return axis != stream_; });
-        std::string count = "1", at;
-        std::vector<std::string> locals(axes.size());
-        for (std::size_t a = axes.size(); a-- > 0;) {
-            const AxisId axis = axes[a];
-            const std::string n = axis == rows_ ? frame_.axis(rows_).count : frame_.count(axis, node_.scope);
-            locals[a] = count == "1" ? "i_" : fmt::format("i_ / ({})", count);
-            if (a > 0) locals[a] = fmt::format("{} % {}", locals[a], n);
-            count = count == "1" ? n : fmt::format("{} * {}", count, n);
-        }
-        const auto coordinate = [&](AxisId axis) -> IntegerText {
-            const auto a = static_cast<std::size_t>(find(axes, axis) - axes.begin());
-            const Span& span = frame_.span(axis, node_.scope);
-            const std::string begin = axis == rows_ || span.begins ? frame_.axis(axis).begin : "0";
-            return {fmt::format("({} + {})", begin, locals[a]), coordinates_of(frame_, axis, node_.scope)};
-        };
-        for (std::size_t d = 0; d < r.indices.size(); ++d)
-            at += fmt::format("{}{} * {}[{}]", d > 0 ? " + " : "", index_text(r.indices[d], coordinate).text,
-                              frame_.strides.at(r.array), d);
-        out(fmt::format("const Extrema {} = extrema_of({}, [&](Index i_) {{ return {}[{}]; }});", name, count,
-                        frame_.memory.at(r.array), at.empty() ? "0" : at));
-    }
-
     const Frame& frame_;
     const ScheduledLoop& node_;
     const KBlockRanges& ranges_;
@@ -188,6 +189,38 @@ void write_k_block_range(const Frame& frame, Lines& out, const ScheduledLoop& no
     out(fmt::format("const KBlockRange {} = range_of_tiles<{}>(scratch, {}{});", range, n, first_range(frame, *ranges),
                     is_own ? " + " + warpgroup_text(frame) : ""));
     out(fmt::format("{0} = max_index({0}, {2}.first), {1} = min_index({1}, {2}.last);", begin, end, range));
+}
+
+void write_bounds_of_tile(const Frame& frame, Lines& out, const ScheduledLoop& node, const std::string& begin,
+                          const std::string& end) {
+    const AxisId stream = node.loop->axis;
+    std::vector<Expr> reads;
+    const auto name_of = [&](const Expr& e) {
+        const auto at = find_if(reads, [&](const Expr& other) { return equal(other, e); });
+        const std::string name = fmt::format("{}_{}_bound_{}_", frame.diagram().axis(stream).name, node.scope,
+                                             at - reads.begin());
+        if (at == reads.end()) {
+            reads.push_back(e);
+            write_extrema(frame, out, *as<Read>(e), name, node, AxisId());
+        }
+        return name;
+    };
+    for (const MaskForm& form : frame.shape(node).bounds) {
+        const std::int64_t c = form.affine.coefficient(stream), tile = frame.span(stream, node.scope).tile;
+        Affine rest = form.affine;
+        rest.add(stream, -c);
+        std::string most = fmt::format("int64_t({})", highest(frame, rest, node.scope, nullptr));
+        if (form.plus) most += fmt::format(" + {}.most", name_of(form.plus));
+        if (form.minus) most += fmt::format(" - {}.least", name_of(form.minus));
+        out(fmt::format("// {} >= 0", text_of(frame, form)));
+        if (c < 0) {
+            out(fmt::format("{0} = ends_where({0}, {1}, {2});", end, most, -c));
+        } else {
+            const std::string past = frame.whole_text("padded_" + frame.diagram().axis(stream).name,
+                                                      round_up(frame.extent(stream), tile), {stream});
+            out(fmt::format("{0} = begins_where({0}, {1}, {2}, {3}, {4});", begin, most, c, tile, past));
+        }
+    }
 }
 
 void write_unmasked_k_blocks(const Frame& frame, Lines& out, const ScheduledLoop& node, bool is_own) {

@@ -12,6 +12,10 @@ namespace napkin::writers {
 void write_k_block_range(const Frame& frame, Lines& out, const ScheduledLoop& node, const std::string& begin,
                          const std::string& end, bool is_own);
 /// Declares between which K blocks of the range that was written last data mask nothing. Pre: the loop has ranges.
+/// Narrows a loop's K blocks to those that the tile's own integers leave (bounds_of_tile).
+void write_bounds_of_tile(const Frame& frame, Lines& out, const ScheduledLoop& node, const std::string& begin,
+                          const std::string& end);
+
 void write_unmasked_k_blocks(const Frame& frame, Lines& out, const ScheduledLoop& node, bool is_own);
 /// Whether data mask nothing of the K block. Pre: its loop has ranges.
 std::string is_unmasked_k_block(const Frame& frame, ScopeId scope);

@@ -179,7 +179,8 @@ void write_k_block_bounds(const Frame& frame, Lines& out, const ScheduledLoop& n
     const Span& span = frame.span(l.axis, node.scope);
     const AxisId rows = frame.schedule.mma_m;
     const bool may_have_no_rows = own && frame.span(rows, 0).ragged;
-    const bool is_fixed = l.support.empty() && !may_have_no_rows && !frame.shape(node).ranges;
+    const bool is_fixed = l.support.empty() && !may_have_no_rows && !frame.shape(node).ranges &&
+                          frame.shape(node).bounds.empty();
     out(fmt::format("{}Index {} = {}, {} = {};", is_fixed ? "const " : "", begin, from, end, to));
     if (may_have_no_rows) out(fmt::format("if ({} >= {}) {} = {};", own->first, frame.axis(rows).count, end, begin));
     for (const Affine& form : l.support) {
@@ -206,6 +207,7 @@ void write_k_block_bounds(const Frame& frame, Lines& out, const ScheduledLoop& n
         }
     }
     write_k_block_range(frame, out, node, begin, end, own != nullptr);
+    if (!own) write_bounds_of_tile(frame, out, node, begin, end);
 }
 
 }  // namespace napkin::writers

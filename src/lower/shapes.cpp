@@ -59,8 +59,9 @@ StepShape shape_of(const ScheduledKernel& kernel, const Step& step) {
 }
 
 LoopShape shape_of(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
-    if (!kernel.on_tensor_cores()) return {};
-    return {k_block_ranges(kernel, loop), unrolled_iterations(kernel, loop), have_own_k_blocks(kernel, loop)};
+    if (!kernel.on_tensor_cores()) return {std::nullopt, bounds_of_tile(kernel, loop)};
+    return {k_block_ranges(kernel, loop), bounds_of_tile(kernel, loop), unrolled_iterations(kernel, loop),
+            have_own_k_blocks(kernel, loop)};
 }
 
 }  // namespace

@@ -42,6 +42,7 @@ struct StepShape {
 
 struct LoopShape {
     std::optional<KBlockRanges> ranges;  ///< where masks are data
+    std::vector<MaskForm> bounds = {};   ///< that the tile itself looks up
     int unrolled = 1;                    ///< iterations that stand one after the other
     bool has_own_k_blocks = false;       ///< each warpgroup runs its own
 };

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <numbers>
 
+#include <fmt/format.h>
+
 #include "diagram/array_sizes.hpp"
 #include "diagram/check_indices.hpp"
 #include "support/ids.hpp"
@@ -40,9 +42,52 @@ void fill_integers(Tensor& tensor, std::uint64_t seed, std::int64_t least, std::
     }
 }
 
+void fill_row_numbers(Tensor& tensor, std::uint64_t seed, std::int64_t rows, bool ascend) {
+    fill_integers(tensor, seed, 0, rows);
+    if (!ascend || tensor.count() == 0) return;
+    std::vector<std::int64_t> numbers;
+    for (std::int64_t i = 0; i < tensor.count(); ++i) numbers.push_back(tensor.number(i).as_whole(Kind::i64));
+    numbers.front() = 0, numbers.back() = rows;
+    std::sort(numbers.begin(), numbers.end());
+    for (std::int64_t i = 0; i < tensor.count(); ++i)
+        tensor.set(i, Number::whole(Kind::i64, numbers[static_cast<std::size_t>(i)]));
+}
+
+namespace {
+
+/// Whether the values of an input that counts rows are numbers of rows, and ascend where they are offsets.
+Status check_row_numbers(const Diagram& diagram, const Extents& extents, ArrayId id, const KernelInput& view) {
+    const Array& array = diagram.array(id);
+    const std::int64_t rows = extents[array.rows->axis];
+    const Column values = column_of(view, view.sizes);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        const std::int64_t value = values.at(i).as_whole(Kind::i64);
+        const std::int64_t before = i > 0 ? values.at(i - 1).as_whole(Kind::i64) : 0;
+        const std::string place = fmt::format("{}[{}] = {}", array.name, i, value);
+        if (value < 0 || value > rows)
+            return std::vector<Diagnostic>{
+                {"row-number-out-of-range", array.range,
+                 fmt::format("{} is no number of rows of {}", place, diagram.axis(array.rows->axis).name),
+                 fmt::format("0 … {}", rows)}};
+        if (array.rows->ascend && value < before)
+            return std::vector<Diagnostic>{{"offsets-descend", array.range,
+                                            fmt::format("{} lies before {}[{}] = {}", place, array.name, i - 1, before),
+                                            "offsets that ascend: a sequence begins where the one before it ends"}};
+    }
+    return Done{};
+}
+
+}  // namespace
+
 Status check_index_inputs(const Diagram& diagram, const Extents& extents, const std::vector<KernelInput>& inputs) {
     const std::vector<ArrayId> deciding = arrays_in_indices(diagram);
-    if (deciding.empty() || inputs.size() != diagram.inputs.size()) return Done{};
+    if (inputs.size() != diagram.inputs.size()) return Done{};
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        const Array& array = diagram.array(diagram.inputs[i]);
+        if (!array.rows || inputs[i].data == nullptr || inputs[i].type != array.type) continue;
+        if (Status good = check_row_numbers(diagram, extents, diagram.inputs[i], inputs[i]); !good) return good;
+    }
+    if (deciding.empty()) return Done{};
     Values values(diagram.arrays.size());
     for (std::size_t i = 0; i < diagram.inputs.size(); ++i) {
         const ArrayId id = diagram.inputs[i];

@@ -15,9 +15,13 @@ namespace napkin {
 /// Uniform from the least to the greatest, value i by the seed and i alone.
 void fill_integers(Tensor& tensor, std::uint64_t seed, std::int64_t least, std::int64_t most);
 
-/// Errors: index-out-of-range (diagram/check_indices.hpp). A kernel reads nothing outside of its arrays whatever the
-/// values are; where they lead outside, it would take zeros. Pre: the views have passed CpuKernel::check; where some
-/// have not, nothing is looked at.
+/// Numbers of rows, 0 … `rows`: lengths, or offsets, of which the first is 0 and the last all rows.
+void fill_row_numbers(Tensor& tensor, std::uint64_t seed, std::int64_t rows, bool ascend);
+
+/// Errors: row-number-out-of-range and offsets-descend of inputs that count rows; index-out-of-range
+/// (diagram/check_indices.hpp). A kernel reads nothing outside of its arrays whatever the values are; where they
+/// lead outside, it would take zeros. Pre: the views have passed CpuKernel::check; where some have not, nothing is
+/// looked at.
 Status check_index_inputs(const Diagram& diagram, const Extents& extents, const std::vector<KernelInput>& inputs);
 
 /// The same for the indices that the kernels of a program compute, each before the next kernel reads by them.

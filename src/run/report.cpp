@@ -217,7 +217,9 @@ Result<std::vector<Tensor>> all_inputs(const Diagram& diagram, const Extents& ex
         auto tensor = Tensor::make(array.type, sizes);
         if (!tensor) return tensor.errors();
         const std::uint64_t own_seed = seed * 1000003 + static_cast<std::uint64_t>(id);
-        if (const auto greatest = greatest_index(diagram, extents, id))
+        if (array.rows)
+            fill_row_numbers(*tensor, own_seed, extents[array.rows->axis], array.rows->ascend);
+        else if (const auto greatest = greatest_index(diagram, extents, id))
             fill_integers(*tensor, own_seed, 0, std::min(*greatest, facts(array.type).most));
         else if (is_narrow_integer(array.type))
             fill_integers(*tensor, own_seed, facts(array.type).least, facts(array.type).most);

@@ -36,7 +36,7 @@ bool shares(const ScheduledKernel& kernel, AxisId axis, std::int64_t blocks) {
 bool differ_in_k_blocks(const ScheduledKernel& kernel, AxisId axis) {
     if (kernel.kernel->parts.any() && axis == kernel.kernel->parts.part) return true;
     return any_of(kernel.loops, [&](const ScheduledLoop& loop) {
-        const bool by_data = k_block_ranges(kernel, loop).has_value();
+        const bool by_data = is_bounded_by_data(kernel, loop);
         return by_data || any_of(loop.loop->support, [&](const Affine& form) { return form.coefficient(axis) != 0; });
     });
 }

@@ -65,6 +65,32 @@ std::optional<KBlockRanges> k_block_ranges(const ScheduledKernel& kernel, const 
     return out;
 }
 
+std::vector<MaskForm> bounds_of_tile(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
+    std::vector<MaskForm> out;
+    const AxisId stream = loop.loop->axis;
+    if (loop.loop->is_sub || !is_repeated(kernel, loop) || k_block_ranges(kernel, loop)) return out;
+    const auto is_whole = [&](AxisId axis) {
+        return contains(kernel.kernel->group_axes, axis) ||
+               none_of(kernel.loops, [&](const ScheduledLoop& other) { return other.loop->axis == axis; });
+    };
+    const auto is_of_tile = [&](const Read* r) {
+        return contains(kernel.inputs, r->array) && !depends_on(r->indices, stream) &&
+               none_of(r->indices, [](const Index& index) { return index.is_gathered(); });
+    };
+    for (const MaskForm& form : loop.loop->masks) {
+        const std::vector<const Read*> reads = reads_of(form);
+        const bool is_bound = !reads.empty() && form.sizes.empty() && form.affine.coefficient(stream) != 0 &&
+                              all_of(reads, is_of_tile) &&
+                              all_of(axes_of(form), [&](AxisId axis) { return axis == stream || is_whole(axis); });
+        if (is_bound) out.push_back(form);
+    }
+    return out;
+}
+
+bool is_bounded_by_data(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
+    return k_block_ranges(kernel, loop) || !bounds_of_tile(kernel, loop).empty();
+}
+
 std::int64_t k_block_ranges_bytes(const ScheduledKernel& kernel) {
     std::int64_t bytes = 0;
     for (const ScheduledLoop& loop : kernel.loops)

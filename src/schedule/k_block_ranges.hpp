@@ -30,6 +30,11 @@ inline constexpr std::int64_t k_block_range_bytes = 32;
 /// other axes of CTA tiles. None where the kernel is not on the tensor cores, whose CTAs alone take ranges, or has its
 /// arena in global memory. None where the loop is not repeated, or not the kernel's one loop.
 std::optional<KBlockRanges> k_block_ranges(const ScheduledKernel& kernel, const ScheduledLoop& loop);
+/// Forms of the loop's masks whose integers do not lie along the stream. Their extrema over a tile, found as its loop
+/// begins, say which K blocks contribute. The integers lie in memory. None where a pass before the kernel finds ranges.
+std::vector<MaskForm> bounds_of_tile(const ScheduledKernel& kernel, const ScheduledLoop& loop);
+/// How many K blocks run is known once data are.
+bool is_bounded_by_data(const ScheduledKernel& kernel, const ScheduledLoop& loop);
 /// Bytes of scratch memory that all ranges of the kernel take.
 std::int64_t k_block_ranges_bytes(const ScheduledKernel& kernel);
 

@@ -83,7 +83,8 @@ std::variant<StreamK, std::string> stream_k(const ScheduledKernel& kernel) {
     if (cut.loop < 0) return "its groups run no loop";
     const ScheduledLoop& loop = kernel.loops[cut.loop];
     if (loop.loop->is_sub || kernel.loops.size() > 1) return "its groups run a loop in a loop";
-    if (!loop.loop->support.empty() || k_block_ranges(kernel, loop)) return "masks say how many chunks a group runs";
+    if (!loop.loop->support.empty() || is_bounded_by_data(kernel, loop))
+        return "masks say how many chunks a group runs";
     if (kernel.has_block_a_group()) return "each group has a block of its own";
     if (std::string why = why_not_by_warps(kernel, behind); !why.empty()) return why;
     if (std::string why = why_no_merge_of_threads(kernel); !why.empty()) return why;

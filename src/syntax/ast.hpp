@@ -72,13 +72,26 @@ struct AstNode {
     bool parentheses = false;  ///< it stood between parentheses of its own
 };
 
+/// q = x = 4096, q = x = any(4096), x = L[b], or q = F[b] .. F[b + 1]
+struct AstSize {
+    std::vector<AstWord> names;
+    bool is_any = false;
+    std::optional<AstNode> value;  ///< none: the names are declared as axes without a size
+    std::optional<AstNode> last;   ///< of F[b] .. F[b + 1], whose first is the value
+    /// The lengths are data. A number for the array's dimension may stand beside them.
+    [[nodiscard]] bool is_data() const { return last || (value && std::holds_alternative<AstIndexed>(value->v)); }
+};
+
 /// X[q, k]: f16 = 0, among arguments, results and targets.
 struct AstArray {
     AstWord name;
     bool indexed = false;  ///< brackets were written
     std::vector<AstWord> axes;
+    std::vector<AstSize> sizes = {};  ///< of an argument F[b + 1], whose axis is called b_1
     std::optional<DType> type;
     SourceRange type_range;
+    std::optional<AstWord> rows;  ///< X[b]: i32 offsets rows: the axis that it counts
+    bool ascend = false;          ///< they are offsets, else lengths
     std::optional<AstNode> default_value;
     SourceRange range;
     bool broken = false;  ///< its indices could not be read
@@ -88,13 +101,6 @@ struct AstEquation {
     std::vector<AstArray> targets;
     std::optional<AstNode> body;  ///< none: it could not be read
     SourceRange range;
-};
-
-/// q = x = 4096, or q = x = any(4096)
-struct AstSize {
-    std::vector<AstWord> names;
-    bool is_any = false;
-    std::optional<AstNode> value;  ///< none: the names are declared as axes without a size
 };
 
 struct AstDefinition {

@@ -37,7 +37,7 @@ namespace napkin {
     X(not_a_permutation) X(unknown_reduction)                                                                           \
     /* sizes and schedule */                                                                                            \
     X(unknown_size_axis) X(bad_size) X(size_not_integer) X(size_cycle) X(duplicate_size) X(size_too_large)              \
-    X(bad_size_expression) X(bad_schedule) X(unknown_choice) X(unknown_schedule_axis) X(bad_schedule_value) X(duplicate_schedule)         \
+    X(bad_size_expression) X(bad_lengths) X(bad_schedule) X(unknown_choice) X(unknown_schedule_axis) X(bad_schedule_value) X(duplicate_schedule)         \
     /* limits */                                                                                                        \
     X(too_many_axes) X(too_many_definitions) X(too_many_equations) X(expression_too_large) X(calls_too_deep)
 

@@ -138,7 +138,10 @@ void Elaborator::collect_names() {
             taken_.insert(word.text);
         }
     };
-    for (const AstArray& a : ast_.arguments) axes(a.axes), taken_.insert(a.name.text);
+    for (const AstArray& a : ast_.arguments) {
+        axes(a.axes), taken_.insert(a.name.text);
+        if (a.rows) axes({*a.rows});
+    }
     for (const AstArray& a : ast_.results) axes(a.axes), taken_.insert(a.name.text);
     for (const AstEquation& e : ast_.equations) {
         if (!e.body) some_equation_lost_ = true;
@@ -194,6 +197,7 @@ void Elaborator::signature() {
         shape_known = shape_known && axes.size() <= limits::max_axes_per_array;
         const ArrayId id = add(a.name.text, std::move(axes), a.type, role, a.name.range);
         arrays_[a.name.text] = {id, shape_known};
+        if (a.rows) d_.arrays[id].rows = RowNumbers{axis(a.rows->text), a.ascend};
         (role == ArrayRole::input ? d_.inputs : d_.outputs).push_back(id);
         if (role == ArrayRole::input) {
             defined_.insert(a.name.text);

@@ -11,6 +11,7 @@
 #include "diagram/diagram.hpp"
 #include "syntax/ast.hpp"
 #include "syntax/codes.hpp"
+#include "syntax/jagged.hpp"
 
 namespace napkin {
 
@@ -19,9 +20,10 @@ struct Template {
     Diagram diagram;
     std::vector<bool> typed;  ///< by ArrayId: the type stands in the text; others follow the caller's arrays
     std::vector<std::optional<double>> defaults;  ///< by position among the inputs
-    std::set<std::string> globals;  ///< axes known only from the file's `sizes`: the caller's axes of that name
-    bool elementwise = false;       ///< scalars and maps only: a call is an expression
-    bool ok = false;                ///< else its errors are reported, and calls of it give none
+    std::set<std::string> globals;        ///< axes known only from the file's `sizes`: the caller's axes of that name
+    bool elementwise = false;             ///< scalars and maps only: a call is an expression
+    std::vector<JaggedAxis> jagged = {};  ///< of the main diagram: axes whose lengths are data
+    bool ok = false;                      ///< else its errors are reported, and calls of it give none
     int call_depth = 1;
 };
 

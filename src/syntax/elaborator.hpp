@@ -173,6 +173,8 @@ private:
     // sizes.cpp
     void apply_sizes();
     std::optional<Size> lower_size_expression(const AstNode& node);
+    void apply_lengths();
+    std::optional<JaggedAxis> lower_lengths(const AstSize& entry);
     void suggest_size(AxisId axis, Size size);
     void check_size_agreement();
 

@@ -9,6 +9,7 @@
 #include "diagram/flat_axes.hpp"
 #include "support/ranges.hpp"
 #include "syntax/elaborate.hpp"
+#include "syntax/jagged.hpp"
 #include "syntax/parser.hpp"
 #include "syntax/print.hpp"
 #include "syntax/std_library.hpp"
@@ -43,7 +44,7 @@ void check_size_names(const Module& module, const Diagram& main, Diagnostics& di
         std::set<std::string> seen;
         for (const AstSize& entry : entries) {
             for (const AstWord& word : entry.names) {
-                if (!seen.insert(word.text).second && &entries == &module.sizes) {
+                if (!seen.insert(word.text + (entry.is_data() ? "[]" : "")).second && &entries == &module.sizes) {
                     diagnostics.error(Code::duplicate_size, word.range,
                                       fmt::format("{} is given a size twice", word.text), "one size for each axis");
                 }
@@ -140,6 +141,8 @@ Result<Diagram> parse_diagram(const std::shared_ptr<const Source>& source, const
 
     const Template* result = library.find(main->name.text);
     Template chosen = result ? *result : Template{};
+    if (diagnostics.empty())
+        chosen.diagram = without_jagged_axes(std::move(chosen.diagram), chosen.jagged, diagnostics);
     std::vector<ScheduleItem> of_text = schedule_for(module, *main, chosen.diagram);
     add_new(of_text, chosen.diagram.schedule);
     chosen.diagram.schedule = with_items_over(std::move(of_text), schedule);

@@ -68,6 +68,26 @@ void parse_type(LineParser& parser, AstArray& a, Diagnostics& diagnostics) {
     a.type = DType::f32;
 }
 
+/// What an array of whole numbers counts: "offsets rows" or "lengths rows".
+void parse_rows(LineParser& parser, AstArray& a) {
+    a.ascend = parser.is_word("offsets");
+    if (parser.accept_word("offsets") || parser.accept_word("lengths"))
+        a.rows = parser.name("the axis that they count");
+}
+
+/// F[b + 1]: the last axis of the argument is longer than another, and has a name of its own.
+void lengthen(LineParser& parser, AstArray& a) {
+    AstWord& word = a.axes.back();
+    const std::int64_t more = parser.whole_number("by how much the axis is longer");
+    const AstNode shorter{AstName{word.text}, word.range},
+        number{AstNumber{static_cast<double>(more), true, more}, word.range};
+    word.text += fmt::format("_{}", more);
+    AstSize size;
+    size.names.push_back(word);
+    size.value = AstNode{AstBinary{BinaryOp::add, {shorter, number}}, word.range, 2};
+    a.sizes.push_back(std::move(size));
+}
+
 /// A default is a number, and a scalar's.
 void check_default(AstArray& a, Diagnostics& diagnostics) {
     const SourceRange where = a.default_value->range;
@@ -100,6 +120,7 @@ AstArray parse_array(LineParser& parser, const std::string& what, bool may_have_
         a.indexed = true;
         while (!parser.failed() && !parser.is("]")) {
             a.axes.push_back(parse_axis(parser));
+            if (may_have_default && !parser.failed() && parser.accept("+")) lengthen(parser, a);
             if (!parser.accept(",")) break;
         }
         if (!parser.failed() && !parser.is("]")) {
@@ -110,6 +131,7 @@ AstArray parse_array(LineParser& parser, const std::string& what, bool may_have_
         parser.accept("]");
     }
     if (!parser.failed() && parser.accept(":")) parse_type(parser, a, diagnostics);
+    if (!parser.failed() && a.type && may_have_default) parse_rows(parser, a);
     if (!parser.failed() && may_have_default && parser.accept("=")) {
         a.default_value = parser.expression();
         if (!parser.failed()) check_default(a, diagnostics);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "support/limits.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -146,6 +147,9 @@ private:
         parser.expect("(");
         while (!parser.failed() && !parser.is(")")) {
             d.arguments.push_back(parse_array(parser, "an argument", true, diagnostics_));
+            for (AstSize& size : d.arguments.back().sizes)
+                if (none_of(d.sizes, [&](const AstSize& s) { return s.names[0].text == size.names[0].text; }))
+                    d.sizes.push_back(std::move(size));
             if (!parser.accept(",")) break;
         }
         parser.expect(")");
@@ -210,6 +214,7 @@ private:
                     break;
                 } else {
                     entry.value = parser.expression();
+                    if (parser.accept("..")) entry.last = parser.expression();
                     break;
                 }
             }

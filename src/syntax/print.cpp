@@ -56,6 +56,8 @@ std::string signature_list(const Diagram& d, const std::vector<ArrayId>& ids) {
         out += array.name;
         for (std::size_t i = 0; i < array.axes.size(); ++i) out += (i == 0 ? "[" : ", ") + d.axis(array.axes[i]).name;
         out += fmt::format("{}: {}", array.axes.empty() ? "" : "]", name(array.type));
+        if (array.rows)
+            out += fmt::format(" {} {}", array.rows->ascend ? "offsets" : "lengths", d.axis(array.rows->axis).name);
     }
     return out;
 }
@@ -119,6 +121,8 @@ Diagram canonical(const Diagram& d) {
     for (const ArrayId id : arrays.order) {
         for (const AxisId a : d.array(id).axes) axes.see(a);
     }
+    for (const ArrayId id : d.inputs)
+        if (d.array(id).rows) axes.see(d.array(id).rows->axis);
     // Axes that other sizes are made of, in the order of those.
     for (std::size_t i = 0; i < axes.order.size(); ++i) {
         const auto& size = d.axis(axes.order[i]).size;
@@ -138,6 +142,7 @@ Diagram canonical(const Diagram& d) {
     for (const ArrayId id : arrays.order) {
         out.arrays.push_back(d.array(id));
         for (AxisId& a : out.arrays.back().axes) a = axes(a);
+        if (auto& rows = out.arrays.back().rows) rows->axis = axes(rows->axis);
     }
     for (const ArrayId id : d.inputs) out.inputs.push_back(arrays(id));
     for (const ArrayId id : d.outputs) out.outputs.push_back(arrays(id));

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "algebra/number.hpp"
 #include "support/limits.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
@@ -103,9 +104,67 @@ std::optional<Size> Elaborator::lower_size_expression(const AstNode& node) {
     return std::nullopt;
 }
 
+/// Lengths that are data: F[b] .. F[b + 1], or L[b].
+std::optional<JaggedAxis> Elaborator::lower_lengths(const AstSize& entry) {
+    const auto fail = [&](const AstNode& node, const std::string& message, const std::string& expected) {
+        error(Code::bad_lengths, node.range, message, expected);
+        return std::nullopt;
+    };
+    if (&ast_ != library_.main())
+        return fail(*entry.value, fmt::format("{} is called, and its lengths are data", d_.name),
+                    "lengths of the main diagram's axes");
+    const std::size_t before = errors();
+    JaggedAxis out{-1, nullptr, nullptr};
+    for (const AstNode* node : {&*entry.value, entry.last ? &*entry.last : nullptr}) {
+        if (!node) continue;
+        std::vector<AxisId> all;
+        for (const AxisId id : d_.axes.ids()) all.push_back(id);
+        const Expr e = lower(*node, {all, d_.name, node->range});
+        if (errors() > before) return std::nullopt;
+        const auto* r = as<Read>(e);
+        const bool is_plain = r && d_.array(r->array).role == ArrayRole::input &&
+                              is_integer(kind_of(d_.array(r->array).type)) &&
+                              all_of(r->indices, [](const Index& i) { return i.affine() && i.axes().size() == 1; });
+        if (!is_plain)
+            return fail(*node, "this is no length", "an element of an argument of whole numbers, such as L[b]");
+        (node == &*entry.value && entry.last ? out.first : out.last) = e;
+    }
+    if (!out.first) return out;
+    const Read &first = *as<Read>(out.first), &last = *as<Read>(out.last);
+    const bool is_next = first.array == last.array && first.indices.size() == 1 && first.indices[0].single_axis() >= 0 &&
+                         *last.indices[0].affine() == *first.indices[0].affine() + Affine{{}, 1, {}};
+    if (!is_next) return fail(*entry.last, "rows end where those of the next sequence begin", "F[b] .. F[b + 1]");
+    return out;
+}
+
+/// The axes whose lengths are data. Those of packed rows are named before sizes are given to them.
+void Elaborator::apply_lengths() {
+    const auto apply = [&](const std::vector<AstSize>& entries) {
+        for (const AstSize& entry : entries) {
+            const bool is_ours = any_of(entry.names, [&](const AstWord& word) { return axes_.contains(word.text); });
+            if (!entry.is_data() || !is_ours) continue;
+            auto lengths = lower_lengths(entry);
+            for (const AstWord& word : entry.names) {
+                if (!lengths) break;
+                lengths->axis = axis(word.text);
+                if (lengths->first) {
+                    const AxisId by = free_axes(lengths->first)[0];
+                    const std::string name = d_.axis(by).name + word.text;
+                    lengths->rows = axis(is_array(name) ? unique_name(name) : name);
+                }
+                lengths->range = word.range;
+                out_.jagged.push_back(*lengths);
+            }
+        }
+    };
+    if (&ast_ == library_.main()) apply(library_.module().sizes);
+    apply(ast_.sizes);
+}
+
 void Elaborator::suggest_size(AxisId axis, Size size) { suggested_sizes_.emplace_back(axis, std::move(size)); }
 
 void Elaborator::apply_sizes() {
+    apply_lengths();
     // The text's own entries; those beside the definition stand before the definition's own.
     std::map<std::string, SourceRange> given;
     const auto apply = [&](const std::vector<AstSize>& entries, bool outer) {
@@ -113,7 +172,7 @@ void Elaborator::apply_sizes() {
         for (const AstSize& entry : entries) {
             // Entries beside the definitions are for the main diagram and may name axes that this one does not have.
             const bool ours = any_of(entry.names, [&](const AstWord& word) { return axes_.contains(word.text); });
-            if (outer && !ours) continue;
+            if (entry.is_data() || (outer && !ours)) continue;
             std::optional<Size> size;
             if (entry.value) {
                 size = lower_size_expression(*entry.value);
