@@ -4,7 +4,6 @@
 
 #include "lower/passes.hpp"
 #include "lower/rules.hpp"
-#include "support/saturate.hpp"
 
 namespace napkin {
 namespace {
@@ -20,14 +19,6 @@ KernelSchedule with_blocks_of(const ScheduledKernel& kernel, std::int64_t planne
     return out;
 }
 
-bool has_blocks_for_parts(const ScheduledKernel& kernel) {
-    const StreamParts& parts = kernel.kernel->parts;
-    if (!parts.any()) return true;
-    const auto block = kernel.schedule.stream.find(parts.axis);
-    const std::int64_t length = block == kernel.schedule.stream.end() ? 1 : block->second.value;
-    return kernel.extent(parts.part) <= ceil_div(kernel.extent(parts.axis), length);
-}
-
 }  // namespace
 
 std::int64_t longest_of_any(const Plan& plan) {
@@ -41,7 +32,6 @@ std::int64_t longest_of_any(const Plan& plan) {
 std::optional<Plan> with_blocks_for(const Plan& made, Plan read, const Machine& machine) {
     for (std::size_t k = 0; k < read.kernels.size(); ++k) {
         ScheduledKernel& kernel = read.kernels[k].scheduled;
-        if (!has_blocks_for_parts(kernel)) return std::nullopt;
         const std::int64_t cores = machine.num_cores() * std::max(1, kernel.unit.blocks_a_core);
         KernelSchedule schedule = with_blocks_of(kernel, made.kernels[k].scheduled.num_groups(), cores);
         if (schedule == kernel.schedule) continue;

@@ -20,8 +20,8 @@ constexpr bool is_near_enough(double seconds, double best, std::int64_t length) 
 /// The longest axis of any size at the plan's own sizes; 1 where there is none.
 std::int64_t longest_of_any(const Plan& plan);
 
-/// The plan `read` at other sizes with as many CTAs or threads as its tiles need. None where it would cut a stream into
-/// more parts than it has K blocks, or where a schedule breaks a rule then. Times are those of the plan that was made.
+/// The plan `read` at other sizes with as many CTAs or threads as its tiles need. None where
+/// a schedule breaks a rule then. Times are those of the plan that was made.
 /// Pre: both have the same kernels; `made` is of the sizes that it was made for.
 std::optional<Plan> with_blocks_for(const Plan& made, Plan read, const Machine& machine);
 

@@ -253,9 +253,14 @@ std::int64_t ScheduledKernel::reach(VariableId id, AxisId axis, std::int64_t cou
     return most;
 }
 
+bool runs_a_part(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
+    return !loop.loop->is_sub && kernel.kernel->parts.cut(loop.loop->axis);
+}
+
 Iterations iterations_of(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
     const std::int64_t extent = kernel.extent(loop.loop->axis), tile = kernel.span(loop.loop->axis, loop.scope).tile;
-    return {loop.loop->support.empty() && loop.loop->masks.empty() ? 1 : 0, (extent + tile - 1) / tile};
+    const bool is_empty_part = runs_a_part(kernel, loop) && kernel.program->diagram.axis(loop.loop->axis).is_any;
+    return {is_empty_part || !loop.loop->support.empty() || !loop.loop->masks.empty() ? 0 : 1, (extent + tile - 1) / tile};
 }
 
 Iterations possible_iterations(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
@@ -270,9 +275,7 @@ std::int64_t possible_groups(const ScheduledKernel& kernel) {
 }
 
 bool is_repeated(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
-    const AxisId axis = loop.loop->axis;
-    const bool in_part = !loop.loop->is_sub && kernel.kernel->parts.cut(axis);
-    return !loop.loop->support.empty() || kernel.span(axis, loop.scope).begins || in_part;
+    return !loop.loop->support.empty() || kernel.span(loop.loop->axis, loop.scope).begins || runs_a_part(kernel, loop);
 }
 
 SharedInstructions::SharedInstructions(std::vector<Instruction> all) {

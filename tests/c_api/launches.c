@@ -241,6 +241,35 @@ static void calls_by_shape(void) {
     napkin_program_free(program);
 }
 
+/* One query behind keys of every length: plans split the keys in parts, of which short lengths leave some empty. */
+static void every_length(void) {
+    napkin_program* program = parsed(
+        "attention(Q[h, g, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, g, q, d]: bf16\n"
+        "    S[h, g, q, x] = sum(k) Q[h, g, q, k] * K[h, x, k]\n"
+        "    P[h, g, q, x] = softmax(x) S[h, g, q, x] * k^-0.5\n"
+        "    O[h, g, q, d] = sum(x) P[h, g, q, x] * V[h, x, d]\n");
+    int64_t of_q[] = {8, 4, 1, 128}, of_x[] = {8, 0, 128};
+    napkin_array of[4];
+    const napkin_array* arrays[4];
+    memset(of, 0, sizeof of);
+    for (int i = 0; i < 4; ++i) {
+        const int is_keys = i == 1 || i == 2;
+        /* The stand-in reads none of them. */
+        of[i].data = (char*)NULL + ((int64_t)(i + 1) << 32); /* NOLINT: addresses of a GPU */
+        of[i].shape = is_keys ? of_x : of_q, of[i].ndim = is_keys ? 3 : 4;
+        of[i].device.device_type = NAPKIN_ON_GPU;
+        of[i].dtype.code = 4, of[i].dtype.bits = 16, of[i].dtype.lanes = 1;
+        arrays[i] = &of[i];
+    }
+    for (of_x[1] = 1001; of_x[1] <= 1024; ++of_x[1]) CHECK_OK(napkin_call(program, arrays, 4, stream, &error));
+    CHECK(napkin_program_kernels(program) == 24 && napkin_program_codes(program) <= 2);
+    for (int64_t power = 1; power <= 1 << 15; power *= 2)
+        for (of_x[1] = power - 1; of_x[1] <= power + 1; ++of_x[1])
+            if (of_x[1] > 0) CHECK_OK(napkin_call(program, arrays, 4, stream, &error));
+    printf("%d codes for lengths of 1 to 32768\n", (int)napkin_program_codes(program));
+    napkin_program_free(program);
+}
+
 /* A thread that has no context, or another one, launches all the same, and has what it had afterwards. */
 typedef struct Driver {
     int (*get_current)(void**);
@@ -295,6 +324,7 @@ int main(void) {
     arrays_that_are_not_taken();
     workspaces();
     calls_by_shape();
+    every_length();
     threads(driver);
     CHECK(state->allocations == state->frees && state->loads == state->unloads);
     free(memory);
