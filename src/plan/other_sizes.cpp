@@ -4,6 +4,7 @@
 
 #include "lower/passes.hpp"
 #include "lower/rules.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -20,6 +21,18 @@ KernelSchedule with_blocks_of(const ScheduledKernel& kernel, std::int64_t planne
 }
 
 }  // namespace
+
+bool takes_any(const Plan& plan, const std::set<std::string>& axes) {
+    return all_of(plan.kernels, [&](const KernelPlan& kernel) {
+        const ScheduledKernel& k = kernel.scheduled;
+        return all_of(k.program->diagram.axes.ids(), [&](AxisId axis) {
+            const bool is_used = any_of(k.kernel->variables, [&](const Variable& variable) {
+                return any_of(variable.dims, [&](const Index& dim) { return dim.depends_on(axis); });
+            });
+            return !is_used || k.is_any(axis) || !axes.contains(k.program->diagram.axis(axis).name);
+        });
+    });
+}
 
 std::int64_t longest_of_any(const Plan& plan) {
     std::int64_t longest = 1;

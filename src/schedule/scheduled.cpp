@@ -11,10 +11,11 @@ namespace napkin {
 namespace {
 
 /// An axis that is cut into tiles of the size; 0: not cut. An axis without values has empty tiles. Where any extent may
-/// come, tiles have the whole size even if that exceeds the extent at hand.
-Span span_of(std::int64_t size, std::int64_t extent, bool is_any) {
+/// come, tiles have the whole size even if that exceeds the extent at hand. What is planned at an extent that they do
+/// not divide has one text for all extents.
+Span span_of(std::int64_t size, std::int64_t extent, const Choice* any) {
     if (extent == 0) return {0, 0, false, false};
-    if (size > 0 && is_any) return {size, size, true, extent % size != 0};
+    if (size > 0 && any) return {size, size, true, extent % size != 0 || any->value % size != 0};
     const std::int64_t tile = size > 0 ? std::min(size, extent) : extent;
     return {tile, tile, tile < extent, extent % tile != 0};
 }
@@ -332,13 +333,17 @@ void add_sizes(ScheduledKernel& out, KernelSchedule schedule) {
     out.sizes.sub.assign(num_axes, 0);
     for (const auto& [axis, choice] : out.schedule.subloop) out.sizes.sub[axis] = tile_of(axis, choice.value);
     for (const auto& [axis, choice] : out.schedule.stream) out.sizes.stream[axis] = tile_of(axis, choice.value);
+    const auto any_of_axis = [&](AxisId axis) {
+        const auto found = out.schedule.any.find(axis);
+        return found == out.schedule.any.end() ? nullptr : &found->second;
+    };
     Scope group(num_axes);
-    for (const AxisId a : group.ids()) group[a] = span_of(out.sizes.group[a], out.extents[a], out.is_any(a));
+    for (const AxisId a : group.ids()) group[a] = span_of(out.sizes.group[a], out.extents[a], any_of_axis(a));
     out.scopes = {std::move(group)};
     for (const ScheduledLoop& l : out.loops) {
         Scope inner = out.scope(l.outer_scope);
         Span& span = inner[l.loop->axis];
-        span = span_of(k_block_of(*l.loop, out.sizes, out.extents), out.extent(l.loop->axis), out.is_any(l.loop->axis));
+        span = span_of(k_block_of(*l.loop, out.sizes, out.extents), out.extent(l.loop->axis), any_of_axis(l.loop->axis));
         span.is_part = l.loop->is_sub && span.begins;
         out.scopes.push_back(std::move(inner));
     }
