@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 
 #include "diagram/array_sizes.hpp"
 #include "run/overlap.hpp"
@@ -17,6 +19,7 @@ namespace {
 
 /// Tuples of addresses whose launches are kept: programs that take turns between a few buffers encode nothing anew.
 constexpr std::size_t most_recent = 16;
+std::atomic<std::uint64_t> num_kernels = 0;
 
 std::int64_t to_workspace_alignment(std::int64_t bytes) { return round_up(bytes, workspace_alignment); }
 
@@ -27,7 +30,7 @@ Diagnostic fault_of_arrays(const char* code, std::string message, std::string ex
 }  // namespace
 
 CallersKernel::CallersKernel(std::shared_ptr<const Launcher> launcher, const Diagram& callers, int device)
-    : launcher_(std::move(launcher)), device_(device) {
+    : launcher_(std::move(launcher)), device_(device), number_(++num_kernels) {
     const Diagram& diagram = launcher_->program().diagram;
     given_ = diagram.inputs;
     append(given_, diagram.outputs);
@@ -120,7 +123,9 @@ std::vector<Diagnostic> CallersKernel::faults(std::span<const std::uint64_t> add
     return out;
 }
 
-bool CallersKernel::has_strides(const Binding& binding, StridesOfCall strides) const {
+bool CallersKernel::is_of(const Binding& binding, std::span<const std::uint64_t> addresses, StridesOfCall strides,
+                          std::uint64_t workspace) const {
+    if (binding.workspace != workspace || !std::ranges::equal(binding.addresses, addresses)) return false;
     for (std::size_t i = 0; i < given_.size(); ++i) {
         const std::int64_t* const given = strides.empty() || strides[i] == nullptr ? dense_[i].data() : strides[i];
         if (!std::equal(binding.strides[i].begin(), binding.strides[i].end(), given)) return false;
@@ -223,9 +228,7 @@ Result<std::shared_ptr<const CallersKernel::Binding>> CallersKernel::bound(std::
                                                                            std::uint64_t workspace) const {
     const std::lock_guard lock(mutex_);
     for (const auto& binding : recent_)
-        if (binding->workspace == workspace && std::ranges::equal(binding->addresses, addresses) &&
-            has_strides(*binding, strides))
-            return binding;
+        if (is_of(*binding, addresses, strides, workspace)) return binding;
     auto made = bind(addresses, strides, workspace);
     if (!made) return made;
     if (recent_.size() < most_recent)
@@ -235,6 +238,14 @@ Result<std::shared_ptr<const CallersKernel::Binding>> CallersKernel::bound(std::
     return made;
 }
 
+CallersKernel::OfThread& CallersKernel::slot_of_thread(std::span<const std::uint64_t> addresses) const {
+    constexpr std::size_t slots = 256;  // some for each layer of a model
+    thread_local std::array<OfThread, slots> all;
+    std::uint64_t hash = number_;
+    for (const std::uint64_t address : addresses) hash = (hash ^ address) * 0x9e3779b97f4a7c15;  // Fibonacci hashing
+    return all[hash >> 56];
+}
+
 Status CallersKernel::launch(std::span<const std::uint64_t> addresses, std::uint64_t workspace, Stream stream,
                              StridesOfCall strides) const {
     if (addresses.size() != given_.size())
@@ -242,10 +253,16 @@ Status CallersKernel::launch(std::span<const std::uint64_t> addresses, std::uint
                                fmt::format("{} arrays for {}", addresses.size(), launcher_->program().diagram.name),
                                fmt::format("{}", given_.size()));
     const InPrimaryContext here(device_);
-    const auto binding = bound(addresses, strides, workspace != 0 ? workspace : own_.address());
-    if (!binding) return binding.errors();
-    if (!(*binding)->copied.empty()) return launch_by_copies(**binding, *copy_, stream);
-    for (const BoundLaunch& launch : (*binding)->launches)
+    const std::uint64_t own = workspace != 0 ? workspace : own_.address();
+    OfThread& slot = slot_of_thread(addresses);
+    if (slot.kernel != number_ || !is_of(*slot.binding, addresses, strides, own)) {
+        auto binding = bound(addresses, strides, own);
+        if (!binding) return binding.errors();
+        slot = {number_, std::move(*binding)};
+    }
+    const Binding& binding = *slot.binding;
+    if (!binding.copied.empty()) return launch_by_copies(binding, *copy_, stream);
+    for (const BoundLaunch& launch : binding.launches)
         if (const Status done = gpu::launch(launch, stream); !done) return done;
     return Done{};
 }

@@ -70,13 +70,22 @@ private:
     [[nodiscard]] Result<std::vector<BoundLaunch>> launches_at(const Binding& binding,
                                                                std::span<const std::uint64_t> dense) const;
     [[nodiscard]] Status launch_by_copies(const Binding& binding, const StridedCopy& copier, Stream stream) const;
-    [[nodiscard]] bool has_strides(const Binding& binding, StridesOfCall strides) const;
+    [[nodiscard]] bool is_of(const Binding& binding, std::span<const std::uint64_t> addresses, StridesOfCall strides,
+                             std::uint64_t workspace) const;
+    /// What a thread launched last at such addresses, which it finds without a lock. It owns no memory of the device,
+    /// so that it may outlive its kernel.
+    struct OfThread {
+        std::uint64_t kernel = 0;
+        std::shared_ptr<const Binding> binding;
+    };
+    [[nodiscard]] OfThread& slot_of_thread(std::span<const std::uint64_t> addresses) const;
     [[nodiscard]] std::vector<Diagnostic> faults(std::span<const std::uint64_t> addresses,
                                                  const std::vector<std::vector<std::int64_t>>& strides,
                                                  std::uint64_t workspace) const;
 
     std::shared_ptr<const Launcher> launcher_;
     int device_;
+    std::uint64_t number_;                                  ///< of this kernel among all of the process, from 1
     std::vector<ArrayId> given_;                            ///< inputs, then outputs
     std::vector<std::vector<std::int64_t>> sizes_, dense_;  ///< of these as the caller has them, and row-major strides
     std::vector<std::int64_t> offsets_;  ///< in the workspace, of the arrays in between, in their order
