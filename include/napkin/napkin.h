@@ -188,7 +188,8 @@ void napkin_kernel_free(napkin_kernel* kernel);
  * Errors: those of napkin_run, napkin_plan_for and napkin_compile. */
 napkin_status napkin_call(napkin_program* program, const napkin_array* const* arrays, size_t count, void* stream,
                           napkin_error** error);
-/* The same without the run, so that a call with these shapes may be captured into a graph: its kernel is there then. */
+/* The same without the run, so that a call with these arrays may be captured into a graph: its kernel is there then, and so is the one that
+ * copies views. */
 napkin_status napkin_prepare(napkin_program* program, const napkin_array* const* arrays, size_t count, napkin_error** error);
 /* How many kernels the program keeps, and how many different codes they have: what was compiled, or read from the cache, for them. */
 size_t napkin_program_kernels(const napkin_program* program);

@@ -348,7 +348,7 @@ napkin_status napkin_prepare(napkin_program* program, const napkin_array* const*
         if (program == nullptr || arrays == nullptr) return given({{"program", program}, {"arrays", arrays}});
         const auto kernel = program->kernels.of({arrays, count});
         if (!kernel) return kernel.errors();
-        return Done{};
+        return (*kernel)->prepare({arrays, count});
     });
 }
 

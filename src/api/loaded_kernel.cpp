@@ -39,6 +39,15 @@ Status with_strides(Arrays arrays, const F& f) {
     return f(all);
 }
 
+/// f(the address of each array, its strides).
+template <class F>
+Status with_views(Arrays arrays, const F& f) {
+    return with_addresses(arrays.size(), [&](std::span<std::uint64_t> places) {
+        for (std::size_t i = 0; i < places.size(); ++i) places[i] = address_of(begin_of(*arrays[i]));
+        return with_strides(arrays, [&](std::span<const std::int64_t* const> strides) { return f(places, strides); });
+    });
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const LoadedKernel>> LoadedKernel::load(const Compilation& planned, unsigned flags, int device,
@@ -83,14 +92,19 @@ Status LoadedKernel::run_on_processor(const std::vector<KernelInput>& inputs, co
     return on_processor_->run(inputs, outputs);
 }
 
+Status LoadedKernel::prepare(Arrays arrays) const {
+    if (!are_taken(arrays, taken_, place())) return faults_of(arrays, taken_, place());
+    if (!on_gpu_) return Done{};
+    return with_views(arrays, [&](std::span<const std::uint64_t> places, std::span<const std::int64_t* const> strides) {
+        return on_gpu_->prepare(places, strides);
+    });
+}
+
 Status LoadedKernel::run(Arrays arrays, void* stream) const {
     if (!are_taken(arrays, taken_, place())) return faults_of(arrays, taken_, place());
     if (on_gpu_)
-        return with_addresses(arrays.size(), [&](std::span<std::uint64_t> places) {
-            for (std::size_t i = 0; i < places.size(); ++i) places[i] = address_of(begin_of(*arrays[i]));
-            return with_strides(arrays, [&](std::span<const std::int64_t* const> strides) {
-                return on_gpu_->launch(places, 0, stream, strides);
-            });
+        return with_views(arrays, [&](std::span<const std::uint64_t> places, std::span<const std::int64_t* const> strides) {
+            return on_gpu_->launch(places, 0, stream, strides);
         });
     std::vector<KernelInput> inputs;
     std::vector<KernelOutput> outputs;

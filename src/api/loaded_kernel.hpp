@@ -23,6 +23,7 @@ public:
 
     /// What the public functions of these names do.
     [[nodiscard]] Status run(Arrays arrays, void* stream) const;
+    [[nodiscard]] Status prepare(Arrays arrays) const;
     [[nodiscard]] Status run_at(std::span<void* const> addresses, void* workspace, void* stream) const;
 
     [[nodiscard]] std::int64_t workspace_bytes() const { return on_gpu_ ? on_gpu_->workspace_bytes() : 0; }

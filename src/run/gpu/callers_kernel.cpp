@@ -246,6 +246,13 @@ CallersKernel::OfThread& CallersKernel::slot_of_thread(std::span<const std::uint
     return all[hash >> 56];
 }
 
+Status CallersKernel::prepare(std::span<const std::uint64_t> addresses, StridesOfCall strides) const {
+    const InPrimaryContext here(device_);
+    const auto made = bound(addresses, strides, own_.address());
+    if (!made) return made.errors();
+    return Done{};
+}
+
 Status CallersKernel::launch(std::span<const std::uint64_t> addresses, std::uint64_t workspace, Stream stream,
                              StridesOfCall strides) const {
     if (addresses.size() != given_.size())

@@ -46,6 +46,10 @@ public:
     [[nodiscard]] Status launch(std::span<const std::uint64_t> addresses, std::uint64_t workspace, Stream stream,
                                 std::span<const std::int64_t* const> strides = {}) const;
 
+    /// What such a launch needs is there afterwards, so that a stream that is being captured takes it. Pre: a workspace
+    /// of its own, and as many addresses as arrays. Errors: those of launch.
+    [[nodiscard]] Status prepare(std::span<const std::uint64_t> addresses, std::span<const std::int64_t* const> strides) const;
+
     [[nodiscard]] std::int64_t workspace_bytes() const { return workspace_bytes_; }
     [[nodiscard]] const Cubin& cubin() const { return launcher_->cubin(); }
 
