@@ -24,7 +24,7 @@ TEXT = """attention(Q[h, g, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> 
 """
 SCORE = "S[h, g, q, x] * k^-0.5"
 # DLPack's codes and bits
-TYPES = {torch.bfloat16: (4, 16), torch.int32: (0, 32)}
+TYPES = {torch.bfloat16: (4, 16), torch.int32: (0, 32), torch.float32: (2, 32)}
 PROMPTS = (57, 130, 257, 511, 640, 1000, 1531, 2013)
 
 
@@ -43,7 +43,8 @@ class Array(c.Structure):
 
 def array_of(tensor):
     numbers = lambda values: (c.c_int64 * len(values))(*values)
-    return Array(tensor.data_ptr(), Device(2, 0), tensor.dim(), Type(*TYPES[tensor.dtype], 1), numbers(tensor.shape), numbers(tensor.stride()), 0)
+    of_type = Type(*TYPES[tensor.dtype], 1)
+    return Array(tensor.data_ptr() if tensor.numel() else None, Device(2, tensor.device.index or 0), tensor.dim(), of_type, numbers(tensor.shape), numbers(tensor.stride()), 0)
 
 
 class Program:
@@ -56,11 +57,15 @@ class Program:
         for name in ("napkin_program_kernels", "napkin_program_codes"):
             getattr(napkin.of, name).restype = c.c_size_t
 
-    def __call__(self, *tensors):
+    def on(self, *tensors):
+        """The call on these tensors. What Python makes of them is made once, so that a measurement has none of it."""
         arrays = [array_of(t) for t in tensors]
         pointers = (c.POINTER(Array) * len(arrays))(*[c.pointer(a) for a in arrays])
-        stream = c.c_void_p(torch.cuda.current_stream().cuda_stream)
-        self.napkin.call("napkin_call", self.handle, pointers, c.c_size_t(len(arrays)), stream)
+        count, stream = c.c_size_t(len(arrays)), c.c_void_p(torch.cuda.current_stream().cuda_stream)
+        return lambda: self.napkin.call("napkin_call", self.handle, pointers, count, stream)
+
+    def __call__(self, *tensors):
+        self.on(*tensors)()
 
     def codes(self):
         return self.napkin.of.napkin_program_codes(self.handle)
@@ -80,9 +85,9 @@ def measured(program, queries, keys, is_causal):
     q, k, v = make(queries, HEADS * GROUPS, WIDTH), make(keys, HEADS, WIDTH), make(keys, HEADS, WIDTH)
     out = torch.empty_like(q)
     by_group = lambda t: t.view(queries, HEADS, GROUPS, WIDTH).permute(1, 2, 0, 3)
-    ours = lambda: program(by_group(q), k.transpose(0, 1), v.transpose(0, 1), by_group(out))
-    by_head = lambda t: t.transpose(0, 1).unsqueeze(0)
-    theirs = lambda: torch.nn.functional.scaled_dot_product_attention(by_head(q), by_head(k), by_head(v), is_causal=is_causal, enable_gqa=True)
+    ours = program.on(by_group(q), k.transpose(0, 1), v.transpose(0, 1), by_group(out))
+    of_torch = [t.transpose(0, 1).unsqueeze(0) for t in (q, k, v)]
+    theirs = lambda: torch.nn.functional.scaled_dot_product_attention(*of_torch, is_causal=is_causal, enable_gqa=True)
     before = program.codes()
     first = first_call_of(ours)
     torch_first = first_call_of(theirs)

@@ -1,6 +1,7 @@
 // What a launch costs on the GPU at hand, through the C API. It measures nanoseconds of the host for each launch,
-// capture into a graph and its replay. It also measures the time from a text to its first launch, with empty caches and
-// with the kernel in the cache, each in a process of its own.
+// beside those of the driver alone. Threads on streams of their own launch, too. Then come capture into a graph and its
+// replay. It also measures the time from a text to its first launch, with empty caches and with the kernel in the
+// cache, each in a process of its own.
 //
 //     build/release/bench/bench_launch_gpu [--output bench/results/NAME.json]
 //
@@ -12,6 +13,8 @@
 #include <napkin/napkin.h>
 
 #include <algorithm>
+#include <atomic>
+#include <barrier>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -20,8 +23,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "run/gpu/driver.hpp"
@@ -30,6 +36,19 @@
 #include "run/pipeline.hpp"
 #include "run/tensor.hpp"
 #include "support/json.hpp"
+
+namespace {
+std::atomic<long> num_allocations = 0;
+}
+
+// Counted, as a call makes none once its kernel is there.
+void* operator new(std::size_t bytes) {
+    ++num_allocations;
+    if (void* const memory = std::malloc(bytes > 0 ? bytes : 1)) return memory;
+    throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace {
 
@@ -228,6 +247,27 @@ double host_ns(const Graphs& graphs, void* stream, const F& launch) {
     return median(ns);
 }
 
+/// The driver's own part: cuLaunchKernel with the same arguments as a run of the product has, and nothing else.
+struct DriverAlone {
+    std::shared_ptr<const napkin::gpu::Launcher> launcher;
+    std::vector<napkin::gpu::BoundLaunch> bound;
+};
+DriverAlone driver_alone(const Case& one) {
+    napkin::PipelineOptions options;
+    options.machine = "gpu", options.until = napkin::Pass::emit;
+    const auto planned = value_of(
+        napkin::run_pipeline(std::make_shared<const napkin::Source>(napkin::Source{"<product>", product}), options));
+    const auto& code = std::get<napkin::cuda::CudaSource>(planned.code);
+    auto launcher = value_of(napkin::gpu::Launcher::load(
+        planned.program, code,
+        value_of(napkin::gpu::compile_cuda(napkin::cuda::complete(code), planned.machine.architecture))));
+    std::vector<std::uint64_t> addresses;
+    for (const DeviceMemory& memory : one.memory) addresses.push_back(memory.address());
+    addresses.resize(std::max(addresses.size(), planned.program.diagram.arrays.size()));
+    auto bound = value_of(launcher->bind(addresses, 0));
+    return {std::move(launcher), std::move(bound)};
+}
+
 Json launch_costs(const Graphs& graphs, void* stream) {
     Case one(product);
     napkin_plan* plan = nullptr;
@@ -248,22 +288,38 @@ Json launch_costs(const Graphs& graphs, void* stream) {
     napkin_kernel_free(kernel);
     napkin_plan_free(plan);
 
-    // The driver's own part: cuLaunchKernel with the same arguments, and nothing else.
-    napkin::PipelineOptions options;
-    options.machine = "gpu", options.until = napkin::Pass::emit;
-    const auto planned = value_of(
-        napkin::run_pipeline(std::make_shared<const napkin::Source>(napkin::Source{"<product>", product}), options));
-    const auto& code = std::get<napkin::cuda::CudaSource>(planned.code);
-    const auto launcher = value_of(napkin::gpu::Launcher::load(
-        planned.program, code,
-        value_of(napkin::gpu::compile_cuda(napkin::cuda::complete(code), planned.machine.architecture))));
-    std::vector<std::uint64_t> addresses;
-    for (const DeviceMemory& memory : one.memory) addresses.push_back(memory.address());
-    addresses.resize(std::max(addresses.size(), planned.program.diagram.arrays.size()));
-    const auto bound = value_of(launcher->bind(addresses, 0));
-    if (bound.size() == 1)
-        out["driver_alone_ns"] = host_ns(graphs, stream, [&] { done(napkin::gpu::launch(bound[0], stream)); });
+    if (const auto bare = driver_alone(one); bare.bound.size() == 1)
+        out["driver_alone_ns"] = host_ns(graphs, stream, [&] { done(napkin::gpu::launch(bare.bound[0], stream)); });
+    const long before = num_allocations;
+    napkin_call(one.program, one.pointers.data(), count, stream, nullptr);
+    out["allocations_of_a_call"] = num_allocations - before;
     return out;
+}
+
+/// Several threads at a time, each with a stream and arrays of its own and one program for all: the median of a call,
+/// and of the driver's launch alone.
+Json threads_at_a_time(const Graphs& graphs, int count) {
+    Case first(product);
+    must([&](auto** e) { return napkin_prepare(first.program, first.pointers.data(), first.pointers.size(), e); });
+    const auto bare = driver_alone(first);
+    std::vector<double> calls(static_cast<std::size_t>(count)), alone(calls.size());
+    std::vector<std::unique_ptr<Case>> cases;
+    for (int t = 0; t < count; ++t) cases.push_back(std::make_unique<Case>(product));
+    std::barrier begin(count);
+    std::vector<std::thread> threads;
+    for (std::size_t t = 0; t < calls.size(); ++t)
+        threads.emplace_back([&, t] {
+            const napkin::gpu::InPrimaryContext here;
+            void* const stream = graphs.stream();
+            const auto& arrays = cases[t]->pointers;
+            begin.arrive_and_wait();
+            calls[t] = host_ns(graphs, stream,
+                               [&] { napkin_call(first.program, arrays.data(), arrays.size(), stream, nullptr); });
+            begin.arrive_and_wait();
+            alone[t] = host_ns(graphs, stream, [&] { static_cast<void>(napkin::gpu::launch(bare.bound[0], stream)); });
+        });
+    for (std::thread& thread : threads) thread.join();
+    return {{"threads", count}, {"napkin_call_ns", median(calls)}, {"driver_alone_ns", median(alone)}};
 }
 
 /// One process: from the text to the return of its first launch, with the parts of it. The driver's start and its
@@ -372,6 +428,7 @@ int run(int argc, char** argv) {
     const Graphs graphs;
     void* const stream = graphs.stream();
     record["launch"] = launch_costs(graphs, stream);
+    for (const int threads : {1, 2, 8}) record["threads"].push_back(threads_at_a_time(graphs, threads));
     record["graphs"] = Json::array({replayed(graphs, stream, product, true), replayed(graphs, stream, chain, false)});
     record["first_launch"] = first_launches();
     std::cout << record.dump(1) << "\n";

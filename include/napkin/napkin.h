@@ -76,14 +76,15 @@ enum {
 }; /* DLPack's kDLCPU and kDLCUDA. Pinned (3) and managed (13) memory is taken too. */
 
 /* Where an array lies: DLPack's DLTensor, member for member, under a name of its own, so that this header goes with dlpack.h and without.
- * A pointer to a DLTensor is cast to a pointer to this. An array with a size of 0 needs no memory: its data may be NULL. On a GPU
- * arrays begin at multiples of 16 bytes. Their last stride is 1 and the others are multiples of 16 bytes; kernels that do without tensor maps
- * take any strides. */
+ * A pointer to a DLTensor is cast to a pointer to this. An array with a size of 0 needs no memory: its data may be NULL. All arrays
+ * of a run lie on one device. On a GPU, kernels take arrays as they lie where they begin at multiples of 16 bytes, their last stride is 1 and
+ * the others are multiples of 16 bytes. Kernels without tensor maps take any strides. Other views are right, too, but slower: they are copied
+ * to memory that the stream has during the run, or from it. */
 typedef struct napkin_array {
     void* data;
     struct {
         int32_t device_type; /* NAPKIN_ON_CPU, … */
-        int32_t device_id;   /* 0 */
+        int32_t device_id;   /* of a GPU: its number for the driver; else 0 */
     } device;
     int32_t ndim;
     napkin_type dtype;
@@ -119,7 +120,7 @@ typedef struct napkin_size {
     int64_t value;
 } napkin_size;
 
-/* Derives the diagram and plans it. `machine` is a machine's name, a .toml file, or "gpu", the GPU at hand; NULL: this computer's
+/* Derives the diagram and plans it. `machine` is a machine's name, a .toml file, or "gpu", the first GPU at hand ("gpu:1" the next one); NULL: this computer's
  * processor. Sizes override those of the text. No machine but the one at hand has to be there. Plans are kept in the user's cache.
  * Errors: unknown-machine, unknown-axis, missing-size, bad-size, no-gpu and others of `napkin plan`. */
 napkin_status napkin_plan_for(const napkin_program* program, const char* machine, const napkin_size* sizes,
@@ -164,11 +165,12 @@ double napkin_kernel_compile_seconds(const napkin_kernel* kernel);
 /* Runs on arrays in the program's order, `count` of them. On a GPU: launches on the stream (a CUstream or cudaStream_t, NULL the default one),
  * in the kernel's own workspace. On the processor: strides are free, returns when all is done, and `stream` is NULL. What is encoded for
  * the addresses and strides of a call is kept for the last ones.
- * Errors: view-count, view-null, view-offset, view-device, view-type, view-sizes, view-strides, view-alignment, view-overlap,
+ * Errors: view-count, view-null, view-offset, view-device, view-type, view-sizes, view-strides, view-overlap,
  * no-stream, no-workspace, gpu-failed; index-out-of-range on the processor. */
 napkin_status napkin_run(const napkin_kernel* kernel, const napkin_array* const* arrays, size_t count, void* stream,
                          napkin_error** error);
-/* Runs on arrays of the kernel's own types and sizes, row-major without gaps, that begin at those addresses. `workspace` is
+/* Runs on arrays of the kernel's own types and sizes, row-major without gaps, that begin at those addresses. The driver says
+ * on which GPU these lie. `workspace` is
  * napkin_kernel_workspace_bytes() of memory on the GPU that begins at a multiple of 256 and that was filled with zeros before its first run;
  * NULL: the kernel's own. */
 napkin_status napkin_run_at(const napkin_kernel* kernel, void* const* addresses, size_t count, void* workspace,
@@ -178,14 +180,16 @@ void napkin_kernel_free(napkin_kernel* kernel);
 
 /* ---- all of it, by the shapes of arrays ------------------------------------------------------------------------------------------ */
 
-/* Runs the program on arrays in its order, wherever they lie: on this computer's processor or on the GPU at hand, as napkin_run does. Sizes
+/* Runs the program on arrays in its order, wherever they lie: on this computer's processor or on any of its GPUs, as napkin_run does.
+ * The arrays say which one; the thread's context stays what it is. Sizes
  * are those of the arrays' shapes. The first call with these shapes there plans and compiles; later ones find its kernel by a hash of the
  * shapes. Other shapes take over a known plan that is near enough to the best one, and its code where the text is the same: then nothing is compiled.
  * Kernels are kept until the program is freed.
  * Errors: those of napkin_run, napkin_plan_for and napkin_compile. */
 napkin_status napkin_call(napkin_program* program, const napkin_array* const* arrays, size_t count, void* stream,
                           napkin_error** error);
-/* The same without the run, so that a call with these shapes may be captured into a graph: its kernel is there then. */
+/* The same without the run, so that a call with these arrays may be captured into a graph: its kernel is there then, and so is the one that
+ * copies views. */
 napkin_status napkin_prepare(napkin_program* program, const napkin_array* const* arrays, size_t count, napkin_error** error);
 /* How many kernels the program keeps, and how many different codes they have: what was compiled, or read from the cache, for them. */
 size_t napkin_program_kernels(const napkin_program* program);

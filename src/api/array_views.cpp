@@ -27,8 +27,8 @@ std::string type_text(napkin_type type) {
     return fmt::format("type {} of {} bits and {} lanes in DLPack's numbers", type.code, type.bits, type.lanes);
 }
 
-const char* text_of(MachineKind place) {
-    return place == MachineKind::gpu ? "the GPU at hand" : "this computer's processor";
+const char* text_of(Location place) {
+    return place.kind == MachineKind::gpu ? "the GPU at hand" : "this computer's processor";
 }
 
 /// An array without values needs no memory. Pre: it has a shape where it has axes.
@@ -39,7 +39,7 @@ bool offset_fits(const napkin_array& array) {
     return array.byte_offset <= std::numeric_limits<std::uintptr_t>::max() - reinterpret_cast<std::uintptr_t>(array.data);
 }
 
-bool is_taken(const napkin_array* array, const TakenArray& taken, MachineKind place) {
+bool is_taken(const napkin_array* array, const TakenArray& taken, Location place) {
     return array != nullptr && place_of(*array) == place && offset_fits(*array) && is_same(array->dtype, taken.dlpack) &&
            array->ndim == static_cast<std::int32_t>(taken.sizes.size()) && (array->ndim == 0 || array->shape != nullptr) &&
            std::ranges::equal(shape_of(*array), taken.sizes) && (array->data != nullptr || is_empty(*array));
@@ -61,26 +61,24 @@ std::vector<TakenArray> taken_arrays(const Diagram& diagram, const Extents& exte
     return out;
 }
 
-std::optional<MachineKind> place_of(const napkin_array& array) {
+std::optional<Location> place_of(const napkin_array& array) {
     switch (array.device.device_type) {
         case on_cpu:
-        case on_cuda_host: return MachineKind::cpu;
+        case on_cuda_host: return Location{};
         case on_cuda:
-        case on_cuda_managed:
-            if (array.device.device_id == 0) return MachineKind::gpu;
-            return std::nullopt;
+        case on_cuda_managed: return Location{MachineKind::gpu, array.device.device_id};
         default: return std::nullopt;
     }
 }
 
-bool are_taken(Arrays arrays, const std::vector<TakenArray>& taken, MachineKind place) {
+bool are_taken(Arrays arrays, const std::vector<TakenArray>& taken, Location place) {
     if (arrays.size() != taken.size()) return false;
     for (std::size_t i = 0; i < taken.size(); ++i)
         if (!is_taken(arrays[i], taken[i], place)) return false;
     return true;
 }
 
-std::vector<Diagnostic> faults_of(Arrays arrays, const std::vector<TakenArray>& taken, MachineKind place) {
+std::vector<Diagnostic> faults_of(Arrays arrays, const std::vector<TakenArray>& taken, Location place) {
     std::vector<Diagnostic> out;
     const auto fault = [&](const char* code, std::string message, std::string expected) {
         out.push_back({.code = code, .message = std::move(message), .expected = std::move(expected)});
@@ -111,8 +109,8 @@ std::vector<Diagnostic> faults_of(Arrays arrays, const std::vector<TakenArray>& 
             fault("view-device",
                   fmt::format("{} lies on device {} of type {} in DLPack's numbers", wanted.name,
                               array.device.device_id, array.device.device_type),
-                  fmt::format("memory of {}, device {} of type {}", text_of(place), 0,
-                              static_cast<int>(place == MachineKind::gpu ? on_cuda : on_cpu)));
+                  fmt::format("memory of {}, device {} of type {}", text_of(place), place.device,
+                              static_cast<int>(place.kind == MachineKind::gpu ? on_cuda : on_cpu)));
         if (!is_same(array.dtype, wanted.dlpack))
             fault("view-type", fmt::format("{} holds {}", wanted.name, type_text(array.dtype)),
                   std::string(name(wanted.type)));

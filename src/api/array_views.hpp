@@ -2,6 +2,7 @@
 // Arrays as callers from C describe them, in DLPack's layout, and whether they are what a program takes.
 #include <napkin/napkin.h>
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -33,15 +34,21 @@ struct TakenArray {
 /// The diagram's inputs, then its outputs.
 std::vector<TakenArray> taken_arrays(const Diagram& diagram, const Extents& extents = {});
 
-/// Whose memory an array lies in: the processor's, or that of the GPU at hand. None: on no device that programs run on.
-std::optional<MachineKind> place_of(const napkin_array& array);
+/// Whose memory an array lies in: the processor's, or that of a GPU at hand, by the driver's number.
+struct Location {
+    MachineKind kind = MachineKind::cpu;
+    std::int32_t device = 0;
+    friend auto operator<=>(const Location&, const Location&) = default;
+};
+/// None: on no device that programs run on.
+std::optional<Location> place_of(const napkin_array& array);
 
 /// Whether the arrays are those that are taken, and lie there; what strides a GPU's kernels take, they say themselves.
 /// Reads nothing of the arrays' values, and allocates nothing where they are.
-bool are_taken(Arrays arrays, const std::vector<TakenArray>& taken, MachineKind place);
+bool are_taken(Arrays arrays, const std::vector<TakenArray>& taken, Location place);
 /// What keeps them from it. Codes: view-count, view-null, view-offset, view-device, view-type, view-sizes. Where sizes
 /// are not known yet, these are not looked at.
-std::vector<Diagnostic> faults_of(Arrays arrays, const std::vector<TakenArray>& taken, MachineKind place);
+std::vector<Diagnostic> faults_of(Arrays arrays, const std::vector<TakenArray>& taken, Location place);
 
 /// Where the first element is.
 inline void* begin_of(const napkin_array& array) { return static_cast<char*>(array.data) + array.byte_offset; }

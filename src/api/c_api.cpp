@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "api/kernels_by_device.hpp"
 #include "api/kernels_by_shape.hpp"
 #include "api/loaded_kernel.hpp"
 #include "api/public_errors.hpp"
@@ -33,13 +34,13 @@ struct napkin_program {
 };
 
 struct napkin_plan {
-    napkin::Compilation compilation;
+    std::shared_ptr<const napkin::Compilation> compilation;
     std::string text, source, bound_by;
     double seconds = 0, busy_seconds = 0;
 };
 
 struct napkin_kernel {
-    std::shared_ptr<const napkin::LoadedKernel> loaded;
+    std::unique_ptr<const napkin::KernelsByDevice> loaded;
 };
 
 namespace napkin {
@@ -128,7 +129,7 @@ napkin_plan* planned_of(Compilation compilation) {
         out->busy_seconds += kernel.time.busy.front().seconds;
         if (kernel.time.seconds > longest) longest = kernel.time.seconds, out->bound_by = kernel.time.bound_by();
     }
-    out->compilation = std::move(compilation);
+    out->compilation = std::make_shared<const Compilation>(std::move(compilation));
     return out.release();
 }
 
@@ -249,6 +250,8 @@ napkin_status napkin_plan_for(const napkin_program* program, const char* machine
             if (Status named = given({{"sizes[].axis", sizes[i].axis}}); !named) return named;
             options.sizes[sizes[i].axis] = sizes[i].value;
         }
+        std::optional<napkin::gpu::KeepsContext> callers;
+        if (options.machine.starts_with("gpu")) callers.emplace();
         auto compilation = napkin::run_pipeline(program->source, options);
         if (!compilation) return compilation.errors();
         *plan = napkin::planned_of(std::move(*compilation));
@@ -257,7 +260,7 @@ napkin_status napkin_plan_for(const napkin_program* program, const char* machine
 }
 
 const char* napkin_plan_machine(const napkin_plan* plan) {
-    return plan != nullptr ? plan->compilation.machine.name.c_str() : nullptr;
+    return plan != nullptr ? plan->compilation->machine.name.c_str() : nullptr;
 }
 const char* napkin_plan_text(const napkin_plan* plan) { return plan != nullptr ? plan->text.c_str() : nullptr; }
 const char* napkin_plan_source(const napkin_plan* plan) { return plan != nullptr ? plan->source.c_str() : nullptr; }
@@ -265,7 +268,7 @@ double napkin_plan_seconds(const napkin_plan* plan) { return plan != nullptr ? p
 double napkin_plan_seconds_at(const napkin_plan* plan, double clock_hz) {
     if (plan == nullptr || !(clock_hz > 0) || !std::isfinite(clock_hz)) return 0;
     try {
-        const napkin::Compilation& made = plan->compilation;
+        const napkin::Compilation& made = *plan->compilation;
         return napkin::seconds_at_clock(made.derived, made.extents, made.machine, made.plan, clock_hz);
     } catch (...) {
         return 0;
@@ -275,8 +278,8 @@ double napkin_plan_busy_seconds(const napkin_plan* plan) { return plan != nullpt
 const char* napkin_plan_bound_by(const napkin_plan* plan) { return plan != nullptr ? plan->bound_by.c_str() : nullptr; }
 int64_t napkin_plan_size(const napkin_plan* plan, const char* axis) {
     if (plan == nullptr || axis == nullptr) return 0;
-    const auto id = plan->compilation.diagram.find_axis(axis);
-    return id ? plan->compilation.extents[*id] : 0;
+    const auto id = plan->compilation->diagram.find_axis(axis);
+    return id ? plan->compilation->extents[*id] : 0;
 }
 void napkin_plan_free(napkin_plan* plan) { delete plan; }
 
@@ -287,7 +290,7 @@ napkin_status napkin_compile(const napkin_plan* plan, unsigned flags, napkin_ker
     if (kernel != nullptr) *kernel = nullptr;
     return guarded_on_enough_stack(error, [&]() -> Status {
         if (Status all = given({{"plan", plan}, {"kernel", kernel}}); !all) return all;
-        auto loaded = napkin::LoadedKernel::load(plan->compilation, flags);
+        auto loaded = napkin::KernelsByDevice::load(plan->compilation, flags);
         if (!loaded) return loaded.errors();
         *kernel = new napkin_kernel{std::move(*loaded)};
         return Done{};
@@ -295,20 +298,23 @@ napkin_status napkin_compile(const napkin_plan* plan, unsigned flags, napkin_ker
 }
 
 int64_t napkin_kernel_workspace_bytes(const napkin_kernel* kernel) {
-    return kernel != nullptr ? kernel->loaded->workspace_bytes() : 0;
+    return kernel != nullptr ? kernel->loaded->first().workspace_bytes() : 0;
 }
 int napkin_kernel_from_cache(const napkin_kernel* kernel) {
-    return kernel != nullptr && kernel->loaded->from_cache() ? 1 : 0;
+    return kernel != nullptr && kernel->loaded->first().from_cache() ? 1 : 0;
 }
 double napkin_kernel_compile_seconds(const napkin_kernel* kernel) {
-    return kernel != nullptr ? kernel->loaded->compile_seconds() : 0;
+    return kernel != nullptr ? kernel->loaded->first().compile_seconds() : 0;
 }
 
 napkin_status napkin_run(const napkin_kernel* kernel, const napkin_array* const* arrays, size_t count, void* stream,
                          napkin_error** error) {
     return guarded(error, [&]() -> Status {
         if (kernel == nullptr || arrays == nullptr) return given({{"kernel", kernel}, {"arrays", arrays}});
-        return kernel->loaded->run({arrays, count}, stream);
+        const auto place = count > 0 && arrays[0] != nullptr ? napkin::place_of(*arrays[0]) : std::nullopt;
+        const auto there = kernel->loaded->on(place ? place->device : 0);
+        if (!there) return there.errors();
+        return (*there)->run({arrays, count}, stream);
     });
 }
 
@@ -316,7 +322,9 @@ napkin_status napkin_run_at(const napkin_kernel* kernel, void* const* addresses,
                             void* stream, napkin_error** error) {
     return guarded(error, [&]() -> Status {
         if (kernel == nullptr || addresses == nullptr) return given({{"kernel", kernel}, {"addresses", addresses}});
-        return kernel->loaded->run_at({addresses, count}, workspace, stream);
+        const auto there = kernel->loaded->at({addresses, count});
+        if (!there) return there.errors();
+        return (*there)->run_at({addresses, count}, workspace, stream);
     });
 }
 
@@ -340,7 +348,7 @@ napkin_status napkin_prepare(napkin_program* program, const napkin_array* const*
         if (program == nullptr || arrays == nullptr) return given({{"program", program}, {"arrays", arrays}});
         const auto kernel = program->kernels.of({arrays, count});
         if (!kernel) return kernel.errors();
-        return Done{};
+        return (*kernel)->prepare({arrays, count});
     });
 }
 

@@ -11,6 +11,7 @@
 
 #include "diagram/solve_sizes.hpp"
 #include "plan/other_sizes.hpp"
+#include "run/gpu/driver.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 #include "support/stack.hpp"
@@ -64,12 +65,18 @@ std::map<std::string, int> powers_of(const std::map<std::string, std::int64_t>& 
     return out;
 }
 
+/// A size that stands for others. No tile divides it, so that what is planned there has one text for all lengths.
+std::int64_t general_size(std::int64_t size) {
+    constexpr std::uint64_t shortest = 64;  // K blocks, and the rows of a warpgroup
+    return static_cast<std::int64_t>(std::max(shortest, std::bit_ceil(static_cast<std::uint64_t>(size) + 1))) - 1;
+}
+
 }  // namespace
 
 /// Calls f for every number of the key, as long as it returns true.
 template <class F>
 bool KernelsByShape::each_of(const Shapes& shapes, const F& f) {
-    if (!f(static_cast<std::int64_t>(shapes.place))) return false;
+    if (!f(static_cast<std::int64_t>(shapes.place.kind)) || !f(shapes.place.device)) return false;
     for (const napkin_array* array : shapes.arrays)
         for (std::int32_t d = 0; d < array->ndim; ++d)
             if (!f(array->shape[d])) return false;
@@ -103,47 +110,81 @@ const LoadedKernel* KernelsByShape::find(const Shapes& shapes) const {
     return nullptr;
 }
 
-Result<Compilation> KernelsByShape::planned(MachineKind place, const PipelineOptions& options, bool& is_new) {
-    const auto key = std::pair(place, powers_of(options.sizes));
-    if (const auto known = taken_over_.find(key); known != taken_over_.end())
-        if (auto found = at_other_sizes(plans_[known->second], options)) return std::move(*found);
-    std::optional<Compilation> best;
-    std::size_t number = 0, tried = 0;
+std::optional<KernelsByShape::Served> KernelsByShape::served(Location place, const PipelineOptions& options,
+                                                             std::optional<std::size_t> alone, bool by_code) const {
+    std::optional<Served> least;
     for (std::size_t k = 0; k < plans_.size(); ++k) {
-        if (plans_[k].machine.kind != place) continue;
-        ++tried;
-        if (auto found = at_other_sizes(plans_[k], options))
-            if (!best || found->plan.seconds() < best->plan.seconds()) best = std::move(*found), number = k;
+        if (locations_[k] != place || alone.value_or(k) != k) continue;
+        auto found = at_other_sizes(plans_[k], options);
+        if (!found || (least && least->at.plan.seconds() <= found->plan.seconds())) continue;
+        const std::string text = complete(found->code);
+        const bool has_code = any_of(codes_, [&](const auto& code) { return code->is_of(text, place); });
+        if (by_code ? has_code : takes_any(plans_[k].plan, varied_)) least = {k, std::move(*found)};
     }
-    if (!best || tried < most_kernels_of_classes) {
-        auto own = run_pipeline(source_, options);
-        if (!own && !best) return own;
-        if (own && (!best || !is_near_enough(best->plan.seconds(), own->plan.seconds(), longest_of_any(own->plan)))) {
-            is_new = true, taken_over_[key] = plans_.size();
-            return own;
-        }
+    return least;
+}
+
+Result<Compilation> KernelsByShape::take_new(Location place, Compilation made, const PipelineOptions& options) {
+    // What leaves sizes whole that vary is for these sizes alone.
+    if (!takes_any(made.plan, varied_)) {
+        PipelineOptions general = options;
+        for (const std::string& axis : varied_) general.sizes[axis] = general_size(options.sizes.at(axis));
+        if (auto others = run_pipeline(source_, general); others && takes_any(others->plan, varied_))
+            if (auto found = at_other_sizes(*others, options)) {
+                plans_.push_back(std::move(*others)), locations_.push_back(place);
+                return std::move(*found);
+            }
     }
-    taken_over_[key] = number;
-    return std::move(*best);
+    plans_.push_back(made), locations_.push_back(place);
+    return made;
+}
+
+Result<Compilation> KernelsByShape::planned(Location place, const PipelineOptions& options) {
+    for (const auto& [axis, size] : options.sizes)
+        if (first_sizes_.emplace(axis, size).first->second != size) varied_.insert(axis);
+    std::optional<std::size_t> known;
+    const auto key = std::pair(place, powers_of(options.sizes));
+    if (const auto taken = taken_over_.find(key); taken != taken_over_.end()) known = taken->second;
+    const auto take = [&](Served& one) {
+        taken_over_[key] = one.plan;
+        return std::move(one.at);
+    };
+    auto by_code = served(place, options, known, true);
+    if (by_code && (known || codes_.size() >= most_kernels_of_classes)) return take(*by_code);
+    auto by_plan = served(place, options, known, false);
+    if (by_plan && known) return take(*by_plan);
+
+    PipelineOptions anew = options;
+    anew.is_wanted = [&](const Plan& plan) {
+        return !by_code || !is_worth_no_code(by_code->at.plan.seconds(), plan.seconds(), longest_of_any(plan), place.kind);
+    };
+    auto own = run_pipeline(source_, anew);
+    if (!own && !by_code && !by_plan) return own;
+    if (by_code && (!own || !anew.is_wanted(own->plan))) return take(*by_code);
+    if (by_plan && (!own || is_near_enough(by_plan->at.plan.seconds(), own->plan.seconds(), longest_of_any(own->plan))))
+        return take(*by_plan);
+    taken_over_[key] = plans_.size();
+    return take_new(place, std::move(*own), options);
 }
 
 Result<std::shared_ptr<const LoadedKernel>> KernelsByShape::make(const Shapes& shapes) {
     if (auto faults = faults_of(shapes.arrays, taken_, shapes.place); !faults.empty()) return faults;
     auto sizes = sizes_of_shapes(diagram_, shapes.arrays);
     if (!sizes) return sizes.errors();
-    const PipelineOptions options{.diagram = diagram_.name,
-                                  .sizes = std::move(*sizes),
-                                  .any_sizes = true,
-                                  .machine = shapes.place == MachineKind::gpu ? "gpu" : "host",
-                                  .until = Pass::emit,
-                                  .keep_plan = true};
-    bool is_new = false;
-    auto found = planned(shapes.place, options, is_new);
-    if (!found) return found.errors();
-    const Compilation& made = is_new ? plans_.emplace_back(std::move(*found)) : *found;
-    const std::vector<TakenArray> taken = taken_arrays(made.diagram, made.extents);
+    const PipelineOptions options{
+        .diagram = diagram_.name,
+        .sizes = std::move(*sizes),
+        .any_sizes = true,
+        .machine = shapes.place.kind == MachineKind::cpu ? "host" : fmt::format("gpu:{}", shapes.place.device),
+        .until = Pass::emit,
+        .keep_plan = true};
+    const std::size_t plans = plans_.size();
+    const auto made = planned(shapes.place, options);
+    if (!made) return made.errors();
+    const std::vector<TakenArray> taken = taken_arrays(made->diagram, made->extents);
     if (auto faults = faults_of(shapes.arrays, taken, shapes.place); !faults.empty()) return faults;
-    auto loaded = LoadedKernel::load(made, is_new ? 0 : NAPKIN_NOT_VALIDATED, codes_);
+    const unsigned flags = plans_.size() > plans ? 0 : NAPKIN_NOT_VALIDATED;
+    auto loaded = LoadedKernel::load(*made, flags, shapes.place.device, codes_);
     if (!loaded) return loaded;
     if (!(*loaded)->shares_code()) codes_.push_back(*loaded), ++num_codes_;
     return loaded;
@@ -153,7 +194,7 @@ Result<const LoadedKernel*> KernelsByShape::of(Arrays arrays) {
     // Without arrays, nothing says where a program is to run.
     const auto place = arrays.empty() || arrays[0] == nullptr ? std::nullopt : place_of(*arrays[0]);
     if (!place || !have_shapes(arrays)) {
-        auto faults = faults_of(arrays, taken_, place.value_or(MachineKind::cpu));
+        auto faults = faults_of(arrays, taken_, place.value_or(Location{}));
         internal_check(!faults.empty(), "api: arrays are refused, and nothing is wrong with them");
         return faults;
     }
@@ -161,6 +202,8 @@ Result<const LoadedKernel*> KernelsByShape::of(Arrays arrays) {
     if (const LoadedKernel* found = find(shapes)) return found;
     const std::lock_guard one_at_a_time(making_);
     if (const LoadedKernel* found = find(shapes)) return found;
+    std::optional<gpu::KeepsContext> callers;
+    if (place->kind == MachineKind::gpu) callers.emplace();
     auto made = on_enough_stack([&] { return make(shapes); });
     if (!made) return made.errors();
     std::atomic<const Node*>& list = lists_[list_of(shapes)];

@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,7 @@ public:
 private:
     /// Shapes of arrays whose numbers of axes are the program's.
     struct Shapes {
-        MachineKind place;
+        Location place;
         Arrays arrays;
     };
     /// A kernel in the list of its hash. What is in a list stays there, so that readers need no lock.
@@ -51,9 +52,20 @@ private:
     [[nodiscard]] bool have_shapes(Arrays arrays) const;
     [[nodiscard]] const LoadedKernel* find(const Shapes& shapes) const;
     [[nodiscard]] Result<std::shared_ptr<const LoadedKernel>> make(const Shapes& shapes);
-    /// What run_pipeline makes with these options, by a known plan where one is near enough to the best. `is_new`:
-    /// whether it was planned.
-    [[nodiscard]] Result<Compilation> planned(MachineKind place, const PipelineOptions& options, bool& is_new);
+    /// A known plan, at the sizes of a call.
+    struct Served {
+        std::size_t plan;
+        Compilation at;
+    };
+    /// The fastest of the known plans, or of one alone. `by_code`: among those whose code is there; else among those
+    /// that leave no size whole that varies.
+    [[nodiscard]] std::optional<Served> served(Location place, const PipelineOptions& options,
+                                               std::optional<std::size_t> alone, bool by_code) const;
+    /// What run_pipeline makes with these options, by a known plan where one is near enough to the best, or where there
+    /// are as many codes as a program may have.
+    [[nodiscard]] Result<Compilation> planned(Location place, const PipelineOptions& options);
+    /// Keeps a plan made for these sizes, or in its place one that takes others, too.
+    [[nodiscard]] Result<Compilation> take_new(Location place, Compilation made, const PipelineOptions& options);
 
     std::shared_ptr<const Source> source_;
     Diagram diagram_;
@@ -65,8 +77,11 @@ private:
     std::vector<std::unique_ptr<const Node>> nodes_;
     std::vector<std::shared_ptr<const LoadedKernel>> codes_;  ///< kernels of different code
     std::vector<Compilation> plans_;                          ///< that were made anew
+    std::vector<Location> locations_;                         ///< by plan
+    std::map<std::string, std::int64_t> first_sizes_;         ///< of the first call
+    std::set<std::string> varied_;                            ///< axes whose sizes later calls had otherwise
     /// By place and the powers of two of all sizes: the plan that is taken there.
-    std::map<std::pair<MachineKind, std::map<std::string, int>>, std::size_t> taken_over_;
+    std::map<std::pair<Location, std::map<std::string, int>>, std::size_t> taken_over_;
 };
 
 }  // namespace napkin

@@ -39,30 +39,38 @@ Status with_strides(Arrays arrays, const F& f) {
     return f(all);
 }
 
+/// f(the address of each array, its strides).
+template <class F>
+Status with_views(Arrays arrays, const F& f) {
+    return with_addresses(arrays.size(), [&](std::span<std::uint64_t> places) {
+        for (std::size_t i = 0; i < places.size(); ++i) places[i] = address_of(begin_of(*arrays[i]));
+        return with_strides(arrays, [&](std::span<const std::int64_t* const> strides) { return f(places, strides); });
+    });
+}
+
 }  // namespace
 
-Result<std::shared_ptr<const LoadedKernel>> LoadedKernel::load(const Compilation& planned, unsigned flags,
+Result<std::shared_ptr<const LoadedKernel>> LoadedKernel::load(const Compilation& planned, unsigned flags, int device,
                                                                const std::vector<std::shared_ptr<const LoadedKernel>>& others) {
     if ((flags & NAPKIN_NOT_VALIDATED) == 0) validate_first_use(planned.derived);
     auto out = std::make_shared<LoadedKernel>();
     out->diagram_ = planned.diagram, out->extents_ = planned.extents;
     out->taken_ = taken_arrays(planned.diagram, planned.extents);
     std::string text = complete(planned.code);
-    const auto same = find_if(others, [&](const auto& other) {
-        return other->text_ == text && (other->on_gpu_ != nullptr) == (planned.machine.kind == MachineKind::gpu);
-    });
+    const auto same = find_if(
+        others, [&](const auto& other) { return other->is_of(text, Location{planned.machine.kind, device}); });
     const LoadedKernel* const alike = same == others.end() ? nullptr : same->get();
     out->shares_code_ = alike != nullptr;
     if (!alike) out->text_ = std::move(text);
     if (const auto* code = std::get_if<cuda::CudaSource>(&planned.code)) {
-        const auto device = gpu::device();
-        if (!device) return device.errors();
-        if (const auto note = gpu::note_on_device(*device, planned.machine); !note) return note.errors();
-        auto kernel = gpu::CallersKernel::load(planned.diagram, planned.program, *code,
+        const auto there = gpu::device(device);
+        if (!there) return there.errors();
+        if (const auto note = gpu::note_on_device(*there, planned.machine); !note) return note.errors();
+        auto kernel = gpu::CallersKernel::load(planned.diagram, planned.program, *code, device,
                                                (flags & NAPKIN_CALLERS_WORKSPACE) == 0,
                                                alike ? alike->on_gpu_.get() : nullptr);
         if (!kernel) return kernel.errors();
-        out->on_gpu_ = std::move(*kernel);
+        out->on_gpu_ = std::move(*kernel), out->device_ = device;
     } else {
         auto kernel = loaded_on_processor(planned, alike ? alike->on_processor_.get() : nullptr);
         if (!kernel) return kernel.errors();
@@ -84,14 +92,19 @@ Status LoadedKernel::run_on_processor(const std::vector<KernelInput>& inputs, co
     return on_processor_->run(inputs, outputs);
 }
 
+Status LoadedKernel::prepare(Arrays arrays) const {
+    if (!are_taken(arrays, taken_, place())) return faults_of(arrays, taken_, place());
+    if (!on_gpu_) return Done{};
+    return with_views(arrays, [&](std::span<const std::uint64_t> places, std::span<const std::int64_t* const> strides) {
+        return on_gpu_->prepare(places, strides);
+    });
+}
+
 Status LoadedKernel::run(Arrays arrays, void* stream) const {
     if (!are_taken(arrays, taken_, place())) return faults_of(arrays, taken_, place());
     if (on_gpu_)
-        return with_addresses(arrays.size(), [&](std::span<std::uint64_t> places) {
-            for (std::size_t i = 0; i < places.size(); ++i) places[i] = address_of(begin_of(*arrays[i]));
-            return with_strides(arrays, [&](std::span<const std::int64_t* const> strides) {
-                return on_gpu_->launch(places, 0, stream, strides);
-            });
+        return with_views(arrays, [&](std::span<const std::uint64_t> places, std::span<const std::int64_t* const> strides) {
+            return on_gpu_->launch(places, 0, stream, strides);
         });
     std::vector<KernelInput> inputs;
     std::vector<KernelOutput> outputs;

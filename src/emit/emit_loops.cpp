@@ -77,7 +77,7 @@ void ProgramPrinter::print(const lower::Bounds& bounds) {
         begin = fmt::format("{}.begin", share_name), end = fmt::format("{}.end", share_name);
         if (span.ragged) end = fmt::format("min_index({}, {})", end, extent);
     }
-    if (!l.is_sub && parts.cut(l.axis)) {
+    if (runs_a_part(frame_, node)) {
         // The part's share of the K blocks, the last of which may be ragged.
         const std::int64_t blocks = ceil_div(frame_.extent(l.axis), span.tile), n = frame_.extent(parts.part);
         const std::string part = frame_.axis(parts.part).begin, number = frame_.extent_text(parts.part),

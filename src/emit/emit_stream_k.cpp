@@ -69,9 +69,10 @@ std::string shares_type(const Frame& frame) {
     const StreamK& cut = *frame.shapes.stream_k;
     const ScheduledLoop& loop = frame.loops[cut.loop];
     const auto number = [&](const char* what, std::int64_t value) { return whole_of_tiles(frame, what, value); };
-    return fmt::format("StreamKSchedule{{{}, unsigned({}), unsigned({}), unsigned({}), {}}}", cut.blocks,
-                       number("split_rounds", cut.rounds), number("split_groups", cut.groups),
-                       number("split_blocks", cut.chunks), frame.span(loop.loop->axis, loop.scope).tile);
+    return fmt::format("StreamKSchedule{{unsigned({}), unsigned({}), unsigned({}), unsigned({}), {}}}",
+                       number("split_ctas", cut.blocks), number("split_rounds", cut.rounds),
+                       number("split_groups", cut.groups), number("split_blocks", cut.chunks),
+                       frame.span(loop.loop->axis, loop.scope).tile);
 }
 
 void write_claim(const Frame& frame, Lines& out) {

@@ -165,7 +165,7 @@ void Tiles::bounds(LoopId loop) {
     const std::int64_t extent = kernel_.extent(axis), size = kernel_.span(axis, node.scope).tile;
     BlockRange r{.end = extent};
     if (grid_.stream_k) r.begin = warp_.share_begin, r.end = std::min(warp_.share_end, extent);
-    if (const StreamParts& parts = kernel_.kernel->parts; !node.loop->is_sub && parts.cut(axis)) {
+    if (const StreamParts& parts = kernel_.kernel->parts; runs_a_part(kernel_, node)) {
         const std::int64_t chunks = ceil_div(extent, size), n = kernel_.extent(parts.part),
                            part = warp_.at[at(node.outer_scope)].begin[at(parts.part)];
         r.begin = part * chunks / n * size, r.end = std::min((part + 1) * chunks / n * size, extent);

@@ -16,8 +16,7 @@ bool is_load(const Step& step) { return std::holds_alternative<Load>(*step.state
 
 /// Its K blocks begin or end where masks, a part of the stream or a share of it say.
 bool is_bounded(const ScheduledKernel& kernel, const ScheduledLoop& loop, bool in_shares) {
-    const bool in_part = !loop.loop->is_sub && kernel.kernel->parts.cut(loop.loop->axis);
-    return in_part || in_shares || !loop.loop->support.empty() || is_bounded_by_data(kernel, loop);
+    return runs_a_part(kernel, loop) || in_shares || !loop.loop->support.empty() || is_bounded_by_data(kernel, loop);
 }
 
 /// A warpgroup's own K blocks may begin behind those of the CTA.

@@ -122,14 +122,18 @@ void choose_tile_scheduler(ScheduledKernel& kernel) {
     const std::int64_t groups = kernel.num_groups(), blocks = kernel.schedule.threads.value,
                        grid = kernel.schedule.grid.value;
     // Blocks of a cluster keep step, so none takes the next tile as it is done.
-    const char* why = by_data                      ? "data say how many chunks a group runs"
-                      : kernel.has_uneven_groups() ? "masks say how many chunks a group runs"
-                      : kernel.in_cluster()        ? nullptr
+    // More tiles than CTAs may come, even where the size at hand has fewer.
+    const bool may_have_more = possible_groups(kernel) > groups;
+    const bool may_be_uneven = may_have_more &&
+                               any_of(kernel.loops, [](const ScheduledLoop& loop) { return !loop.loop->support.empty(); });
+    const char* why = by_data                                       ? "data say how many chunks a group runs"
+                      : kernel.has_uneven_groups() || may_be_uneven ? "masks say how many chunks a group runs"
+                      : kernel.in_cluster()                         ? nullptr
                       : threads_read_ahead(kernel) ? "turns wait for what threads read, and blocks keep different paces"
                       : has_shorter                ? "groups that end before their tiles do run fewer products"
                                                    : nullptr;
-    if (!kernel.producer_role() || !why || blocks <= 1 || groups <= blocks || groups > most_queued || grid >= groups)
-        return;
+    if (!kernel.producer_role() || !why || blocks <= 1 || groups > most_queued) return;
+    if (!may_be_uneven && (groups <= blocks || grid >= groups)) return;
     // A producer that cannot go on to the next tile's operands has nothing to fetch meanwhile.
     for (const Step* load : kernel.operand_loads(0))
         if (kernel.place(kernel.operand_loaded(*load)).stages < 2) return;

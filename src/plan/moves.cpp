@@ -159,7 +159,7 @@ bool may_cut_last_tiles(const AtSchedule& at) {
         return false;
     const auto found = stream_k(at.kernel);
     const auto* cut = std::get_if<StreamK>(&found);
-    return cut && cut->blocks == at.threads;
+    return cut && cut->blocks == at.threads && cut->num_split_tiles() > 0;
 }
 KernelSchedule with_stream_k(const AtSchedule& at) {
     KernelSchedule out = at.kernel.schedule;

@@ -4,7 +4,7 @@
 
 #include "lower/passes.hpp"
 #include "lower/rules.hpp"
-#include "support/saturate.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -20,15 +20,19 @@ KernelSchedule with_blocks_of(const ScheduledKernel& kernel, std::int64_t planne
     return out;
 }
 
-bool has_blocks_for_parts(const ScheduledKernel& kernel) {
-    const StreamParts& parts = kernel.kernel->parts;
-    if (!parts.any()) return true;
-    const auto block = kernel.schedule.stream.find(parts.axis);
-    const std::int64_t length = block == kernel.schedule.stream.end() ? 1 : block->second.value;
-    return kernel.extent(parts.part) <= ceil_div(kernel.extent(parts.axis), length);
-}
-
 }  // namespace
+
+bool takes_any(const Plan& plan, const std::set<std::string>& axes) {
+    return all_of(plan.kernels, [&](const KernelPlan& kernel) {
+        const ScheduledKernel& k = kernel.scheduled;
+        return all_of(k.program->diagram.axes.ids(), [&](AxisId axis) {
+            const bool is_used = any_of(k.kernel->variables, [&](const Variable& variable) {
+                return any_of(variable.dims, [&](const Index& dim) { return dim.depends_on(axis); });
+            });
+            return !is_used || k.is_any(axis) || !axes.contains(k.program->diagram.axis(axis).name);
+        });
+    });
+}
 
 std::int64_t longest_of_any(const Plan& plan) {
     std::int64_t longest = 1;
@@ -41,7 +45,6 @@ std::int64_t longest_of_any(const Plan& plan) {
 std::optional<Plan> with_blocks_for(const Plan& made, Plan read, const Machine& machine) {
     for (std::size_t k = 0; k < read.kernels.size(); ++k) {
         ScheduledKernel& kernel = read.kernels[k].scheduled;
-        if (!has_blocks_for_parts(kernel)) return std::nullopt;
         const std::int64_t cores = machine.num_cores() * std::max(1, kernel.unit.blocks_a_core);
         KernelSchedule schedule = with_blocks_of(kernel, made.kernels[k].scheduled.num_groups(), cores);
         if (schedule == kernel.schedule) continue;

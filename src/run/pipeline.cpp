@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <chrono>
 #include <mutex>
 
@@ -185,7 +186,7 @@ Result<Plan> plan_for(Compilation& c, const PipelineOptions& options, const std:
     plan.file = options.schedule_file;
     plan.ratings = ratings;
     if (c.machine.kind != MachineKind::gpu) return choose_plan(c.derived, c.extents, c.machine, {}, plan);
-    auto accepted = gpu::assembled_plan(c.derived, c.extents, c.machine, plan);
+    auto accepted = gpu::assembled_plan(c.derived, c.extents, c.machine, plan, options.is_wanted);
     if (!accepted) return accepted.errors();
     append(c.notes, accepted->notes);
     return std::move(accepted->plan);
@@ -258,7 +259,7 @@ public:
     Result<Plan> plan() {
         if (kept_) return std::move(kept_->plan);
         auto made = plan_for(c_, options_, ratings_);
-        if (made && !key_.empty())
+        if (made && !key_.empty() && (!options_.is_wanted || options_.is_wanted(*made)))
             keep_plan(key_, to_text({c_.derived, *made, c_.notes}),
                       fmt::format("plan of {} on {}", c_.diagram.name, c_.machine.name));
         return made;
@@ -282,11 +283,23 @@ KernelSource emitted(const Compilation& c) {
     return cpu::emit(c.lowered);
 }
 
-/// "gpu" is the built-in machine that describes the GPU at hand.
+/// The number of the GPU at hand that is named: 0 for "gpu", 1 for "gpu:1". None: another machine is named.
+std::optional<int> number_of_gpu(const std::string& name) {
+    const std::string first = "gpu", numbered = first + ":";
+    if (name == first) return 0;
+    if (!name.starts_with(numbered)) return std::nullopt;
+    int number = 0;
+    const char *const begin = name.data() + numbered.size(), *const end = name.data() + name.size();
+    const auto [rest, error] = std::from_chars(begin, end, number);
+    return error == std::errc() && rest == end && number >= 0 ? std::optional(number) : std::nullopt;
+}
+
+/// The built-in machine that describes a GPU at hand, where one is named.
 Result<Machine> machine_named(const std::string& asked) {
     const std::string name = asked.empty() ? default_machine() : asked;
-    if (name != "gpu") return load_machine(name);
-    const auto device = gpu::device();
+    const auto number = number_of_gpu(name);
+    if (!number) return load_machine(name);
+    const auto device = gpu::device(*number);
     if (!device) return device.errors();
     const auto among = [&](const auto& is_read) {
         std::vector<Machine> machines;

@@ -45,6 +45,9 @@ struct PipelineOptions {
     Pass until = Pass::compile;       ///< the last pass to run
     /// takes what was chosen from the cache, and keeps there what is chosen (run/plan_cache.hpp)
     bool keep_plan = false;
+    /// Whether a plan is worth compiling. Where it is not, its kernels are not shown to the assembler, and it is not
+    /// kept. None: each one is.
+    std::function<bool(const Plan&)> is_wanted = {};
     std::vector<Pass> print_after = {};
     std::function<void(const std::string&)> print = {};  ///< takes what print_after asks for
 };

@@ -42,7 +42,7 @@ private:
         if (!parts.any()) return;
         const std::int64_t size = k_block_of(parts.axis, false, k_.sizes, k_.extents),
                            chunks = (k_.extent(parts.axis) + size - 1) / size;
-        if (split > chunks)
+        if (split > chunks && !k_.program->diagram.axis(parts.axis).is_any)
             report(field, "its stream is cut in {} parts, but {} has {} chunk{} of {}: {} part{} fit", split,
                    axis_name(parts.axis), chunks, chunks == 1 ? "" : "s", size, chunks, chunks == 1 ? "" : "s");
     }
@@ -148,7 +148,7 @@ private:
         const std::int64_t grid = k_.schedule.grid.value, at_once = k_.schedule.threads.value, groups = k_.num_groups();
         if (k_.is_dynamic() && !(k_.producer_role() && k_.has_bulk_copies()))
             report({"scheduler", ""}, "a queue of groups needs a role that copies, which asks for the next one");
-        else if (k_.is_dynamic() && grid >= groups)
+        else if (k_.is_dynamic() && (possible_groups(k_) != groups ? grid > groups : grid >= groups))
             report({"scheduler", ""}, "a grid of {} blocks has one for each of {} groups: none is left in a queue",
                    grid, groups);
         if (k_.uses_stream_k())

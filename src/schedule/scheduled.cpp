@@ -11,10 +11,11 @@ namespace napkin {
 namespace {
 
 /// An axis that is cut into tiles of the size; 0: not cut. An axis without values has empty tiles. Where any extent may
-/// come, tiles have the whole size even if that exceeds the extent at hand.
-Span span_of(std::int64_t size, std::int64_t extent, bool is_any) {
+/// come, tiles have the whole size even if that exceeds the extent at hand. What is planned at an extent that they do
+/// not divide has one text for all extents.
+Span span_of(std::int64_t size, std::int64_t extent, const Choice* any) {
     if (extent == 0) return {0, 0, false, false};
-    if (size > 0 && is_any) return {size, size, true, extent % size != 0};
+    if (size > 0 && any) return {size, size, true, extent % size != 0 || any->value % size != 0};
     const std::int64_t tile = size > 0 ? std::min(size, extent) : extent;
     return {tile, tile, tile < extent, extent % tile != 0};
 }
@@ -253,9 +254,14 @@ std::int64_t ScheduledKernel::reach(VariableId id, AxisId axis, std::int64_t cou
     return most;
 }
 
+bool runs_a_part(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
+    return !loop.loop->is_sub && kernel.kernel->parts.cut(loop.loop->axis);
+}
+
 Iterations iterations_of(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
     const std::int64_t extent = kernel.extent(loop.loop->axis), tile = kernel.span(loop.loop->axis, loop.scope).tile;
-    return {loop.loop->support.empty() && loop.loop->masks.empty() ? 1 : 0, (extent + tile - 1) / tile};
+    const bool is_empty_part = runs_a_part(kernel, loop) && kernel.program->diagram.axis(loop.loop->axis).is_any;
+    return {is_empty_part || !loop.loop->support.empty() || !loop.loop->masks.empty() ? 0 : 1, (extent + tile - 1) / tile};
 }
 
 Iterations possible_iterations(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
@@ -270,9 +276,7 @@ std::int64_t possible_groups(const ScheduledKernel& kernel) {
 }
 
 bool is_repeated(const ScheduledKernel& kernel, const ScheduledLoop& loop) {
-    const AxisId axis = loop.loop->axis;
-    const bool in_part = !loop.loop->is_sub && kernel.kernel->parts.cut(axis);
-    return !loop.loop->support.empty() || kernel.span(axis, loop.scope).begins || in_part;
+    return !loop.loop->support.empty() || kernel.span(loop.loop->axis, loop.scope).begins || runs_a_part(kernel, loop);
 }
 
 SharedInstructions::SharedInstructions(std::vector<Instruction> all) {
@@ -329,13 +333,17 @@ void add_sizes(ScheduledKernel& out, KernelSchedule schedule) {
     out.sizes.sub.assign(num_axes, 0);
     for (const auto& [axis, choice] : out.schedule.subloop) out.sizes.sub[axis] = tile_of(axis, choice.value);
     for (const auto& [axis, choice] : out.schedule.stream) out.sizes.stream[axis] = tile_of(axis, choice.value);
+    const auto any_of_axis = [&](AxisId axis) {
+        const auto found = out.schedule.any.find(axis);
+        return found == out.schedule.any.end() ? nullptr : &found->second;
+    };
     Scope group(num_axes);
-    for (const AxisId a : group.ids()) group[a] = span_of(out.sizes.group[a], out.extents[a], out.is_any(a));
+    for (const AxisId a : group.ids()) group[a] = span_of(out.sizes.group[a], out.extents[a], any_of_axis(a));
     out.scopes = {std::move(group)};
     for (const ScheduledLoop& l : out.loops) {
         Scope inner = out.scope(l.outer_scope);
         Span& span = inner[l.loop->axis];
-        span = span_of(k_block_of(*l.loop, out.sizes, out.extents), out.extent(l.loop->axis), out.is_any(l.loop->axis));
+        span = span_of(k_block_of(*l.loop, out.sizes, out.extents), out.extent(l.loop->axis), any_of_axis(l.loop->axis));
         span.is_part = l.loop->is_sub && span.begins;
         out.scopes.push_back(std::move(inner));
     }

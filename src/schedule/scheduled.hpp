@@ -486,8 +486,10 @@ bool runs_ahead(const ScheduledKernel& kernel);
 bool runs_beside(const ScheduledKernel& kernel, const Step& step);
 /// Adds waits for products, and releases of operands (WaitGroup). Pre: places are applied.
 void wait_for_products(ScheduledKernel& kernel);
+/// The loop runs a part of a stream that is cut into parts.
+bool runs_a_part(const ScheduledKernel& kernel, const ScheduledLoop& loop);
 /// The fewest and the most K blocks that an output tile runs of a loop. The fewest is 0 where masks may leave all
-/// of them out.
+/// of them out, or where parts of a stream of any size may be empty.
 struct Iterations {
     std::int64_t least = 1, most = 1;
 };

@@ -91,11 +91,13 @@ std::variant<StreamK, std::string> stream_k(const ScheduledKernel& kernel) {
 
     const std::int64_t groups = kernel.num_groups(), tile = kernel.span(loop.loop->axis, loop.scope).tile;
     cut.blocks = kernel.num_blocks(), cut.chunks = ceil_div(kernel.extent(loop.loop->axis), tile);
-    if (groups < cut.blocks || groups % cut.blocks == 0)
+    // Where any size may come, a kernel also takes those that leave nothing to split.
+    const bool takes_any = possible_groups(kernel) != groups || kernel.is_any(loop.loop->axis);
+    if (groups < cut.blocks || (groups % cut.blocks == 0 && !takes_any))
         return fmt::format("{} group{} for {} block{} leave no round unfinished", groups, groups == 1 ? "" : "s",
                            cut.blocks, cut.blocks == 1 ? "" : "s");
     cut.rounds = groups / cut.blocks - 1, cut.groups = groups - cut.rounds * cut.blocks;
-    if (cut.chunks < 2)
+    if (cut.chunks < 2 && !takes_any)
         return fmt::format("the stream of {} is one chunk", kernel.program->diagram.axis(loop.loop->axis).name);
     if (cut.groups * cut.chunks > most_positions / (cut.blocks + 1) || cut.chunks > most_positions / tile ||
         groups > most_groups)

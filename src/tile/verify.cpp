@@ -149,7 +149,7 @@ private:
                 report("the axis that numbers its stream's parts is not grouped");
             else if (const std::int64_t chunks = ceil_div(extent(parts.axis),
                                                           k_block_of(parts.axis, false, sizes_, program_.extents));
-                     extent(parts.part) > chunks)
+                     extent(parts.part) > chunks && !program_.diagram.axis(parts.axis).is_any)
                 report("{} parts of {} cannot each have one of {} chunks", extent(parts.part), axis_name(parts.axis),
                        chunks);
         }

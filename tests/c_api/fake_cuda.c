@@ -1,4 +1,4 @@
-/* A stand-in for NVIDIA's driver and for NVRTC: one H200 that runs nothing, and writes down what it is asked for. As the driver does, it refuses
+/* A stand-in for NVIDIA's driver and for NVRTC: two H200 that run nothing, and write down what they are asked for. As the driver does, it refuses
  * what needs a context where the thread has none, and counts what a stream that is being captured does not take. */
 #include "fake_cuda.h"
 
@@ -6,10 +6,10 @@
 #include <string.h>
 
 typedef int Code;
-enum { success = 0, invalid_value = 1, no_context = 201, launch_failed = 719 };
+enum { success = 0, invalid_value = 1, no_context = 201, invalid_handle = 400, launch_failed = 719 };
 
 static fake_state state;
-static int primary, code_of_all; /* only their addresses count */
+static int primary[fake_devices], code_on[fake_devices]; /* only their addresses count */
 static _Thread_local void* stack[8];
 static _Thread_local int depth;
 
@@ -19,8 +19,9 @@ static void* current(void) { return depth > 0 ? stack[depth - 1] : NULL; }
 /* In a context; `captured`: a capture takes it. */
 static Code enter(int captured) {
     if (!captured && state.capturing) ++state.broken;
-    return current() == &primary ? success : no_context;
+    return current() == &primary[0] || current() == &primary[1] ? success : no_context;
 }
+static int current_device(void) { return current() == &primary[1]; }
 
 Code cuInit(unsigned flags) { return flags == 0 ? success : invalid_value; }
 Code cuGetErrorString(Code code, const char** text) {
@@ -30,7 +31,7 @@ Code cuGetErrorString(Code code, const char** text) {
     return success;
 }
 Code cuDriverGetVersion(int* version) { return *version = 13000, success; }
-Code cuDeviceGetCount(int* count) { return *count = 1, success; }
+Code cuDeviceGetCount(int* count) { return *count = fake_devices, success; }
 Code cuDeviceGet(int* device, int index) { return *device = index, success; }
 Code cuDeviceGetName(char* name, int length, int device) {
     (void)device;
@@ -42,7 +43,7 @@ Code cuDeviceGetAttribute(int* value, int attribute, int device) {
     *value = attribute == 75 ? 9 : attribute == 76 ? 0 : attribute == 16 ? 132 : attribute == 97 ? 232448 : 0;
     return success;
 }
-Code cuDevicePrimaryCtxRetain(void** context, int device) { return (void)device, *context = &primary, success; }
+Code cuDevicePrimaryCtxRetain(void** context, int device) { return *context = &primary[device], success; }
 Code cuCtxGetCurrent(void** context) { return *context = current(), success; }
 Code cuCtxSetCurrent(void* context) {
     if (depth == 0) depth = 1;
@@ -65,6 +66,21 @@ Code cuMemFree_v2(uint64_t address) {
     free((void*)(uintptr_t)address);
     return enter(0);
 }
+Code cuMemAllocAsync(uint64_t* address, size_t bytes, void* stream) {
+    (void)stream, ++state.stream_allocations;
+    *address = (uint64_t)(uintptr_t)aligned_alloc(256, (bytes + 255) / 256 * 256);
+    return enter(1);
+}
+Code cuMemFreeAsync(uint64_t address, void* stream) {
+    (void)stream, ++state.stream_frees;
+    free((void*)(uintptr_t)address);
+    return enter(1);
+}
+/* The ordinal of the device: memory past the test's boundary is the second one's. */
+Code cuPointerGetAttribute(void* value, int attribute, uint64_t address) {
+    if (attribute != 9) return invalid_value;
+    return *(int*)value = state.second_device_from != 0 && address >= state.second_device_from, success;
+}
 Code cuMemcpyHtoD_v2(uint64_t to, const void* from, size_t bytes) {
     return memcpy((void*)(uintptr_t)to, from, bytes), ++state.waits, enter(0);
 }
@@ -76,7 +92,7 @@ Code cuMemsetD8_v2(uint64_t address, unsigned char value, size_t bytes) {
 }
 Code cuModuleLoadData(void** module, const void* code) {
     (void)code;
-    return ++state.loads, *module = &code_of_all, enter(0);
+    return ++state.loads, *module = &code_on[current_device()], enter(0);
 }
 Code cuModuleUnload(void* module) { return (void)module, ++state.unloads, enter(0); }
 Code cuModuleGetFunction(void** function, void* module, const char* name) {
@@ -96,13 +112,15 @@ Code cuTensorMapEncodeTiled(void* map, int type, uint32_t rank, void* address, c
 }
 Code cuLaunchKernel(void* function, unsigned blocks, unsigned y, unsigned z, unsigned threads, unsigned rows,
                     unsigned depth_of_block, unsigned shared_bytes, void* stream, void** parameters, void** extra) {
-    (void)function, (void)y, (void)z, (void)depth_of_block, (void)extra;
+    (void)y, (void)z, (void)depth_of_block, (void)extra;
     const Code entered = enter(1);
     if (entered != success) return entered;
+    if (function != &code_on[current_device()]) return invalid_handle; /* of another device */
     if (state.fails) return launch_failed;
     ++state.launches;
     memmove(state.launch + 1, state.launch, (fake_most_launches - 1) * sizeof *state.launch);
     fake_launch* const launch = state.launch;
+    launch->device = current_device();
     launch->stream = stream, launch->blocks = blocks, launch->threads = threads * rows, launch->shared_bytes = shared_bytes;
     memcpy(launch->pointers, parameters[0], sizeof launch->pointers);
     memcpy(&launch->scratch, parameters[1], sizeof launch->scratch);
@@ -125,7 +143,7 @@ Code nvrtcCreateProgram(void** program, const char* source, const char* name, in
 }
 Code nvrtcDestroyProgram(void** program) { return *program = NULL, success; }
 Code nvrtcCompileProgram(void* program, int count, const char* const* options) {
-    return (void)program, (void)count, (void)options, success;
+    return (void)program, (void)count, (void)options, ++state.compilations, success;
 }
 Code nvrtcGetProgramLogSize(void* program, size_t* size) { return (void)program, *size = 0, success; }
 Code nvrtcGetProgramLog(void* program, char* log) { return (void)program, (void)log, success; }

@@ -125,12 +125,10 @@ static void arrays_that_are_not_taken(void) {
         change;                                                                                    \
         CHECK_FAILS(napkin_run(kernel, call.arrays, 3, stream, &error), NAPKIN_BAD_INPUT, wanted); \
     } while (0)
-    int64_t padded[] = {264, 1}, uneven[] = {260, 1}, columns[] = {1, 256}, rows[] = {256, 1};
+    int64_t padded[] = {264, 1}, rows[] = {256, 1};
     REFUSED(call.of[0].device.device_type = NAPKIN_ON_CPU, "view-device");
-    REFUSED(call.of[0].device.device_id = 1, "view-device");
-    REFUSED(call.of[1].strides = uneven, "view-strides");
-    REFUSED(call.of[1].strides = columns, "view-strides");
-    REFUSED(call.of[1].byte_offset = 8, "view-alignment");
+    REFUSED(call.of[1].device.device_id = 1, "view-device");
+    REFUSED(call.of[0].device.device_id = fake_devices, "view-device");
     REFUSED(call.of[1].dtype.code = 2, "view-type");
     REFUSED(call.shapes[2][1] = 255, "view-sizes");
     REFUSED(call.of[2].data = NULL, "view-null");
@@ -152,6 +150,87 @@ static void arrays_that_are_not_taken(void) {
     CHECK(with_gaps > maps && state->launches == before + 2);
     CHECK_OK(napkin_run(kernel, call.arrays, 3, stream, &error));
     CHECK(state->encodings == with_gaps && state->launches == before + 3);
+    napkin_kernel_free(kernel);
+    napkin_program_free(program);
+}
+
+/* Views that tensor maps do not take are copied before the kernel, and an output behind it, on the caller's stream. */
+static void views(void) {
+    napkin_program* program = parsed(product);
+    Call call;
+    prepare(&call, 256, 256, memory);
+    CHECK_OK(napkin_prepare(program, call.arrays, 3, &error));
+    int64_t uneven[] = {260, 1}, columns[] = {1, 256}, back[] = {-256, 1}, all_one[] = {0, 1}, apart[] = {1024, 2};
+    const struct {
+        int array;
+        int64_t* strides;
+        uint64_t offset;
+        int is_copied;
+    } cases[] = {
+        {0, uneven, 0, 1}, {1, columns, 0, 1}, {0, back, 255 * 512, 1}, {1, all_one, 0, 1},
+        {1, NULL, 2, 1},   {0, NULL, 1, 1},    {2, NULL, 8, 1},         {2, columns, 0, 0} /* threads write it */,
+        {2, apart, 0, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
+        for (int time = 0; time < 2; ++time) {
+            const int of = cases[i].array, copied = cases[i].is_copied, before = state->launches;
+            const int memories = state->stream_allocations;
+            prepare(&call, 256, 256, memory);
+            call.of[of].strides = cases[i].strides, call.of[of].byte_offset = cases[i].offset;
+            CHECK_OK(napkin_prepare(program, call.arrays, 3, &error)); /* with the kernel that copies */
+            state->capturing = 1;
+            CHECK_OK(napkin_call(program, call.arrays, 3, stream, &error));
+            state->capturing = 0;
+            CHECK(state->launches == before + 1 + copied && state->broken == 0);
+            CHECK(state->stream_allocations == memories + copied && state->stream_frees == state->stream_allocations);
+            /* The newest launch is the first here. A copy's arguments begin with where to and from where. */
+            const fake_launch *copy = &state->launch[of == 2 ? 0 : 1], *kernel = &state->launch[of == 2 ? copied : 0];
+            const uint64_t view = address(call.of[of].data) + cases[i].offset;
+            CHECK(kernel->stream == stream && (kernel->pointers[of] == view) == !copied);
+            if (!copied) continue;
+            CHECK(copy->stream == stream && copy->pointers[of == 2 ? 0 : 1] == view);
+            CHECK(kernel->pointers[of] == copy->pointers[of == 2 ? 1 : 0] && kernel->pointers[of] % 256 == 0);
+        }
+    /* Strides of arrays without values are as good as any. */
+    prepare(&call, 256, 256, memory);
+    call.shapes[0][0] = call.shapes[2][0] = 0, call.of[0].strides = columns;
+    const int before = state->launches;
+    CHECK_OK(napkin_call(program, call.arrays, 3, stream, &error));
+    CHECK(state->launches == before);
+    /* A sum over none is 0, which a kernel writes. */
+    prepare(&call, 256, 256, memory);
+    call.shapes[0][1] = call.shapes[1][1] = 0;
+    call.of[2].strides = columns;
+    CHECK_OK(napkin_call(program, call.arrays, 3, stream, &error));
+    CHECK(state->launches > before && state->stream_frees == state->stream_allocations);
+    napkin_program_free(program);
+}
+
+/* Arrays on the second GPU run there, by a kernel that is loaded there, whatever the thread's own context. */
+static void devices(void) {
+    napkin_program* program = parsed(product);
+    napkin_kernel* kernel = compiled(program, 0);
+    Call call;
+    const int loads = state->loads;
+    for (int time = 0; time < 2; ++time)
+        for (int device = 0; device < fake_devices; ++device) {
+            prepare(&call, 256, 256, memory);
+            for (int i = 0; i < most_arrays; ++i) call.of[i].device.device_id = device;
+            CHECK_OK(napkin_call(program, call.arrays, 3, stream, &error));
+            CHECK(state->launch[0].device == device && state->launch[0].stream == stream);
+            CHECK_OK(napkin_run(kernel, call.arrays, 3, stream, &error));
+            CHECK(state->launch[0].device == device);
+        }
+    CHECK(state->loads == loads + 3); /* the program's on both, the kernel's on the second */
+    void* addresses[] = {memory, memory + array_bytes, memory + 2 * array_bytes};
+    state->second_device_from = address(memory);
+    CHECK_OK(napkin_run_at(kernel, addresses, 3, NULL, stream, &error));
+    CHECK(state->launch[0].device == 1);
+    state->second_device_from = address(memory) + 1;
+    CHECK_OK(napkin_run_at(kernel, addresses, 3, NULL, stream, &error));
+    CHECK(state->launch[0].device == 0);
+    state->second_device_from = 0;
+    for (int i = 0; i < most_arrays; ++i) call.of[i].device.device_id = fake_devices;
+    CHECK_FAILS(napkin_call(program, call.arrays, 3, stream, &error), NAPKIN_MACHINE_LACKS, "no-gpu");
     napkin_kernel_free(kernel);
     napkin_program_free(program);
 }
@@ -241,6 +320,55 @@ static void calls_by_shape(void) {
     napkin_program_free(program);
 }
 
+#define SCORES(masked)                                                                            \
+    "attention(Q[h, g, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, g, q, d]: bf16\n" \
+    "    S[h, g, q, x] = sum(k) Q[h, g, q, k] * K[h, x, k]\n"                                     \
+    "    P[h, g, q, x] = softmax(x) " masked                                                      \
+    "\n"                                                                                          \
+    "    O[h, g, q, d] = sum(x) P[h, g, q, x] * V[h, x, d]\n"
+static const char *const attention = SCORES("S[h, g, q, x] * k^-0.5"),
+                         *const causal = SCORES("where(x <= q, S[h, g, q, x] * k^-0.5, -inf)");
+
+/* A call of attention on so many queries and keys, at addresses that the stand-in does not read. */
+static void attend(napkin_program* program, int64_t queries, int64_t keys) {
+    int64_t of_q[] = {8, 4, queries, 128}, of_x[] = {8, keys, 128};
+    napkin_array of[4];
+    const napkin_array* arrays[4];
+    memset(of, 0, sizeof of);
+    for (int i = 0; i < 4; ++i) {
+        const int is_keys = i == 1 || i == 2;
+        of[i].data = (char*)(uintptr_t)((uint64_t)(i + 1) << 40); /* NOLINT: an address of a GPU */
+        of[i].shape = is_keys ? of_x : of_q, of[i].ndim = is_keys ? 3 : 4;
+        of[i].device.device_type = NAPKIN_ON_GPU;
+        of[i].dtype.code = 4, of[i].dtype.bits = 16, of[i].dtype.lanes = 1;
+        arrays[i] = &of[i];
+    }
+    CHECK_OK(napkin_call(program, arrays, 4, stream, &error));
+}
+
+/* One query behind keys of every length: plans split the keys in parts, of which short lengths leave some empty. */
+static void every_length(void) {
+    napkin_program* program = parsed(attention);
+    for (int64_t keys = 1001; keys <= 1024; ++keys) attend(program, 1, keys);
+    CHECK(napkin_program_kernels(program) == 24 && napkin_program_codes(program) == 1);
+    for (int64_t power = 1; power <= 1 << 15; power *= 2)
+        for (int64_t keys = power - 1; keys <= power + 1; ++keys)
+            if (keys > 0) attend(program, 1, keys);
+    CHECK(napkin_program_codes(program) <= 7); /* six, and one for what none of them serves */
+    napkin_program_free(program);
+}
+
+/* Prompts of eight lengths: what is not taken is not compiled. */
+static void prompts(void) {
+    static const int64_t lengths[] = {57, 130, 257, 511, 640, 1000, 1531, 2013};
+    napkin_program* program = parsed(causal);
+    const int compilations = state->compilations, loads = state->loads;
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; ++i) attend(program, lengths[i], lengths[i]);
+    CHECK(napkin_program_codes(program) <= 2 && state->loads - loads <= 2);
+    CHECK(state->compilations - compilations <= (int)napkin_program_codes(program));
+    napkin_program_free(program);
+}
+
 /* A thread that has no context, or another one, launches all the same, and has what it had afterwards. */
 typedef struct Driver {
     int (*get_current)(void**);
@@ -272,6 +400,8 @@ static void threads(void* driver) {
     work.program = parsed(product);
     *(void**)&work.driver.get_current = dlsym(driver, "cuCtxGetCurrent");
     *(void**)&work.driver.set_current = dlsym(driver, "cuCtxSetCurrent");
+    void* current = stream;
+    CHECK(work.driver.get_current(&current) == 0 && current == NULL); /* all calls so far left it so */
     prepare(&work.call, 256, 256, memory);
     CHECK_OK(napkin_call(work.program, work.call.arrays, 3, stream, &error));
     pthread_t thread;
@@ -293,8 +423,12 @@ int main(void) {
     memory = all;
     launches();
     arrays_that_are_not_taken();
+    views();
+    devices();
     workspaces();
     calls_by_shape();
+    every_length();
+    prompts();
     threads(driver);
     CHECK(state->allocations == state->frees && state->loads == state->unloads);
     free(memory);

@@ -166,8 +166,8 @@ TEST(StreamK, FaultsAreSeen) {
     EXPECT_NE(outcomes("const float other_ = ", "const float other_ = 2 * ")[0], "");
     const auto uncorrected = outcomes("P_M_other_[r_] - ", "P_M_own_[r_] - ");
     EXPECT_NE(uncorrected[0], "");
-    const auto short_share = outcomes("StreamKSchedule{2, unsigned(3), unsigned(3), unsigned(9), 16}",
-                                      "StreamKSchedule{2, unsigned(3), unsigned(3), unsigned(8), 16}");
+    const auto short_share = outcomes("StreamKSchedule{unsigned(2), unsigned(3), unsigned(3), unsigned(9), 16}",
+                                      "StreamKSchedule{unsigned(2), unsigned(3), unsigned(3), unsigned(8), 16}");
     EXPECT_NE(short_share[0], "");
 }
 

@@ -130,6 +130,27 @@ TEST(TextsForAnySize, ServeLengthsBelowATile) {
     }
 }
 
+/// A stream in parts serves short lengths, too: parts without values are empty. So does a plan whose own length does
+/// not give every part a K block.
+TEST(TextsForAnySize, ServeEveryLengthInParts) {
+    const std::string one_query =
+        "attention(Q[h, g, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, g, q, d]: bf16\n"
+        "    S[h, g, q, x] = sum(k) Q[h, g, q, k] * K[h, x, k]\n"
+        "    P[h, g, q, x] = softmax(x) S[h, g, q, x] * k^-0.5\n"
+        "    O[h, g, q, d] = sum(x) P[h, g, q, x] * V[h, x, d]\n"
+        "sizes h = 8, g = 4, q = 1, k = d = 128, x = 1001\n";
+    const Compilation first = planned(one_query, "h200");
+    ASSERT_GT(first.plan.kernels.front().schedule().split.value, 1);
+    std::set<std::string> seen;
+    for (std::int64_t power = 1; power <= 1 << 15; power *= 2)
+        for (const std::int64_t length : {power, power + 1, power + power / 2}) {
+            const auto other = at_other_sizes(first, options_of({{"x", length}}, true));
+            ASSERT_TRUE(other) << length;
+            seen.insert(complete(other->code));
+        }
+    EXPECT_LE(seen.size(), 2U) << "a constant of length 1 is 0";
+}
+
 /// A text with numbers serves one size alone.
 TEST(SizesAsNumbers, StandInTheText) {
     Compilation first = planned(product, "h200", false);

@@ -25,7 +25,7 @@ std::vector<KernelRefusal> refusals_of(const Plan& plan, const Machine& machine)
 }  // namespace
 
 Result<AcceptedPlan> assembled_plan(const Derived& derived, const Extents& extents, const Machine& machine,
-                                    const PlanOptions& options) {
+                                    const PlanOptions& options, const std::function<bool(const Plan&)>& is_wanted) {
     const auto ratings = options.ratings ? options.ratings : std::make_shared<Estimates>();
     const auto plan_without = [&](const std::vector<KernelCandidate>& refused) {
         PlanOptions without = options;
@@ -39,7 +39,8 @@ Result<AcceptedPlan> assembled_plan(const Derived& derived, const Extents& exten
     return accepted_plan(
         plan_without,
         [&](const Plan& plan) {
-            return asks ? refusals_of(plan, machine) : std::vector<KernelRefusal>(plan.kernels.size());
+            const bool is_shown = asks && (!is_wanted || is_wanted(plan));
+            return is_shown ? refusals_of(plan, machine) : std::vector<KernelRefusal>(plan.kernels.size());
         },
         at_a_time);
 }

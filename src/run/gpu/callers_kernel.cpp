@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 
 #include "diagram/array_sizes.hpp"
 #include "run/overlap.hpp"
@@ -17,6 +19,7 @@ namespace {
 
 /// Tuples of addresses whose launches are kept: programs that take turns between a few buffers encode nothing anew.
 constexpr std::size_t most_recent = 16;
+std::atomic<std::uint64_t> num_kernels = 0;
 
 std::int64_t to_workspace_alignment(std::int64_t bytes) { return round_up(bytes, workspace_alignment); }
 
@@ -26,8 +29,8 @@ Diagnostic fault_of_arrays(const char* code, std::string message, std::string ex
 
 }  // namespace
 
-CallersKernel::CallersKernel(std::shared_ptr<const Launcher> launcher, const Diagram& callers)
-    : launcher_(std::move(launcher)) {
+CallersKernel::CallersKernel(std::shared_ptr<const Launcher> launcher, const Diagram& callers, int device)
+    : launcher_(std::move(launcher)), device_(device), number_(++num_kernels) {
     const Diagram& diagram = launcher_->program().diagram;
     given_ = diagram.inputs;
     append(given_, diagram.outputs);
@@ -47,23 +50,24 @@ CallersKernel::CallersKernel(std::shared_ptr<const Launcher> launcher, const Dia
 
 CallersKernel::~CallersKernel() {
     // Memory and code are given back where they were taken.
-    const InPrimaryContext here;
+    const InPrimaryContext here(device_);
     own_ = DeviceMemory();
+    copy_.reset();
     recent_.clear();
     launcher_.reset();
 }
 
 Result<std::shared_ptr<const CallersKernel>> CallersKernel::load(const Diagram& diagram, const SizedProgram& program,
-                                                                 const cuda::CudaSource& source, bool has_workspace,
-                                                                 const CallersKernel* alike) {
-    const auto found = gpu::device();
+                                                                 const cuda::CudaSource& source, int device,
+                                                                 bool has_workspace, const CallersKernel* alike) {
+    const auto found = gpu::device(device);
     if (!found) return found.errors();
-    const InPrimaryContext here;
+    const InPrimaryContext here(device);
     auto cubin = alike ? Result<Cubin>(alike->cubin()) : compiled(source, found->architecture());
     if (!cubin) return cubin.errors();
     auto launcher = Launcher::load(program, source, std::move(*cubin), alike ? alike->launcher_.get() : nullptr);
     if (!launcher) return launcher.errors();
-    std::shared_ptr<CallersKernel> kernel(new CallersKernel(std::move(*launcher), diagram));
+    std::shared_ptr<CallersKernel> kernel(new CallersKernel(std::move(*launcher), diagram, device));
     if (has_workspace && kernel->workspace_bytes_ > 0) {
         auto memory = allocate(kernel->workspace_bytes_);
         if (!memory) return memory.errors();
@@ -96,9 +100,6 @@ std::vector<Diagnostic> CallersKernel::faults(std::span<const std::uint64_t> add
         else if (addresses[i] + bytes(i) < addresses[i])
             out.push_back(fault_of_arrays("view-offset", fmt::format("{} begins at {:#x}", name(i), addresses[i]),
                                           fmt::format("an address with {} bytes behind it", bytes(i))));
-        else if (addresses[i] % array_alignment != 0)
-            out.push_back(fault_of_arrays("view-alignment", fmt::format("{} begins at {:#x}", name(i), addresses[i]),
-                                          fmt::format("a multiple of {} bytes", array_alignment)));
     }
     if (!out.empty()) return out;
     const auto memory_of = [&](std::size_t i) {
@@ -122,7 +123,9 @@ std::vector<Diagnostic> CallersKernel::faults(std::span<const std::uint64_t> add
     return out;
 }
 
-bool CallersKernel::has_strides(const Binding& binding, StridesOfCall strides) const {
+bool CallersKernel::is_of(const Binding& binding, std::span<const std::uint64_t> addresses, StridesOfCall strides,
+                          std::uint64_t workspace) const {
+    if (binding.workspace != workspace || !std::ranges::equal(binding.addresses, addresses)) return false;
     for (std::size_t i = 0; i < given_.size(); ++i) {
         const std::int64_t* const given = strides.empty() || strides[i] == nullptr ? dense_[i].data() : strides[i];
         if (!std::equal(binding.strides[i].begin(), binding.strides[i].end(), given)) return false;
@@ -130,37 +133,94 @@ bool CallersKernel::has_strides(const Binding& binding, StridesOfCall strides) c
     return true;
 }
 
+std::optional<std::vector<std::int64_t>> CallersKernel::taken_strides(std::size_t array, std::uint64_t address,
+                                                                      const Strides& strides) const {
+    const SizedProgram& program = launcher_->program();
+    const ArrayId id = given_[array];
+    const std::vector<std::int64_t> sizes = array_sizes(program.diagram, id, program.extents);
+    if (launcher_->bytes_of(id) > 0 && address % array_alignment != 0) return std::nullopt;
+    if (is_row_major(sizes_[array], strides)) return row_major_strides(sizes);
+    auto joined = joined_strides(sizes_[array], strides, sizes);
+    return joined && launcher_->takes(id, *joined) ? joined : std::nullopt;
+}
+
+Result<std::vector<BoundLaunch>> CallersKernel::launches_at(const Binding& binding,
+                                                            std::span<const std::uint64_t> dense) const {
+    GivenStrides strides;
+    std::vector<std::uint64_t> places(launcher_->program().diagram.arrays.size());
+    std::size_t copy = 0;
+    for (std::size_t i = 0; i < given_.size(); ++i) {
+        const bool is_copied = copy < binding.copied.size() && binding.copied[copy] == i;
+        places[at(given_[i])] = is_copied ? dense[copy++] : binding.addresses[i];
+        if (is_copied) continue;
+        // What has no values is read by no kernel, whatever its strides.
+        if (auto taken = taken_strides(i, binding.addresses[i], binding.strides[i]))
+            strides[given_[i]] = std::move(*taken);
+    }
+    for (std::size_t i = 0; i < offsets_.size(); ++i)
+        places[at(launcher_->between()[i])] = binding.workspace + static_cast<std::uint64_t>(offsets_[i]);
+    return launcher_->bind(places, binding.workspace + static_cast<std::uint64_t>(scratch_offset_), strides);
+}
+
 Result<std::shared_ptr<const CallersKernel::Binding>> CallersKernel::bind(std::span<const std::uint64_t> addresses,
                                                                           StridesOfCall given,
                                                                           std::uint64_t workspace) const {
-    std::vector<std::vector<std::int64_t>> strides = dense_;
-    for (std::size_t i = 0; i < given.size(); ++i)
-        if (given[i] != nullptr) strides[i].assign(given[i], given[i] + sizes_[i].size());
-    if (auto wrong = faults(addresses, strides, workspace); !wrong.empty()) return wrong;
-    const SizedProgram& program = launcher_->program();
-    GivenStrides of_program;
-    for (std::size_t i = 0; i < given_.size(); ++i) {
-        if (is_row_major(sizes_[i], strides[i])) continue;
-        auto joined = joined_strides(sizes_[i], strides[i], array_sizes(program.diagram, given_[i], program.extents));
-        if (!joined || !launcher_->takes(given_[i], *joined))
-            return fault_of_arrays("view-strides",
-                                   fmt::format("kernels do not read {} with strides of {}",
-                                               program.diagram.array(given_[i]).name, fmt::join(strides[i], ", ")),
-                                   "a last stride of 1, and others that are multiples of 16 bytes");
-        of_program[given_[i]] = std::move(*joined);
-    }
-    std::vector<std::uint64_t> places(launcher_->program().diagram.arrays.size());
-    for (std::size_t i = 0; i < given_.size(); ++i) places[at(given_[i])] = addresses[i];
-    for (std::size_t i = 0; i < offsets_.size(); ++i)
-        places[at(launcher_->between()[i])] = workspace + static_cast<std::uint64_t>(offsets_[i]);
-    auto launches = launcher_->bind(places, workspace + static_cast<std::uint64_t>(scratch_offset_), of_program);
-    if (!launches) return launches.errors();
     auto binding = std::make_shared<Binding>();
     binding->addresses.assign(addresses.begin(), addresses.end());
-    binding->strides = std::move(strides);
+    binding->strides = dense_;
     binding->workspace = workspace;
-    binding->launches = std::move(*launches);
+    for (std::size_t i = 0; i < given.size(); ++i)
+        if (given[i] != nullptr) binding->strides[i].assign(given[i], given[i] + sizes_[i].size());
+    if (auto wrong = faults(addresses, binding->strides, workspace); !wrong.empty()) return wrong;
+    for (std::size_t i = 0; i < given_.size(); ++i)
+        if (launcher_->bytes_of(given_[i]) > 0 && !taken_strides(i, addresses[i], binding->strides[i]))
+            binding->copied.push_back(i);
+    if (binding->copied.empty()) {
+        auto launches = launches_at(*binding, {});
+        if (!launches) return launches.errors();
+        binding->launches = std::move(*launches);
+    } else if (!copy_) {
+        auto made = StridedCopy::load(*gpu::device(device_));
+        if (!made) return made.errors();
+        copy_ = std::move(*made);
+    }
     return std::shared_ptr<const Binding>(std::move(binding));
+}
+
+Status CallersKernel::launch_by_copies(const Binding& binding, const StridedCopy& copier, Stream stream) const {
+    const Diagram& diagram = launcher_->program().diagram;
+    struct Dense {
+        Stream stream;
+        std::vector<std::uint64_t> addresses = {};
+        ~Dense() {
+            for (const std::uint64_t address : addresses) free_on(stream, address);
+        }
+    } dense{stream};
+    for (const std::size_t i : binding.copied) {
+        auto memory = allocate_on(stream, launcher_->bytes_of(given_[i]));
+        if (!memory) return memory.errors();
+        dense.addresses.push_back(*memory);
+    }
+    auto launches = launches_at(binding, dense.addresses);
+    if (!launches) return launches.errors();
+    const auto copy = [&](std::size_t n, bool back) -> Status {
+        const std::size_t i = binding.copied[n];
+        const StridedPlace view{binding.addresses[i], binding.strides[i]}, own{dense.addresses[n], dense_[i]};
+        const auto bound = copier.bind(back ? view : own, back ? own : view, sizes_[i],
+                                       napkin::bytes(diagram.array(given_[i]).type));
+        if (!bound) return bound.errors();
+        return gpu::launch(*bound, stream);
+    };
+    const std::size_t outputs = diagram.inputs.size();
+    for (std::size_t n = 0; n < binding.copied.size(); ++n)
+        if (binding.copied[n] < outputs)
+            if (const Status done = copy(n, false); !done) return done;
+    for (const BoundLaunch& launch : *launches)
+        if (const Status done = gpu::launch(launch, stream); !done) return done;
+    for (std::size_t n = 0; n < binding.copied.size(); ++n)
+        if (binding.copied[n] >= outputs)
+            if (const Status done = copy(n, true); !done) return done;
+    return Done{};
 }
 
 Result<std::shared_ptr<const CallersKernel::Binding>> CallersKernel::bound(std::span<const std::uint64_t> addresses,
@@ -168,9 +228,7 @@ Result<std::shared_ptr<const CallersKernel::Binding>> CallersKernel::bound(std::
                                                                            std::uint64_t workspace) const {
     const std::lock_guard lock(mutex_);
     for (const auto& binding : recent_)
-        if (binding->workspace == workspace && std::ranges::equal(binding->addresses, addresses) &&
-            has_strides(*binding, strides))
-            return binding;
+        if (is_of(*binding, addresses, strides, workspace)) return binding;
     auto made = bind(addresses, strides, workspace);
     if (!made) return made;
     if (recent_.size() < most_recent)
@@ -180,16 +238,38 @@ Result<std::shared_ptr<const CallersKernel::Binding>> CallersKernel::bound(std::
     return made;
 }
 
+CallersKernel::OfThread& CallersKernel::slot_of_thread(std::span<const std::uint64_t> addresses) const {
+    constexpr std::size_t slots = 256;  // some for each layer of a model
+    thread_local std::array<OfThread, slots> all;
+    std::uint64_t hash = number_;
+    for (const std::uint64_t address : addresses) hash = (hash ^ address) * 0x9e3779b97f4a7c15;  // Fibonacci hashing
+    return all[hash >> 56];
+}
+
+Status CallersKernel::prepare(std::span<const std::uint64_t> addresses, StridesOfCall strides) const {
+    const InPrimaryContext here(device_);
+    const auto made = bound(addresses, strides, own_.address());
+    if (!made) return made.errors();
+    return Done{};
+}
+
 Status CallersKernel::launch(std::span<const std::uint64_t> addresses, std::uint64_t workspace, Stream stream,
                              StridesOfCall strides) const {
     if (addresses.size() != given_.size())
         return fault_of_arrays("view-count",
                                fmt::format("{} arrays for {}", addresses.size(), launcher_->program().diagram.name),
                                fmt::format("{}", given_.size()));
-    const InPrimaryContext here;
-    const auto binding = bound(addresses, strides, workspace != 0 ? workspace : own_.address());
-    if (!binding) return binding.errors();
-    for (const BoundLaunch& launch : (*binding)->launches)
+    const InPrimaryContext here(device_);
+    const std::uint64_t own = workspace != 0 ? workspace : own_.address();
+    OfThread& slot = slot_of_thread(addresses);
+    if (slot.kernel != number_ || !is_of(*slot.binding, addresses, strides, own)) {
+        auto binding = bound(addresses, strides, own);
+        if (!binding) return binding.errors();
+        slot = {number_, std::move(*binding)};
+    }
+    const Binding& binding = *slot.binding;
+    if (!binding.copied.empty()) return launch_by_copies(binding, *copy_, stream);
+    for (const BoundLaunch& launch : binding.launches)
         if (const Status done = gpu::launch(launch, stream); !done) return done;
     return Done{};
 }

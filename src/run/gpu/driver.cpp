@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <functional>
+#include <map>
+#include <mutex>
 #include <utility>
 
 #include "run/library.hpp"
@@ -21,6 +24,7 @@ enum Attribute : int {
     capability_minor = 76,
     shared_memory_a_block_optin = 97
 };
+constexpr int ordinal_of_pointer = 9;       // CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
 constexpr int max_dynamic_shared_size = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
 struct Driver {
@@ -39,6 +43,9 @@ struct Driver {
     Code (*push_current)(void*) = library.function("cuCtxPushCurrent_v2");
     Code (*pop_current)(void**) = library.function("cuCtxPopCurrent_v2");
     Code (*wait)() = library.function("cuCtxSynchronize");
+    Code (*pointer_attribute)(void*, int, std::uint64_t) = library.function("cuPointerGetAttribute");
+    Code (*mem_alloc_async)(std::uint64_t*, std::size_t, void*) = library.function("cuMemAllocAsync");
+    Code (*mem_free_async)(std::uint64_t, void*) = library.function("cuMemFreeAsync");
     Code (*mem_alloc)(std::uint64_t*, std::size_t) = library.function("cuMemAlloc_v2");
     Code (*mem_free)(std::uint64_t) = library.function("cuMemFree_v2");
     Code (*to_device)(std::uint64_t, const void*, std::size_t) = library.function("cuMemcpyHtoD_v2");
@@ -60,11 +67,11 @@ struct Driver {
 
     /// All of it is there: a driver that lacks one is older than the oldest GPU that kernels are emitted for.
     [[nodiscard]] bool is_whole() const {
-        return library.is_open() && init && error_string && driver_version && device_count && device_get &&
-               device_name && device_memory && attribute && retain && set_current && get_current && push_current &&
-               pop_current && wait && mem_alloc && mem_free && to_device && to_host && set && module_load &&
-               module_unload && module_function && function_attribute && launch_kernel && encode_tiled &&
-               event_create && event_destroy && event_record && event_wait && event_elapsed;
+        return library.is_open() && init && error_string && driver_version && device_count && device_get && device_name &&
+               device_memory && attribute && retain && set_current && get_current && push_current && pop_current &&
+               wait && pointer_attribute && mem_alloc_async && mem_free_async && mem_alloc && mem_free && to_device &&
+               to_host && set && module_load && module_unload && module_function && function_attribute && launch_kernel &&
+               encode_tiled && event_create && event_destroy && event_record && event_wait && event_elapsed;
     }
 };
 
@@ -94,53 +101,95 @@ Status checked(Code code, const std::string& what) {
                       .exit_code = ExitCode::machine_lacks};
 }
 
-/// The context of the device, once it is opened.
-std::atomic<void*> primary_context = nullptr;
+/// By device: its primary context, once it is opened.
+std::array<std::atomic<void*>, most_devices> primary_contexts = {};
 
-Result<DeviceInfo> open_device() {
+/// How many devices there are.
+Result<int> open_driver() {
     const Driver& d = driver();
     if (!d.library.is_open()) return no_gpu(d.library.why_not());
     if (!d.is_whole()) return no_gpu(d.library.path() + " lacks functions of CUDA 12");
     if (const Code code = d.init(0); code != success) return no_gpu(words(code));
     int count = 0;
     if (d.device_count(&count) != success || count == 0) return no_gpu("the driver finds no device");
+    return count;
+}
+const Result<int>& found_devices() {
+    static const Result<int> count = open_driver();
+    return count;
+}
+
+Result<DeviceInfo> open_device(int number) {
+    const Driver& d = driver();
+    const auto& count = found_devices();
+    if (!count) return count.errors();
+    if (number < 0 || number >= num_devices()) return no_gpu(fmt::format("device {} of {}", number, *count));
     DeviceInfo info;
+    info.number = number;
     int id = 0;
-    void *current = nullptr, *primary = nullptr;
-    if (const Code code = d.device_get(&id, 0); code != success) return no_gpu(words(code));
+    void* primary = nullptr;
+    if (const Code code = d.device_get(&id, number); code != success) return no_gpu(words(code));
     char name[256] = {};
     std::size_t bytes = 0;
     int shared = 0;
-    for (const Code code :
-         {d.device_name(name, sizeof name - 1, id), d.device_memory(&bytes, id),
-          d.attribute(&info.major, capability_major, id), d.attribute(&info.minor, capability_minor, id),
-          d.attribute(&info.multiprocessors, multiprocessors_attribute, id),
-          d.attribute(&shared, shared_memory_a_block_optin, id), d.driver_version(&info.driver_version),
-          d.retain(&primary, id), d.get_current(&current), current == nullptr ? d.set_current(primary) : success})
+    for (const Code code : {d.device_name(name, sizeof name - 1, id), d.device_memory(&bytes, id),
+                            d.attribute(&info.major, capability_major, id), d.attribute(&info.minor, capability_minor, id),
+                            d.attribute(&info.multiprocessors, multiprocessors_attribute, id),
+                            d.attribute(&shared, shared_memory_a_block_optin, id),
+                            d.driver_version(&info.driver_version), d.retain(&primary, id)})
         if (code != success) return no_gpu(words(code));
-    primary_context = primary;
+    primary_contexts[static_cast<std::size_t>(number)] = primary;
     info.name = name, info.memory_bytes = static_cast<std::int64_t>(bytes), info.block_bytes = shared;
     return info;
+}
+
+/// The thread's context; null where it has none, or where there is no driver.
+void* current_context() {
+    void* current = nullptr;
+    const bool known = found_devices().ok() && driver().get_current(&current) == success;
+    return known ? current : nullptr;
 }
 
 }  // namespace
 
 std::string DeviceInfo::architecture() const { return fmt::format("sm_{}{}{}", major, minor, major >= 9 ? "a" : ""); }
 
-Result<DeviceInfo> device() {
-    static const Result<DeviceInfo> opened = open_device();
-    return opened;
+Result<DeviceInfo> device(int number) {
+    static std::mutex opening;
+    static std::map<int, Result<DeviceInfo>> opened;
+    const std::lock_guard lock(opening);
+    if (const auto found = opened.find(number); found != opened.end()) return found->second;
+    const auto found = opened.emplace(number, open_device(number)).first;
+    if (found->second && current_context() == nullptr)
+        static_cast<void>(driver().set_current(primary_contexts[static_cast<std::size_t>(number)]));
+    return found->second;
 }
 
-InPrimaryContext::InPrimaryContext() {
-    if (primary_context == nullptr && !device()) return;
+int num_devices() { return found_devices() ? std::min(*found_devices(), most_devices) : 0; }
+
+int device_of(std::uint64_t address) {
+    if (num_devices() <= 1) return 0;
+    int number = 0;
+    const Code code = driver().pointer_attribute(&number, ordinal_of_pointer, address);
+    return code == success ? number : 0;
+}
+
+InPrimaryContext::InPrimaryContext(int device) {
+    if (device < 0 || device >= most_devices) return;
+    const std::atomic<void*>& primary = primary_contexts[static_cast<std::size_t>(device)];
+    if (primary == nullptr && !gpu::device(device)) return;
     void* current = nullptr;
-    if (driver().get_current(&current) == success && current == primary_context) return;
-    pushed_ = driver().push_current(primary_context) == success;
+    if (driver().get_current(&current) == success && current == primary) return;
+    pushed_ = driver().push_current(primary) == success;
 }
 InPrimaryContext::~InPrimaryContext() {
     void* popped = nullptr;
     if (pushed_) static_cast<void>(driver().pop_current(&popped));
+}
+
+KeepsContext::KeepsContext() : before_(current_context()) {}
+KeepsContext::~KeepsContext() {
+    if (current_context() != before_) static_cast<void>(driver().set_current(before_));
 }
 
 DeviceMemory::DeviceMemory(std::uint64_t address) : address_(address) {}
@@ -162,6 +211,14 @@ Result<DeviceMemory> allocate(std::int64_t bytes) {
         return done.errors();
     return DeviceMemory(address);
 }
+Result<std::uint64_t> allocate_on(Stream stream, std::int64_t bytes) {
+    std::uint64_t address = 0;
+    const Code code = driver().mem_alloc_async(&address, static_cast<std::size_t>(bytes), stream);
+    if (const Status done = checked(code, fmt::format("allocating {} bytes on the GPU", bytes)); !done)
+        return done.errors();
+    return address;
+}
+void free_on(Stream stream, std::uint64_t address) { static_cast<void>(driver().mem_free_async(address, stream)); }
 // Where there is nothing, the driver need not be asked, and takes no null pointer.
 Status copy_to(const DeviceMemory& to, const void* from, std::int64_t bytes) {
     if (bytes == 0) return Done{};

@@ -12,8 +12,12 @@
 
 namespace napkin::gpu {
 
-/// The GPU that kernels run on: the first one, or the one that CUDA_VISIBLE_DEVICES leaves first.
+/// More than a computer has. A device of a higher number is none.
+inline constexpr int most_devices = 64;
+
+/// A GPU that kernels run on, in the driver's order, which CUDA_VISIBLE_DEVICES decides.
 struct DeviceInfo {
+    int number = 0;
     std::string name;          ///< "NVIDIA H200"
     int major = 0, minor = 0;  ///< compute capability
     int multiprocessors = 0;
@@ -67,15 +71,20 @@ struct alignas(64) EncodedMap {
     char bytes[128] = {};
 };
 
-/// The driver with the device's primary context, which becomes current for the thread that calls first, unless it has
-/// another one. Error no-gpu (machine_lacks): no driver, or no device, in the driver's own words.
-Result<DeviceInfo> device();
+/// The driver with a device's primary context, which becomes current for the thread that asks first, unless it has
+/// another one. Error no-gpu (machine_lacks): no driver, or no device of that number, in the driver's own words.
+Result<DeviceInfo> device(int number = 0);
+/// How many devices there are; 0 without a driver.
+int num_devices();
+/// Whose memory an address is; the first device's where the driver does not know it, or has one device. Pre: device()
+/// has succeeded.
+int device_of(std::uint64_t address);
 
-/// The primary context is current for this thread while this lives; afterwards, what was before. Nothing where device()
-/// does not succeed.
+/// The primary context of a device is current for this thread while this lives; afterwards, what was before. Nothing
+/// where device() does not succeed.
 class InPrimaryContext {
 public:
-    InPrimaryContext();
+    explicit InPrimaryContext(int device = 0);
     ~InPrimaryContext();
     InPrimaryContext(const InPrimaryContext&) = delete;
     InPrimaryContext& operator=(const InPrimaryContext&) = delete;
@@ -84,9 +93,24 @@ private:
     bool pushed_ = false;
 };
 
+/// The thread's context is afterwards what it was before, whatever device() makes of it.
+class KeepsContext {
+public:
+    KeepsContext();
+    ~KeepsContext();
+    KeepsContext(const KeepsContext&) = delete;
+    KeepsContext& operator=(const KeepsContext&) = delete;
+
+private:
+    void* before_ = nullptr;
+};
+
 // All of the following need device() to have succeeded. Errors: gpu-failed (machine_lacks) with the driver's words, and
 // too-little-memory where memory ran out.
 Result<DeviceMemory> allocate(std::int64_t bytes);
+/// Memory for what the stream runs between this and free_on; a stream that is being captured takes both.
+Result<std::uint64_t> allocate_on(Stream stream, std::int64_t bytes);
+void free_on(Stream stream, std::uint64_t address);
 Status copy_to(const DeviceMemory& to, const void* from, std::int64_t bytes);
 Status copy_from(void* to, const DeviceMemory& from, std::int64_t bytes);
 /// Every byte becomes `value`.
