@@ -172,7 +172,7 @@ Status parse(std::shared_ptr<const Source> source, const napkin_options& options
     const auto open = untyped_names(source, {all.diagram, {}});
     const auto types = types_given(options, taken_arrays(*parsed));
     if (!types) return types.errors();
-    const auto typed = with_types_in_text(source, {all.diagram, {}}, *types);
+    const auto typed = types->empty() ? source : with_types_in_text(source, {all.diagram, {}}, *types);
     if (!open || !typed) return open ? typed.errors() : open.errors();
     if (*typed != source || !all.sizes.empty() || all.schedule_file) {
         source = *typed;

@@ -59,9 +59,7 @@ Result<std::shared_ptr<const Source>> with_types_in_text(const std::shared_ptr<c
     };
     std::vector<Addition> additions;
     std::optional<DType> promoted;
-    const auto add = [&](const AstArray& array, DType type) {
-        if (type != DType::f32) additions.push_back({array.range.end, type});
-    };
+    const auto add = [&](const AstArray& array, DType type) { additions.push_back({array.range.end, type}); };
     const auto type_of = [&](const AstArray& array, DType otherwise) {
         const auto given = types.find(array.name.text);
         return given == types.end() ? otherwise : given->second;

@@ -13,8 +13,8 @@ namespace napkin {
 Result<std::vector<std::string>> untyped_names(const std::shared_ptr<const Source>& source, const ParseOptions& options);
 
 /// The text with these types written behind names of the main diagram's signature that have none. `types` is by name;
-/// other names in it are passed over. A result that is not in it has the promoted type of the arguments that had none.
-/// Where all are f32, which they are in the text, it is the text itself. Errors: those of untyped_names.
+/// other names in it are passed over. Arguments that are not in it are f32, and a result that is not in it has the
+/// promoted type of the arguments that had none. Errors: those of untyped_names.
 Result<std::shared_ptr<const Source>> with_types_in_text(const std::shared_ptr<const Source>& source,
                                                          const ParseOptions& options,
                                                          const std::map<std::string, DType>& types);
