@@ -5,6 +5,7 @@ Importing this module imports torch, 2.4 or later.
 
 import ast
 import functools
+import inspect
 import operator as _operators
 import re
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
@@ -12,9 +13,11 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 import torch
 
 from ._arrays import DTYPES, NAME_OF, NAMES, TYPE_OF_DTYPE
+from ._operators import trace_graph
 from ._program import Array, Program
+from ._trace import NoEquation, Value, Writer, elementwise
 
-__all__ = ["Operator", "operator"]
+__all__ = ["NoEquation", "Operator", "Traced", "flex_attention", "operator", "trace"]
 
 _TYPES: Dict[torch.dtype, str] = {
     getattr(torch, dtype): NAME_OF[type] for dtype, type in TYPE_OF_DTYPE.items() if hasattr(torch, dtype)
@@ -223,3 +226,183 @@ def _size(text: Optional[str]) -> Callable[[Dict[str, Any], Array, str], Any]:
         raise ValueError(f"the size of {axis} in {array} does not follow from the inputs' shapes: give it as sizes=")
 
     return functools.partial(value, tree)
+
+
+# ---- functions of torch as texts
+
+
+class Traced:
+    """A function of torch's operators as a program: call it with the function's tensors.
+
+    `program` takes these, and then `captured`: the tensors that the function reads besides. `text` is the program's.
+    """
+
+    def __init__(self, program: Program, captured: Sequence[torch.Tensor]) -> None:
+        self.program = program
+        self.captured = tuple(captured)
+        self.operator = operator(program)
+
+    @property
+    def text(self) -> str:
+        """The equations."""
+        return self.program.text
+
+    def __call__(self, *tensors: torch.Tensor) -> Any:
+        """Gives what the function gives."""
+        return self.operator(*tensors, *self.captured)
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return self.program._repr_html_()
+
+
+def trace(fn: Callable[..., Any], *examples: torch.Tensor, name: Optional[str] = None) -> Traced:
+    """The program of a function, or module, of torch's operators, by torch.export.
+
+    `examples` are tensors as it takes them. Types of real tensors and sizes are open in the program. A number that the function computes
+    from a shape, and a size that it cuts a dimension by, is that of the examples. Raises NoEquation at an operator that has no equation.
+    """
+
+    class Module(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.fn = fn
+
+        def forward(self, *tensors: Any) -> Any:
+            return self.fn(*tensors)
+
+    label = str(name or getattr(fn, "__name__", "traced"))
+    try:
+        return _traced(torch.export.export(Module(), examples, strict=False), examples, fn, label)
+    except NoEquation as error:
+        # The quick way of exporting knows no lines of the function; the other one may not take it.
+        try:
+            return _traced(torch.export.export(Module(), examples, strict=True), examples, fn, label)
+        except NoEquation:
+            raise
+        except Exception:
+            raise error from None
+
+
+def _traced(exported: Any, examples: Sequence[torch.Tensor], fn: Callable[..., Any], name: str) -> Traced:
+    writer = Writer()
+    known = {**dict(exported.state_dict), **dict(exported.constants)}
+    inputs: List[Value] = []
+    captured: List[torch.Tensor] = []
+    behind: List[Any] = []
+    names = _parameters(fn, len(examples))
+    given = iter(zip(names, examples))
+    for spec, node in zip(exported.graph_signature.input_specs, exported.graph.nodes):
+        if spec.target is None:
+            inputs.append(writer.input(*next(given)))
+        elif known[spec.target].dim() == 0:
+            inputs.append(_constant(known[spec.target]))
+        else:
+            captured.append(known[spec.target])
+            inputs.append(writer.input(node.name.partition("_")[2], captured[-1]))
+            behind.append(writer.inputs.pop())  # the function's own tensors stand first
+    writer.inputs += behind
+    values = trace_graph(exported.graph, writer, inputs, lambda target: _constant(getattr(exported.graph_module, target)))
+    return Traced(_named_program(writer, values, name), captured)
+
+
+def _parameters(fn: Callable[..., Any], count: int) -> List[str]:
+    """Names of a function's tensors: those of its parameters, where it has so many."""
+    try:
+        names = list(inspect.signature(getattr(fn, "forward", fn)).parameters)
+    except (TypeError, ValueError):
+        names = []
+    return names if len(names) == count else [f"X{number}" for number in range(count)]
+
+
+def _constant(tensor: torch.Tensor) -> Value:
+    """A tensor without dimensions that a graph holds."""
+    if tensor.numel() != 1:
+        raise NoEquation("tensor that is made in the function")
+    return Value((None,) * tensor.dim(), lambda _: str(tensor.item()), tensor.dtype is torch.bool)
+
+
+def _named_program(writer: Writer, values: Sequence[Value], name: str) -> Program:
+    outputs = []
+    for value in values:
+        made = writer.equation("Y", value.dims, value.at)
+        if any(dim is None for dim in value.dims):
+            raise NoEquation("result with a dimension of size 1: squeeze it")
+        outputs.append(made.at(["i"] * len(value.dims)).partition("[")[0])
+    name = name if name.isidentifier() else "traced"
+    return Program(writer.text(writer.unused(name), outputs))
+
+
+def flex_attention(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    score_mod: Optional[Callable[..., Any]] = None,
+    block_mask: Any = None,
+    scale: Optional[float] = None,
+    enable_gqa: bool = False,
+) -> torch.Tensor:
+    """Torch's flex_attention with a score and a mask function, which are traced to equations.
+
+    query is [batch, heads, q, k], key [batch, groups, x, k], value [batch, groups, x, d]; the result is [batch, heads, q, d]. `block_mask` is what
+    create_block_mask makes, of which the mask function is read, or a mask function. The program of a pair of functions is kept: make them
+    once. It has no gradients. Raises NoEquation at an operator that has no equation.
+    """
+    mask_mod = getattr(block_mask, "mask_mod", block_mask)
+    groups = query.shape[1] // key.shape[1]
+    if groups > 1 and not enable_gqa:
+        raise ValueError("key and value have fewer heads than query: enable_gqa=True says that this is meant")
+    factor = query.shape[-1] ** -0.5 if scale is None else scale
+    traced = _flex(score_mod, mask_mod, factor, groups, query.device)
+    out: torch.Tensor = traced(query, key, value)
+    return out
+
+
+@functools.lru_cache(maxsize=256)
+def _flex(score_mod: Any, mask_mod: Any, factor: float, groups: int, device: torch.device) -> Traced:
+    """The program of FlexAttention with these functions."""
+    writer = Writer(["b", "h", "q", "x", "k", "d", "g", "Q", "K", "V", "S", "T", "P", "O", "W", "softmax", "flex"])
+    captured: List[torch.Tensor] = []
+    head = f"h // {groups}" if groups > 1 else "h"
+    arguments = ["b", "h", "q", "x"]
+    score = "S[b, h, q, x]"
+    if score_mod is not None:
+        score = _scalar(score_mod, [score, *arguments], writer, captured, device)
+    mask = _scalar(mask_mod, arguments, writer, captured, device) if mask_mod is not None else ""
+    if writer.equations:
+        raise NoEquation("reduction in a score or mask function")
+    heads = "g" if groups > 1 else "h"
+    text = f"""flex({', '.join(['Q[b, h, q, k]', f'K[b, {heads}, x, k]', f'V[b, {heads}, x, d]', *writer.signature({})])}) -> O[b, h, q, d]
+    S[b, h, q, x] = (sum(k) Q[b, h, q, k] * K[b, {head}, x, k]) * {factor!r}
+    T[b, h, q, x] = {f'where({mask}, {score}, -inf)' if mask else score}
+    P[b, h, q, x] = {'masked_' if mask else ''}softmax(x) T[b, h, q, x]
+    O[b, h, q, d] = sum(x) P[b, h, q, x] * V[b, {head}, x, d]
+"""
+    return Traced(Program(text), captured)
+
+
+def _scalar(fn: Callable[..., Any], names: Sequence[str], writer: Writer, captured: List[torch.Tensor], device: torch.device) -> str:
+    """The expression of a function of numbers and indices, which read as `names`."""
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    # One element in place of none: indexing by it is a read of torch's, and no number of Python's. Each is another tensor,
+    # as make_fx takes one tensor for one argument.
+    types = [torch.float32 if "[" in name else torch.int32 for name in names]
+    examples = [torch.zeros(1, dtype=dtype, device=device) for dtype in types]
+    made = make_fx(fn)(*examples)
+
+    def attribute(target: str) -> Value:
+        tensor = getattr(made, target)
+        if tensor.numel() == 1:
+            return _constant(tensor)
+        for known, name in zip(captured, writer.inputs):
+            if known is tensor:
+                return Value(name[1], lambda indices: f"{name[0]}[{', '.join(indices)}]", tensor.dtype is torch.bool)
+        captured.append(tensor)
+        return writer.input("captured", tensor)
+
+    inputs = [Value((None,), lambda _, name=name: name) for name in names]  # type: ignore[misc]
+    (value,) = trace_graph(made.graph, writer, inputs, attribute)
+    return value.at(["0"] * len(value.dims))
