@@ -11,4 +11,16 @@ from ._looks import Benchmark, Look, Measured
 from ._program import Array, Program, compile, load
 from ._native import version as __version__
 
-__all__ = ["Array", "Benchmark", "Error", "Look", "MachineError", "Measured", "Place", "Program", "compile", "load", "__version__"]
+__all__ = [
+    "Array",
+    "Benchmark",
+    "Error",
+    "Look",
+    "MachineError",
+    "Measured",
+    "Place",
+    "Program",
+    "compile",
+    "load",
+    "__version__",
+]

@@ -63,8 +63,9 @@ def _library_of(array: Any) -> str:
 def view(array: Any, stream: int) -> Optional[Tuple[Any, ...]]:
     """Where an array lies, by __cuda_array_interface__ or __array_interface__; None where it has neither.
 
-    The tuple is (address, device type, device, code, bits, shape, strides in values or None, read-only, what keeps it alive).
-    Raises TypeError for elements of a type that napkin does not have, ValueError for strides that are no whole values.
+    The tuple is (address, device type, device, code, bits, shape, strides in values or None, read-only, what keeps it
+    alive). Raises TypeError for elements of a type that napkin does not have, ValueError for strides that are no
+    whole values.
     """
     on_gpu = getattr(array, "__cuda_array_interface__", None)
     if isinstance(array, (bool, int, float)):
@@ -86,7 +87,17 @@ def view(array: Any, stream: int) -> Optional[Tuple[Any, ...]]:
         strides = tuple(stride // (bits // 8) for stride in strides)
     address, read_only = interface["data"]
     device = int(getattr(getattr(array, "device", None), "id", 0) or 0) if on_gpu else 0
-    return (address, ON_GPU if on_gpu else ON_CPU, device, code, bits, tuple(interface["shape"]), strides, read_only, array)
+    return (
+        address,
+        ON_GPU if on_gpu else ON_CPU,
+        device,
+        code,
+        bits,
+        tuple(interface["shape"]),
+        strides,
+        read_only,
+        array,
+    )
 
 
 def _empty_numpy(like: Any, shape: Tuple[int, ...], type: Type) -> Any:
@@ -117,7 +128,9 @@ EMPTY: Dict[str, Callable[[Any, Tuple[int, ...], Type], Any]] = {
 
 
 def empty(like: Any, shape: Tuple[int, ...], code: int, bits: int) -> Any:
-    """A new array of the library of `like`, where `like` lies. Raises TypeError for a library that napkin makes no arrays of."""
+    """A new array of the library of `like`, where `like` lies. Raises TypeError for a library that napkin makes no
+    arrays of.
+    """
     make = EMPTY.get(_library_of(like))
     if make is None:
         raise TypeError(f"napkin makes no arrays of {_library_of(like)}: give the results as out=")

@@ -18,8 +18,8 @@ class Place(NamedTuple):
 class Error(Exception):
     """The text, the sizes or the arrays are wrong.
 
-    Its message has all that is wrong: each with its line, a caret, what was expected and what is near. `code`, `line` and `column`
-    are those of the first; `errors` has all.
+    Its message has all that is wrong: each with its line, a caret, what was expected and what is near. `code`, `line`
+    and `column` are those of the first; `errors` has all.
     """
 
     def __init__(self, text: str, errors: List[Place]) -> None:

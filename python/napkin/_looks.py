@@ -25,7 +25,9 @@ class Look:
 
     @property
     def data(self) -> Dict[str, Any]:
-        """The same as a dict, whose "schema" names its form: "napkin.plan/1". Raises Error for a page, which has none."""
+        """The same as a dict, whose "schema" names its form: "napkin.plan/1". Raises Error for a page, which has
+        none.
+        """
         found: Dict[str, Any] = json.loads(self._ask(["--json"]))
         return found
 
@@ -104,7 +106,9 @@ class Measured(NamedTuple):
 
 
 class Benchmark:
-    """Measured times of a call, in seconds: `rows`, the program's own first; `predicted` is the model's, None where it is unknown."""
+    """Measured times of a call, in seconds: `rows`, the program's own first; `predicted` is the model's, None where
+    it is unknown.
+    """
 
     def __init__(self, rows: List[Measured], predicted: Optional[float]) -> None:
         self.rows = rows
@@ -124,7 +128,10 @@ class Benchmark:
     def __repr__(self) -> str:
         table = self._table()
         widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
-        lines = ("  ".join(cell.rjust(w) if i else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths))) for row in table)
+        lines = (
+            "  ".join(cell.rjust(w) if i else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths)))
+            for row in table
+        )
         return "\n".join(line.rstrip() for line in lines)
 
     def _repr_html_(self) -> str:
@@ -171,7 +178,9 @@ def _measured(name: str, call: Callable[[], Any], wait: Callable[[], None], seco
         wait()
         times.append((time.perf_counter() - start) / batch)
     times.sort()
-    return Measured(name, times[len(times) // 2], times[len(times) // 4], times[3 * len(times) // 4], batch * len(times))
+    return Measured(
+        name, times[len(times) // 2], times[len(times) // 4], times[3 * len(times) // 4], batch * len(times)
+    )
 
 
 def _predicted(program: "Program", arrays: Sequence[Any]) -> Optional[float]:
@@ -194,9 +203,11 @@ def _predicted(program: "Program", arrays: Sequence[Any]) -> Optional[float]:
 
 def benchmark(program: "Program", arrays: Sequence[Any], against: Any, seconds: float) -> Benchmark:
     """The rows of Program.benchmark."""
-    others = against if isinstance(against, dict) else {} if against is None else {
-        getattr(against, "__name__", type(against).__name__): against
-    }
+    others = (
+        against
+        if isinstance(against, dict)
+        else {} if against is None else {getattr(against, "__name__", type(against).__name__): against}
+    )
     wait = _synchronizer(arrays)
     predicted = _predicted(program, arrays)
     rows = [_measured(program.name, lambda: program(*arrays), wait, seconds)]

@@ -1,11 +1,12 @@
 """Graphs of torch's operators as texts of napkin.
 
-A value of the graph is a function from indices to an expression. What is computed element by element stays an expression until a reduction
-reads it, or more than one reader. Then it becomes an equation. Dimensions that operators join have one axis, so names are chosen at the end.
+A value of the graph is a function from indices to an expression. What is computed element by element stays an
+expression until a reduction reads it, or more than one reader. Then it becomes an equation. Dimensions that operators
+join have one axis, so names are chosen at the end.
 """
 
 import re
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import torch
 
@@ -57,7 +58,9 @@ class Equation(NamedTuple):
 
 
 def wrapped(text: str) -> str:
-    """In parentheses, unless it is a name, a number, a read or a call: there, operators stand between brackets alone."""
+    """In parentheses, unless it is a name, a number, a read or a call: there, operators stand between brackets
+    alone.
+    """
     depth = 0
     for c in text:
         depth += (c in "([") - (c in ")]")
@@ -109,7 +112,13 @@ class Writer:
         return Value(kept, at, tensor.dtype is torch.bool)
 
     def equation(
-        self, name: str, dims: Sequence[Optional[Dim]], body: Expression, reduction: str = "", over: Sequence[Dim] = (), type: str = ""
+        self,
+        name: str,
+        dims: Sequence[Optional[Dim]],
+        body: Expression,
+        reduction: str = "",
+        over: Sequence[Dim] = (),
+        type: str = "",
     ) -> Value:
         """Defines an array; `body` is of indices of all dims, and then of over."""
         own, kept = self.unused(name), [place for place, dim in enumerate(dims) if dim is not None]

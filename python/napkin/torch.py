@@ -15,7 +15,7 @@ import torch
 from ._arrays import DTYPES, NAME_OF, NAMES, TYPE_OF_DTYPE
 from ._operators import trace_graph
 from ._program import Array, Program
-from ._trace import NoEquation, Value, Writer, elementwise
+from ._trace import NoEquation, Value, Writer
 
 __all__ = ["NoEquation", "Operator", "Traced", "flex_attention", "operator", "trace"]
 
@@ -28,11 +28,13 @@ _names: Set[str] = set()
 def operator(program: Program, *, name: Optional[str] = None, backward: Optional[Program] = None) -> "Operator":
     """The program as an operator that torch knows.
 
-    It takes and gives tensors as the program does. It is registered as napkin::`name`, by default the program's name, with a number
-    where that is taken. torch.compile(fullgraph=True, dynamic=True) keeps it whole, with sizes as symbols; vmap weaves an axis into it.
+    It takes and gives tensors as the program does. It is registered as napkin::`name`, by default the program's name,
+    with a number where that is taken. torch.compile(fullgraph=True, dynamic=True) keeps it whole, with sizes as
+    symbols; vmap weaves an axis into it.
 
-    `backward` gives its gradients. What it takes are inputs and outputs of the program, by their names, and gradients of outputs: dO is
-    that of O. What it gives are gradients of inputs: dQ is that of Q. An input whose gradient it does not give has none.
+    `backward` gives its gradients. What it takes are inputs and outputs of the program, by their names, and gradients
+    of outputs: dO is that of O. What it gives are gradients of inputs: dQ is that of Q. An input whose gradient it
+    does not give has none.
 
     Raises ValueError for a backward program that takes or gives anything else.
     """
@@ -88,10 +90,14 @@ class Operator:
         sizes: Dict[str, Any] = dict(self.program.sizes)
         said: Dict[str, str] = {}
         for array, tensor in zip(self.program.inputs, tensors):
-            torch._check(tensor.dim() == len(array.axes), lambda: f"{array} has {len(array.axes)} axes, not {tensor.dim()}")
+            torch._check(
+                tensor.dim() == len(array.axes), lambda: f"{array} has {len(array.axes)} axes, not {tensor.dim()}"
+            )
             for axis, size in zip(array.axes, tensor.shape):
                 if axis in said:
-                    torch._check(sizes[axis] == size, lambda: f"axis {axis} has different sizes in {said[axis]} and {array.name}")
+                    torch._check(
+                        sizes[axis] == size, lambda: f"axis {axis} has different sizes in {said[axis]} and {array.name}"
+                    )
                 sizes[axis], said[axis] = size, array.name
         outputs = []
         for array, made, dtype in zip(self.program.outputs, self._sizes, self._dtypes(tensors)):
@@ -158,7 +164,9 @@ def woven(program: Program, batched: Sequence[bool]) -> Program:
     arrays = (*program.inputs, *program.outputs)
     taken = {array.name for array in arrays} | {axis for array in arrays for axis in array.axes}
     taken |= set(re.findall(r"\w+", program.text))
-    axis = next(name for name in ("batch", *(f"batch_{number}" for number in range(len(taken) + 1))) if name not in taken)
+    axis = next(
+        name for name in ("batch", *(f"batch_{number}" for number in range(len(taken) + 1))) if name not in taken
+    )
 
     def declared(array: Array, is_woven: bool) -> str:
         return str(array._replace(axes=(axis, *array.axes))) if is_woven else str(array)
@@ -220,7 +228,9 @@ def _size(text: Optional[str]) -> Callable[[Dict[str, Any], Array, str], Any]:
         if isinstance(node, ast.Name) and node.id in sizes:
             return sizes[node.id]
         if isinstance(node, ast.BinOp):
-            return _ARITHMETIC[type(node.op)](value(node.left, sizes, array, axis), value(node.right, sizes, array, axis))
+            return _ARITHMETIC[type(node.op)](
+                value(node.left, sizes, array, axis), value(node.right, sizes, array, axis)
+            )
         if isinstance(node, ast.UnaryOp):
             return -value(node.operand, sizes, array, axis)
         raise ValueError(f"the size of {axis} in {array} does not follow from the inputs' shapes: give it as sizes=")
@@ -261,8 +271,9 @@ class Traced:
 def trace(fn: Callable[..., Any], *examples: torch.Tensor, name: Optional[str] = None) -> Traced:
     """The program of a function, or module, of torch's operators, by torch.export.
 
-    `examples` are tensors as it takes them. Types of real tensors and sizes are open in the program. A number that the function computes
-    from a shape, and a size that it cuts a dimension by, is that of the examples. Raises NoEquation at an operator that has no equation.
+    `examples` are tensors as it takes them. Types of real tensors and sizes are open in the program. A number that
+    the function computes from a shape, and a size that it cuts a dimension by, is that of the examples. Raises
+    NoEquation at an operator that has no equation.
     """
 
     class Module(torch.nn.Module):  # type: ignore[misc]
@@ -304,7 +315,9 @@ def _traced(exported: Any, examples: Sequence[torch.Tensor], fn: Callable[..., A
             inputs.append(writer.input(node.name.partition("_")[2], captured[-1]))
             behind.append(writer.inputs.pop())  # the function's own tensors stand first
     writer.inputs += behind
-    values = trace_graph(exported.graph, writer, inputs, lambda target: _constant(getattr(exported.graph_module, target)))
+    values = trace_graph(
+        exported.graph, writer, inputs, lambda target: _constant(getattr(exported.graph_module, target))
+    )
     return Traced(_named_program(writer, values, name), captured)
 
 
@@ -346,9 +359,10 @@ def flex_attention(
 ) -> torch.Tensor:
     """Torch's flex_attention with a score and a mask function, which are traced to equations.
 
-    query is [batch, heads, q, k], key [batch, groups, x, k], value [batch, groups, x, d]; the result is [batch, heads, q, d]. `block_mask` is what
-    create_block_mask makes, of which the mask function is read, or a mask function. The program of a pair of functions is kept: make them
-    once. It has no gradients. Raises NoEquation at an operator that has no equation.
+    query is [batch, heads, q, k], key [batch, groups, x, k], value [batch, groups, x, d]; the result is [batch,
+    heads, q, d]. `block_mask` is a mask function, or what create_block_mask makes, of which the mask function is
+    read. The program of a pair of functions is kept: make them once. It has no gradients. Raises NoEquation at an
+    operator that has no equation.
     """
     mask_mod = getattr(block_mask, "mask_mod", block_mask)
     groups = query.shape[1] // key.shape[1]
@@ -363,7 +377,7 @@ def flex_attention(
 @functools.lru_cache(maxsize=256)
 def _flex(score_mod: Any, mask_mod: Any, factor: float, groups: int, device: torch.device) -> Traced:
     """The program of FlexAttention with these functions."""
-    writer = Writer(["b", "h", "q", "x", "k", "d", "g", "Q", "K", "V", "S", "T", "P", "O", "W", "softmax", "flex"])
+    writer = Writer([*"bhqxkdgQKVSTPO", "softmax", "flex"])
     captured: List[torch.Tensor] = []
     head = f"h // {groups}" if groups > 1 else "h"
     arguments = ["b", "h", "q", "x"]
@@ -374,21 +388,26 @@ def _flex(score_mod: Any, mask_mod: Any, factor: float, groups: int, device: tor
     if writer.equations:
         raise NoEquation("reduction in a score or mask function")
     heads = "g" if groups > 1 else "h"
-    text = f"""flex({', '.join(['Q[b, h, q, k]', f'K[b, {heads}, x, k]', f'V[b, {heads}, x, d]', *writer.signature({})])}) -> O[b, h, q, d]
+    inputs = ", ".join(["Q[b, h, q, k]", f"K[b, {heads}, x, k]", f"V[b, {heads}, x, d]", *writer.signature({})])
+    masked = f"where({mask}, {score}, -inf)" if mask else score
+    softmax = "masked_softmax" if mask else "softmax"
+    text = f"""flex({inputs}) -> O[b, h, q, d]
     S[b, h, q, x] = (sum(k) Q[b, h, q, k] * K[b, {head}, x, k]) * {factor!r}
-    T[b, h, q, x] = {f'where({mask}, {score}, -inf)' if mask else score}
-    P[b, h, q, x] = {'masked_' if mask else ''}softmax(x) T[b, h, q, x]
+    T[b, h, q, x] = {masked}
+    P[b, h, q, x] = {softmax}(x) T[b, h, q, x]
     O[b, h, q, d] = sum(x) P[b, h, q, x] * V[b, {head}, x, d]
 """
     return Traced(Program(text), captured)
 
 
-def _scalar(fn: Callable[..., Any], names: Sequence[str], writer: Writer, captured: List[torch.Tensor], device: torch.device) -> str:
+def _scalar(
+    fn: Callable[..., Any], names: Sequence[str], writer: Writer, captured: List[torch.Tensor], device: torch.device
+) -> str:
     """The expression of a function of numbers and indices, which read as `names`."""
     from torch.fx.experimental.proxy_tensor import make_fx
 
-    # One element in place of none: indexing by it is a read of torch's, and no number of Python's. Each is another tensor,
-    # as make_fx takes one tensor for one argument.
+    # One element in place of none: indexing by it is a read of torch's, and no number of Python's. Each is another
+    # tensor, as make_fx takes one tensor for one argument.
     types = [torch.float32 if "[" in name else torch.int32 for name in names]
     examples = [torch.zeros(1, dtype=dtype, device=device) for dtype in types]
     made = make_fx(fn)(*examples)

@@ -38,6 +38,11 @@ def test_types_without_a_name_in_dlpack(matmul):
     c = matmul(a, b)
     assert c.dtype == ml_dtypes.bfloat16
     np.testing.assert_allclose(c.astype(float), a.astype(float) @ b.astype(float), rtol=2e-2, atol=2e-2)
+    wide = drawn(10, 14, dtype=ml_dtypes.bfloat16)
+    c = matmul(wide.T[::2, ::-1][:, 1:8], b)
+    np.testing.assert_allclose(
+        c.astype(float), wide.T[::2, ::-1][:, 1:8].astype(float) @ b.astype(float), rtol=2e-2, atol=5e-2
+    )
     c = napkin.compile("f(A[i]: e4m3) -> B[i]\n    B[i] = 2 * A[i]\n")(np.arange(4).astype(ml_dtypes.float8_e4m3fn))
     assert c.dtype == np.float32 and list(c) == [0, 2, 4, 6]
 
@@ -216,3 +221,17 @@ def test_threads_call_one_program():
     for thread in threads:
         thread.join()
     assert not failures and program.kernels == 3
+
+
+def test_what_takes_long_is_said(capsys, monkeypatch):
+    import time
+
+    from napkin import _progress
+
+    monkeypatch.setattr(_progress, "SECONDS_OF_SILENCE", 0.02)
+    quick, slow = _progress.Note("quick"), _progress.Note("slow")
+    quick.stop()
+    time.sleep(0.2)
+    slow.stop()
+    said = capsys.readouterr().err
+    assert "compiling slow" in said and said.endswith(" s\n") and "quick" not in said

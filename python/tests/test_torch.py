@@ -1,6 +1,5 @@
 """Programs as torch's operators, on the processor. Skipped where there is no torch."""
 
-import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -26,7 +25,9 @@ attention_backward(Q[q, k], K[x, k], V[x, d], O[q, d], dO[q, d]) -> dQ[q, k], dK
     dV[x, d] = sum(q) P[q, x] * dO[q, d]
 """
 
-CONVOLUTION = "conv(X[n], W[w]) -> Y[i], Z\n    Y[i] = sum(w) X[i + w] * W[w]\n    Z = sum(n) X[n]\nsizes i = n - w + 1\n"
+CONVOLUTION = (
+    "conv(X[n], W[w]) -> Y[i], Z\n    Y[i] = sum(w) X[i + w] * W[w]\n    Z = sum(n) X[n]\nsizes i = n - w + 1\n"
+)
 
 
 @pytest.fixture(scope="module")
@@ -54,11 +55,18 @@ def qkv(q=6, x=9, k=8, **options):
 
 def test_programs_take_tensors_and_give_them():
     program = napkin.compile(ATTENTION)
-    for dtype, tolerance in ((torch.float64, 1e-12), (torch.float32, 1e-5), (torch.bfloat16, 5e-2), (torch.float16, 5e-3)):
+    for dtype, tolerance in (
+        (torch.float64, 1e-12),
+        (torch.float32, 1e-5),
+        (torch.bfloat16, 5e-2),
+        (torch.float16, 5e-3),
+    ):
         q, k, v = qkv(dtype=dtype)
         out = program(q, k, v)
         assert isinstance(out, torch.Tensor) and out.dtype == dtype
-        torch.testing.assert_close(out.double(), of_torch(q.double(), k.double(), v.double()), rtol=tolerance, atol=tolerance)
+        torch.testing.assert_close(
+            out.double(), of_torch(q.double(), k.double(), v.double()), rtol=tolerance, atol=tolerance
+        )
     q, k, v = qkv()
     out = torch.empty(8, 6).mT
     assert program(q.mT.contiguous().mT, k, v, out=out) is out

@@ -38,7 +38,13 @@ def elements(x, y):
     return torch.exp(-z) / (1 + z.square()), (x - y).sum(0), torch.rsqrt(1 + x.pow(2))[:, 2:4]
 
 
+def masked(x):
+    band = (x > 0).triu(-1)
+    return torch.where(band & ~(x > 1), x, 0.0).tril(1), torch.einsum("ij,jk->k", x, x.t()).softmax(0)
+
+
 CASES = {
+    "masked": (masked, drawn(5, 5)),
     "attention": (attention, drawn(2, 6, 8), drawn(2, 6, 8, seed=1), drawn(2, 6, 8, seed=2)),
     "normed": (normed, drawn(5, 8), drawn(8, 8, seed=1), drawn(8, seed=2)),
     "heads": (heads, drawn(2, 6, 8), drawn(8, 8, seed=1)),
