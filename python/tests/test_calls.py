@@ -85,6 +85,10 @@ def test_arguments_by_name_and_numbers():
     first = np.empty(6, np.float32)
     b, c = program(a, 2.0, out=(first, None))
     assert b is first
+    second = np.empty((), np.float32)
+    b, c = program(a, 2.0, out=[None, second])
+    assert c is second and b is not first
+    np.testing.assert_allclose(b, 2 * a, rtol=1e-6)
 
 
 def test_sizes_that_the_text_computes():
