@@ -11,7 +11,7 @@ import sys
 import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FOLDERS = ["src", "include", "tools", "tests", "bench", "scripts", "cmake", "lib"]
+FOLDERS = ["src", "include", "tools", "tests", "bench", "scripts", "cmake", "lib", "python"]
 SLASHES = {".c", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".inc"}
 HASHES = {".cmake", ".nk", ".py", ".sh"}
 WIDTH, WORDS = 120, 30

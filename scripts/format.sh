@@ -11,7 +11,7 @@ files() {
     if [ $# -gt 0 ]; then
         printf '%s\0' "$@"
     else
-        find src include tools tests bench -type f \( -name '*.cpp' -o -name '*.c' -o -name '*.h' -o -name '*.hpp' -o -name '*.cuh' -o -name '*.cu' \) \
+        find src include tools tests bench python -type f \( -name '*.cpp' -o -name '*.c' -o -name '*.h' -o -name '*.hpp' -o -name '*.cuh' -o -name '*.cu' \) \
             -not -path '*/golden/*' -print0 2>/dev/null
     fi
 }

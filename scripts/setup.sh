@@ -3,7 +3,7 @@
 #
 #   scripts/setup.sh run     what ./napkin needs: compiler, CMake and libraries
 #   scripts/setup.sh test    and what ./test needs; in a git checkout it also sets up scripts/hooks
-#   scripts/setup.sh all     and what .ci/run needs: clang, its sanitizers, libFuzzer and clang-tidy
+#   scripts/setup.sh all     and what .ci/run needs: clang, its sanitizers, libFuzzer and clang-tidy, Python's headers
 #   scripts/setup.sh pages   what ./napkin and tests/browser need: Chromium
 #   scripts/setup.sh browser and what the core in their pages needs: emscripten
 #
@@ -13,7 +13,7 @@ set -eu
 run='g++ cmake ninja-build ccache libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libhwloc-dev
 libmimalloc-dev libopenblas0-pthread'
 test="$run libgtest-dev libgmock-dev libbenchmark-dev libopenblas-dev clang-format-19 python3 python3-numpy"
-all="$test clang-14 clang-19 libclang-rt-19-dev llvm-19 clang-tidy-19 libc++-14-dev"
+all="$test clang-14 clang-19 libclang-rt-19-dev llvm-19 clang-tidy-19 libc++-14-dev python3-dev python3-venv"
 pages="$run python3 chromium"
 browser="$pages emscripten"
 

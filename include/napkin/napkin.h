@@ -98,7 +98,28 @@ typedef struct napkin_array {
 /* Parses a text. `diagram` names one of those that it defines; NULL: the last. Errors: all that `napkin check` says about a text. */
 napkin_status napkin_parse(const char* text, size_t length, const char* diagram, napkin_program** program,
                            napkin_error** error);
-/* The same for a file. Error besides: unreadable-file. */
+/* How many values an axis has. */
+typedef struct napkin_size {
+    const char* axis;
+    int64_t value;
+} napkin_size;
+
+/* What is said of a text from outside. Members that are 0 say nothing. */
+typedef struct napkin_options {
+    const char* diagram;      /* as that of napkin_parse */
+    const napkin_size* sizes; /* in place of the text's; shapes of arrays go before them */
+    size_t size_count;
+    const char* schedule; /* lines as `napkin plan` prints them, and as `--schedule` reads them */
+    /* Of the arrays that have no type in the text, in the program's order, inputs first; with `bits` 0 nothing is said of one. Types of other
+     * arrays are passed over. A result of which nothing is said has the promoted type of the inputs that have none in the text. */
+    const napkin_type* types;
+    size_t type_count;
+} napkin_options;
+/* napkin_parse with options. `name` stands for the text in messages; NULL: "<text>". Errors besides: unknown-type, unknown-axis, bad-size,
+ * and those of a schedule's lines. */
+napkin_status napkin_parse_with(const char* text, size_t length, const char* name, const napkin_options* options,
+                                napkin_program** program, napkin_error** error);
+/* The same as napkin_parse for a file. Error besides: unreadable-file. */
 napkin_status napkin_load(const char* path, const char* diagram, napkin_program** program, napkin_error** error);
 const char* napkin_program_name(const napkin_program* program);
 /* The arrays that runs take, in this order: the diagram's inputs, then its outputs, as its first line has them. */
@@ -109,19 +130,23 @@ const char* napkin_program_array_name(const napkin_program* program, size_t arra
 napkin_type napkin_program_array_type(const napkin_program* program, size_t array);
 size_t napkin_program_array_axes(const napkin_program* program, size_t array);
 const char* napkin_program_axis_name(const napkin_program* program, size_t array, size_t axis);
+/* The size that the text or the options give an axis: a number, or made of other axes, "n - w + 1", with + - * / ^; NULL where they give none. */
+const char* napkin_program_axis_size(const napkin_program* program, size_t array, size_t axis);
+/* Whether the text gives the array no type, so that options may. */
+int napkin_program_type_is_open(const napkin_program* program, size_t array);
+/* The text, with the options' types in it. */
+const char* napkin_program_text(const napkin_program* program);
+/* The shape of each output for inputs of these shapes; only `ndim` and `shape` of the arrays are read. `shapes` has room for the axes of all
+ * outputs, one output after the other. Errors: view-count, view-sizes, missing-size, bad-size and others of sizes. */
+napkin_status napkin_output_shapes(const napkin_program* program, const napkin_array* const* inputs, size_t count,
+                                   int64_t* shapes, napkin_error** error);
 /* With the kernels that napkin_call made. */
 void napkin_program_free(napkin_program* program);
 
 /* ---- plans --------------------------------------------------------------------------------------------------------------------- */
 
-/* How many values an axis has. */
-typedef struct napkin_size {
-    const char* axis;
-    int64_t value;
-} napkin_size;
-
 /* Derives the diagram and plans it. `machine` is a machine's name, a .toml file, or "gpu", the first GPU at hand ("gpu:1" the next one); NULL: this computer's
- * processor. Sizes override those of the text. No machine but the one at hand has to be there. Plans are kept in the user's cache.
+ * processor. Sizes override those of the program. No machine but the one at hand has to be there. Plans are kept in the user's cache.
  * Errors: unknown-machine, unknown-axis, missing-size, bad-size, no-gpu and others of `napkin plan`. */
 napkin_status napkin_plan_for(const napkin_program* program, const char* machine, const napkin_size* sizes,
                               size_t count, napkin_plan** plan, napkin_error** error);

@@ -21,12 +21,6 @@ std::span<const std::int64_t> shape_of(const napkin_array& array) {
 
 bool is_same(napkin_type a, napkin_type b) { return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes; }
 
-std::string type_text(napkin_type type) {
-    for (const DType known : all_dtypes)
-        if (is_same(type, dlpack_type(known))) return std::string(name(known));
-    return fmt::format("type {} of {} bits and {} lanes in DLPack's numbers", type.code, type.bits, type.lanes);
-}
-
 const char* text_of(Location place) {
     return place.kind == MachineKind::gpu ? "the GPU at hand" : "this computer's processor";
 }
@@ -46,6 +40,18 @@ bool is_taken(const napkin_array* array, const TakenArray& taken, Location place
 }
 
 }  // namespace
+
+std::optional<DType> known_type(napkin_type type) {
+    for (const DType known : all_dtypes)
+        if (is_same(type, dlpack_type(known))) return known;
+    return std::nullopt;
+}
+
+std::string type_text(napkin_type type) {
+    const auto known = known_type(type);
+    if (known) return std::string(name(*known));
+    return fmt::format("type {} of {} bits and {} lanes in DLPack's numbers", type.code, type.bits, type.lanes);
+}
 
 napkin_type dlpack_type(DType type) { return {facts(type).dlpack_code, static_cast<std::uint8_t>(8 * bytes(type)), 1}; }
 

@@ -22,6 +22,10 @@ using Arrays = std::span<const napkin_array* const>;
 
 /// DLPack's name of a type.
 napkin_type dlpack_type(DType type);
+/// The first type of the language with that name of DLPack's.
+std::optional<DType> known_type(napkin_type type);
+/// For messages.
+std::string type_text(napkin_type type);
 
 /// What a program takes for one of its arrays.
 struct TakenArray {

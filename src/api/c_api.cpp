@@ -14,12 +14,15 @@
 #include "api/kernels_by_shape.hpp"
 #include "api/loaded_kernel.hpp"
 #include "api/public_errors.hpp"
+#include "diagram/symbol_names.hpp"
 #include "run/at_clock.hpp"
 #include "run/pipeline.hpp"
 #include "support/files.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 #include "support/stack.hpp"
 #include "syntax/parse.hpp"
+#include "syntax/typed_text.hpp"
 
 struct napkin_error {
     std::vector<napkin::Error> errors;
@@ -30,6 +33,9 @@ struct napkin_program {
     std::shared_ptr<const napkin::Source> source;
     napkin::Diagram diagram;
     std::vector<napkin::TakenArray> arrays;
+    std::vector<std::string> open_types;               ///< names of arrays that the text gives no type
+    std::vector<std::vector<std::string>> axis_sizes;  ///< by array and axis; empty: none is given
+    napkin::PipelineOptions options;                   ///< what is said of all plans
     napkin::KernelsByShape kernels;
 };
 
@@ -111,10 +117,75 @@ Status given(std::initializer_list<Argument> arguments) {
     return missing;
 }
 
-Status parse(std::shared_ptr<const Source> source, const char* diagram, napkin_program** program) {
-    auto parsed = parse_diagram(source, {diagram != nullptr ? diagram : "", {}});
+/// By array and axis.
+std::vector<std::vector<std::string>> sizes_given(const Diagram& diagram) {
+    std::vector<std::vector<std::string>> out;
+    const auto size_of = [&](AxisId axis) {
+        const auto& size = diagram.axis(axis).size;
+        return size ? to_string(*size, symbol_names(diagram), true) : std::string();
+    };
+    for (const auto* list : {&diagram.inputs, &diagram.outputs})
+        for (const ArrayId id : *list) out.push_back(mapped<std::string>(diagram.array(id).axes, size_of));
+    return out;
+}
+
+/// Adds the sizes to those that are there, in their place. Error: null-argument.
+Status take_sizes(const napkin_size* sizes, size_t count, std::map<std::string, std::int64_t>& out) {
+    if (count > 0 && sizes == nullptr) return given({{"sizes", sizes}});
+    for (size_t i = 0; i < count; ++i) {
+        if (sizes[i].axis == nullptr) return given({{"sizes[].axis", nullptr}});
+        out[sizes[i].axis] = sizes[i].value;
+    }
+    return Done{};
+}
+
+/// The types that the options give, by array. Error: unknown-type.
+Result<std::map<std::string, DType>> types_given(const napkin_options& options, const std::vector<TakenArray>& arrays) {
+    std::map<std::string, DType> types;
+    for (size_t i = 0; i < options.type_count && i < arrays.size(); ++i) {
+        const napkin_type& type = options.types[i];
+        if (type.bits == 0) continue;
+        const auto known = known_type(type);
+        if (!known)
+            return Diagnostic{.code = "unknown-type",
+                              .message = arrays[i].name + " holds " + type_text(type),
+                              .expected = "a type of the language"};
+        types[arrays[i].name] = *known;
+    }
+    return types;
+}
+
+napkin_options options_of(const char* diagram) {
+    napkin_options options{};
+    options.diagram = diagram;
+    return options;
+}
+
+Status parse(std::shared_ptr<const Source> source, const napkin_options& options, napkin_program** program) {
+    PipelineOptions all;
+    if (options.diagram != nullptr) all.diagram = options.diagram;
+    if (Status taken = take_sizes(options.sizes, options.size_count, all.sizes); !taken) return taken;
+    if (options.type_count > 0 && options.types == nullptr) return given({{"types", options.types}});
+    if (options.schedule != nullptr)
+        all.schedule_file = std::make_shared<const Source>(Source{"<schedule>", options.schedule});
+    auto parsed = parse_diagram(source, {all.diagram, {}});
     if (!parsed) return parsed.errors();
-    *program = new napkin_program{source, *parsed, taken_arrays(*parsed), {source, *parsed}};
+    const auto open = untyped_names(source, {all.diagram, {}});
+    const auto types = types_given(options, taken_arrays(*parsed));
+    if (!types) return types.errors();
+    const auto typed = types->empty() ? source : with_types_in_text(source, {all.diagram, {}}, *types);
+    if (!open || !typed) return open ? typed.errors() : open.errors();
+    if (*typed != source || !all.sizes.empty() || all.schedule_file) {
+        source = *typed;
+        // Its result is not taken, since sizes of shapes go before these.
+        all.until = Pass::parse;
+        if (auto sized = run_pipeline(source, all); !sized) return sized.errors();
+        parsed = parse_diagram(source, {all.diagram, {}});
+        if (!parsed) return parsed.errors();
+    }
+    all.diagram = parsed->name;
+    *program = new napkin_program{
+        source, *parsed, taken_arrays(*parsed), *open, sizes_given(*parsed), all, {source, *parsed, all}};
     return Done{};
 }
 
@@ -181,7 +252,17 @@ napkin_status napkin_parse(const char* text, size_t length, const char* diagram,
     return guarded_on_enough_stack(error, [&]() -> Status {
         if (Status all = given({{"text", text}, {"program", program}}); !all) return all;
         return napkin::parse(std::make_shared<const napkin::Source>(napkin::Source{"<text>", std::string(text, length)}),
-                             diagram, program);
+                             napkin::options_of(diagram), program);
+    });
+}
+
+napkin_status napkin_parse_with(const char* text, size_t length, const char* name, const napkin_options* options,
+                                napkin_program** program, napkin_error** error) {
+    if (program != nullptr) *program = nullptr;
+    return guarded_on_enough_stack(error, [&]() -> Status {
+        if (Status all = given({{"text", text}, {"options", options}, {"program", program}}); !all) return all;
+        napkin::Source source{name != nullptr ? name : "<text>", std::string(text, length)};
+        return napkin::parse(std::make_shared<const napkin::Source>(std::move(source)), *options, program);
     });
 }
 
@@ -198,8 +279,8 @@ napkin_status napkin_load(const char* path, const char* diagram, napkin_program*
             d.hint = napkin::why_unreadable(path);
             return d;
         }
-        return napkin::parse(std::make_shared<const napkin::Source>(napkin::Source{path, std::move(*text)}), diagram,
-                             program);
+        return napkin::parse(std::make_shared<const napkin::Source>(napkin::Source{path, std::move(*text)}),
+                             napkin::options_of(diagram), program);
     });
 }
 
@@ -228,6 +309,30 @@ const char* napkin_program_axis_name(const napkin_program* program, size_t array
     const auto* one = napkin::array_at(program, array);
     return one != nullptr && axis < one->axes.size() ? one->axes[axis].c_str() : nullptr;
 }
+const char* napkin_program_axis_size(const napkin_program* program, size_t array, size_t axis) {
+    if (program == nullptr || array >= program->axis_sizes.size() || axis >= program->axis_sizes[array].size())
+        return nullptr;
+    const std::string& size = program->axis_sizes[array][axis];
+    return size.empty() ? nullptr : size.c_str();
+}
+int napkin_program_type_is_open(const napkin_program* program, size_t array) {
+    const auto* one = napkin::array_at(program, array);
+    return one != nullptr && napkin::contains(program->open_types, one->name) ? 1 : 0;
+}
+const char* napkin_program_text(const napkin_program* program) {
+    return program != nullptr ? program->source->text.c_str() : nullptr;
+}
+napkin_status napkin_output_shapes(const napkin_program* program, const napkin_array* const* inputs, size_t count,
+                                   int64_t* shapes, napkin_error** error) {
+    return guarded_on_enough_stack(error, [&]() -> Status {
+        if (program == nullptr || inputs == nullptr || shapes == nullptr)
+            return given({{"program", program}, {"inputs", inputs}, {"shapes", shapes}});
+        const auto sizes = program->kernels.output_sizes({inputs, count});
+        if (!sizes) return sizes.errors();
+        for (const std::vector<std::int64_t>& one : *sizes) shapes = std::ranges::copy(one, shapes).out;
+        return Done{};
+    });
+}
 void napkin_program_free(napkin_program* program) { delete program; }
 
 // ---- plans
@@ -237,19 +342,12 @@ napkin_status napkin_plan_for(const napkin_program* program, const char* machine
                               size_t count, napkin_plan** plan, napkin_error** error) {
     if (plan != nullptr) *plan = nullptr;
     return guarded_on_enough_stack(error, [&]() -> Status {
-        if (Status all = given(
-                {{"program", program}, {"plan", plan}, {"sizes", count > 0 ? sizes : static_cast<const void*>(&count)}});
-            !all)
-            return all;
-        napkin::PipelineOptions options;
-        options.diagram = program->diagram.name;
+        if (Status all = given({{"program", program}, {"plan", plan}}); !all) return all;
+        napkin::PipelineOptions options = program->options;
         options.machine = machine != nullptr ? machine : "";
         options.until = napkin::Pass::emit;
         options.keep_plan = true;
-        for (size_t i = 0; i < count; ++i) {
-            if (Status named = given({{"sizes[].axis", sizes[i].axis}}); !named) return named;
-            options.sizes[sizes[i].axis] = sizes[i].value;
-        }
+        if (Status taken = napkin::take_sizes(sizes, count, options.sizes); !taken) return taken;
         std::optional<napkin::gpu::KeepsContext> callers;
         if (options.machine.starts_with("gpu")) callers.emplace();
         auto compilation = napkin::run_pipeline(program->source, options);

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "diagram/array_sizes.hpp"
 #include "diagram/solve_sizes.hpp"
 #include "plan/other_sizes.hpp"
 #include "run/gpu/driver.hpp"
@@ -27,14 +28,17 @@ std::uint64_t mixed(std::uint64_t hash, std::int64_t value) {
 }
 
 /// The sizes that the shapes say, by axis, and those that they determine; without those that the text computes from
-/// others. Errors: view-sizes, where two shapes disagree; those of with_solved_sizes.
-Result<std::map<std::string, std::int64_t>> sizes_of_shapes(const Diagram& diagram, Arrays arrays) {
+/// others. The arrays are the inputs, or all. `own` are sizes of axes that no shape says. Errors: view-sizes, where two
+/// shapes disagree; those of with_solved_sizes.
+Result<std::map<std::string, std::int64_t>> sizes_of_shapes(const Diagram& diagram, Arrays arrays,
+                                                            const std::map<std::string, std::int64_t>& own) {
     std::map<std::string, std::int64_t> sizes;
     std::map<std::string, std::string> said_by;
     std::vector<Diagnostic> errors;
     std::size_t i = 0;
     for (const auto* list : {&diagram.inputs, &diagram.outputs})
         for (const ArrayId id : *list) {
+            if (i == arrays.size()) break;
             const napkin_array& array = *arrays[i++];
             for (std::size_t d = 0; d < diagram.array(id).axes.size(); ++d) {
                 const Axis& axis = diagram.axis(diagram.array(id).axes[d]);
@@ -50,6 +54,7 @@ Result<std::map<std::string, std::int64_t>> sizes_of_shapes(const Diagram& diagr
             }
         }
     if (!errors.empty()) return errors;
+    sizes.insert(own.begin(), own.end());
     auto all = with_solved_sizes(diagram, sizes);
     if (!all) return all;
     for (const Axis& axis : diagram.axes)
@@ -89,11 +94,20 @@ std::size_t KernelsByShape::list_of(const Shapes& shapes) {
     return hash % std::tuple_size_v<decltype(lists_)>;
 }
 
-KernelsByShape::KernelsByShape(std::shared_ptr<const Source> source, Diagram diagram)
-    : source_(std::move(source)), diagram_(std::move(diagram)), taken_(taken_arrays(diagram_)) {}
+KernelsByShape::KernelsByShape(std::shared_ptr<const Source> source, Diagram diagram, const PipelineOptions& own)
+    : source_(std::move(source)), diagram_(std::move(diagram)), own_(own), taken_(taken_arrays(diagram_)) {}
+
+PipelineOptions KernelsByShape::options_for(std::map<std::string, std::int64_t> sizes, Pass until) const {
+    return {.diagram = diagram_.name,
+            .sizes = std::move(sizes),
+            .schedule_file = own_.schedule_file,
+            .any_sizes = true,
+            .until = until,
+            .keep_plan = true};
+}
 
 bool KernelsByShape::have_shapes(Arrays arrays) const {
-    if (arrays.size() != taken_.size()) return false;
+    if (arrays.size() > taken_.size()) return false;
     for (std::size_t i = 0; i < arrays.size(); ++i)
         if (arrays[i] == nullptr || arrays[i]->ndim != static_cast<std::int32_t>(taken_[i].axes.size()) ||
             (arrays[i]->ndim > 0 && arrays[i]->shape == nullptr))
@@ -169,15 +183,10 @@ Result<Compilation> KernelsByShape::planned(Location place, const PipelineOption
 
 Result<std::shared_ptr<const LoadedKernel>> KernelsByShape::make(const Shapes& shapes) {
     if (auto faults = faults_of(shapes.arrays, taken_, shapes.place); !faults.empty()) return faults;
-    auto sizes = sizes_of_shapes(diagram_, shapes.arrays);
+    auto sizes = sizes_of_shapes(diagram_, shapes.arrays, own_.sizes);
     if (!sizes) return sizes.errors();
-    const PipelineOptions options{
-        .diagram = diagram_.name,
-        .sizes = std::move(*sizes),
-        .any_sizes = true,
-        .machine = shapes.place.kind == MachineKind::cpu ? "host" : fmt::format("gpu:{}", shapes.place.device),
-        .until = Pass::emit,
-        .keep_plan = true};
+    PipelineOptions options = options_for(std::move(*sizes), Pass::emit);
+    options.machine = shapes.place.kind == MachineKind::cpu ? "host" : fmt::format("gpu:{}", shapes.place.device);
     const std::size_t plans = plans_.size();
     const auto made = planned(shapes.place, options);
     if (!made) return made.errors();
@@ -190,10 +199,29 @@ Result<std::shared_ptr<const LoadedKernel>> KernelsByShape::make(const Shapes& s
     return loaded;
 }
 
+Result<std::vector<std::vector<std::int64_t>>> KernelsByShape::output_sizes(Arrays inputs) const {
+    if (inputs.size() != diagram_.inputs.size() || !have_shapes(inputs)) {
+        const std::vector<TakenArray> wanted(taken_.begin(), taken_.begin() + std::ssize(diagram_.inputs));
+        auto faults = faults_of(inputs, wanted, Location{});
+        std::erase_if(faults,
+                      [](const Diagnostic& fault) { return fault.code != "view-count" && fault.code != "view-sizes"; });
+        internal_check(!faults.empty(), "api: inputs are refused, and nothing is wrong with them");
+        return faults;
+    }
+    auto sizes = sizes_of_shapes(diagram_, inputs, own_.sizes);
+    if (!sizes) return sizes.errors();
+    const auto sized = run_pipeline(source_, options_for(std::move(*sizes), Pass::parse));
+    if (!sized) return sized.errors();
+    const auto extents = bind_sizes(sized->diagram);
+    if (!extents) return extents.errors();
+    return mapped<std::vector<std::int64_t>>(sized->diagram.outputs,
+                                             [&](ArrayId id) { return array_sizes(sized->diagram, id, *extents); });
+}
+
 Result<const LoadedKernel*> KernelsByShape::of(Arrays arrays) {
     // Without arrays, nothing says where a program is to run.
     const auto place = arrays.empty() || arrays[0] == nullptr ? std::nullopt : place_of(*arrays[0]);
-    if (!place || !have_shapes(arrays)) {
+    if (!place || arrays.size() != taken_.size() || !have_shapes(arrays)) {
         auto faults = faults_of(arrays, taken_, place.value_or(Location{}));
         internal_check(!faults.empty(), "api: arrays are refused, and nothing is wrong with them");
         return faults;

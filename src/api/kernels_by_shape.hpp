@@ -23,13 +23,15 @@ namespace napkin {
 
 class KernelsByShape {
 public:
-    /// A diagram of that text.
-    KernelsByShape(std::shared_ptr<const Source> source, Diagram diagram);
+    /// A diagram of that text. `own`: its name, its sizes where shapes do not say them, and a schedule.
+    KernelsByShape(std::shared_ptr<const Source> source, Diagram diagram, const PipelineOptions& own);
 
     /// The kernel for arrays of these shapes, there; planned and compiled where there is none yet. It stays as long as
     /// this does. Calls for others that are not there wait meanwhile. Errors: view-count, view-null, view-device,
     /// view-type, view-sizes, view-strides; those of the pipeline.
     Result<const LoadedKernel*> of(Arrays arrays);
+    /// The sizes of each output, for inputs of these shapes. Errors: view-count, view-sizes; those of sizes.
+    [[nodiscard]] Result<std::vector<std::vector<std::int64_t>>> output_sizes(Arrays inputs) const;
     [[nodiscard]] std::size_t count() const { return count_.load(); }
     /// Different codes among these.
     [[nodiscard]] std::size_t num_codes() const { return num_codes_.load(); }
@@ -49,6 +51,7 @@ private:
     template <class F>
     static bool each_of(const Shapes& shapes, const F& f);
     [[nodiscard]] static std::size_t list_of(const Shapes& shapes);
+    /// Whether the arrays, or the first of them, have as many axes as the program has them.
     [[nodiscard]] bool have_shapes(Arrays arrays) const;
     [[nodiscard]] const LoadedKernel* find(const Shapes& shapes) const;
     [[nodiscard]] Result<std::shared_ptr<const LoadedKernel>> make(const Shapes& shapes);
@@ -67,8 +70,11 @@ private:
     /// Keeps a plan made for these sizes, or in its place one that takes others, too.
     [[nodiscard]] Result<Compilation> take_new(Location place, Compilation made, const PipelineOptions& options);
 
+    [[nodiscard]] PipelineOptions options_for(std::map<std::string, std::int64_t> sizes, Pass until) const;
+
     std::shared_ptr<const Source> source_;
     Diagram diagram_;
+    PipelineOptions own_;
     std::vector<TakenArray> taken_;  ///< without sizes
     std::array<std::atomic<const Node*>, 1024> lists_{};
     std::atomic<std::size_t> count_ = 0, num_codes_ = 0;

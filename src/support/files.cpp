@@ -126,13 +126,13 @@ std::string file_identity(const std::string& path) {
     return fmt::format("{} {} {}.{:09}", real, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
 }
 
-const std::string& own_identity() {
-    static const std::string identity = [] {
+const std::string& own_file() {
+    static const std::string file = [] {
         std::string path;
         // The loader's list has the program itself first, without a name.
         ::dl_iterate_phdr(
             [](dl_phdr_info* object, std::size_t, void* found) {
-                const auto here = reinterpret_cast<ElfW(Addr)>(&own_identity);
+                const auto here = reinterpret_cast<ElfW(Addr)>(&own_file);
                 for (int i = 0; i < object->dlpi_phnum; ++i) {
                     const auto& segment = object->dlpi_phdr[i];
                     if (segment.p_type != PT_LOAD || here - object->dlpi_addr - segment.p_vaddr >= segment.p_memsz)
@@ -143,7 +143,15 @@ const std::string& own_identity() {
                 return 0;
             },
             &path);
+        return path;
+    }();
+    return file;
+}
+
+const std::string& own_identity() {
+    static const std::string identity = [] {
         struct stat info{};
+        const std::string& path = own_file();
         return path.empty() || ::stat(path.c_str(), &info) != 0 ? std::string() : file_identity(path);
     }();
     return identity;

@@ -42,7 +42,9 @@ Status replace_file(const std::string& path, std::string_view content);
 /// Path, size and time of change of the file behind all links, which tell one build of a program from another; the path
 /// alone where there is no such file.
 std::string file_identity(const std::string& path);
-/// That of the program, or of the shared library in it, whose code this is; empty where it cannot be told.
+/// The file of the program, or of the shared library in it, whose code this is; empty where it cannot be told.
+const std::string& own_file();
+/// Its identity; empty where it cannot be told.
 const std::string& own_identity();
 
 /// Syncs a file or directory. 0 or errno.

@@ -86,6 +86,80 @@ static void programs(void) {
     napkin_program_free(program);
 }
 
+/* Types, sizes and schedules from outside. */
+static void options(void) {
+    const char* open =
+        "f(A[i, k], s, B[k, j]: f32) -> C[i, j], D[n]\n    C[i, j] = s * sum(k) A[i, k] * B[k, j]\n"
+        "    D[n] = s * n\nsizes n = i - k + 1, j = 7\n";
+    napkin_program* program = parsed(open);
+    CHECK(napkin_program_type_is_open(program, 0) && !napkin_program_type_is_open(program, 2));
+    CHECK(napkin_program_type_is_open(program, 3) && !napkin_program_type_is_open(program, 9));
+    CHECK(strcmp(napkin_program_axis_size(program, 4, 0), "i - k + 1") == 0);
+    CHECK(strcmp(napkin_program_axis_size(program, 3, 1), "7") == 0);
+    CHECK(napkin_program_axis_size(program, 0, 0) == NULL && napkin_program_axis_size(program, 0, 2) == NULL);
+    CHECK(strcmp(napkin_program_text(program), open) == 0);
+    int64_t of_A[] = {6, 2}, of_B[] = {2, 4}, shapes[3] = {0};
+    Tensor a = matrix(A, of_A), s = matrix(A, NULL), b = matrix(B, of_B);
+    s.ndim = 0;
+    const napkin_array* inputs[] = {(napkin_array*)&a, (napkin_array*)&s, (napkin_array*)&b};
+    CHECK_OK(napkin_output_shapes(program, inputs, 3, shapes, &error));
+    CHECK(shapes[0] == 6 && shapes[1] == 4 && shapes[2] == 5);
+    of_B[0] = 3;
+    CHECK_FAILS(napkin_output_shapes(program, inputs, 3, shapes, &error), NAPKIN_BAD_INPUT, "view-sizes");
+    CHECK_FAILS(napkin_output_shapes(program, inputs, 2, shapes, &error), NAPKIN_BAD_INPUT, "view-count");
+    b.ndim = 1;
+    CHECK_FAILS(napkin_output_shapes(program, inputs, 3, shapes, &error), NAPKIN_BAD_INPUT, "view-sizes");
+    CHECK_FAILS(napkin_output_shapes(program, NULL, 3, shapes, &error), NAPKIN_BAD_INPUT, "null-argument");
+    napkin_program_free(program);
+
+    /* Results follow the arguments that were open, and those that the text types stay. */
+    const napkin_type types[] = {{2, 16, 1}, {2, 16, 1}, {2, 64, 1}, {0, 0, 0}, {2, 64, 1}};
+    napkin_options options;
+    memset(&options, 0, sizeof options);
+    options.types = types, options.type_count = 5;
+    CHECK_OK(napkin_parse_with(open, strlen(open), "a.nk", &options, &program, &error));
+    const unsigned bits[] = {16, 16, 32, 16, 64};
+    for (size_t i = 0; i < 5; ++i) CHECK(napkin_program_array_type(program, i).bits == bits[i]);
+    CHECK(napkin_program_type_is_open(program, 0) && !napkin_program_type_is_open(program, 2));
+    CHECK(strstr(napkin_program_text(program), "f(A[i, k]: f16, s: f16, B[k, j]: f32) -> C[i, j]: f16, D[n]: f64\n") != NULL);
+    napkin_program_free(program);
+    const napkin_type complex = {5, 64, 1};
+    options.types = &complex, options.type_count = 1;
+    CHECK_FAILS(napkin_parse_with(open, strlen(open), NULL, &options, &program, &error), NAPKIN_BAD_INPUT,
+                "unknown-type");
+    options.type_count = 0;
+
+    /* A size that no shape says is the options'. */
+    const napkin_size window = {"w", 2}, unknown = {"z", 2};
+    const char* windowed = "f(A[i]) -> B[i]\n    B[i] = where(i < w, A[i], 0)\nsizes w = 1\n";
+    options.sizes = &window, options.size_count = 1;
+    CHECK_OK(napkin_parse_with(windowed, strlen(windowed), NULL, &options, &program, &error));
+    float C[3];
+    int64_t of_C[] = {3};
+    Tensor c = matrix(C, of_C);
+    a = matrix(A, of_C), a.ndim = c.ndim = 1;
+    const napkin_array* both[] = {(napkin_array*)&a, (napkin_array*)&c};
+    CHECK_OK(napkin_call(program, both, 2, NULL, &error));
+    CHECK(C[0] == 1 && C[1] == 2 && C[2] == 0);
+    napkin_program_free(program);
+    options.sizes = &unknown;
+    CHECK_FAILS(napkin_parse_with(windowed, strlen(windowed), NULL, &options, &program, &error), NAPKIN_BAD_INPUT,
+                "unknown-axis");
+    options.size_count = 0;
+
+    options.schedule = "group i = 2";
+    CHECK_OK(napkin_parse_with(windowed, strlen(windowed), NULL, &options, &program, &error));
+    napkin_plan* plan = NULL;
+    const napkin_size sizes[] = {{"i", 64}};
+    CHECK_OK(napkin_plan_for(program, NULL, sizes, 1, &plan, &error));
+    CHECK(strstr(napkin_plan_text(plan), "  group i         2  [override]") != NULL);
+    napkin_plan_free(plan);
+    napkin_program_free(program);
+    options.schedule = "grop i = 2";
+    CHECK_FAILS(napkin_parse_with(windowed, strlen(windowed), NULL, &options, &program, &error), NAPKIN_BAD_INPUT,
+                "unknown-choice");
+}
+
 static void errors_of_texts(void) {
     const char* wrong = "f(A[i]) -> B[i]\n    B[i] = C[i] + D[i]\n";
     napkin_program* program = (napkin_program*)&failures;
@@ -386,6 +460,7 @@ int main(void) {
     CHECK(strchr(napkin_version(), '.') != NULL);
     layout();
     programs();
+    options();
     errors_of_texts();
     plans();
     kernels();

@@ -123,13 +123,18 @@ std::string dim(const std::string& text, bool color);
 std::string green(const std::string& text, bool color);
 std::string red(const std::string& text, bool color);
 
+/// The exit code of what is wrong with napkin itself.
+constexpr int internal_fault = 70;
+/// Runs `napkin …`; argv[0] is passed over. Its exit code.
+int run_command(int argc, const char* const* argv);
 /// What a command printed, and its exit code.
 struct Captured {
-    ExitCode code = ExitCode::success;
+    int code = 0;
     std::string out, err;
 };
-/// Runs `napkin WORDS…` in this process for its output: cost, plan, machines or formats.
-Captured run_captured(const std::vector<std::string>& words);
+/// The same for its output. `input` is what it reads as its standard input. One thread at a time; other threads' output
+/// to C++'s standard streams goes there meanwhile, too.
+Captured run_captured(const std::vector<std::string>& words, const std::string& input = {});
 
 /// An object that begins with its schema, "napkin.run/1"; a change that breaks readers counts the number up.
 Json json_document(const std::string& what);

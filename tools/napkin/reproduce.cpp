@@ -69,7 +69,8 @@ Result<nlohmann::json> answer(const PlacedText& query) {
                            "--machine NAME");
     words.emplace_back("--json");
     const Captured captured = run_captured(words);
-    if (captured.code != ExitCode::success) {
+    if (captured.code == internal_fault) throw InternalError(captured.err);
+    if (captured.code != 0) {
         Diagnostic error = query_error(query, fmt::format("napkin {} fails", query.text));
         error.code = "query-failed";
         error.notes.push_back({{}, captured.err});

@@ -1,4 +1,5 @@
 #include "run/gpu/cuda_library.hpp"
+#include "support/files.hpp"
 #include "support/ranges.hpp"
 
 #include <cstdlib>
@@ -16,6 +17,9 @@ std::vector<std::string> cuda_library_paths(const char* variable, const std::vec
     std::vector<std::string> folders{"/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib"};
     if (const char* cuda = std::getenv("CUDA_HOME"); cuda != nullptr)
         folders.insert(folders.begin(), std::string(cuda) + "/lib64");
+    // The Python package stands beside other wheels.
+    for (const std::string& wheel : wheels)
+        folders.push_back((fs::path(own_file()).parent_path().parent_path() / wheel).string());
     std::error_code ignored;
     std::vector<std::string> roots{"/usr/lib/python3/dist-packages"};
     if (const char* environment = std::getenv("VIRTUAL_ENV"); environment != nullptr)
