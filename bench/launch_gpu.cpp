@@ -8,6 +8,7 @@
 // (built with -DNAPKIN_BENCH=ON). Prints a record with date, device, commit, command and figures; exit code 3 where
 // there is no GPU, 1 where a number is wrong. NAPKIN_COMMIT says the commit where there is no checkout. It takes about
 // ten seconds.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // the operators below count what is allocated
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <napkin/napkin.h>

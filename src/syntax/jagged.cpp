@@ -304,8 +304,8 @@ bool reads_in_place(const Expr& e, const std::vector<AxisId>& axes) {
     return good;
 }
 
-/// A value of rows of two sequences, or of a row of none, is never used, but what it is made of may lie outside of its
-/// array: it is computed where the rows are of one.
+/// A value of rows of two sequences, or of a row of none, is never used. What it is made of may lie outside of its
+/// array, so it is computed only where the rows are of one.
 void Jagged::keep_reads_inside(Equation& e, const Scope& scope) {
     Expr counts;
     for (const AxisId axis : old_.array(e.target).axes) {
