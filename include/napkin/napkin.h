@@ -110,7 +110,7 @@ typedef struct napkin_options {
     const napkin_size* sizes; /* in place of the text's; shapes of arrays go before them */
     size_t size_count;
     const char* schedule; /* lines as `napkin plan` prints them, and as `--schedule` reads them */
-    /* Of the arrays that have no type in the text, in the program's order, inputs first; with `bits` 0 nothing is said of one. Types of other
+    /* The types of arrays that have none in the text, in the program's order, inputs first; with `bits` 0 nothing is said of one. Types of other
      * arrays are passed over. A result of which nothing is said has the promoted type of the inputs that have none in the text. */
     const napkin_type* types;
     size_t type_count;

@@ -8,22 +8,27 @@
 
 namespace napkin {
 namespace {
+/// The arrays by whose values the read's indices are made.
+std::vector<ArrayId> index_arrays(const Read& r) {
+    std::vector<ArrayId> out;
+    for (const Index& index : r.indices)
+        if (index.is_gathered()) append(out, read_arrays(*index.expression()));
+    return out;
+}
+
 /// Inside a kernel an array is a tile: it can be read only where it was computed, at its own axes. Why a read of one of
 /// the kernel's arrays cannot be.
 std::optional<Refusal> refused_index(const Diagram& d, const std::set<ArrayId>& kernel, const Equation& e, const Expr& node) {
     const auto* r = as<Read>(node);
     if (!r) return std::nullopt;
     const std::string& target = d.array(e.target).name;
-    for (const Index& index : r->indices) {
-        if (!index.is_gathered()) continue;
-        for (const ArrayId inner : read_arrays(*index.expression())) {
-            if (!kernel.contains(inner)) continue;
-            const std::string& name = d.array(inner).name;
-            return Refusal{fmt::format("fuse {} with {}", name, target),
-                           fmt::format("{} says where {} is read, so it must be in memory before the kernel begins",
-                                       name, to_string(node, d.names())),
-                           e.range};
-        }
+    for (const ArrayId inner : index_arrays(*r)) {
+        if (!kernel.contains(inner)) continue;
+        const std::string& name = d.array(inner).name;
+        return Refusal{fmt::format("fuse {} with {}", name, target),
+                       fmt::format("{} says where {} is read, so it must be in memory before the kernel begins", name,
+                                   to_string(node, d.names())),
+                       e.range};
     }
     if (!kernel.contains(r->array)) return std::nullopt;
     const auto& axes = d.array(r->array).axes;
@@ -90,9 +95,7 @@ std::set<ArrayId> read_before(const Diagram& d) {
         visit(e.body, [&](const Expr& node) {
             for (const Bound& bound : bounds_of(d, node)) out.insert(bound.array);
             if (const auto* r = as<Read>(node))
-                for (const Index& index : r->indices)
-                    if (index.is_gathered())
-                        for (const ArrayId inner : read_arrays(*index.expression())) out.insert(inner);
+                for (const ArrayId inner : index_arrays(*r)) out.insert(inner);
         });
     for (auto e = d.equations.rbegin(); e != d.equations.rend(); ++e)
         if (out.contains(e->target))

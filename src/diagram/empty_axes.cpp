@@ -27,12 +27,11 @@ std::set<AxisId> axes_without_values(const Diagram& d) {
     return empty;
 }
 
-/// What a reduction of nothing leaves in an array of the type.
+}  // namespace
+
 Expr of_nothing(ReduceOp op, DType type) {
     return is_float(type) ? constant(identity(op)) : integer_constant(whole_of(type, identity(op)));
 }
-
-}  // namespace
 
 bool has_no_values(const Diagram& diagram, AxisId axis) {
     const std::optional<Size>& size = diagram.axis(axis).size;

@@ -4,6 +4,8 @@
 
 namespace napkin {
 
+/// What a reduction of nothing leaves in an array of the type: 0, 1, its least or its largest value.
+Expr of_nothing(ReduceOp op, DType type);
 /// Whether the axis has the number 0 as its size.
 bool has_no_values(const Diagram& diagram, AxisId axis);
 /// Whether an axis of the array has no values.

@@ -499,6 +499,11 @@ void apply_storage(ScheduledKernel& kernel) {
         return found;
     };
     kernel.packed = with_views(kernel.inputs), kernel.dense = with_views(kernel.outputs);
+    kernel.in_rows = mapped<bool>(kernel.outputs, [&](ArrayId array) {
+        return any_of(kernel.layouts.ids(), [&](VariableId id) {
+            return kernel.on_tensor_cores() && kernel.is_in_registers(id) && kernel.kernel->variables[id].array == array;
+        });
+    });
     // A CPU's core loads such a tile again from its caches, so other tiles may take its place until then.
     if (kernel.in_blocks()) StayingTiles{kernel};
     const Lifetimes lifetimes(kernel);

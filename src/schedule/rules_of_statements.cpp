@@ -1,6 +1,8 @@
 // Rules about statements, fused or not, and about where their variables lie.
 #include "schedule/rule_report.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -129,7 +131,8 @@ private:
     }
     /// Vectors that cover a tile of the panels' axis.
     [[nodiscard]] int panels_that_hold() const {
-        return static_cast<int>(ceil_div(k_.span(k_.schedule.vector_axis, 0).tile, k_.lanes));
+        const std::int64_t all = ceil_div(k_.span(k_.schedule.vector_axis, 0).tile, k_.lanes);
+        return static_cast<int>(std::min<std::int64_t>(all, std::numeric_limits<int>::max()));
     }
 
     /// Fusing statements moves what stands between them to before them, and stores to behind them. Checks that this

@@ -276,6 +276,7 @@ struct ScheduledKernel {
     /// inputs that must have row-major strides, because a view or an operand's copy reads them
     std::vector<bool> packed;
     std::vector<bool> dense;        ///< outputs that must have row-major strides, because a view writes them
+    std::vector<bool> in_rows;      ///< outputs whose last stride must be 1, because threads store fragments of rows
     std::int64_t arena_values = 0;  ///< of the compute type
     /// where in the arena warps that share a reduction leave their partial results
     std::int64_t partials_offset = 0;

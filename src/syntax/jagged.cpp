@@ -10,6 +10,7 @@
 
 #include "algebra/linear_terms.hpp"
 #include "algebra/number.hpp"
+#include "diagram/empty_axes.hpp"
 #include "diagram/evaluate.hpp"
 #include "diagram/guards.hpp"
 #include "support/ids.hpp"
@@ -22,11 +23,6 @@ Expr whole(std::int64_t value) { return integer_constant(value); }
 Expr operator+(const Expr& a, const Expr& b) { return binary(BinaryOp::add, a, b); }
 Expr operator-(const Expr& a, const Expr& b) { return binary(BinaryOp::sub, a, b); }
 Expr is_less(const Expr& a, const Expr& b) { return binary(BinaryOp::lt, a, b); }
-
-/// What a reduction takes of a point that does not count.
-Expr neutral(ReduceOp op, DType type) {
-    return is_float(type) ? constant(identity(op)) : integer_constant(whole_of(type, identity(op)));
-}
 
 /// The one axis by which the lengths are read, of a read such as F[b] or F[b + 1].
 AxisId sequence_of(const Expr& bound) { return as<Read>(bound)->indices[0].axes()[0]; }
@@ -316,7 +312,7 @@ void Jagged::keep_reads_inside(Equation& e, const Scope& scope) {
         if (!is_owner) counts = both_hold(counts, binary(BinaryOp::ge, axis_index(p->rows), i.first));
         counts = both_hold(counts, is_less(axis_index(p->rows), i.last));
     }
-    if (counts) e.body = select(counts, e.body, neutral(e.reduce.value_or(ReduceOp::sum), d_.array(e.target).type));
+    if (counts) e.body = select(counts, e.body, of_nothing(e.reduce.value_or(ReduceOp::sum), d_.array(e.target).type));
 }
 
 /// The equation over packed rows, and where its reduction counts.
@@ -403,7 +399,7 @@ Expr Jagged::guarded(const Draft& draft, const OfRead& of_read) {
     const Equation& e = draft.equation;
     const auto at = wanted_.find(e.target);
     if (draft.guard.condition)
-        return guarded(e.body, draft.guard, neutral(*e.reduce, d_.array(e.target).type), of_read);
+        return guarded(e.body, draft.guard, of_nothing(*e.reduce, d_.array(e.target).type), of_read);
     if (!e.reduce && at != wanted_.end() && at->second.agree)
         return guarded(e.body, at->second.guard, at->second.value, of_read);
     return e.body;
@@ -464,7 +460,7 @@ void Jagged::finish(const Draft& draft) {
         equations_.push_back(std::move(e));
         return;
     }
-    const Expr nothing = neutral(e.reduce.value_or(ReduceOp::sum), array.type);
+    const Expr nothing = of_nothing(e.reduce.value_or(ReduceOp::sum), array.type);
     if (e.reduce) {
         const ArrayId target = e.target;
         e.target = add_array(d_, array.name + "_rows", array.axes, array.type, ArrayRole::temporary);

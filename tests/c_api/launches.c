@@ -166,10 +166,11 @@ static void views(void) {
         int64_t* strides;
         uint64_t offset;
         int is_copied;
-    } cases[] = {
-        {0, uneven, 0, 1}, {1, columns, 0, 1}, {0, back, 255 * 512, 1}, {1, all_one, 0, 1},
-        {1, NULL, 2, 1},   {0, NULL, 1, 1},    {2, NULL, 8, 1},         {2, columns, 0, 0} /* threads write it */,
-        {2, apart, 0, 0}};
+    } cases[] = {{0, uneven, 0, 1},       {1, columns, 0, 1},
+                 {0, back, 255 * 512, 1}, {1, all_one, 0, 1},
+                 {1, NULL, 2, 1},         {0, NULL, 1, 1},
+                 {2, NULL, 8, 1},         {2, uneven, 0, 0} /* threads write it, by rows */,
+                 {2, columns, 0, 1},      {2, apart, 0, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
         for (int time = 0; time < 2; ++time) {
             const int of = cases[i].array, copied = cases[i].is_copied, before = state->launches;

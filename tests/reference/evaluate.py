@@ -98,7 +98,7 @@ class Evaluation:
         return label
 
     def real(self, data, type):
-        """Of an operation in the plain precision: what is computed in f64 for f64, else in f32."""
+        """The value of an operation in the plain precision: what is computed in f64 for f64, else in f32."""
         return data if not self.plain else data.astype(np.float64 if type == "f64" else np.float32).astype(EXACT)
 
 

@@ -87,10 +87,11 @@ CudaSource emit(const lower::LoweredProgram& program, const std::string& prefix)
         const std::int64_t row = kernel.threads_a_row(), ranges = lowered.shapes.range_bytes,
                            counter = kernel.is_dynamic() ? 4 : 0, parts = lowered.shapes.stream_k_bytes,
                            arenas = kernel.arena_in_core() ? 0 : round_up(kernel.arena_bytes(), 256) * kernel.num_blocks();
-        out.entries.push_back({entry, kernel.inputs, kernel.outputs, kernel.packed, kernel.dense, kernel.num_groups(),
-                               kernel.num_blocks(), static_cast<int>(row), static_cast<int>(kernel.num_threads() / row),
-                               kernel.cluster_blocks(), kernel.arena_in_core() ? kernel.arena_bytes() : 0,
-                               tensor_maps(lowered), arenas + ranges + counter + parts, counter + parts > 0});
+        out.entries.push_back({entry, kernel.inputs, kernel.outputs, kernel.packed, kernel.dense, kernel.in_rows,
+                               kernel.num_groups(), kernel.num_blocks(), static_cast<int>(row),
+                               static_cast<int>(kernel.num_threads() / row), kernel.cluster_blocks(),
+                               kernel.arena_in_core() ? kernel.arena_bytes() : 0, tensor_maps(lowered),
+                               arenas + ranges + counter + parts, counter + parts > 0});
         out.entries.back().numbers = std::move(kernel_text.numbers);
         if (ranges > 0)
             out.entries.back().before = {writers::ranges_entry(entry), ranges / k_block_range_bytes,

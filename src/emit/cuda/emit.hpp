@@ -30,6 +30,7 @@ struct KernelEntry {
     std::vector<ArrayId> inputs, outputs;  ///< arrays of TileProgram::diagram
     /// inputs and outputs that come with row-major strides, or with those that their tensor maps take; others with any
     std::vector<bool> packed, dense;
+    std::vector<bool> in_rows = {};  ///< outputs whose last stride is 1: threads store segments of their rows
     std::int64_t groups = 1;
     std::int64_t blocks = 1;        ///< of the grid that the schedule asks for, as ScheduledKernel::num_blocks says
     int threads = 32, rows = 1;     ///< of a block: so many rows of as many threads

@@ -88,6 +88,8 @@ bool Launcher::takes(ArrayId array, const std::vector<std::int64_t>& strides) co
                 if (arrays[i] == array && dense[i]) return true;
             return false;
         };
+        const bool has_gaps = !strides.empty() && strides.back() != 1 && sizes.back() > 1;
+        if (has_gaps && must_be_dense(entry.outputs, entry.in_rows)) return false;
         if (has_map ? !suits_map() : must_be_dense(entry.inputs, entry.packed) || must_be_dense(entry.outputs, entry.dense))
             return false;
     }
