@@ -11,9 +11,10 @@ import napkin
 from language import parse
 from napkin._arrays import DTYPES, NAMES
 from numbers_of_types import EXACT, INTEGERS
-from test_reference import Case
+from test_reference import LENGTHS_ARE_DATA, Case
 
-EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("*.nk"))
+# The second evaluator does not read the others, which have a test of their own below.
+EXAMPLES = sorted(p.stem for p in (ROOT / "examples").glob("*.nk") if not LENGTHS_ARE_DATA.search(p.read_text()))
 
 
 def dtype_of(name):
@@ -76,3 +77,37 @@ def test_example(example, all_called):
             near = np.abs(found.astype(float) - wanted) <= tolerance
         same = near | (found.astype(float) == wanted) | (np.isnan(found.astype(float)) & np.isnan(wanted.astype(float)))
         assert np.all(same | np.isnan(tolerance)), output.name
+
+
+def attention_of(q, k, v, mask):
+    """The heads of one sequence in double precision; rows stand before heads."""
+    scores = np.where(mask, np.einsum("qhk,xhk->hqx", q, k) * q.shape[-1] ** -0.5, -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return np.einsum("hqx,xhd->qhd", weights / weights.sum(-1, keepdims=True), v)
+
+
+def test_packed_sequences():
+    offsets = np.array([0, 5, 5, 6, 40], np.int32)
+    draw = np.random.default_rng(1).standard_normal
+    q, k, v = (draw((offsets[-1] + 3, 2, 8)).astype(np.float32) for _ in range(3))
+    found = napkin.load(ROOT / "examples/packed_attention.nk")(q, k, v, offsets)
+    wanted = np.zeros_like(q)
+    for first, last in zip(offsets[:-1], offsets[1:]):
+        rows = slice(first, last)
+        if first < last:
+            wanted[rows] = attention_of(q[rows], k[rows], v[rows], np.tri(last - first, dtype=bool))
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+    with pytest.raises(napkin.Error, match="offsets-descend|lies before"):
+        napkin.load(ROOT / "examples/packed_attention.nk")(q, k, v, offsets[::-1].copy())
+
+
+def test_lengths_of_a_padded_batch():
+    lengths = np.array([3, 0, 9], np.int32)
+    draw = np.random.default_rng(2).standard_normal
+    q, k, v = (draw(shape).astype(np.float32) for shape in ((3, 2, 8), (3, 9, 2, 8), (3, 9, 2, 8)))
+    found = napkin.load(ROOT / "examples/lengths.nk")(q, k, v, lengths)
+    wanted = np.zeros_like(q)
+    for b, n in enumerate(lengths):
+        if n > 0:
+            wanted[b] = attention_of(q[b : b + 1], k[b, :n], v[b, :n], True)[0]
+    np.testing.assert_allclose(found, wanted, atol=1e-5)

@@ -42,13 +42,16 @@ public:
             for (const AxisId a : equations_) {
                 const auto side = in_one_size(*d_.axis(a).size);
                 if (!side || side->unknown < 0 || side->slope == 0) continue;
-                const long double value = (known_[a] - side->rest) / side->slope;
-                if (!is_whole_size(value)) return no_solution(a, *side, value);
-                known_[side->unknown] = std::round(value);
-                sizes_[d_.axis(side->unknown).name] = static_cast<std::int64_t>(std::round(value));
-                solved_by_[side->unknown] = a;
+                if (auto wrong = solve(a, *side)) return *wrong;
                 found = true;
             }
+        }
+        for (const AxisId a : equations_) {
+            free_default(a);
+            const auto side = in_one_size(*d_.axis(a).size);
+            freed_ = AxisId(-1);
+            if (!side || side->unknown < 0 || side->slope == 0) continue;
+            if (auto wrong = solve(a, *side)) return *wrong;
         }
         for (const AxisId a : equations_) {
             used_.clear();
@@ -61,8 +64,31 @@ public:
     }
 
 private:
+    /// Takes the equation's unknown from it, or says why that cannot be.
+    std::optional<Diagnostic> solve(AxisId a, const InOneSize& side) {
+        const long double value = (known_[a] - side.rest) / side.slope;
+        if (!is_whole_size(value)) return no_solution(a, side, value);
+        known_[side.unknown] = std::round(value);
+        sizes_[d_.axis(side.unknown).name] = static_cast<std::int64_t>(std::round(value));
+        solved_by_[side.unknown] = a;
+        return std::nullopt;
+    }
+
+    /// Where the one default in an equation does not agree with what is given, it counts as unknown.
+    void free_default(AxisId a) {
+        used_.clear();
+        const auto side = in_one_size(*d_.axis(a).size);
+        if (!side || side->unknown >= 0 || std::fabs(side->rest - known_[a]) < 1e-6L) return;
+        const auto is_default = [&](AxisId u) {
+            return !known_.contains(u) && d_.axis(u).size && d_.axis(u).size->as_constant();
+        };
+        if (std::count_if(used_.begin(), used_.end(), is_default) == 1)
+            freed_ = *std::find_if(used_.begin(), used_.end(), is_default);
+    }
+
     std::optional<InOneSize> of_axis(AxisId a) {
         used_.insert(a);
+        if (a == freed_) return InOneSize{1, 0, a};
         if (const auto value = known_.find(a); value != known_.end()) return InOneSize{0, value->second, -1};
         if (!d_.axis(a).size) return InOneSize{1, 0, a};
         if (!path_.insert(a).second) return std::nullopt;  // a size that depends on itself is reported elsewhere
@@ -137,6 +163,7 @@ private:
     const Diagram& d_;
     std::map<std::string, std::int64_t> sizes_;
     std::map<AxisId, long double> known_;
+    AxisId freed_ = -1;                   ///< a default that is to be solved for
     std::map<AxisId, AxisId> solved_by_;  ///< an axis that was solved for, and whose equation it was
     std::vector<AxisId> equations_;       ///< given axes with a size expression
     std::set<AxisId> path_, used_;        ///< axes whose size is being looked at; those that were

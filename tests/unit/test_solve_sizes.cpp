@@ -46,6 +46,17 @@ TEST(SolveSizes, ThroughOtherSizesAndSeveralEquations) {
     EXPECT_EQ(solved(square, {{"n", 16}}).value().size(), 1U) << "not affine";
 }
 
+TEST(SolveSizes, ADefaultYieldsToWhatIsGiven) {
+    const std::string text = strided + "sizes n = 2 * i + w - 2, i = 64, w = 4\n",
+                      one = strided + "sizes n = 2 * i, i = 64\n";
+    EXPECT_EQ(solved(text, {{"n", 20}, {"w", 6}}).value().at("i"), 8);
+    EXPECT_EQ(solved(one, {{"n", 20}}).value().at("i"), 10);
+    EXPECT_FALSE(solved(one, {{"n", 128}}).value().contains("i")) << "it agrees";
+    EXPECT_FALSE(solved(text, {{"n", 20}}).value().contains("i")) << "it may be either of two";
+    EXPECT_THAT(refusal(one, {{"n", 21}}), HasSubstr("n = 20 or 22"));
+    EXPECT_EQ(solved(one, {{"n", 20}, {"i", 64}}).value().at("i"), 64) << "both are given";
+}
+
 TEST(SolveSizes, ARestIsRefused) {
     EXPECT_THAT(refusal(strided + "sizes n = 2 * i + w - 2\n", {{"n", 21}, {"w", 4}}),
                 AllOf(HasSubstr("bad-size"), HasSubstr("n = 2*i + w - 2 is given as 21"), HasSubstr("for i"),
