@@ -24,9 +24,6 @@ Expr operator+(const Expr& a, const Expr& b) { return binary(BinaryOp::add, a, b
 Expr operator-(const Expr& a, const Expr& b) { return binary(BinaryOp::sub, a, b); }
 Expr is_less(const Expr& a, const Expr& b) { return binary(BinaryOp::lt, a, b); }
 
-/// The one axis by which the lengths are read, of a read such as F[b] or F[b + 1].
-AxisId sequence_of(const Expr& bound) { return as<Read>(bound)->indices[0].axes()[0]; }
-
 /// Where the rows of a sequence begin and end: the values first and last.
 struct Interval {
     Expr first, last;
@@ -139,7 +136,7 @@ void Jagged::name_axes() {
             d_.arrays[by].rows = RowNumbers{j.axis, false};
             continue;
         }
-        const AxisId b = sequence_of(j.first);
+        const AxisId b = free_axes(j.first)[0];
         Axis& rows = d_.axes[j.rows];
         rows.range = d_.axis(j.axis).range;
         packed_[j.axis] = {b, j.rows, by};
