@@ -74,13 +74,18 @@ private:
         return std::nullopt;
     }
 
-    /// Where the one default in an equation does not agree with what is given, it counts as unknown.
+    [[nodiscard]] bool is_of_input(AxisId a) const {
+        return any_of(d_.inputs, [&](ArrayId id) { return contains(d_.array(id).axes, a); });
+    }
+
+    /// Where the one default in an input's size does not agree with what is given, it counts as unknown. One that is
+    /// an input's own size stays: the input may be longer than what is read of it.
     void free_default(AxisId a) {
         used_.clear();
         const auto side = in_one_size(*d_.axis(a).size);
-        if (!side || side->unknown >= 0 || std::fabs(side->rest - known_[a]) < 1e-6L) return;
+        if (!side || side->unknown >= 0 || !is_of_input(a) || std::fabs(side->rest - known_[a]) < 1e-6L) return;
         const auto is_default = [&](AxisId u) {
-            return !known_.contains(u) && d_.axis(u).size && d_.axis(u).size->as_constant();
+            return !known_.contains(u) && !is_of_input(u) && d_.axis(u).size && d_.axis(u).size->as_constant();
         };
         if (std::count_if(used_.begin(), used_.end(), is_default) == 1)
             freed_ = *std::find_if(used_.begin(), used_.end(), is_default);
