@@ -85,10 +85,11 @@ private:
         const auto side = in_one_size(*d_.axis(a).size);
         if (!side || side->unknown >= 0 || !is_of_input(a) || std::fabs(side->rest - known_[a]) < 1e-6L) return;
         const auto is_default = [&](AxisId u) {
-            return !known_.contains(u) && !is_of_input(u) && d_.axis(u).size && d_.axis(u).size->as_constant();
+            return !known_.contains(u) && d_.axis(u).size && d_.axis(u).size->as_constant();
         };
-        if (std::count_if(used_.begin(), used_.end(), is_default) == 1)
-            freed_ = *std::find_if(used_.begin(), used_.end(), is_default);
+        if (std::count_if(used_.begin(), used_.end(), is_default) != 1) return;
+        const AxisId only = *std::find_if(used_.begin(), used_.end(), is_default);
+        if (!is_of_input(only)) freed_ = only;
     }
 
     std::optional<InOneSize> of_axis(AxisId a) {

@@ -52,7 +52,7 @@ TEST(SolveSizes, ADefaultYieldsToWhatIsGiven) {
     EXPECT_EQ(solved(text, {{"n", 20}, {"w", 6}}).value().at("i"), 8);
     EXPECT_EQ(solved(one, {{"n", 20}}).value().at("i"), 10);
     EXPECT_FALSE(solved(one, {{"n", 128}}).value().contains("i")) << "it agrees";
-    EXPECT_EQ(solved(text, {{"n", 20}}).value().at("i"), 9) << "an input has w, which stays";
+    EXPECT_FALSE(solved(text, {{"n", 20}}).value().contains("i")) << "it may be either of two";
     EXPECT_FALSE(solved(strided + "sizes i = n - w + 1, n = 10\n", {{"i", 4}, {"w", 1}}).value().contains("n"));
     EXPECT_THAT(refusal(one, {{"n", 21}}), HasSubstr("n = 20 or 22"));
     EXPECT_EQ(solved(one, {{"n", 20}, {"i", 64}}).value().at("i"), 64) << "both are given";
