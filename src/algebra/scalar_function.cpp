@@ -15,9 +15,31 @@ void fill_row(T* out, const T* x, std::int64_t n) {
 }
 
 /// `f` takes float and double.
-template <class F>
-constexpr ScalarFunction row(UnaryOp op, std::string_view name, std::string_view in_cuda, F f, FunctionTraits traits) {
-    return {op, name, in_cuda, f, &fill_row<F, double>, &fill_row<F, float>, traits};
+template <class F, class Slope>
+constexpr ScalarFunction row(UnaryOp op, std::string_view name, std::string_view in_cuda, F f, Slope slope,
+                             FunctionTraits traits) {
+    return {op, name, in_cuda, f, &fill_row<F, double>, &fill_row<F, float>, slope, traits};
+}
+
+// What slopes are written with.
+constexpr double two_over_root_pi = 2 * std::numbers::inv_sqrtpi;
+Expr fixed(double value) { return constant(value); }
+Expr operator+(double a, const Expr& b) { return binary(BinaryOp::add, fixed(a), b); }
+Expr operator-(double a, const Expr& b) { return binary(BinaryOp::sub, fixed(a), b); }
+Expr operator*(double a, const Expr& b) { return binary(BinaryOp::mul, fixed(a), b); }
+Expr operator/(double a, const Expr& b) { return binary(BinaryOp::div, fixed(a), b); }
+Expr operator*(const Expr& a, const Expr& b) { return binary(BinaryOp::mul, a, b); }
+Expr operator/(const Expr& a, const Expr& b) { return binary(BinaryOp::div, a, b); }
+Expr operator-(const Expr& a) { return unary(UnaryOp::neg, a); }
+Expr exp(const Expr& a) { return unary(UnaryOp::exp, a); }
+Expr sin(const Expr& a) { return unary(UnaryOp::sin, a); }
+Expr cos(const Expr& a) { return unary(UnaryOp::cos, a); }
+Expr sinh(const Expr& a) { return unary(UnaryOp::sinh, a); }
+Expr cosh(const Expr& a) { return unary(UnaryOp::cosh, a); }
+Expr rsqrt(const Expr& a) { return unary(UnaryOp::rsqrt, a); }
+Expr sign(const Expr& a) {
+    const auto holds = [&](BinaryOp op) { return binary(op, a, fixed(0)); };
+    return select(holds(BinaryOp::lt), fixed(-1), select(holds(BinaryOp::gt), fixed(1), fixed(0)));
 }
 
 /// In the order of the operators.
@@ -36,8 +58,10 @@ constexpr std::array functions = [] {
 
     constexpr ErrorRule exact_steps{.kind = Kind::between_ends};
     return std::array{
-#define NAPKIN_SCALAR(op, name, in_cuda, value, ...) \
-    row(UnaryOp::op, name, in_cuda, [](auto x) { return static_cast<decltype(x)>(value); }, {__VA_ARGS__}),
+#define NAPKIN_SCALAR(op, name, in_cuda, value, slope, ...)                                 \
+    row(                                                                                    \
+        UnaryOp::op, name, in_cuda, [](auto x) { return static_cast<decltype(x)>(value); }, \
+        []([[maybe_unused]] const Expr& x, [[maybe_unused]] const Expr& y) -> Expr { return slope; }, {__VA_ARGS__}),
 #include "algebra/scalar_functions.inc"
 #undef NAPKIN_SCALAR
     };

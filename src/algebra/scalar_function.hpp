@@ -73,6 +73,7 @@ struct ScalarFunction {
     double (*value)(double);
     void (*of_doubles)(double* out, const double* x, std::int64_t n);
     void (*of_floats)(float* out, const float* x, std::int64_t n);
+    Expr (*slope)(const Expr& x, const Expr& y);  ///< dy/dx, where y is the function of x; 0 between steps
     FunctionTraits is;
 
     void fill(double* out, const double* x, std::int64_t n) const { of_doubles(out, x, n); }

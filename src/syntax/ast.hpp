@@ -42,6 +42,9 @@ struct AstIndexed {
 };
 /// The two points among indices.
 struct AstEllipsis {};
+/// What the name of a gradient begins with, which is a callee's as others are: "grad(f, X)".
+inline constexpr const char* gradient_prefix = "grad(";
+
 /// exp(x), where(a, b, c), f16(x), size(k), a diagram on its arguments, einsum("…", …).
 struct AstCall {
     AstWord name;

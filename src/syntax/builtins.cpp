@@ -27,8 +27,8 @@ const ScalarFunction* find_function_of_one(std::string_view word) {
     return nullptr;
 }
 /// Besides functions of one number, of two and casts.
-constexpr std::array<std::string_view, 9> others{"where", "size", "einsum", "rearrange", "reduce",
-                                                 "sum",   "prod", "argmax", "argmin"};
+constexpr std::array<std::string_view, 10> others{"where", "size", "einsum", "rearrange", "reduce",
+                                                  "grad",  "sum",  "prod",   "argmax",    "argmin"};
 
 }  // namespace
 

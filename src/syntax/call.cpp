@@ -4,6 +4,7 @@
 // It is added to each of the callee's arrays that depends on the argument, and to no other. So an argument without it
 // is shared.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "support/limits.hpp"
 #include "support/ranges.hpp"
@@ -43,7 +44,18 @@ std::string signature_text(const Diagram& d) {
 
 }  // namespace
 
-const Template* Elaborator::find_callee(const AstWord& name, const Frame&) {
+const Template* Elaborator::find_callee(const AstWord& name, const Frame& frame) {
+    if (const auto parts = gradient_parts(name.text)) {
+        const Template* of = find_callee({parts->front(), name.range}, frame);
+        if (!of) return nullptr;
+        if (const auto wrong = wrong_argument(*of, {parts->begin() + 1, parts->end()})) {
+            error(Code::bad_gradient, name.range, wrong->message,
+                  wrong->right.empty() ? "a diagram of real numbers"
+                                       : fmt::format("arguments of real numbers: {}", fmt::join(wrong->right, ", ")),
+                  parts->size() > 1 ? did_you_mean((*parts)[wrong->place + 1], wrong->right) : "");
+            return nullptr;
+        }
+    }
     const bool too_deep = library_.too_deep(name.text);
     const Template* callee = too_deep ? nullptr : library_.find(name.text);
     if (too_deep) {

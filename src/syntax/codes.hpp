@@ -30,7 +30,7 @@ namespace napkin {
     X(ellipsis_misuse) X(size_mismatch) X(type_mismatch) X(type_conflict) X(not_a_condition)                            \
     X(coordinate_as_divisor) X(bad_divisor)                                                                                          \
     /* calls */                                                                                                         \
-    X(argument_count) X(result_count) X(call_axis_count) X(array_expected) X(argument_rank) X(unused_call_axis)         \
+    X(argument_count) X(result_count) X(bad_gradient) X(call_axis_count) X(array_expected) X(argument_rank) X(unused_call_axis)         \
     X(call_axis_clash) X(call_target_mismatch)                                                                          \
     /* einsum and einops strings */                                                                                     \
     X(string_expected) X(bad_einsum) X(einsum_operand_count) X(einsum_rank) X(einsum_output) X(einops_grouping)         \

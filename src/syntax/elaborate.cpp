@@ -48,6 +48,7 @@ Library::Library(const Module& module, const AstDefinition* main, Library* paren
 }
 
 bool Library::defines(const std::string& name) const {
+    if (const auto parts = gradient_parts(name)) return defines(parts->front());
     return entries_.contains(name) || (parent_ && parent_->defines(name));
 }
 
@@ -64,7 +65,10 @@ Library::State Library::state(const std::string& name) const {
 
 const Template* Library::find(const std::string& name) {
     const auto at = entries_.find(name);
-    if (at == entries_.end()) return parent_ ? parent_->find(name) : nullptr;
+    if (at == entries_.end()) {
+        if (const auto parts = gradient_parts(name)) return gradient(name, *parts);
+        return parent_ ? parent_->find(name) : nullptr;
+    }
     Entry& entry = at->second;
     if (entry.state == State::running) return nullptr;
     if (entry.state == State::unknown) {
@@ -77,9 +81,17 @@ const Template* Library::find(const std::string& name) {
     return &entry.result;
 }
 
+const Template* Library::gradient(const std::string& name, const std::vector<std::string>& parts) {
+    const Template* of = find(parts.front());
+    if (!of || !of->ok) return of;
+    Entry entry{nullptr, State::done, gradient_of(*of, {parts.begin() + 1, parts.end()})};
+    return &entries_.emplace(name, std::move(entry)).first->second.result;
+}
+
 std::vector<std::string> Library::names() const {
     std::vector<std::string> out = parent_ ? parent_->names() : std::vector<std::string>{};
-    for (const auto& [name, entry] : entries_) out.push_back(name);
+    for (const auto& [name, entry] : entries_)
+        if (entry.definition) out.push_back(name);
     return out;
 }
 

@@ -18,7 +18,8 @@ namespace napkin {
 /// A definition that was elaborated once, for its own errors, and is instantiated by every call.
 struct Template {
     Diagram diagram;
-    std::vector<bool> typed;  ///< by ArrayId: the type stands in the text; others follow the caller's arrays
+    std::vector<bool> typed;         ///< by ArrayId: the type stands in the text; others follow the caller's arrays
+    std::set<ArrayId> precise = {};  ///< those that follow the caller's, but are f32 at least
     std::vector<std::optional<double>> defaults;  ///< by position among the inputs
     std::set<std::string> globals;        ///< axes known only from the file's `sizes`: the caller's axes of that name
     bool elementwise = false;             ///< scalars and maps only: a call is an expression
@@ -60,6 +61,8 @@ private:
         State state = State::unknown;
         Template result;
     };
+    const Template* gradient(const std::string& name, const std::vector<std::string>& parts);
+
     const Module& module_;
     const AstDefinition* main_;
     Library* parent_;
@@ -71,6 +74,21 @@ private:
 
 /// Elaborates one definition. Errors go to the library's diagnostics; the result is then not ok.
 Template elaborate(const AstDefinition& definition, Library& library);
+
+// ---- gradients (gradient_call.cpp)
+
+/// "grad(f, X)": f, and the arguments to differentiate by; none where the name is no gradient's.
+std::optional<std::vector<std::string>> gradient_parts(const std::string& name);
+/// What is wrong with these arguments to differentiate by, and which are right.
+struct WrongArgument {
+    std::size_t place;  ///< among `by`
+    std::string message;
+    std::vector<std::string> right;
+};
+std::optional<WrongArgument> wrong_argument(const Template& of, const std::vector<std::string>& by);
+/// The template of the gradient. Its arguments are those of the diagram, then the adjoints of its results, then the
+/// arguments that have a default. Pre: no argument is wrong.
+Template gradient_of(const Template& of, const std::vector<std::string>& by);
 
 /// Puts defaults in place of the scalars that have one.
 void apply_defaults(Template& t);

@@ -209,6 +209,8 @@ private:
         Array& array = e_.d_.arrays[image.id];
         if (!e_.out_.typed[at(image.id)] && array.role == ArrayRole::temporary)
             array.type = given && typed ? own.type : e_.infer_type(body);
+        if (b_.callee->precise.contains(id) && array.role == ArrayRole::temporary && is_float(array.type))
+            array.type = promote(array.type, DType::f32);
         for (const AxisId a : array.axes) {
             const auto at = find(own_axes, a);
             image.dimensions.push_back(at == own_axes.end() ? -1 : static_cast<int>(at - own_axes.begin()));

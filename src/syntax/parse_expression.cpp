@@ -302,7 +302,7 @@ AstNode LineParser::operand() {
     }
     if (t.kind == TokenKind::name && !is_reserved(t.text)) {
         next();
-        if (is("(")) return call_or_prefix(t);
+        if (is("(")) return call_or_prefix({std::string(t.text), range(t)});
         if (is("[")) return indexed(t);
         return make(AstName{std::string(t.text)}, t.begin);
     }
@@ -347,8 +347,26 @@ bool LineParser::prefix_follows(std::string_view name, const std::vector<AstNode
            peek(1).kind != TokenKind::number;
 }
 
-AstNode LineParser::call_or_prefix(const Token& name) {
-    AstCall call{{std::string(name.text), range(name)}, {}};
+AstNode LineParser::call_of_gradient(const AstCall& made) {
+    std::string text = gradient_prefix;
+    for (const AstNode& argument : made.arguments) {
+        if (!is_bare_name(argument)) {
+            fail(Code::bad_gradient, argument.range, "grad takes a diagram, and arguments to differentiate by",
+                 "names: grad(f) or grad(f, X, Y)");
+            return nothing();
+        }
+        text += (&argument == made.arguments.data() ? "" : ", ") + std::get<AstName>(argument.v).name;
+    }
+    const SourceRange written = range_from(made.name.range.begin);
+    if (made.arguments.empty() || !is("(")) {
+        fail(Code::bad_gradient, written, "grad(f) is a diagram, which is called on arrays", "grad(f)(X, dY)");
+        return nothing();
+    }
+    return call_or_prefix({text + ")", written});
+}
+
+AstNode LineParser::call_or_prefix(const AstWord& name) {
+    AstCall call{name, {}};
     next();
     while (!failed_ && !is(")")) {
         call.arguments.push_back(expression());
@@ -356,9 +374,10 @@ AstNode LineParser::call_or_prefix(const Token& name) {
     }
     expect(")");
     if (failed_) return nothing();
-    if (!prefix_follows(name.text, call.arguments)) return make(std::move(call), name.begin);
+    if (name.text == "grad") return call_of_gradient(call);
+    if (!prefix_follows(name.text, call.arguments)) return make(std::move(call), name.range.begin);
 
-    AstPrefix prefix{call.name, {}, {}, range_from(name.begin), true};
+    AstPrefix prefix{call.name, {}, {}, range_from(name.range.begin), true};
     const bool reduction = name.text == "sum" || name.text == "prod" || name.text == "argmax" || name.text == "argmin" ||
                            ((name.text == "max" || name.text == "min") && call.arguments.size() == 1);
     for (const AstNode& argument : call.arguments) {
@@ -390,7 +409,7 @@ AstNode LineParser::call_or_prefix(const Token& name) {
     } else {
         prefix.operands.push_back(expression());
     }
-    return make(std::move(prefix), name.begin);
+    return make(std::move(prefix), name.range.begin);
 }
 
 }  // namespace napkin

@@ -67,7 +67,9 @@ private:
     AstNode unary();
     AstNode power();
     AstNode operand();
-    AstNode call_or_prefix(const Token& name);
+    AstNode call_or_prefix(const AstWord& name);
+    /// grad(f)(…): the call of a diagram that is made from another, whose name is what was written, "grad(f)".
+    AstNode call_of_gradient(const AstCall& made);
     AstNode indexed(const Token& name);
     bool prefix_follows(std::string_view name, const std::vector<AstNode>& arguments) const;
     AstNode make(AstNode::Variant v, std::uint32_t begin);

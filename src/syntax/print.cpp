@@ -39,9 +39,16 @@ void see_axes(const Expr& e, Numbering<AxisId>& axes) {
     });
 }
 
+/// With each sum of axes in the order of their numbers, as it is read.
+Expr with_sums_in_order(const Expr& e) {
+    if (const auto form = affine_form(e)) return Index(*form).value();
+    if (as<Read>(e)) return e;
+    return with_children(e, mapped<Expr>(children(e), with_sums_in_order));
+}
+
 /// Renumbers an affine index; others are renumbered as the expressions that they are.
 Index renumbered(const Index& index, const Numbering<AxisId>& axes) {
-    if (!index.affine()) return index;
+    if (!index.affine()) return Index::of(with_sums_in_order(*index.expression()));
     Affine out;
     out.constant = index.affine()->constant;
     for (const auto& [axis, factor] : index.affine()->terms) out.add(axes(axis), factor);
@@ -107,7 +114,6 @@ Diagram canonical(const Diagram& d) {
     for (const ArrayId id : d.inputs) arrays.see(id);
     for (const ArrayId id : d.outputs) arrays.see(id);
     for (const Equation& e : d.equations) arrays.see(e.target);
-    for (std::size_t i = 0; i < d.arrays.size(); ++i) arrays.see(ArrayId::of(i));
 
     for (const ArrayId id : arrays.order) {
         if (d.array(id).role != ArrayRole::input && d.array(id).role != ArrayRole::output) continue;

@@ -13,8 +13,8 @@ namespace napkin {
 std::string print(const Diagram& diagram);
 
 /// The same diagram with arrays and axes numbered in the order in which a reader meets them. Arrays are inputs,
-/// outputs, then temporaries as they are defined, and axes count as they first appear. Axes that nothing mentions are
-/// left out.
+/// outputs, then temporaries as they are defined, and axes count as they first appear. Temporaries that no equation
+/// defines and axes that nothing mentions are left out.
 Diagram canonical(const Diagram& diagram);
 
 }  // namespace napkin

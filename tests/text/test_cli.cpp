@@ -28,8 +28,8 @@ TEST_F(Cli, help_and_version_are_data) {
 }
 
 TEST_F(Cli, every_command_has_help_with_one_example) {
-    for (const std::string command : {"check", "derive", "cost", "plan", "emit", "run", "bench", "machines", "doctor",
-                                      "cache", "cache list", "cache size", "cache clear"}) {
+    for (const std::string command : {"check", "derive", "grad", "cost", "plan", "emit", "run", "bench", "machines",
+                                      "doctor", "cache", "cache list", "cache size", "cache clear"}) {
         const Outcome outcome = napkin(command + " --help");
         EXPECT_EQ(outcome.code, 0) << command;
         const std::size_t example = outcome.out.find("Example:\n  napkin " + command);

@@ -157,6 +157,7 @@ void say(const std::string& text);
 void add_check(CLI::App& app, Main& main);
 void add_draw(CLI::App& app, Main& main);
 void add_derive(CLI::App& app, Main& main);
+void add_grad(CLI::App& app, Main& main);
 void add_cost(CLI::App& app, Main& main);
 void add_plan(CLI::App& app, Main& main);
 void add_emit(CLI::App& app, Main& main);
