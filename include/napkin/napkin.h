@@ -219,6 +219,8 @@ napkin_status napkin_prepare(napkin_program* program, const napkin_array* const*
 /* How many kernels the program keeps, and how many different codes they have: what was compiled, or read from the cache, for them. */
 size_t napkin_program_kernels(const napkin_program* program);
 size_t napkin_program_codes(const napkin_program* program);
+/* How many views calls copied so far, to memory of the stream or from it, as no kernel takes them where they lie. Calls that were captured count once. */
+size_t napkin_program_copies(const napkin_program* program);
 
 #ifdef __cplusplus
 }

@@ -92,6 +92,16 @@ class Program(_native.Program):
         """How many kernels calls have made so far: one for each combination of types and shapes."""
         return self._kernels()
 
+    @property
+    def codes(self) -> int:
+        """How many different codes these kernels have: what was compiled, or read from the cache, for them."""
+        return self._codes()
+
+    @property
+    def copies(self) -> int:
+        """How many views calls copied so far, as no kernel takes them where they lie: on a GPU alone."""
+        return self._copies()
+
     def typed(self, every: Optional[str] = None, **types: str) -> "Program":
         """The program with types for arrays whose type the text leaves open: of every one, or by name, as Q="f16".
 

@@ -347,10 +347,10 @@ Object CalledProgram::typed_text(PyObject* types) const {
     return Object::owned(PyUnicode_FromString(napkin_program_text(program.get())));
 }
 
-std::size_t CalledProgram::kernels() const {
-    std::size_t count = 0;
-    for (const auto& instance : instances_) count += napkin_program_kernels(instance->program.get());
-    return count;
+std::size_t CalledProgram::sum_of(std::size_t (*number)(const napkin_program*)) const {
+    std::size_t sum = 0;
+    for (const auto& instance : instances_) sum += number(instance->program.get());
+    return sum;
 }
 
 }  // namespace napkin::python

@@ -40,7 +40,8 @@ public:
     [[nodiscard]] Object arrays() const;
     /// The text with types for arrays that have none, given by name as (code, bits).
     [[nodiscard]] Object typed_text(PyObject* types) const;
-    [[nodiscard]] std::size_t kernels() const;
+    /// The sum of a number of programs, as napkin_program_kernels, over all instances.
+    [[nodiscard]] std::size_t sum_of(std::size_t (*number)(const napkin_program*)) const;
 
 private:
     struct Free {

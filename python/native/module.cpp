@@ -67,8 +67,9 @@ PyObject* arrays_of(PyObject* self, PyObject*) {
 PyObject* typed_text_of(PyObject* self, PyObject* types) {
     return guarded([&] { return program_of(self).typed_text(types).release(); });
 }
-PyObject* kernels_of(PyObject* self, PyObject*) {
-    return guarded([&] { return PyLong_FromSize_t(program_of(self).kernels()); });
+template <std::size_t (*number)(const napkin_program*)>
+PyObject* sum_of(PyObject* self, PyObject*) {
+    return guarded([&] { return PyLong_FromSize_t(program_of(self).sum_of(number)); });
 }
 PyObject* num_inputs_of(PyObject* self, PyObject*) {
     return guarded([&] { return PyLong_FromSize_t(napkin_program_inputs(program_of(self).program())); });
@@ -136,7 +137,9 @@ PyObject* make_module() {
         {"prepare", with_words(prepare_program), METH_VARARGS | METH_KEYWORDS, nullptr},
         {"_arrays", arrays_of, METH_NOARGS, nullptr},
         {"_typed_text", typed_text_of, METH_O, nullptr},
-        {"_kernels", kernels_of, METH_NOARGS, nullptr},
+        {"_kernels", sum_of<napkin_program_kernels>, METH_NOARGS, nullptr},
+        {"_codes", sum_of<napkin_program_codes>, METH_NOARGS, nullptr},
+        {"_copies", sum_of<napkin_program_copies>, METH_NOARGS, nullptr},
         {"_num_inputs", num_inputs_of, METH_NOARGS, nullptr},
         {"_name", name_of, METH_NOARGS, nullptr},
         {}};

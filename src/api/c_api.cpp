@@ -456,3 +456,6 @@ size_t napkin_program_kernels(const napkin_program* program) {
 size_t napkin_program_codes(const napkin_program* program) {
     return program != nullptr ? program->kernels.num_codes() : 0;
 }
+size_t napkin_program_copies(const napkin_program* program) {
+    return program != nullptr ? program->kernels.num_copies() : 0;
+}

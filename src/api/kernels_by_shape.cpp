@@ -124,6 +124,14 @@ const LoadedKernel* KernelsByShape::find(const Shapes& shapes) const {
     return nullptr;
 }
 
+std::size_t KernelsByShape::num_copies() const {
+    std::size_t sum = 0;
+    for (const auto& list : lists_)
+        for (const Node* node = list.load(std::memory_order_acquire); node != nullptr; node = node->next)
+            sum += node->kernel->num_copies();
+    return sum;
+}
+
 std::optional<KernelsByShape::Served> KernelsByShape::served(Location place, const PipelineOptions& options,
                                                              std::optional<std::size_t> alone, bool by_code) const {
     std::optional<Served> least;

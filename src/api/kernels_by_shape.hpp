@@ -35,6 +35,8 @@ public:
     [[nodiscard]] std::size_t count() const { return count_.load(); }
     /// Different codes among these.
     [[nodiscard]] std::size_t num_codes() const { return num_codes_.load(); }
+    /// Views that calls copied.
+    [[nodiscard]] std::size_t num_copies() const;
 
 private:
     /// Shapes of arrays whose numbers of axes are the program's.

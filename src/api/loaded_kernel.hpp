@@ -27,6 +27,7 @@ public:
     [[nodiscard]] Status run_at(std::span<void* const> addresses, void* workspace, void* stream) const;
 
     [[nodiscard]] std::int64_t workspace_bytes() const { return on_gpu_ ? on_gpu_->workspace_bytes() : 0; }
+    [[nodiscard]] std::size_t num_copies() const { return on_gpu_ ? on_gpu_->num_copies() : 0; }
     [[nodiscard]] bool shares_code() const { return shares_code_; }  ///< with another one, which was there before
     /// Whether it was compiled from this text, there.
     [[nodiscard]] bool is_of(const std::string& text, Location there) const {

@@ -175,6 +175,7 @@ static void views(void) {
         for (int time = 0; time < 2; ++time) {
             const int of = cases[i].array, copied = cases[i].is_copied, before = state->launches;
             const int memories = state->stream_allocations;
+            const size_t copies = napkin_program_copies(program);
             prepare(&call, 256, 256, memory);
             call.of[of].strides = cases[i].strides, call.of[of].byte_offset = cases[i].offset;
             CHECK_OK(napkin_prepare(program, call.arrays, 3, &error)); /* with the kernel that copies */
@@ -183,6 +184,7 @@ static void views(void) {
             state->capturing = 0;
             CHECK(state->launches == before + 1 + copied && state->broken == 0);
             CHECK(state->stream_allocations == memories + copied && state->stream_frees == state->stream_allocations);
+            CHECK(napkin_program_copies(program) == copies + (size_t)copied);
             /* The newest launch is the first here. A copy's arguments begin with where to and from where. */
             const fake_launch *copy = &state->launch[of == 2 ? 0 : 1], *kernel = &state->launch[of == 2 ? copied : 0];
             const uint64_t view = address(call.of[of].data) + cases[i].offset;

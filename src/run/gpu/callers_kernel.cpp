@@ -196,6 +196,7 @@ Status CallersKernel::launch_by_copies(const Binding& binding, const StridedCopy
             for (const std::uint64_t address : addresses) free_on(stream, address);
         }
     } dense{stream};
+    num_copies_ += binding.copied.size();
     for (const std::size_t i : binding.copied) {
         auto memory = allocate_on(stream, launcher_->bytes_of(given_[i]));
         if (!memory) return memory.errors();

@@ -6,6 +6,7 @@
 // whoever launches on several streams orders them. What a launch needs of the addresses, as tensor maps, is encoded
 // once for each tuple of them, and kept for the last ones. The driver copies a launch's arguments, also into a graph,
 // so that nothing has to be kept for a launch that is under way.
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -51,6 +52,8 @@ public:
     [[nodiscard]] Status prepare(std::span<const std::uint64_t> addresses, std::span<const std::int64_t* const> strides) const;
 
     [[nodiscard]] std::int64_t workspace_bytes() const { return workspace_bytes_; }
+    /// Views that launches copied.
+    [[nodiscard]] std::size_t num_copies() const { return num_copies_.load(); }
     [[nodiscard]] const Cubin& cubin() const { return launcher_->cubin(); }
 
 private:
@@ -95,6 +98,7 @@ private:
     std::vector<std::int64_t> offsets_;  ///< in the workspace, of the arrays in between, in their order
     std::int64_t scratch_offset_ = 0, workspace_bytes_ = 0;
     DeviceMemory own_;
+    mutable std::atomic<std::size_t> num_copies_ = 0;
 
     mutable std::mutex mutex_;                                    ///< of what follows
     mutable std::shared_ptr<const StridedCopy> copy_;             ///< there once a view is copied
