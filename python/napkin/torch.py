@@ -19,7 +19,7 @@ from ._trace import NoEquation, Value, Writer
 
 __all__ = ["NoEquation", "Operator", "Traced", "flex_attention", "operator", "trace"]
 
-_TYPES: Dict[torch.dtype, str] = {
+TYPES: Dict[torch.dtype, str] = {
     getattr(torch, dtype): NAME_OF[type] for dtype, type in TYPE_OF_DTYPE.items() if hasattr(torch, dtype)
 }
 _names: Set[str] = set()
@@ -30,7 +30,8 @@ def operator(program: Program, *, name: Optional[str] = None, backward: Optional
 
     It takes and gives tensors as the program does. It is registered as napkin::`name`, by default the program's name,
     with a number where that is taken. torch.compile(fullgraph=True, dynamic=True) keeps it whole, with sizes as
-    symbols; vmap weaves an axis into it.
+    symbols; vmap weaves an axis into it. Under autocast, inputs whose type the text leaves open are cast as those of
+    torch's products are.
 
     `backward` gives its gradients. What it takes are inputs and outputs of the program, by their names, and gradients
     of outputs: dO is that of O. What it gives are gradients of inputs: dQ is that of Q. An input whose gradient it
@@ -68,12 +69,23 @@ class Operator:
             tensors = tensors + tuple(named.pop(array.name) for array in self.program.inputs[len(tensors) :])
             if named:
                 raise TypeError(f"{self.name} has no argument '{next(iter(named))}'")
-        if _is_compiling() or not _are_plain(tensors):
+        compiling = _is_compiling()
+        if tensors and (compiling or _any_autocast()) and torch.is_autocast_enabled(tensors[0].device.type):
+            tensors = self._lowered(tensors)
+        if compiling or not _are_plain(tensors):
             return self.op(*tensors)
         return self.program(*tensors)
 
     def __repr__(self) -> str:
         return f"<napkin operator napkin::{self.name} of {self.program!r}>"
+
+    def _lowered(self, tensors: Sequence[torch.Tensor]) -> Tuple[torch.Tensor, ...]:
+        """What autocast makes of tensors whose type the text leaves open: as of those of torch's products."""
+        dtype = torch.get_autocast_dtype(tensors[0].device.type)
+        return tuple(
+            tensor.to(dtype) if array.type is None and tensor.dtype in _LOWERED else tensor
+            for array, tensor in zip(self.program.inputs, tensors)
+        )
 
     def _run(self, *tensors: torch.Tensor) -> Any:
         return self.program(*tensors)
@@ -81,7 +93,7 @@ class Operator:
     def _dtypes(self, tensors: Sequence[torch.Tensor]) -> List[torch.dtype]:
         key = tuple(tensor.dtype for tensor in tensors)
         if key not in self._output_types:
-            open_types = {a.name: _TYPES[t.dtype] for a, t in zip(self.program.inputs, tensors) if a.type is None}
+            open_types = {a.name: TYPES[t.dtype] for a, t in zip(self.program.inputs, tensors) if a.type is None}
             typed = self.program.typed(**open_types)
             self._output_types[key] = [getattr(torch, DTYPES[NAMES[array.type or "f32"]]) for array in typed.outputs]
         return self._output_types[key]
@@ -194,6 +206,9 @@ def _unused(name: str) -> str:
 
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
+# What autocast casts in torch's products; f64 stays (torch/csrc: cached_cast, is_eligible).
+_LOWERED = (torch.float32, torch.float16, torch.bfloat16)
+_any_autocast = torch._C._is_any_autocast_enabled
 _is_compiling, _grad_enabled = torch.compiler.is_compiling, torch.is_grad_enabled
 _num_modes, _transformation = torch._C._len_torch_dispatch_stack, torch._C._functorch.peek_interpreter_stack
 

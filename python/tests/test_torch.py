@@ -161,3 +161,18 @@ def test_arguments_by_name(attention):
     torch.testing.assert_close(attention(q, V=v, K=k), of_torch(q, k, v), rtol=1e-4, atol=1e-5)
     with pytest.raises(TypeError):
         attention(q, k, v, W=v)
+
+
+def test_autocast(attention):
+    q, k, v = qkv(grad=True)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        out = attention(q, k.bfloat16(), v)
+        assert out.dtype == torch.matmul(q, k.mT).dtype == torch.bfloat16
+        assert attention(*(t.double() for t in (q, k, v))).dtype == torch.float64
+        typed = napkin.torch.operator(napkin.compile("f(A[i]: f32, B[i]) -> C[i]\n    C[i] = A[i] + B[i]\n"))
+        assert typed(torch.ones(3), torch.ones(3)).dtype == torch.bfloat16
+        compiled = torch.compile(lambda *t: attention(*t), fullgraph=True, backend="aot_eager")
+        torch.testing.assert_close(compiled(q, k, v), out)
+    out.float().sum().backward()
+    assert q.grad.dtype == torch.float32
+    assert attention(q, k, v).dtype == torch.float32

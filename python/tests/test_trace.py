@@ -95,6 +95,13 @@ BIAS = drawn(4, 33, seed=5)
 DOCUMENT = torch.tensor([0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 2])
 PREFIX = torch.tensor([3, 6])
 
+OFFSETS = torch.tensor([0, 3, 7, 12])
+
+
+def jagged(b, h, q, kv):
+    return (DOCUMENT[q] == DOCUMENT[kv]) & (q - OFFSETS[DOCUMENT[q]] >= kv - OFFSETS[DOCUMENT[kv]])
+
+
 FLEX = {
     "plain": (None, None),
     "causal": (None, lambda b, h, q, kv: q >= kv),
@@ -103,6 +110,7 @@ FLEX = {
     "document": (None, lambda b, h, q, kv: (DOCUMENT[q] == DOCUMENT[kv]) & (q >= kv)),
     "nothing is left of a row": (None, lambda b, h, q, kv: q > kv),
     "natten": (None, lambda b, h, q, kv: ((q // 4 - kv // 4).abs() <= 1) & ((q % 4 - kv % 4).abs() <= 1)),
+    "jagged": (None, jagged),
     "alibi": (alibi, lambda b, h, q, kv: q >= kv),
     "softcap": (softcap, None),
     "bias": (lambda score, b, h, q, kv: score + BIAS[h, q - kv + 16], None),
