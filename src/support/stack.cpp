@@ -11,16 +11,23 @@ namespace {
 /// The main thread's stack grows up to its limit, usually 8 MiB; other programs' threads may have as little as 64 KiB.
 constexpr std::size_t enough_left = stack_bytes / 4;
 
-/// Bytes of this thread's stack below the caller's frame; 0 where that is not known.
-std::size_t stack_left() {
+/// The lowest address of this thread's stack; 0 where that is not known. The C library reads the main thread's from the
+/// list of all mappings of the process, which takes a millisecond in a large one.
+std::uintptr_t lowest_of_stack() {
     pthread_attr_t attributes;
     if (::pthread_getattr_np(::pthread_self(), &attributes) != 0) return 0;
     void* lowest = nullptr;
     std::size_t size = 0;
     const bool known = ::pthread_attr_getstack(&attributes, &lowest, &size) == 0;
     ::pthread_attr_destroy(&attributes);
-    const auto here = reinterpret_cast<std::uintptr_t>(&attributes), low = reinterpret_cast<std::uintptr_t>(lowest);
-    return known && here > low ? here - low : 0;
+    return known ? reinterpret_cast<std::uintptr_t>(lowest) : 0;
+}
+
+/// Bytes of this thread's stack below the caller's frame; 0 where that is not known.
+std::size_t stack_left() {
+    thread_local const std::uintptr_t lowest = lowest_of_stack();
+    const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    return lowest != 0 && here > lowest ? here - lowest : 0;
 }
 
 }  // namespace
