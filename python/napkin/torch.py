@@ -3,10 +3,8 @@
 Importing this module imports torch, 2.4 or later.
 """
 
-import ast
 import functools
 import inspect
-import operator as _operators
 import re
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
@@ -15,6 +13,7 @@ import torch
 from ._arrays import DTYPES, NAME_OF, NAMES, TYPE_OF_DTYPE
 from ._operators import trace_graph
 from ._program import Array, Program
+from ._sizes import shapes_of_outputs, types_of_outputs
 from ._trace import NoEquation, Value, Writer
 
 __all__ = ["NoEquation", "Operator", "Traced", "flex_attention", "operator", "trace"]
@@ -51,7 +50,7 @@ class Operator:
         self._backward = _Gradients(program, backward) if backward is not None else None
         self._output_types: Dict[Tuple[Any, ...], List[torch.dtype]] = {}
         self._woven: Dict[Tuple[bool, ...], Operator] = {}
-        self._sizes = [[_size(given) for given in array.sizes] for array in program.outputs]
+        self._shapes = shapes_of_outputs(program, torch._check)
         tensors = ", ".join(f"Tensor {array.name}" for array in program.inputs)
         results = ", ".join(["Tensor"] * len(program.outputs))
         schema = f"({tensors}) -> {results if len(program.outputs) == 1 else f'({results})'}"
@@ -91,31 +90,16 @@ class Operator:
         return self.program(*tensors)
 
     def _dtypes(self, tensors: Sequence[torch.Tensor]) -> List[torch.dtype]:
-        key = tuple(tensor.dtype for tensor in tensors)
+        key = tuple(TYPES[tensor.dtype] for tensor in tensors)
         if key not in self._output_types:
-            open_types = {a.name: TYPES[t.dtype] for a, t in zip(self.program.inputs, tensors) if a.type is None}
-            typed = self.program.typed(**open_types)
-            self._output_types[key] = [getattr(torch, DTYPES[NAMES[array.type or "f32"]]) for array in typed.outputs]
+            types = types_of_outputs(self.program, key)
+            self._output_types[key] = [getattr(torch, DTYPES[NAMES[type]]) for type in types]
         return self._output_types[key]
 
     def _fake(self, *tensors: torch.Tensor) -> Any:
-        sizes: Dict[str, Any] = dict(self.program.sizes)
-        said: Dict[str, str] = {}
-        for array, tensor in zip(self.program.inputs, tensors):
-            torch._check(
-                tensor.dim() == len(array.axes), lambda: f"{array} has {len(array.axes)} axes, not {tensor.dim()}"
-            )
-            for axis, size in zip(array.axes, tensor.shape):
-                if axis in said:
-                    torch._check(
-                        sizes[axis] == size, lambda: f"axis {axis} has different sizes in {said[axis]} and {array.name}"
-                    )
-                sizes[axis], said[axis] = size, array.name
-        outputs = []
-        for array, made, dtype in zip(self.program.outputs, self._sizes, self._dtypes(tensors)):
-            shape = [sizes[axis] if axis in said else size(sizes, array, axis) for axis, size in zip(array.axes, made)]
-            outputs.append(tensors[0].new_empty(shape, dtype=dtype))
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+        shapes = self._shapes([tensor.shape for tensor in tensors])
+        outputs = tuple(tensors[0].new_empty(shape, dtype=dtype) for shape, dtype in zip(shapes, self._dtypes(tensors)))
+        return outputs[0] if len(outputs) == 1 else outputs
 
     def _vmap(self, info: Any, in_dims: Tuple[Optional[int], ...], *tensors: torch.Tensor) -> Any:
         batched = tuple(dim is not None for dim in in_dims)
@@ -222,35 +206,6 @@ def _are_plain(tensors: Sequence[Any]) -> bool:
         if type(tensor) not in _PLAIN or (grad and tensor.requires_grad):
             return False
     return True
-
-
-_ARITHMETIC: Dict[type, Callable[[Any, Any], Any]] = {
-    ast.Add: _operators.add,
-    ast.Sub: _operators.sub,
-    ast.Mult: _operators.mul,
-    ast.Div: _operators.floordiv,  # sizes that are divided leave no rest
-    ast.Pow: _operators.pow,
-}
-
-
-def _size(text: Optional[str]) -> Callable[[Dict[str, Any], Array, str], Any]:
-    """The size of an axis as a function of other axes' sizes, which may be torch's symbols."""
-    tree = ast.parse(text.replace("^", "**"), mode="eval").body if text is not None else None
-
-    def value(node: Optional[ast.expr], sizes: Dict[str, Any], array: Array, axis: str) -> Any:
-        if isinstance(node, ast.Constant):
-            return node.value
-        if isinstance(node, ast.Name) and node.id in sizes:
-            return sizes[node.id]
-        if isinstance(node, ast.BinOp):
-            return _ARITHMETIC[type(node.op)](
-                value(node.left, sizes, array, axis), value(node.right, sizes, array, axis)
-            )
-        if isinstance(node, ast.UnaryOp):
-            return -value(node.operand, sizes, array, axis)
-        raise ValueError(f"the size of {axis} in {array} does not follow from the inputs' shapes: give it as sizes=")
-
-    return functools.partial(value, tree)
 
 
 # ---- functions of torch as texts
