@@ -114,6 +114,7 @@ typedef struct napkin_options {
      * arrays are passed over. A result of which nothing is said has the promoted type of the inputs that have none in the text. */
     const napkin_type* types;
     size_t type_count;
+    int batch_invariant; /* 1: the bits of a row of a result do not depend on how many rows there are */
 } napkin_options;
 /* napkin_parse with options. `name` stands for the text in messages; NULL: "<text>". Errors besides: unknown-type, unknown-axis, bad-size,
  * and those of a schedule's lines. */

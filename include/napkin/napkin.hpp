@@ -78,7 +78,8 @@ struct CompileOptions {
     /// A derivation that is new to this computer is tried against its definition on small sizes, for some milliseconds;
     /// what was found good is kept in the user's cache.
     bool validate = true;
-    bool auxiliary = false;  ///< results stay finished after every step (paper, Table 4) instead of at the end
+    bool batch_invariant = false;  ///< the bits of a row of a result do not depend on how many rows there are
+    bool auxiliary = false;        ///< results stay finished after every step (paper, Table 4) instead of at the end
 };
 
 /// One argument or result of a diagram.

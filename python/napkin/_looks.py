@@ -85,6 +85,8 @@ def look(
             return _answer(words, program.text)
         if machine or program.machine:
             words += ["--machine", str(machine or program.machine)]
+        if program.batch_invariant:
+            words.append("--batch-invariant")
         if program.schedule is None:
             return _answer(words, program.text)
         with tempfile.NamedTemporaryFile("w", suffix=".schedule", encoding="utf-8") as file:

@@ -4,7 +4,13 @@ version: str
 
 class Program:
     def __new__(
-        cls, text: str, name: str, diagram: Optional[str], sizes: Dict[str, int], schedule: Optional[str]
+        cls,
+        text: str,
+        name: str,
+        diagram: Optional[str],
+        sizes: Dict[str, int],
+        schedule: Optional[str],
+        batch_invariant: bool,
     ) -> "Program": ...
     def __call__(self, *arrays: Any, out: Any = None, stream: Any = None, **named: Any) -> Any: ...
     def prepare(self, *arrays: Any, out: Any = None, stream: Any = None, **named: Any) -> None: ...

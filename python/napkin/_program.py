@@ -46,6 +46,7 @@ class Program(_native.Program):
     machine: Optional[str]
     sizes: Dict[str, int]
     schedule: Optional[str]
+    batch_invariant: bool
 
     def __new__(
         cls,
@@ -56,10 +57,12 @@ class Program(_native.Program):
         sizes: Optional[Dict[str, int]] = None,
         machine: Optional[str] = None,
         schedule: Optional[str] = None,
+        batch_invariant: bool = False,
     ) -> "Program":
-        self = super().__new__(cls, text, name, diagram, dict(sizes or {}), schedule)
+        self = super().__new__(cls, text, name, diagram, dict(sizes or {}), schedule, batch_invariant)
         assert isinstance(self, cls)
         self.text, self.diagram, self.machine, self.schedule = text, diagram, machine, schedule
+        self.batch_invariant = batch_invariant
         self.sizes = dict(sizes or {})
         arrays = [
             Array(name, None if is_open else _arrays.NAME_OF[type], tuple(axes), tuple(given))
@@ -116,7 +119,14 @@ class Program(_native.Program):
         given = dict.fromkeys(open_inputs, every) if every else {}
         given.update(types)
         text = self._typed_text({name: _arrays.NAMES[type] for name, type in given.items() if type})
-        return Program(text, diagram=self.diagram, sizes=self.sizes, machine=self.machine, schedule=self.schedule)
+        return Program(
+            text,
+            diagram=self.diagram,
+            sizes=self.sizes,
+            machine=self.machine,
+            schedule=self.schedule,
+            batch_invariant=self.batch_invariant,
+        )
 
     # ---- looking
 
@@ -186,15 +196,19 @@ def compile(
     sizes: Optional[Dict[str, int]] = None,
     machine: Optional[str] = None,
     schedule: Optional[str] = None,
+    batch_invariant: bool = False,
 ) -> Program:
     """The program of a text.
 
     `diagram` names one of those that the text defines; None: the last. `sizes` go before the text's; shapes of arrays
     go before both. `machine` is what plan, cost and source are for where they name none; calls run where their arrays
-    lie. `schedule` fixes choices, in the lines that `plan` prints. Kernels are compiled by the first call. Raises
-    Error for what is wrong in the text.
+    lie. `schedule` fixes choices, in the lines that `plan` prints. With `batch_invariant`, the bits of a row of a
+    result do not depend on how many rows there are. Kernels are compiled by the first call. Raises Error for what is
+    wrong in the text.
     """
-    return Program(text, diagram=diagram, sizes=sizes, machine=machine, schedule=schedule)
+    return Program(
+        text, diagram=diagram, sizes=sizes, machine=machine, schedule=schedule, batch_invariant=batch_invariant
+    )
 
 
 def load(
@@ -204,8 +218,17 @@ def load(
     sizes: Optional[Dict[str, int]] = None,
     machine: Optional[str] = None,
     schedule: Optional[str] = None,
+    batch_invariant: bool = False,
 ) -> Program:
     """The program of a file; as compile. Raises OSError where it cannot be read."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
-    return Program(text, name=os.fspath(path), diagram=diagram, sizes=sizes, machine=machine, schedule=schedule)
+    return Program(
+        text,
+        name=os.fspath(path),
+        diagram=diagram,
+        sizes=sizes,
+        machine=machine,
+        schedule=schedule,
+        batch_invariant=batch_invariant,
+    )

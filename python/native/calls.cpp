@@ -102,7 +102,8 @@ CalledProgram::Owned CalledProgram::parsed(const std::vector<napkin_type>& types
                                  .size_count = sizes.size(),
                                  .schedule = spoken_.has_schedule ? spoken_.schedule.c_str() : nullptr,
                                  .types = types.data(),
-                                 .type_count = types.size()};
+                                 .type_count = types.size(),
+                                 .batch_invariant = spoken_.is_batch_invariant ? 1 : 0};
     napkin_program* program = nullptr;
     napkin_error* error = nullptr;
     const napkin_status status = napkin_parse_with(spoken_.text.data(), spoken_.text.size(), spoken_.name.c_str(),

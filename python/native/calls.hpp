@@ -19,7 +19,7 @@ namespace napkin::python {
 /// What a program is made of, besides its text.
 struct Spoken {
     std::string text, name, diagram, schedule;
-    bool has_diagram = false, has_schedule = false;
+    bool has_diagram = false, has_schedule = false, is_batch_invariant = false;
     std::vector<std::pair<std::string, std::int64_t>> sizes;
 };
 

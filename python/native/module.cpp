@@ -20,15 +20,18 @@ struct ProgramObject {
 
 CalledProgram& program_of(PyObject* self) { return *reinterpret_cast<ProgramObject*>(self)->program; }
 
-/// Program(text, name, diagram, sizes, schedule); diagram and schedule may be None, sizes is a dict.
+/// Program(text, name, diagram, sizes, schedule, batch_invariant); diagram and schedule may be None, sizes is a dict.
 PyObject* make_program(PyTypeObject* type, PyObject* arguments, PyObject*) {
     return guarded([&] {
         Spoken spoken;
         const char *text = nullptr, *name = nullptr, *diagram = nullptr, *schedule = nullptr;
         Py_ssize_t length = 0;
         PyObject* sizes = nullptr;
-        if (PyArg_ParseTuple(arguments, "s#szO!z", &text, &length, &name, &diagram, &PyDict_Type, &sizes, &schedule) == 0)
+        int is_batch_invariant = 0;
+        if (PyArg_ParseTuple(arguments, "s#szO!zp", &text, &length, &name, &diagram, &PyDict_Type, &sizes, &schedule,
+                             &is_batch_invariant) == 0)
             throw ErrorIsSet();
+        spoken.is_batch_invariant = is_batch_invariant != 0;
         spoken.text.assign(text, static_cast<std::size_t>(length));
         spoken.name = name;
         if (diagram != nullptr) spoken.has_diagram = true, spoken.diagram = diagram;

@@ -166,6 +166,7 @@ Status parse(std::shared_ptr<const Source> source, const napkin_options& options
     if (options.diagram != nullptr) all.diagram = options.diagram;
     if (Status taken = take_sizes(options.sizes, options.size_count, all.sizes); !taken) return taken;
     if (options.type_count > 0 && options.types == nullptr) return given({{"types", options.types}});
+    all.batch_invariant = options.batch_invariant != 0;
     if (options.schedule != nullptr)
         all.schedule_file = std::make_shared<const Source>(Source{"<schedule>", options.schedule});
     auto parsed = parse_diagram(source, {all.diagram, {}});

@@ -102,6 +102,7 @@ PipelineOptions KernelsByShape::options_for(std::map<std::string, std::int64_t> 
             .sizes = std::move(sizes),
             .schedule_file = own_.schedule_file,
             .any_sizes = true,
+            .batch_invariant = own_.batch_invariant,
             .until = until,
             .keep_plan = true};
 }

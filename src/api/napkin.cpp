@@ -147,6 +147,7 @@ Expected<Program> compile(std::string_view text, const CompileOptions& options) 
     if (options.threads != 0) pipeline.schedule.push_back(fmt::format("threads = {}", options.threads));
     if (options.auxiliary) pipeline.schedule.emplace_back("form = auxiliary");
     pipeline.machine = options.machine;
+    pipeline.batch_invariant = options.batch_invariant;
     pipeline.keep_plan = true;
     auto compilation = on_enough_stack([&] {
         auto made = run_pipeline(std::make_shared<const Source>(Source{options.file_name, std::string(text)}), pipeline);

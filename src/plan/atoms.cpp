@@ -40,9 +40,14 @@ public:
           reads_(step.reads),
           targets_(target_axes(kernel.variable(compute_.variable))) {}
 
-    Atom run() {
+    /// `known`: an atom whose order of additions is kept; null: everything is chosen.
+    Atom run(const Atom* known) {
         Atom atom;
-        if (!step_.is_whole) choose_vector_axis(atom);
+        known_ = known;
+        if (has_known_lanes())
+            atom.across = true, atom.vector_axis = known->vector_axis;
+        else if (!step_.is_whole)
+            choose_vector_axis(atom);
         const std::int64_t vectors = atom.vector_axis < 0 ? 1 : (tile(atom.vector_axis) + kernel_.lanes - 1) / kernel_.lanes;
         // Where statements run panel by panel, a block is one panel.
         if (atom.vector_axis >= 0 && atom.vector_axis == kernel_.schedule.vector_axis && !atom.across &&
@@ -51,10 +56,15 @@ public:
         else
             atom.vectors = fitting_block(vectors,
                                          std::max(kernel_.schedule.panel_vectors.value, least_chains(atom, vectors)));
+        if (has_known_lanes()) atom.vectors = known->vectors;
         while (atom.vector_axis >= 0 && !takes_blocks(atom.vector_axis, atom.vectors * kernel_.lanes)) --atom.vectors;
         choose_rows(atom);
-        if (!kernel_.in_blocks()) fill_chains(atom, vectors);
-        share_among_warps(atom);
+        if (has_known_lanes()) {
+            atom.shared = known->shared;
+        } else {
+            if (!kernel_.in_blocks()) fill_chains(atom, vectors);
+            share_among_warps(atom);
+        }
         for (const AxisId a : targets_)
             if (a != atom.row_axis && (atom.across || a != atom.vector_axis)) atom.points.push_back(a);
         // Scalar code goes through the target in the order of its memory.
@@ -66,11 +76,15 @@ public:
         atom.vector_inner = atom.vector_axis >= 0 && !compute_.reduce && all_of(reads_, [&](const Read* r) {
                                 return lane_step(kernel_, *r, atom.vector_axis) != LaneStep::far;
                             });
-        cut_long_sums(atom);
+        if (known_)
+            atom.cut_axis = known_->cut_axis, atom.cut = known_->cut;
+        else
+            cut_long_sums(atom);
         return atom;
     }
 
 private:
+    [[nodiscard]] bool has_known_lanes() const { return known_ && known_->across; }
     [[nodiscard]] std::int64_t tile(AxisId axis) const { return scope_[axis].tile; }
 
     [[nodiscard]] bool takes_blocks(AxisId axis, std::int64_t size) const {
@@ -118,6 +132,7 @@ private:
         };
         for (const AxisId a : targets_)
             if (stores_along(a)) consider(a, false);
+        if (known_) return;
         for (const AxisId a : compute_.reduce_axes) consider(a, true);
     }
 
@@ -242,6 +257,7 @@ private:
     const Compute& compute_;
     const std::vector<const Read*>& reads_;
     std::vector<AxisId> targets_;
+    const Atom* known_ = nullptr;
 };
 
 /// Whether the index takes several values in the scope's tile.
@@ -279,7 +295,10 @@ void choose_atoms(ScheduledKernel& kernel) {
     const auto num_atoms = count_if(kernel.steps, [](const Step& step) { return step.atom >= 0; });
     if (std::ssize(atoms) < num_atoms) atoms.resize(static_cast<std::size_t>(num_atoms));
     for (const Step& step : kernel.steps)
-        if (step.atom >= 0 && !atoms[step.atom].by_user) atoms[step.atom] = AtomChoice(kernel, step).run();
+        if (step.atom >= 0 && !atoms[step.atom].by_user) {
+            const Atom known = atoms[step.atom];
+            atoms[step.atom] = AtomChoice(kernel, step).run(known.keeps_order ? &known : nullptr);
+        }
 }
 
 }  // namespace napkin

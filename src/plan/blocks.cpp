@@ -167,12 +167,23 @@ std::size_t refused_kernels(const Plan& plan, const PlanOptions& options) {
     return out.size();
 }
 
+/// The warps of a block where the order that is kept has a reduction which they share.
+std::optional<std::int64_t> warps_of_order(const Derived& derived, std::size_t kernel, const PlanOptions& options) {
+    if (!options.orders) return std::nullopt;
+    for (const ScheduledKernel& k : *options.orders)
+        if (k.schedule.kernel == derived.kernels[kernel].name || is_of_parts(derived, kernel, k.schedule.kernel))
+            if (any_of(k.schedule.atoms, [](const Atom& atom) { return atom.shared; })) return k.schedule.warps.value;
+    return std::nullopt;
+}
+
 }  // namespace
 
 Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const Extents& extents, const Machine& gpu,
                               const std::vector<ScheduleItem>& by_user, const PlanOptions& options) {
-    const auto wanted = blocks_by_user(derived, extents, kernel, by_user, options);
+    auto wanted = blocks_by_user(derived, extents, kernel, by_user, options);
     if (!wanted) return wanted.errors();
+    const bool warps_by_user = wanted->warps.has_value();
+    if (const auto warps = warps_of_order(derived, kernel, options)) wanted->warps = warps;
     const auto most = static_cast<std::int64_t>(gpu.threads->warps_a_core.value);
     if (auto error = too_many(*wanted, most)) return *error;
     const auto machine_of = [&](const CtaShape& shape) {
@@ -180,7 +191,7 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
     };
     const auto planned = [&](const CtaShape& shape, PlanOptions how, const std::string& reason) {
         how.only = {kernel};
-        how.warps = {shape.warps, reason, wanted->warps.has_value()};
+        how.warps = {shape.warps, reason, warps_by_user};
         how.blocks_by_user = wanted->blocks.has_value();
         how.producer_warps = shape.producer_warps, how.products = shape.products;
         return plan_form(derived, extents, machine_of(shape), by_user, how);
@@ -196,7 +207,7 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
     for_estimate.quick = true, for_estimate.completion = Completion::for_estimate;
     PlanOptions as_a_whole = for_estimate;
     as_a_whole.parts.resize(derived.kernels.size());
-    const bool may_be_cut = !as_a_whole.parts[kernel];
+    const bool may_be_cut = !options.is_batch_invariant && !as_a_whole.parts[kernel];
     if (may_be_cut) as_a_whole.parts[kernel] = Choice{1, "", false};
     std::vector<CtaShape> shapes;
     std::optional<Result<Plan>> refused;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "lower/insert_barriers.hpp"
+#include "plan/batch_invariant.hpp"
 #include "plan/complete.hpp"
 #include "plan/moves.hpp"
 #include "schedule/fragment_registers.hpp"
@@ -52,6 +53,7 @@ const Estimate& CandidateEstimates::of(KernelSchedule schedule, Asked asked) {
                   bytes_of_one_stage(completed_),
                   spilled_registers(completed_) > 0,
                   may_spill(completed_),
+                  !keeps_order(options_, completed_),
                   {},
                   &rating};
     }

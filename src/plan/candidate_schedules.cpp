@@ -50,6 +50,7 @@ CandidateSchedules::CandidateSchedules(const std::shared_ptr<const TileProgram>&
     : model_(model),
       overrides_(hand),
       options_(options),
+      order_(options.order_of(model.kernel().name)),
       given_(std::move(given)),
       unit_(unit_of(model)),
       unscheduled_(unscheduled(program, kernel, model.extents(), unit_)),
@@ -72,7 +73,10 @@ std::int64_t CandidateSchedules::longest_k_block(AxisId axis) const {
 
 std::optional<std::int64_t> CandidateSchedules::fixed_size(ChoiceKind kind, AxisId axis) const {
     const auto found = overrides_.of(kind).find(axis);
-    return found == overrides_.of(kind).end() ? std::nullopt : found->second.value;
+    if (found != overrides_.of(kind).end()) return found->second.value;
+    if (!order_ || kind != ChoiceKind::stream) return std::nullopt;
+    const auto kept = order_->schedule.stream.find(axis);
+    return kept == order_->schedule.stream.end() ? std::nullopt : std::optional(kept->second.value);
 }
 
 /// The longest tile on the tensor cores. It may be longer than an axis of any size, so that it serves longer ones,
@@ -98,11 +102,24 @@ bool CandidateSchedules::is_cut_whole(AxisId axis) const {
 
 std::vector<VectorAxis> CandidateSchedules::vectors() const {
     if (overrides_.fixes(ChoiceKind::vector)) return {{overrides_.axis(ChoiceKind::vector), "", true}};
-    return vector_axes(model_);
+    if (keeps_vector_axis()) return {{order_->schedule.vector_axis, "the same for any number of rows", true}};
+    std::vector<VectorAxis> out = vector_axes(model_);
+    if (order_)
+        std::erase_if(
+            out, [&](const VectorAxis& v) { return v.axis >= 0 && !contains(model_.kernel().group_axes, v.axis); });
+    if (out.empty()) out.push_back({-1, "none: each statement has its own", false});
+    return out;
+}
+
+/// Whether the panels lie along an axis that is reduced, so that they are part of the order which is kept.
+bool CandidateSchedules::keeps_vector_axis() const {
+    return order_ && order_->schedule.vector_axis >= 0 &&
+           !contains(model_.kernel().group_axes, order_->schedule.vector_axis.value);
 }
 
 TilingStrategy CandidateSchedules::in_panels(const VectorAxis& axis, int vectors) const {
-    return {axis, static_cast<int>(overrides_.value(ChoiceKind::vectors, vectors))};
+    const std::int64_t open = keeps_vector_axis() ? order_->schedule.panel_vectors.value : vectors;
+    return {axis, static_cast<int>(overrides_.value(ChoiceKind::vectors, open))};
 }
 
 TilingStrategy CandidateSchedules::on_tensor_cores(AxisId axis) const {
@@ -115,8 +132,8 @@ TilingStrategy CandidateSchedules::on_tensor_cores(AxisId axis) const {
 std::vector<TilingStrategy> CandidateSchedules::on_tensor_cores() const {
     std::vector<TilingStrategy> shapes;
     if (options_.warps.value == 0 || unit_.matrix.empty()) return shapes;
-    const AxisId wanted = overrides_.axis(ChoiceKind::mma_m);
-    const bool is_fixed = overrides_.fixes(ChoiceKind::mma_m);
+    const AxisId wanted = order_ ? order_->schedule.mma_m.value : overrides_.axis(ChoiceKind::mma_m);
+    const bool is_fixed = order_ || overrides_.fixes(ChoiceKind::mma_m);
     if (is_fixed ? wanted < 0 : overrides_.fixes(ChoiceKind::vector) || overrides_.fixes(ChoiceKind::vectors))
         return shapes;
     if (!may_have_products()) return shapes;
@@ -221,7 +238,8 @@ std::optional<SearchedSize> CandidateSchedules::group_size(const TilingStrategy&
 }
 
 SearchedSize CandidateSchedules::stream_size(const TilingStrategy& shape, AxisId axis) const {
-    if (const auto fixed = fixed_size(ChoiceKind::stream, axis)) return {axis, true, {*fixed}, true};
+    if (const auto fixed = fixed_size(ChoiceKind::stream, axis))
+        return {axis, true, {*fixed}, overrides_.fixes(ChoiceKind::stream, axis)};
     if (axis == shape.single) return {axis, true, {1}, false};
     const std::int64_t longest = longest_k_block(axis);
     std::vector<std::int64_t> sizes = candidate_sizes(shape.tensor >= 0 ? longest_tile(axis, longest) : longest, 1);
@@ -274,6 +292,12 @@ KernelSchedule CandidateSchedules::of_shape(const TilingStrategy& shape) const {
     KernelSchedule s;
     s.atoms = given_.atoms, s.places = given_.places, s.prefetches = given_.prefetches,
     s.tile_pipelining = given_.tile_pipelining;
+    if (order_) {
+        s.atoms.resize(order_->schedule.atoms.size());
+        for (const AtomId a : s.atoms.ids())
+            if (!s.atoms[a].by_user) s.atoms[a] = order_->schedule.atoms[a], s.atoms[a].keeps_order = true;
+    }
+    if (options_.is_batch_invariant) s.rescaling = {RescaleMode::always, "rows of a warp would decide together", true};
     s.kernel = model_.kernel().name;
     s.vector_axis = {shape.axis.axis, shape.axis.reason, overrides_.fixes(ChoiceKind::vector)};
     s.panel_vectors = {shape.vectors, "", overrides_.fixes(ChoiceKind::vectors)};

@@ -59,6 +59,9 @@ public:
     /// The error of an override of the axis M for which on_tensor_cores has nothing, if it is said of this kernel.
     [[nodiscard]] std::optional<Diagnostic> why_no_mma() const;
 
+    /// Whether the kernel runs on the tensor cores wherever it keeps its order of additions.
+    [[nodiscard]] bool keeps_tensor_cores() const { return order_ && order_->on_tensor_cores(); }
+
     /// The sizes of groups and K blocks that the strategy leaves open, each with its candidates. Those of axes whose
     /// grouping repeats work are left out.
     [[nodiscard]] std::vector<SearchedSize> sizes(const TilingStrategy& shape) const;
@@ -91,7 +94,7 @@ private:
     [[nodiscard]] SearchedSize stream_size(const TilingStrategy& shape, AxisId axis) const;
     [[nodiscard]] std::vector<AxisId> streamed_axes() const;
     [[nodiscard]] std::int64_t extent(AxisId axis) const;
-    /// The override of the size, where there is one.
+    /// The override of the size, or that of the order which is kept; none where both leave it open.
     [[nodiscard]] std::optional<std::int64_t> fixed_size(ChoiceKind kind, AxisId axis) const;
     [[nodiscard]] std::int64_t num_parts() const;
     [[nodiscard]] std::int64_t longest_k_block(AxisId axis) const;
@@ -99,10 +102,12 @@ private:
     [[nodiscard]] std::int64_t longest_tile(AxisId axis, std::int64_t length) const;
     [[nodiscard]] std::int64_t rows_of_warps() const;
     [[nodiscard]] bool is_cut_whole(AxisId axis) const;
+    [[nodiscard]] bool keeps_vector_axis() const;
 
     const Simulator& model_;
     const Overrides& overrides_;
     const PlanOptions& options_;
+    const ScheduledKernel* order_;  ///< the kernel whose order of additions is kept; null: it is open
     KernelSchedule given_;
     VectorUnit unit_;
     ScheduledKernel unscheduled_;

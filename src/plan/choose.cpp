@@ -73,6 +73,12 @@ std::string text_of(const SizedProgram& program, std::size_t k, const Kernel& ke
     return text;
 }
 
+const ScheduledKernel* PlanOptions::order_of(const std::string& kernel) const {
+    if (!orders) return nullptr;
+    const auto found = find_if(*orders, [&](const ScheduledKernel& k) { return k.schedule.kernel == kernel; });
+    return found == orders->end() ? nullptr : &*found;
+}
+
 KernelCandidate candidate_of(const ScheduledKernel& kernel) {
     const KernelSchedule& s = kernel.schedule;
     KernelCandidate out{s.kernel,

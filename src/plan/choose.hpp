@@ -81,6 +81,12 @@ struct PlanOptions {
     double useless = std::numeric_limits<double>::infinity();
     /// an error where no tiles fit the core's memory; else the smallest are taken, and the reason says so
     bool strict = false;
+    /// The bits of a row do not depend on how many rows there are (batch_invariant.hpp).
+    bool is_batch_invariant = false;
+    /// Then: kernels whose order of additions the plan keeps; none: the order is open.
+    std::shared_ptr<const std::vector<ScheduledKernel>> orders = {};
+    /// The kernel of that name among these; null: there is none.
+    [[nodiscard]] const ScheduledKernel* order_of(const std::string& kernel) const;
 };
 
 /// Chooses every degree of freedom. What `by_user` and the diagram's schedule fix, the former first, is kept where it

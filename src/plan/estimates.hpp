@@ -50,6 +50,7 @@ struct Estimate {
     double bytes_of_one_stage = 0;  ///< with one stage of everything: further stages only take what is left
     bool spills = false;            ///< its tiles exceed a thread's registers
     bool may_spill = false;         ///< and overrides leave it no other tiles
+    bool is_other_order = false;    ///< it adds up in another order than the one that is kept
     std::optional<EstimatedTimes> times = {};
     /// The first candidate that is completed alike. All but the `candidate` is the same for both.
     Estimate* first = nullptr;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "cost/compulsory.hpp"
+#include "plan/batch_invariant.hpp"
 #include "plan/candidate_estimates.hpp"
 #include "plan/candidate_schedules.hpp"
 #include "plan/complete.hpp"
@@ -79,7 +80,8 @@ public:
         // Beside the tensor cores most are, and the time of their multiply-adds alone shows it.
         double least = std::numeric_limits<double>::infinity();
         for (const EstimatedStrategy& shape : shapes) least = std::min(least, shape.seconds);
-        if (!overrides_.fixes(ChoiceKind::mma_m) || tensors.empty())
+        const bool is_settled = overrides_.fixes(ChoiceKind::mma_m) || schedules_.keeps_tensor_cores();
+        if (!is_settled || tensors.empty())
             for (const VectorAxis& axis : axes) {
                 const double bound = tensors.empty() ? 0 : least_seconds_in_panels(axis);
                 const bool is_left_out = hysteresis_across_lanes * bound > far_slower * least * (1 + equal_times);
@@ -266,9 +268,18 @@ Result<KernelPlan> choose_kernel(const std::shared_ptr<const TileProgram>& progr
                                  const Simulator& model, const Overrides& hand, const PlanOptions& options,
                                  KernelSchedule given, const std::string& text) {
     const CandidateSchedules schedules(program, kernel, model, hand, options, std::move(given));
+    const auto checked = [&](Result<KernelPlan> plan) -> Result<KernelPlan> {
+        if (plan && !plan->is_bound && options.is_batch_invariant) {
+            Chosen<RescaleMode>& rescaling = plan->scheduled.schedule.rescaling;
+            rescaling.by_user = hand.fixes(ChoiceKind::rescaling);
+            if (!plan->scheduled.on_tensor_cores()) rescaling = {};
+            if (const auto fault = order_fault(options, plan->scheduled)) return *fault;
+        }
+        return plan;
+    };
     if (!options.ratings) {
         KernelEstimates own, in_vectors;
-        return KernelChooser(schedules, model, hand, options, own, in_vectors).run();
+        return checked(KernelChooser(schedules, model, hand, options, own, in_vectors).run());
     }
     const VectorUnit& unit = schedules.unit();
     const std::string question = fmt::format("{} + {} warps, {} blocks of {} B\n{}", options.warps.value,
@@ -276,7 +287,7 @@ Result<KernelPlan> choose_kernel(const std::shared_ptr<const TileProgram>& progr
     KernelEstimates& known = options.ratings->of(
         fmt::format("products {}, {}", static_cast<int>(options.products), question));
     const std::lock_guard lock(known.asking);
-    return KernelChooser(schedules, model, hand, options, known, options.ratings->of(question)).run();
+    return checked(KernelChooser(schedules, model, hand, options, known, options.ratings->of(question)).run());
 }
 
 }  // namespace napkin

@@ -229,6 +229,9 @@ Result<Plan> plan_form(const Derived& derived, const Extents& extents, const Mac
     if (!parts) return parts.errors();
     for (std::size_t k = 0; k < options.parts.size(); ++k)
         if (!(*parts)[k]) (*parts)[k] = options.parts[k];
+    // The number of parts would follow from that of the tiles.
+    for (std::optional<Choice>& number : *parts)
+        if (options.is_batch_invariant && !number) number = Choice{1, "", false};
     // Splits are settled here. They are dropped because a merge may have the name of the kernel that was cut.
     const std::vector<std::string> names = names_of(derived.kernels);
     std::erase_if(items, [&](const ScheduleItem& item) {

@@ -90,6 +90,7 @@ Point SizeSearch::start() {
 }
 
 bool SizeSearch::may_use_stream_k(const KernelCandidate& whole) const {
+    if (options_.is_batch_invariant) return false;
     if (options_.refused.empty()) return true;
     KernelCandidate candidate = whole;
     candidate.uses_stream_k = true;
@@ -101,7 +102,8 @@ const RatedSizes& SizeSearch::rate(const Point& point) {
     if (!added || budget_.simulated >= budget_.most) return found->second;
     const Estimate& rating = estimate_at(point, Asked::times_of_fitting);
     found->second.bytes = rating.bytes_of_one_stage;
-    if (!estimates_.fits(rating) || estimates_.is_refused(rating.candidate)) return found->second;
+    if (!estimates_.fits(rating) || estimates_.is_refused(rating.candidate) || rating.is_other_order)
+        return found->second;
     ++budget_.simulated;
     const EstimatedTimes& times = *rating.times;
     const bool cuts = may_use_stream_k(rating.candidate);

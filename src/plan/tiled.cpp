@@ -42,7 +42,9 @@ std::optional<WithTiledReduction> with_tiled_reductions(const Derived& derived, 
 Result<Plan> choose_tiled(const Derived& derived, const Extents& extents, const Machine& gpu,
                           const std::vector<ScheduleItem>& by_user, const PlanOptions& options) {
     auto best = choose_aligned(derived, extents, gpu, by_user, options);
-    if (!best || !by_user.empty() || !own_schedule(derived).empty() || options.file || options.quick) return best;
+    if (!best || options.is_batch_invariant || !by_user.empty() || !own_schedule(derived).empty() || options.file ||
+        options.quick)
+        return best;
     WithTiledReduction form{derived, extents};
     std::vector<TiledReduction> taken;
     for (TiledReduction next : tiled_reductions(derived)) {

@@ -19,16 +19,19 @@
 #include "machine/builtin.hpp"
 #include "machine/measured.hpp"
 #include "machine/processor.hpp"
+#include "plan/batch_invariant.hpp"
 #include "plan/choose.hpp"
 #include "plan/choose_form.hpp"
 #include "plan/other_sizes.hpp"
 #include "plan/overrides.hpp"
+#include "plan/reasons.hpp"
 #include "plan/simulate_again.hpp"
 #include "run/gpu/assembled_plan.hpp"
 #include "run/gpu/compiler.hpp"
 #include "run/gpu/device_machine.hpp"
 #include "run/plan_cache.hpp"
 #include "support/ids.hpp"
+#include "support/numbers.hpp"
 #include "support/ranges.hpp"
 #include "support/share_out.hpp"
 #include "support/text.hpp"
@@ -94,9 +97,10 @@ std::string kernel_names(const Derived& derived) {
 /// The derived form that is fastest on the machine, where the sizes are known; else the calculus' own first choice.
 /// Sizes by hand may make another form the fastest than all sizes would that may be chosen, which is said.
 Derived choose(Compilation& c, const std::shared_ptr<const Source>& schedule_file, FormTimes times,
-               const std::shared_ptr<Estimates>& ratings) {
-    const auto extents = bind_sizes(c.diagram);
+               const std::shared_ptr<Estimates>& ratings, bool is_batch_invariant) {
+    auto extents = bind_sizes(c.diagram);
     if (!extents) return c.derived;
+    if (is_batch_invariant) extents = extents_of_order(c.diagram, *extents);
     // What is wrong in the file is said where the plan reads it.
     const auto items = all_overrides(c.derived, {}, schedule_file);
     Derived chosen = choose_form(c.derived, *extents, c.machine, items ? *items : std::vector<ScheduleItem>{}, ratings,
@@ -176,7 +180,8 @@ Result<Diagram> with_types(Result<Diagram> parsed, const std::optional<DType>& t
 Result<Diagram> sized_diagram(const std::shared_ptr<const Source>& source, const PipelineOptions& options) {
     auto diagram = with_lines_of(parse_diagram(source, {options.diagram, options.schedule}), options.schedule_file);
     auto sized = with_types(with_sizes(std::move(diagram), options.sizes), options.types);
-    if (sized && options.any_sizes) return with_any_sizes(std::move(*sized));
+    if (sized && options.any_sizes) sized = with_any_sizes(std::move(*sized));
+    if (sized && options.batch_invariant) sized = with_any_rows(std::move(*sized));
     return sized;
 }
 
@@ -185,11 +190,28 @@ Result<Plan> plan_for(Compilation& c, const PipelineOptions& options, const std:
     PlanOptions plan;
     plan.file = options.schedule_file;
     plan.ratings = ratings;
-    if (c.machine.kind != MachineKind::gpu) return choose_plan(c.derived, c.extents, c.machine, {}, plan);
-    auto accepted = gpu::assembled_plan(c.derived, c.extents, c.machine, plan, options.is_wanted);
-    if (!accepted) return accepted.errors();
-    append(c.notes, accepted->notes);
-    return std::move(accepted->plan);
+    const auto planned = [&](const Extents& extents, const PlanOptions& how) -> Result<Plan> {
+        // The order of additions must not depend on which plans are worth compiling.
+        const bool decides_order = how.is_batch_invariant && !how.orders;
+        if (c.machine.kind != MachineKind::gpu || decides_order)
+            return choose_plan(c.derived, extents, c.machine, {}, how);
+        auto accepted = gpu::assembled_plan(c.derived, extents, c.machine, how, options.is_wanted);
+        if (!accepted) return accepted.errors();
+        append(c.notes, accepted->notes);
+        return std::move(accepted->plan);
+    };
+    return options.batch_invariant ? batch_invariant_plan(c.derived, c.extents, c.machine, plan, planned)
+                                   : planned(c.extents, plan);
+}
+
+/// What a batch-invariant plan costs: its predicted time, and that of a plan without the condition.
+void say_price(Compilation& c, const Plan& plan, PipelineOptions options) {
+    options.batch_invariant = false, options.until = Pass::plan, options.print_after.clear();
+    const auto open = run_pipeline(c.source, options);
+    if (!open) return;
+    const double with = plan.seconds(), without = open->plan.seconds();
+    c.notes.push_back(fmt::format("predicted {} for rows of the same bits in any batch, {} without that: {}",
+                                  seconds_text(with), seconds_text(without), time_change(with / without)));
 }
 
 /// Every part with its length, so that none passes as the end of another.
@@ -198,6 +220,7 @@ std::string asked_for(const Compilation& c, const PipelineOptions& options) {
     const auto part = [&](const std::string& text) { out += fmt::format("{}\n{}\n", text.size(), text); };
     part(c.source->text), part(c.diagram.name), part(options.fuse ? "" : "no fusion"),
         part(options.any_sizes ? "any sizes" : "");
+    if (options.batch_invariant) part(options.says_price ? "batch-invariant, with a price" : "batch-invariant");
     part(options.types ? std::string(name(*options.types)) : "");
     for (const auto& [axis, size] : options.sizes) part(fmt::format("{} = {}", axis, size));
     for (const std::string& item : options.schedule) part(item);
@@ -251,7 +274,8 @@ public:
     Derived form() {
         if (!kept_)
             return choose(c_, options_.schedule_file,
-                          options_.until >= Pass::plan ? FormTimes::of_plans : FormTimes::of_closed_form, ratings_);
+                          options_.until >= Pass::plan ? FormTimes::of_plans : FormTimes::of_closed_form, ratings_,
+                          options_.batch_invariant);
         append(c_.notes, kept_->notes);
         c_.plan_from_cache = true;
         return std::move(kept_->derived);
@@ -259,6 +283,7 @@ public:
     Result<Plan> plan() {
         if (kept_) return std::move(kept_->plan);
         auto made = plan_for(c_, options_, ratings_);
+        if (made && options_.batch_invariant && options_.says_price) say_price(c_, *made, options_);
         if (made && !key_.empty() && (!options_.is_wanted || options_.is_wanted(*made)))
             keep_plan(key_, to_text({c_.derived, *made, c_.notes}),
                       fmt::format("plan of {} on {}", c_.diagram.name, c_.machine.name));
@@ -422,7 +447,19 @@ void time_again(Compilation& c) {
 
 }  // namespace
 
-std::optional<Compilation> at_other_sizes(const Compilation& planned, const PipelineOptions& options) {
+namespace {
+
+/// Whether the order of additions is chosen at the same extents for both.
+bool have_one_order(const Compilation& a, const Compilation& b) {
+    return extents_of_order(a.diagram, a.extents) == extents_of_order(b.diagram, b.extents);
+}
+
+}  // namespace
+
+namespace {
+
+/// `plan`, made for `planned`, at the sizes of these options. The result has its times, and no code.
+std::optional<Compilation> read_at_other_sizes(const Compilation& planned, const Plan& plan, const PipelineOptions& options) {
     Compilation c;
     c.source = planned.source, c.machine = planned.machine;
     auto diagram = sized_diagram(c.source, options);
@@ -431,20 +468,29 @@ std::optional<Compilation> at_other_sizes(const Compilation& planned, const Pipe
     auto extents = bind_sizes(c.diagram);
     if (!extents) return std::nullopt;
     c.extents = std::move(*extents);
+    if (options.batch_invariant && !have_one_order(planned, c)) return std::nullopt;
     // What the calculus finds may depend on sizes, as whether two dimensions are read as one.
     const auto derived = last_derivation()(c, options);
     if (!derived) return std::nullopt;
-    auto read = recall(to_text({planned.derived, planned.plan, {}}), *derived, c.extents, c.machine, options.schedule_file);
+    auto read = recall(to_text({planned.derived, plan, {}}), *derived, c.extents, c.machine, options.schedule_file);
     if (!read || read->plan.kernels.empty()) return std::nullopt;
     c.derived = std::move(read->derived);
-    auto plan = with_blocks_for(planned.plan, std::move(read->plan), c.machine);
-    if (!plan) return std::nullopt;
-    c.plan = std::move(*plan);
+    auto served = with_blocks_for(planned.plan, std::move(read->plan), c.machine);
+    if (!served) return std::nullopt;
+    c.plan = std::move(*served);
     time_again(c);
+    return c;
+}
+
+}  // namespace
+
+std::optional<Compilation> at_other_sizes(const Compilation& planned, const PipelineOptions& options) {
+    auto c = read_at_other_sizes(planned, planned.plan, options);
+    if (!c) return std::nullopt;
     if (options.until < Pass::emit) return c;
-    c.program = tiles_of_plan(c);
-    c.lowered = lower::lowered(c.plan.program());
-    c.code = emitted(c);
+    c->program = tiles_of_plan(*c);
+    c->lowered = lower::lowered(c->plan.program());
+    c->code = emitted(*c);
     return c;
 }
 

@@ -38,8 +38,11 @@ struct PipelineOptions {
     std::vector<std::string> schedule = {};
     /// what to_string(Schedule) prints, or parts of it: kept where no rule breaks
     std::shared_ptr<const Source> schedule_file = {};
-    bool any_sizes = false;           ///< every axis is of any size, as `sizes q = any` says of one
-    bool fuse = true;                 ///< false: every equation is a kernel of its own
+    bool any_sizes = false;  ///< every axis is of any size, as `sizes q = any` says of one
+    bool fuse = true;        ///< false: every equation is a kernel of its own
+    /// the bits of a row are the same for any number of rows (plan/batch_invariant.hpp)
+    bool batch_invariant = false;
+    bool says_price = false;          ///< and a note says the predicted time without it
     std::string machine = {};         ///< name or file; empty: this computer; "gpu": the GPU at hand
     std::optional<DType> types = {};  ///< of every array of floating point, in place of the text's
     Pass until = Pass::compile;       ///< the last pass to run

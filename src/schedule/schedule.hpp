@@ -68,6 +68,8 @@ struct Atom {
     /// not fused.
     int run = -1;
     bool follows = false;  ///< a reduction fused into the loops of the statement before it
+    /// The choice keeps `across`, `shared` and the cut, and the axis and the vectors of a reduction across the lanes.
+    bool keeps_order = false;
     /// why it is of its kind, where others are possible; "": there is no other, or nobody asked
     std::string reason = {};
     bool by_user = false;

@@ -138,6 +138,7 @@ PipelineOptions pipeline_options(const Options& options, Pass until) {
     if (options.form != "unscaled") result.schedule.push_back("form = " + options.form);
     result.fuse = !options.no_fuse;
     result.any_sizes = options.any_sizes;
+    result.batch_invariant = options.batch_invariant;
     result.machine = options.machine.empty() && options.vector_bytes > 0 ? fmt::format("host-{}", 8 * options.vector_bytes)
                                                                          : options.machine;
     result.until = until;
@@ -177,6 +178,7 @@ Result<Compilation> compile(const Options& options, Pass until) {
 
 Result<Compilation> compile(std::shared_ptr<const Source> source, const Options& options, Pass until) {
     PipelineOptions pipeline = pipeline_options(options, until);
+    pipeline.says_price = pipeline.batch_invariant;
     if (const Status read = read_schedule(options, pipeline); !read) return read.errors();
     auto compilation = run_pipeline(std::move(source), pipeline);
     if (compilation) say_notes(*compilation);

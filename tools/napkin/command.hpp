@@ -36,7 +36,7 @@ struct Options {
     std::string machine, schedule;
     std::int64_t vector_bytes = 0;
     std::string form = "unscaled";
-    bool no_fuse = false, any_sizes = false;
+    bool no_fuse = false, any_sizes = false, batch_invariant = false;
     bool time_passes = false;
     std::vector<std::string> print_after;
 };
@@ -72,7 +72,7 @@ public:
     void pipeline(Options& options);    ///< what all take that go from a text to a plan: all of these but FILE
     void sizes(Options& options);       ///< --set
     void derivation(Options& options);  ///< --form, --stream, --no-fuse
-    void plan(Options& options);        ///< --group, --split, --threads, --schedule, --machine, --vector-bytes
+    void plan(Options& options);        ///< what fixes choices of plans, and --machine
     void any_sizes(Options& options);   ///< --any-sizes
     void passes(Options& options);      ///< --time-passes, --print-after
 

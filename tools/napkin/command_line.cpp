@@ -116,6 +116,8 @@ void Command::plan(Options& options) {
          "Schedules as napkin plan prints them, or parts of them: what is in it is fixed");
     text("--machine", "NAME|FILE", options.machine,
          "A machine's name or .toml file (default: NAPKIN_MACHINE's, else this computer)");
+    flag("--batch-invariant", options.batch_invariant,
+         "The bits of a row of a result do not depend on how many rows there are");
     vector_bytes(options.vector_bytes, "This computer with vectors of 16, 32 or 64 bytes, as host-128, -256, -512");
 }
 
