@@ -135,6 +135,38 @@ private:
         return out;
     }
 
+    /// The merge as a loop over the parts, of which there may be any number.
+    Loop merging_loop(std::size_t stage, const Loop& loop, std::set<ArrayId>& needed) {
+        Loop out;
+        out.axis = merged_;
+        const std::vector<Statement> merged = merge(stage, loop, needed);
+        const auto is_merged = [&](ArrayId state) {
+            return any_of(merged, [&](const Statement& s) { return s.target == state; });
+        };
+        std::map<ArrayId, Expr> carries;  // by state
+        for (const Fold* fold : folds_of(k_, loop))
+            for (const FoldState& s : fold->states) {
+                if (!is_merged(s.state)) continue;
+                const Expr own = read_self(d_, s.state);
+                out.init.emplace_back(s.state, s.init);
+                carries[s.state] = !s.carry ? own : transform(s.carry, [&](const Expr& node) {
+                    const auto* r = as<Read>(node);
+                    return r && r->array == s.old ? own : node;
+                });
+            }
+        for (const Fold* fold : folds_of(k_, loop))
+            for (const FoldState& s : fold->states)
+                if (is_merged(s.state) &&
+                    any_of(carries, [&](const auto& carry) { return reads_array(carry.second, s.old); }))
+                    out.body.push_back({s.old, std::nullopt, {}, read_self(d_, s.state), nullptr, d_.array(s.state).range});
+        for (Statement s : merged) {
+            if (const auto carry = carries.find(s.target); carry != carries.end()) s.carry = carry->second;
+            add_reads(s, needed);
+            out.body.push_back(std::move(s));
+        }
+        return out;
+    }
+
     /// The loop for one part of the stream. What its states hold that a loop over all of it knows from where it stands
     /// is accumulated.
     [[nodiscard]] Loop loop_of_part(const Loop& loop) const {
@@ -172,7 +204,13 @@ private:
         }
         for (std::size_t i = last; i-- > 0;) {
             Block block;
-            if (const auto* loop = std::get_if<Loop>(&k_.stages[i])) {
+            const auto* loop = std::get_if<Loop>(&k_.stages[i]);
+            if (loop && d_.axis(axis_).is_any && last == k_.stages.size()) {
+                if (Loop merging = merging_loop(i, *loop, needed); !merging.body.empty())
+                    stages.emplace_back(std::move(merging));
+                continue;
+            }
+            if (loop) {
                 block.statements = merge(i, *loop, needed);
             } else {
                 const auto& statements = std::get<Block>(k_.stages[i]).statements;

@@ -43,6 +43,12 @@ struct Parted {
     AxisId axis = -1;             ///< that is cut
 };
 
+/// Axes of the form that with_parts adds: the one by which parts are grouped, and the one over which they are merged.
+/// Their number may be any, where the stream's length is.
+constexpr AxisId merged_axis(const StreamParts& parts) {
+    return AxisId::of(static_cast<std::size_t>(parts.part.place()) + 1);
+}
+
 /// The form with the kernel's stream cut. Arrays and axes that it already has keep their numbers; the number of parts
 /// is the size of the two axes that are added. Pre: parts >= 2.
 Parted with_parts(const Derived& derived, std::size_t kernel, std::int64_t parts);

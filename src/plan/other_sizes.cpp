@@ -5,6 +5,7 @@
 #include "lower/passes.hpp"
 #include "lower/rules.hpp"
 #include "support/ranges.hpp"
+#include "support/saturate.hpp"
 
 namespace napkin {
 namespace {
@@ -52,6 +53,29 @@ std::optional<Plan> with_blocks_for(const Plan& made, Plan read, const Machine& 
         if (!broken_rules(kernel).empty()) return std::nullopt;
     }
     return read;
+}
+
+std::vector<Plan> in_other_parts(const Plan& made, const Plan& read, const Machine& machine) {
+    std::vector<Plan> out;
+    if (made.change.has_aligned_rows) return out;
+    for (const KernelPlan& kernel : read.kernels) {
+        const ScheduledKernel& k = kernel.scheduled;
+        const StreamParts& parts = k.kernel->parts;
+        if (!parts.any() || !k.is_any(parts.part) || k.schedule.split.by_user) continue;
+        const std::int64_t now = k.extent(parts.part), tiles = ceil_div(k.num_groups(), now),
+                           cores = machine.num_cores() * std::max(1, k.unit.blocks_a_core),
+                           blocks = ceil_div(k.extent(parts.axis), k.schedule.stream.at(parts.axis).value);
+        const std::int64_t most = std::clamp<std::int64_t>(ceil_div(cores, tiles), 2, std::max<std::int64_t>(2, blocks));
+        for (const std::int64_t number : {most, std::max<std::int64_t>(2, ceil_div(most, 2))}) {
+            if (number == now) continue;
+            Plan& other = out.emplace_back(made);
+            other.change.parts[kernel.whole] = number;
+            for (KernelPlan& cut : other.kernels)
+                if (cut.whole == kernel.whole && cut.scheduled.kernel->parts.any())
+                    cut.scheduled.schedule.split.value = number;
+        }
+    }
+    return out;
 }
 
 }  // namespace napkin

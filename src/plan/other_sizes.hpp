@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "machine/machine.hpp"
 #include "plan/plan.hpp"
@@ -37,5 +38,9 @@ std::int64_t longest_of_any(const Plan& plan);
 /// a schedule breaks a rule then. Times are those of the plan that was made.
 /// Pre: both have the same kernels; `made` is of the sizes that it was made for.
 std::optional<Plan> with_blocks_for(const Plan& made, Plan read, const Machine& machine);
+
+/// The plan `made` with its streams in other numbers of parts, where these are arguments: so many that each core has a
+/// part, and half of them. `read` is the same plan at the sizes that it is for.
+std::vector<Plan> in_other_parts(const Plan& made, const Plan& read, const Machine& machine);
 
 }  // namespace napkin

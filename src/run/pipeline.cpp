@@ -487,6 +487,9 @@ std::optional<Compilation> read_at_other_sizes(const Compilation& planned, const
 std::optional<Compilation> at_other_sizes(const Compilation& planned, const PipelineOptions& options) {
     auto c = read_at_other_sizes(planned, planned.plan, options);
     if (!c) return std::nullopt;
+    for (const Plan& other : in_other_parts(planned.plan, c->plan, c->machine))
+        if (auto found = read_at_other_sizes(planned, other, options); found && found->plan.seconds() < c->plan.seconds())
+            c = std::move(found);
     if (options.until < Pass::emit) return c;
     c->program = tiles_of_plan(*c);
     c->lowered = lower::lowered(c->plan.program());

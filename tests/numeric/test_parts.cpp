@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <set>
 
 #include "derive/parts.hpp"
 #include "numeric/cpu_kernel_case.hpp"
+#include "numeric/planned_on_cpu.hpp"
 #include "run/kernel.hpp"
+#include "run/pipeline.hpp"
 #include "run/tensor.hpp"
 #include "syntax/parse.hpp"
 
@@ -105,9 +109,12 @@ TEST(PartsOfKernels, ComputeTheirDefinitionAtEveryWidth) {
         std::vector<std::string> names;
         for (const CutProgram& subject : cut_subjects) {
             const Parsed p = parsed(subject);
-            for (const std::int64_t parts : {2, 3, 7}) {
+            Derived any_sizes = p.derived;
+            any_sizes.diagram = with_any_sizes(std::move(any_sizes.diagram));
+            // The merge of any number of parts is a loop.
+            for (const std::int64_t parts : {2, 3, 7, -3, -7}) {
                 names.push_back(fmt::format("{}, {} parts, {}", subject.name, parts, width.name));
-                const Derived form = in_parts(p.derived, p.extents, parts);
+                const Derived form = in_parts(parts < 0 ? any_sizes : p.derived, p.extents, std::abs(parts));
                 cases.push_back(cpu_case::make_case(p.diagram, p.extents, cases.size() + 1,
                                                     fmt::format("p{}", cases.size()), form, {}, width));
                 EXPECT_GT(cases.back().num_parts, 0) << names.back();
@@ -142,6 +149,32 @@ TEST(PartsOfKernels, GiveTheSameBitsWhateverThreadsRunThem) {
         ASSERT_TRUE(kernel->run(in, std::vector<void*>{again.data()}, 1 + round % 4).ok());
         ASSERT_EQ(std::memcmp(first.data(), again.data(), first.size() * sizeof(float)), 0) << round;
     }
+}
+
+/// One code, in as many parts as the model finds best at each length.
+TEST(PartsOfKernels, ServeAnyLengthInBlocks) {
+    const std::string text =
+        "attention(Q[h, g, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, g, q, d]: bf16\n"
+        "    S[h, g, q, x] = sum(k) Q[h, g, q, k] * K[h, x, k]\n"
+        "    P[h, g, q, x] = softmax(x) S[h, g, q, x] * k^-0.5\n"
+        "    O[h, g, q, d] = sum(x) P[h, g, q, x] * V[h, x, d]\n"
+        "sizes h = 2, g = 4, q = 1, k = d = 64, x = 2001\n";
+    PipelineOptions options;
+    options.machine = "h200", options.any_sizes = true, options.until = Pass::emit;
+    const auto first = run_pipeline(std::make_shared<const Source>(Source{"decode.nk", text}), options);
+    ASSERT_TRUE(first) << render(first.errors());
+    std::set<std::int64_t> numbers;
+    for (const std::int64_t length : {1, 70, 333, 900}) {
+        options.sizes = {{"x", length}};
+        const auto other = at_other_sizes(*first, options);
+        ASSERT_TRUE(other) << length;
+        const cpu_case::Planned p{other->diagram, other->extents, other->plan, std::get<cuda::CudaSource>(other->code)};
+        for (const KernelPlan& kernel : other->plan.kernels)
+            if (kernel.scheduled.kernel->parts.any()) numbers.insert(kernel.schedule().split.value);
+        const auto module = cpu_case::compiled_for_cpu(p.source);
+        EXPECT_EQ(cpu_case::fault_early_or_late(p, cpu_case::reference_of(p), *module), "") << length;
+    }
+    EXPECT_GT(numbers.size(), 1U);
 }
 
 }  // namespace

@@ -142,13 +142,17 @@ TEST(TextsForAnySize, ServeEveryLengthInParts) {
     const Compilation first = planned(one_query, "h200");
     ASSERT_GT(first.plan.kernels.front().schedule().split.value, 1);
     std::set<std::string> seen;
-    for (std::int64_t power = 1; power <= 1 << 15; power *= 2)
+    std::set<std::int64_t> numbers;  // of parts
+    for (std::int64_t power = 1; power <= 1 << 16; power *= 2)
         for (const std::int64_t length : {power, power + 1, power + power / 2}) {
             const auto other = at_other_sizes(first, options_of({{"x", length}}, true));
             ASSERT_TRUE(other) << length;
             seen.insert(complete(other->code));
+            numbers.insert(other->plan.kernels.front().schedule().split.value);
         }
     EXPECT_LE(seen.size(), 2U) << "a constant of length 1 is 0";
+    EXPECT_EQ(*numbers.begin(), 2) << "short lengths have few parts";
+    EXPECT_GT(numbers.size(), 2U);
 }
 
 /// A text with numbers serves one size alone.
