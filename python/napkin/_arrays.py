@@ -23,6 +23,8 @@ NAMES: Dict[str, Type] = {
     "e4m3": (10, 8),
     "e5m2": (12, 8),
 }
+# Types of no real numbers.
+WHOLE = frozenset(("i8", "i16", "i32", "i64", "u8", "bool"))
 NAME_OF: Dict[Type, str] = {pair: name for name, pair in NAMES.items()}
 
 # What NumPy and its relatives call these types: dtype.name.

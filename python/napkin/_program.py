@@ -35,7 +35,7 @@ class Program(_native.Program):
     they lie. Results are arrays of the first input's library and device, or those of `out`. On a GPU a call is
     launched on the stream that the arrays' library works on, or on `stream`: a number, or what has __cuda_stream__,
     .cuda_stream or .ptr. It returns before it has run. The first call with shapes that are new plans and compiles;
-    `prepare` does that alone. Calls give no gradients; napkin.torch.operator does.
+    `prepare` does that alone. Calls record no gradients; napkin.torch.operator does, and `gradient` is their program.
 
     Several threads may call it at a time. Raises Error and MachineError (`code` says which), and TypeError for what
     is no array.
@@ -127,6 +127,32 @@ class Program(_native.Program):
             schedule=self.schedule,
             batch_invariant=self.batch_invariant,
         )
+
+    def gradient(self, *by: str) -> "Program":
+        """The program of the gradients: napkin derives it from the equations.
+
+        It takes what this program takes, and then dO for each output O of real numbers; it gives dX for each input X
+        of real numbers, or for those named in `by`. Types that are open here are open there. Raises Error where there
+        is nothing to differentiate.
+        """
+        inputs = [array for array in self.inputs if array.type not in _arrays.WHOLE]
+        unknown = [name for name in by if name not in [array.name for array in inputs]]
+        if unknown:
+            raise ValueError(f"{self.name} has no input {unknown[0]} of real numbers")
+        given = [array for array in inputs if not by or array.name in by]
+        adjoints = [
+            array._replace(name="d" + array.name) for array in self.outputs if array.type not in _arrays.WHOLE
+        ]
+        results = [array._replace(name="d" + array.name) for array in given]
+        called = f"grad({', '.join([self.name, *(array.name for array in given)])})"
+        name = f"{self.name}_grad"
+        left = ", ".join(array.name for array in results)
+        arguments = ", ".join(array.name for array in (*self.inputs, *adjoints))
+        text = (
+            f"{self.text.rstrip()}\n\n{name}({', '.join(map(str, (*self.inputs, *adjoints)))}) -> "
+            f"{', '.join(map(str, results))}\n    {left} = {called}({arguments})\n"
+        )
+        return Program(text, sizes=self.sizes, machine=self.machine)
 
     # ---- looking
 

@@ -6,11 +6,11 @@ Importing this module imports torch, 2.4 or later.
 import functools
 import inspect
 import re
-from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple, Union
 
 import torch
 
-from ._arrays import DTYPES, NAME_OF, NAMES, TYPE_OF_DTYPE
+from ._arrays import DTYPES, NAME_OF, NAMES, TYPE_OF_DTYPE, WHOLE
 from ._operators import trace_graph
 from ._program import Array, Program
 from ._sizes import shapes_of_outputs, types_of_outputs
@@ -24,7 +24,9 @@ TYPES: Dict[torch.dtype, str] = {
 _names: Set[str] = set()
 
 
-def operator(program: Program, *, name: Optional[str] = None, backward: Optional[Program] = None) -> "Operator":
+def operator(
+    program: Program, *, name: Optional[str] = None, backward: Union[Program, bool, None] = None
+) -> "Operator":
     """The program as an operator that torch knows.
 
     It takes and gives tensors as the program does. It is registered as napkin::`name`, by default the program's name,
@@ -32,9 +34,9 @@ def operator(program: Program, *, name: Optional[str] = None, backward: Optional
     symbols; vmap weaves an axis into it. Under autocast, inputs whose type the text leaves open are cast as those of
     torch's products are.
 
-    `backward` gives its gradients. What it takes are inputs and outputs of the program, by their names, and gradients
+    Its gradients are those that napkin derives, and so are theirs. `backward` gives others. What it takes are inputs and outputs of the program, by their names, and gradients
     of outputs: dO is that of O. What it gives are gradients of inputs: dQ is that of Q. An input whose gradient it
-    does not give has none.
+    does not give has none. False: there are no gradients.
 
     Raises ValueError for a backward program that takes or gives anything else.
     """
@@ -44,10 +46,10 @@ def operator(program: Program, *, name: Optional[str] = None, backward: Optional
 class Operator:
     """What operator() makes; call it with tensors. `op` is torch's name of it, as torch.library.opcheck takes it."""
 
-    def __init__(self, program: Program, name: str, backward: Optional[Program]) -> None:
+    def __init__(self, program: Program, name: str, backward: Union[Program, bool, None]) -> None:
         self.program = program
         self.name = _unused(name)
-        self._backward = _Gradients(program, backward) if backward is not None else None
+        self._backward = _Gradients(program, backward) if backward is not False and _has_reals(program) else None
         self._output_types: Dict[Tuple[Any, ...], List[torch.dtype]] = {}
         self._woven: Dict[Tuple[bool, ...], Operator] = {}
         self._shapes = shapes_of_outputs(program, torch._check)
@@ -104,19 +106,37 @@ class Operator:
     def _vmap(self, info: Any, in_dims: Tuple[Optional[int], ...], *tensors: torch.Tensor) -> Any:
         batched = tuple(dim is not None for dim in in_dims)
         if batched not in self._woven:
-            self._woven[batched] = Operator(woven(self.program, batched), f"{self.program.name}_woven", None)
+            self._woven[batched] = Operator(woven(self.program, batched), f"{self.program.name}_woven", False)
         moved = [t if dim is None else t.movedim(dim, 0) for t, dim in zip(tensors, in_dims)]
         results = self._woven[batched].op(*moved)
         return results, 0 if len(self.program.outputs) == 1 else (0,) * len(self.program.outputs)
 
 
-class _Gradients:
-    """A backward program, as torch's autograd calls it."""
+def _has_reals(program: Program) -> bool:
+    """Whether it takes and gives real numbers."""
+    return all(any(a.type not in WHOLE for a in arrays) for arrays in (program.inputs, program.outputs))
 
-    def __init__(self, forward: Program, backward: Program) -> None:
+
+class _Gradients:
+    """A backward program, as torch's autograd calls it. One that is derived is made when it is first asked for."""
+
+    def __init__(self, forward: Program, backward: Union[Program, bool, None]) -> None:
         self.forward = forward
         self.inputs = [array.name for array in forward.inputs]
         self.outputs = [array.name for array in forward.outputs]
+        self._operator: Optional[Operator] = None
+        if isinstance(backward, Program):
+            self._take(backward)
+
+    @property
+    def operator(self) -> "Operator":
+        if self._operator is None:
+            self._take(self.forward.gradient())
+        assert self._operator is not None
+        return self._operator
+
+    def _take(self, backward: Program) -> None:
+        forward = self.forward
         self.takes = [array.name for array in backward.inputs]
         self.gives = [array.name for array in backward.outputs]
         gradients = ["d" + name for name in self.outputs]
@@ -126,10 +146,11 @@ class _Gradients:
         for name in self.gives:
             if name not in ["d" + name for name in self.inputs]:
                 raise ValueError(f"{backward.name} gives {name}, which is the gradient of no input of {forward.name}")
-        self.operator = Operator(backward, f"{forward.name}_backward", None)
+        self._operator = Operator(backward, f"{forward.name}_backward", None)
 
     def keep(self, ctx: Any, inputs: Tuple[Any, ...], output: Any) -> None:
         """Saves what the backward program takes."""
+        assert self.operator
         outputs = output if isinstance(output, tuple) else (output,)
         known = dict(zip(self.inputs + self.outputs, (*inputs, *outputs)))
         ctx.save_for_backward(*[known[name] for name in self.takes if name in known])
@@ -331,8 +352,8 @@ def flex_attention(
 
     query is [batch, heads, q, k], key [batch, groups, x, k], value [batch, groups, x, d]; the result is [batch,
     heads, q, d]. `block_mask` is a mask function, or what create_block_mask makes, of which the mask function is
-    read. The program of a pair of functions is kept: make them once. It has no gradients. Raises NoEquation at an
-    operator that has no equation.
+    read. The program of a pair of functions is kept: make them once. Gradients are derived, those of tensors that the
+    functions capture too. Raises NoEquation at an operator that has no equation.
     """
     mask_mod = getattr(block_mask, "mask_mod", block_mask)
     groups = query.shape[1] // key.shape[1]

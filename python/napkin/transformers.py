@@ -4,8 +4,7 @@
     model = AutoModelForCausalLM.from_config(config, attn_implementation="napkin")
 
 Importing this module imports torch and transformers, 5.0 or later, and registers two implementations of attention.
-`napkin` has no gradients and raises NotImplementedError where they are asked for. `napkin_or_sdpa` leaves calls under
-gradients to torch's scaled_dot_product_attention.
+`napkin` also trains; `napkin_or_sdpa` leaves calls under gradients to torch's scaled_dot_product_attention.
 """
 
 from typing import Any, Callable, Dict, List, Optional, Tuple
@@ -212,15 +211,11 @@ def attention(
 
     query is [batch, heads, queries, k], key [batch, groups, keys, k], value [batch, groups, keys, d]; the result is
     [batch, queries, heads, d]. `s_aux` [heads] are logits of sinks, `position_bias` [1 or batch, heads, queries, keys]
-    is added to scores. Views are read as they lie. Raises NotImplementedError for gradients and dropout.
+    is added to scores. Views are read as they lie. Gradients are those that napkin derives. Raises
+    NotImplementedError for dropout.
     """
     if dropout:
         raise NotImplementedError("napkin's attention has no dropout: put the model in eval()")
-    if torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad):
-        raise NotImplementedError(
-            "napkin's attention has no gradients: call the model under torch.no_grad(), or give it "
-            "attn_implementation='napkin_or_sdpa'"
-        )
     mask = attention_mask
     if type(mask) is not Mask:
         causal = getattr(module, "is_causal", True) if is_causal is None else is_causal

@@ -108,7 +108,62 @@ def test_gradients_of_some_inputs_and_outputs():
         napkin.torch.operator(forward, backward=napkin.compile("g(dC[i]) -> dE[i]\n    dE[i] = dC[i]\n"))
 
 
-def test_an_operator_without_a_backward_says_so(conv):
+@pytest.fixture(scope="module")
+def derived():
+    return napkin.torch.operator(napkin.compile(ATTENTION))
+
+
+def test_derived_gradients(derived, conv):
+    assert torch.autograd.gradcheck(derived, qkv(q=3, x=4, k=2, dtype=torch.float64, grad=True))
+    small = (drawn(5, dtype=torch.float64, grad=True), drawn(2, seed=1, dtype=torch.float64, grad=True))
+    assert torch.autograd.gradcheck(conv, small)
+    for dtype, tolerance in ((torch.float32, 1e-4), (torch.bfloat16, 5e-2)):
+        q, k, v = qkv(dtype=dtype, grad=True)
+        derived(q, k, v).float().square().sum().backward()
+        wanted = [t.detach().double().requires_grad_() for t in (q, k, v)]
+        of_torch(*wanted).square().sum().backward()
+        for t, of in zip((q, k, v), wanted):
+            assert t.grad.dtype == dtype
+            torch.testing.assert_close(t.grad.double(), of.grad, rtol=tolerance, atol=tolerance)
+
+
+def test_derived_gradients_have_gradients():
+    f = napkin.torch.operator(napkin.compile("f(X[i], W[i]) -> Y\n    Y = sum(i) tanh(X[i] * W[i])\n"))
+    given = (drawn(4, dtype=torch.float64, grad=True), drawn(4, seed=1, dtype=torch.float64, grad=True))
+    assert torch.autograd.gradgradcheck(f, given)
+
+
+def test_derived_gradients_compiled(derived):
+    torch._dynamo.reset()
+    q, k, v = qkv(grad=True)
+    torch.compile(lambda *t: derived(*t).square().sum(), fullgraph=True, backend="aot_eager")(q, k, v).backward()
+    found, q.grad = q.grad, None
+    of_torch(q, k, v).square().sum().backward()
+    torch.testing.assert_close(found, q.grad, rtol=1e-3, atol=1e-4)
+
+
+def test_gradients_of_programs():
+    program = napkin.compile("f(X[i], N[i]: i32, W[j]) -> Y[i, j], Z: i32\n    Y[i, j] = X[i] * N[i] * W[j]\n    Z = sum(i) N[i]\n")
+    gradient = program.gradient()
+    assert [array.name for array in gradient.inputs] == ["X", "N", "W", "dY"]
+    assert [array.name for array in gradient.outputs] == ["dX", "dW"]
+    assert [array.name for array in program.gradient("W").outputs] == ["dW"]
+    with pytest.raises(ValueError, match="no input N"):
+        program.gradient("N")
+
+
+def test_a_traced_function_has_gradients():
+    layer = torch.nn.Sequential(torch.nn.LayerNorm(6), torch.nn.Linear(6, 4), torch.nn.GELU())
+    x = drawn(5, 6)
+    traced = napkin.torch.trace(layer, x)
+    a, b = x.clone().requires_grad_(), x.clone().requires_grad_()
+    traced(a).square().sum().backward()
+    layer(b).square().sum().backward()
+    torch.testing.assert_close(a.grad, b.grad, rtol=1e-4, atol=1e-5)
+
+
+def test_an_operator_without_gradients_says_so():
+    conv = napkin.torch.operator(napkin.compile(CONVOLUTION), backward=False)
     y, _ = conv(drawn(9, grad=True), drawn(3))
     with pytest.raises(RuntimeError, match="autograd"):
         y.sum().backward()

@@ -134,16 +134,14 @@ def test_a_combination_is_one_program():
 
 def test_gradients():
     model, inputs = made("Llama").requires_grad_(True), prompt()
-    model.set_attn_implementation("napkin")
-    with pytest.raises(NotImplementedError, match="no gradients.*napkin_or_sdpa"):
-        model(**inputs)
     found = []
-    for attention in ("sdpa", "napkin_or_sdpa"):
+    for attention in ("sdpa", "napkin", "napkin_or_sdpa"):
         model.set_attn_implementation(attention)
         model.zero_grad()
         model(**inputs).logits.square().sum().backward()
         found.append(model.model.layers[0].self_attn.q_proj.weight.grad.clone())
-    torch.testing.assert_close(*found)
+    for other in found[1:]:
+        torch.testing.assert_close(other, found[0], rtol=1e-3, atol=1e-4)
     with torch.no_grad():
         model.set_attn_implementation("sdpa")
         wanted = model(**inputs).logits

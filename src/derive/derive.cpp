@@ -35,12 +35,12 @@ Result<Derived> derive(const Diagram& diagram, const DeriveOptions& options) {
     std::vector<Diagnostic> errors;
     Derived derived;
     derived.form = options.form;
-    derived.flat_rows = options.flat_rows;
+    derived.rewriting = options.rewriting;
     const bool is_rewritten = options.fuse && options.kernels.empty();
     derived.source = is_rewritten ? with_sizes_of_joined_dimensions(diagram) : diagram;
     Diagram normal = derived.source;
     for (const std::string& name : options.stream) normal.schedule.push_back({ChoiceKind::stream, name, {}});
-    if (is_rewritten) normal = normal_form(normal, options.flat_rows, derived.normal_steps);
+    if (is_rewritten) normal = normal_form(normal, options.rewriting, derived.normal_steps);
     normal.schedule = derived.source.schedule;
     std::vector<AxisId> demanded;
     const auto demand = [&](const std::string& axis_name, const SourceRange& range) {
@@ -86,13 +86,15 @@ Result<Derived> derive(const Diagram& diagram, const DeriveOptions& options) {
     return derived;
 }
 
-std::optional<Derived> with_flat_rows(const Derived& derived) {
-    if (derived.flat_rows || flat_rows(derived.source).empty()) return std::nullopt;
+std::optional<Derived> rewritten(const Derived& derived, const Rewriting& rewriting) {
+    if (rewriting == derived.rewriting || (rewriting.flat_rows && flat_rows(derived.source).empty()))
+        return std::nullopt;
     DeriveOptions options;
     options.form = derived.form;
-    options.flat_rows = true;
-    auto flat = derive(derived.source, options);
-    return flat ? std::optional(std::move(*flat)) : std::nullopt;
+    options.rewriting = rewriting;
+    auto other = derive(derived.source, options);
+    if (!other || other->normal_steps.size() == derived.normal_steps.size()) return std::nullopt;
+    return std::move(*other);
 }
 
 }  // namespace napkin

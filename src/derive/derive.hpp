@@ -13,8 +13,8 @@ namespace napkin {
 
 struct DeriveOptions {
     Form form = Form::unscaled;
-    bool fuse = true;        ///< false: every equation is a kernel of its own
-    bool flat_rows = false;  ///< axes along which products have rows become one (diagram/flat_axes.hpp)
+    bool fuse = true;  ///< false: every equation is a kernel of its own
+    Rewriting rewriting;
     /// fixes the partition: target names of each kernel; empty: derived
     std::vector<std::vector<std::string>> kernels;
     /// axes that must be streamed where they are reduced; refused when they cannot be
@@ -28,8 +28,8 @@ Result<Derived> derive(const Diagram& diagram, const DeriveOptions& options = {}
 /// The same derivation with another alternative of each region.
 Derived rederive(const Derived& derived, const std::vector<std::size_t>& chosen);
 
-/// The same derivation with flat rows; none where there are no such axes, or it has them already.
-std::optional<Derived> with_flat_rows(const Derived& derived);
+/// The same derivation rewritten otherwise; none where that makes no difference.
+std::optional<Derived> rewritten(const Derived& derived, const Rewriting& rewriting);
 
 /// Runs the derived form in double precision, kernel by kernel, with the given group and stream sizes by AxisId (0: the
 /// whole axis). This is the meaning of a Derived, for translation validation. `values` holds the inputs by ArrayId of

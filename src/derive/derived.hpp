@@ -192,13 +192,20 @@ enum class Form {
     auxiliary,  ///< results are kept finished after every step and rescaled (paper Table 4, auxiliary SoftMax₀)
 };
 
+/// What is rewritten beside what is always. Each is a choice, which a plan makes by predicted time.
+struct Rewriting {
+    bool flat_rows = false;  ///< axes along which products have rows become one (diagram/flat_axes.hpp)
+    bool again = false;      ///< what is consumed along several axes is computed for each (compute_again)
+    friend bool operator==(const Rewriting&, const Rewriting&) = default;
+};
+
 struct Derived {
     /// the arrays and axes that all ids refer to (states and chunk arrays added); its equations are the rewritten
     /// definitions after the last step
     Diagram diagram;
     Diagram source;  ///< as it came in
     Form form = Form::unscaled;
-    bool flat_rows = false;       ///< DeriveOptions::flat_rows
+    Rewriting rewriting;
     bool keeps_streams = false;   ///< overrides say which axes are streamed
     bool keeps_kernels = false;   ///< options say which equations are one kernel
     std::vector<Region> regions;  ///< what the kernels were chosen among, in execution order

@@ -87,7 +87,7 @@ Derived rederive(const Derived& derived, const std::vector<std::size_t>& chosen)
     Derived out;
     out.source = derived.source;
     out.form = derived.form;
-    out.flat_rows = derived.flat_rows;
+    out.rewriting = derived.rewriting;
     out.keeps_streams = derived.keeps_streams, out.keeps_kernels = derived.keeps_kernels;
     out.regions = derived.regions;
     out.normal_steps = derived.normal_steps;
@@ -104,7 +104,7 @@ Derived KernelForms::of(const std::vector<Gathering>& kernels) const {
     Derived alone;
     alone.source = derived_.source;
     alone.form = derived_.form;
-    alone.flat_rows = derived_.flat_rows;
+    alone.rewriting = derived_.rewriting;
     KernelBuilder builder(normal_, derived_.form);
     build(alone, builder, kernels);
     return alone;

@@ -2,17 +2,18 @@
 
 namespace napkin {
 
-Diagram normal_form(const Diagram& diagram, bool flat_rows, std::vector<DerivationStep>& steps) {
+Diagram normal_form(const Diagram& diagram, const Rewriting& chosen, std::vector<DerivationStep>& steps) {
     Diagram out = diagram;
     join_dimensions(out, steps);
     unify_axes(out, steps);
-    flatten_axes(out, flat_rows, steps);
+    flatten_axes(out, chosen.flat_rows, steps);
     drop_exact_casts(out, steps);
     move_scales(out, steps);
     merge_equal_equations(out, steps);
     inline_shifted_maps(out, steps);
     sum_blocks(out, steps);
     order_contractions(out, steps);
+    if (chosen.again) compute_again(out, steps);
     return out;
 }
 

@@ -7,8 +7,8 @@
 
 namespace napkin {
 
-/// All passes, in the order below.
-Diagram normal_form(const Diagram& diagram, bool flat_rows, std::vector<DerivationStep>& steps);
+/// All passes, in the order below, and the chosen ones.
+Diagram normal_form(const Diagram& diagram, const Rewriting& chosen, std::vector<DerivationStep>& steps);
 
 /// The diagram in which the size of an axis is given as that of neighbouring dimensions of an input. All reads of the
 /// input along these must recombine to the axis, and the sizes must be numbers that agree.
@@ -49,5 +49,10 @@ void sum_blocks(Diagram& diagram, std::vector<DerivationStep>& steps);
 /// fewest FLOPs, then with the least that is stored between them. It is found exactly for up to eight operands,
 /// greedily beyond.
 void order_contractions(Diagram& diagram, std::vector<DerivationStep>& steps);
+
+/// Where reductions consume a temporary along different axes, as a row's sum and a column's sum do, it is computed for
+/// each of them. So are the temporaries that it is made of, as far as they are consumed along both. Then kernels that
+/// stream different axes have no array of all pairs between them.
+void compute_again(Diagram& diagram, std::vector<DerivationStep>& steps);
 
 }  // namespace napkin

@@ -97,6 +97,7 @@ public:
             Equation& e = equations[i];
             if (i >= first) e.body = without_zeros(e.body);
             if (i >= first && e.reduce == ReduceOp::sum) rewrite(e);
+            if (i >= first && !e.reduce) share_factors(e);
             note(e);
             d_.equations.push_back(std::move(e));
         }
@@ -186,6 +187,29 @@ private:
             d_.equations.push_back(std::move(sum));
         }
         e.reduce.reset(), e.reduce_axes.clear(), e.body = std::move(value);
+    }
+
+    /// a·p + b·p = p·(a + b), where p is what a map computes: the map's value is read.
+    void share_factors(Equation& e) const {
+        const Polynomial body = expanded(e.body);
+        if (body.size() < 2 || body.size() > most_terms) return;
+        Powers common = body[0].powers;
+        for (const AtomProduct& term : body)
+            std::erase_if(common, [&](const auto& power) { return !contains(term.powers, power); });
+        for (const auto& [target, value] : maps_) {
+            if (value.size() != 1 || value[0].powers.size() < 2) continue;
+            AxisMap bound;
+            const auto others = without(common, value[0].powers, bound);
+            if (!others) continue;
+            std::vector<Index> indices;
+            for (const AxisId axis : d_.array(target).axes)
+                if (bound.contains(axis)) indices.emplace_back(Affine::axis(bound.at(axis)));
+            if (indices.size() != d_.array(target).axes.size()) continue;
+            const Polynomial rest = body * *quotient(of_powers({}), of_powers(common, value[0].coefficient));
+            const Expr shared = to_expr(of_powers(*others) * polynomial(read(target, indices)));
+            e.body = binary(BinaryOp::mul, shared, to_expr(rest));
+            return;
+        }
     }
 
     /// Σ of the term over the equation's axes, from sums that are known.

@@ -1,6 +1,7 @@
 #include "plan/choose_form.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 #include <optional>
@@ -257,6 +258,15 @@ bool names_flat_rows(const Derived& derived, const std::vector<ScheduleItem>& by
     });
 }
 
+/// Whether an override names an array that only the other form has.
+bool names_an_array_of(const Derived& other, const Derived& derived, const std::vector<ScheduleItem>& by_user) {
+    return any_of(by_user, [&](const ScheduleItem& i) {
+        return any_of(std::array{i.axis, i.kernel}, [&](const std::string& name) {
+            return other.diagram.find_array(name) && !derived.diagram.find_array(name);
+        });
+    });
+}
+
 }  // namespace
 
 Derived choose_form(const Derived& derived, const Extents& extents, const Machine& machine,
@@ -269,13 +279,19 @@ Derived choose_form(const Derived& derived, const Extents& extents, const Machin
     const auto fastest = [&](const Derived& form, double enough) {
         return FormSearch(form, extents, machine, by_user, ratings, times).run(enough);
     };
-    std::optional<Derived> flat;
-    if (by_user.empty() ? is_gpu && times == FormTimes::of_plans : names_flat_rows(derived, by_user))
-        flat = with_flat_rows(derived);
-    if (flat && !by_user.empty()) return fastest(*flat, never)->form;
+    const bool may_search = by_user.empty() && is_gpu && times == FormTimes::of_plans;
+    if (!by_user.empty() && names_flat_rows(derived, by_user))
+        if (const auto flat = rewritten(derived, {.flat_rows = true})) return fastest(*flat, never)->form;
+    if (!by_user.empty())
+        if (const auto again = rewritten(derived, {.again = true}); again && names_an_array_of(*again, derived, by_user))
+            return fastest(*again, never)->form;
     FoundForm found = *fastest(derived, never);
-    if (flat)
-        if (auto faster = fastest(*flat, found.seconds)) found = std::move(*faster);
+    for (const Rewriting other : {Rewriting{.flat_rows = true}, Rewriting{.again = true}}) {
+        if (!may_search) break;
+        const auto form = rewritten(derived, other);
+        if (!form) continue;
+        if (auto faster = fastest(*form, found.seconds)) found = std::move(*faster);
+    }
     return std::move(found.form);
 }
 

@@ -170,7 +170,8 @@ std::string to_text(const ChosenPlan& chosen) {
               {"change", chosen.plan.change},
               {"notes", chosen.notes},
               {"schedules", schedules},
-              {"flat_rows", chosen.derived.flat_rows}};
+              {"flat_rows", chosen.derived.rewriting.flat_rows},
+              {"again", chosen.derived.rewriting.again}};
     for (const Region& region : chosen.derived.regions)
         text["regions"].push_back(region.alternatives[region.chosen].kernels);
     for (const KernelPlan& kernel : chosen.plan.kernels)
@@ -182,8 +183,8 @@ std::string to_text(const ChosenPlan& chosen) {
 std::optional<ChosenPlan> recall(const std::string& text, const Derived& first, const Extents& extents,
                                  const Machine& machine, const std::shared_ptr<const Source>& file) try {
     const json read = json::parse(text);
-    const auto flat = read.at("flat_rows").get<bool>() ? with_flat_rows(first) : std::nullopt;
-    const Derived& derived = flat ? *flat : first;
+    const auto other = rewritten(first, {read.at("flat_rows").get<bool>(), read.at("again").get<bool>()});
+    const Derived& derived = other ? *other : first;
     auto form = with_read_kernels(derived, read.at("regions").get<std::vector<std::vector<Gathering>>>());
     if (!form) return std::nullopt;
     ChosenPlan out{std::move(*form), {}, read.at("notes").get<std::vector<std::string>>()};

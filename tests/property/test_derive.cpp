@@ -108,6 +108,12 @@ TEST(Derive, AuxiliaryFormMeansTheDefinition) {
     run(options);
 }
 
+TEST(Derive, WhatIsComputedAgainMeansTheDefinition) {
+    DeriveOptions options;
+    options.rewriting.again = true;
+    run(options);
+}
+
 TEST(Derive, OneKernelAnEquationMeansTheDefinition) {
     DeriveOptions options;
     options.fuse = false;

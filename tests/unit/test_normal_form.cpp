@@ -355,14 +355,35 @@ const char* const grouped_queries =
 TEST(FlattenAxes, RowsOfAProductBecomeOneAxisWhereThatIsWanted) {
     const Derived first = derived(grouped_queries);
     EXPECT_FALSE(has_rule(first, "flatten axes"));
-    const auto flat = with_flat_rows(first);
+    const auto flat = rewritten(first, {.flat_rows = true});
     ASSERT_TRUE(flat.has_value());
     EXPECT_EQ(verify(*flat), std::vector<std::string>{});
     EXPECT_TRUE(has_rule(*flat, "flatten axes")) << explain(*flat);
     EXPECT_LT(error_of_steps(*flat), 1e-9) << explain(*flat);
-    EXPECT_FALSE(with_flat_rows(*flat));
-    EXPECT_TRUE(rederive(*flat, std::vector<std::size_t>(flat->regions.size(), 0)).flat_rows);
+    EXPECT_FALSE(rewritten(*flat, {.flat_rows = true}));
+    EXPECT_TRUE(rederive(*flat, std::vector<std::size_t>(flat->regions.size(), 0)).rewriting.flat_rows);
 }
+
+TEST(ComputeAgain, WhatRowsAndColumnsConsumeHasAVersionForEach) {
+    const Derived first = derived(
+        "f(A[q, k], B[x, k], V[x, d], W[q, d]) -> Y[q, d], Z[x, d]\n"
+        "    S[q, x] = sum(k) A[q, k] * B[x, k]\n    E[q, x] = exp(S[q, x])\n"
+        "    R[q] = sum(x) E[q, x]\n    Y[q, d] = sum(x) E[q, x] * V[x, d]\n"
+        "    Z[x, d] = sum(q) E[q, x] / R[q] * W[q, d]\n"
+        "sizes q = 5, x = 4, k = 3, d = 2\n");
+    const auto again = rewritten(first, {.again = true});
+    ASSERT_TRUE(again.has_value());
+    EXPECT_EQ(verify(*again), std::vector<std::string>{});
+    EXPECT_LT(error_of_steps(*again), 1e-9) << explain(*again);
+    // The rows' sum is one array, which both kernels read.
+    for (const char* name : {"S", "S_2", "E", "E_2", "R"}) EXPECT_TRUE(again->diagram.find_array(name)) << name;
+    EXPECT_FALSE(again->diagram.find_array("R_2"));
+    for (const Kernel& kernel : again->kernels)
+        for (const ArrayId id : kernel.outputs) EXPECT_NE(again->diagram.array(id).axes.size(), 0U);
+    EXPECT_FALSE(rewritten(*again, {.again = true}));
+}
+
+TEST(ComputeAgain, NothingWhereAllConsumeAlike) { EXPECT_FALSE(rewritten(derived(grouped_queries), {.again = true})); }
 
 TEST(FlattenAxes, RowsThatAreToldApartStay) {
     const auto stays = [](const std::string& keys, const std::string& scores, const std::string& schedule) {
@@ -371,7 +392,7 @@ TEST(FlattenAxes, RowsThatAreToldApartStay) {
                         "    P[h, q, x] = softmax(x) {1}\n    O[h, q, d] = sum(x) P[h, q, x] * V[x, d]\n"
                         "sizes h = 3, q = 2, x = 5, k = 2, d = 3\n{2}",
                         keys, scores, schedule));
-        EXPECT_FALSE(with_flat_rows(first)) << explain(first);
+        EXPECT_FALSE(rewritten(first, {.flat_rows = true})) << explain(first);
     };
     stays("h, x, k", "S[h, q, x]", "");
     stays("x, k", "where(x <= q, S[h, q, x], -inf)", "");

@@ -27,7 +27,7 @@ std::string scaled_product(const std::string& scales, const std::string& sizes =
 
 std::vector<std::string> normal_equations(const std::string& text) {
     std::vector<DerivationStep> steps;
-    const Diagram normal = normal_form(parsed(text), false, steps);
+    const Diagram normal = normal_form(parsed(text), {}, steps);
     std::vector<std::string> out;
     for (const Equation& e : normal.equations) out.push_back(to_string(normal, e));
     return out;

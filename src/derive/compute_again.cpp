@@ -1,0 +1,113 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "derive/normal_form.hpp"
+#include "derive/replay.hpp"
+#include "support/ranges.hpp"
+
+namespace napkin {
+namespace {
+
+/// The axes that a reduction consumes of an array's values, directly or through maps.
+using Consumed = std::vector<AxisId>;
+
+/// Whose equations get a version for each way in which readers consume them: a row's sum over the keys and a key's sum
+/// over the rows each compute the weights anew, so that these need not lie in memory between two kernels.
+class ComputeAgain {
+public:
+    explicit ComputeAgain(Diagram& diagram) : d_(diagram) {}
+
+    void run(std::vector<DerivationStep>& steps) {
+        for (auto e = d_.equations.rbegin(); e != d_.equations.rend(); ++e) note_readers(*e);
+        if (none_of(readers_, [](const auto& entry) { return entry.second.size() > 1; })) return;
+        std::vector<Equation> equations;
+        for (const Equation& e : std::exchange(d_.equations, {})) {
+            const std::size_t num_arrays = d_.arrays.size();
+            std::vector<Equation> now = versions(e);
+            if (now.size() > 1 || !(now[0] == e)) {
+                const std::string name = d_.array(e.target).name;
+                Edit edit;
+                for (std::size_t i = num_arrays; i < d_.arrays.size(); ++i)
+                    edit.arrays.push_back(d_.arrays[ArrayId::of(i)]);
+                edit.equations.push_back({e, now});
+                steps.push_back({"compute again", "compute once", "an equation's values are the same each time",
+                                 now.size() > 1 ? fmt::format("{} is computed {} times", name, now.size())
+                                                : fmt::format("{} reads what is computed for it", name),
+                                 e.range, std::move(edit)});
+            }
+            append(equations, now);
+        }
+        d_.equations = std::move(equations);
+    }
+
+private:
+    void note_readers(const Equation& e) {
+        visit(e.body, [&](const Expr& node) {
+            const auto* r = as<Read>(node);
+            if (!r || d_.array(r->array).role != ArrayRole::temporary) return;
+            for (const Consumed& consumed : consumed_by(e, *r)) {
+                std::vector<Consumed>& known = readers_[r->array];
+                if (!contains(known, consumed)) known.push_back(consumed);
+            }
+        });
+    }
+
+    /// What becomes of the values that an equation reads.
+    std::vector<Consumed> consumed_by(const Equation& e, const Read& r) {
+        Consumed reduced;
+        for (const AxisId axis : e.reduce_axes)
+            if (depends_on(r.indices, axis)) reduced.push_back(axis);
+        if (!reduced.empty()) return {reduced};
+        std::vector<Consumed> out = readers_[e.target];
+        std::erase_if(out, [&](const Consumed& consumed) {
+            return any_of(consumed, [&](AxisId axis) { return !depends_on(r.indices, axis); });
+        });
+        return out;
+    }
+
+    /// The array's version for readers that consume these axes.
+    [[nodiscard]] ArrayId version(ArrayId id, const Consumed& consumed) const {
+        const auto found = versions_.find({id, consumed});
+        return found == versions_.end() ? id : found->second;
+    }
+
+    /// The equation once for each way in which its values are consumed. The first one keeps its target.
+    std::vector<Equation> versions(const Equation& e) {
+        const std::vector<Consumed> ways = d_.array(e.target).role == ArrayRole::temporary ? readers_[e.target]
+                                                                                           : std::vector<Consumed>{};
+        std::vector<Equation> out;
+        for (std::size_t i = 0; i < std::max<std::size_t>(1, ways.size()); ++i) {
+            Equation next = e;
+            const Consumed way = ways.empty() ? Consumed{} : ways[i];
+            if (i > 0) {
+                const Array array = d_.array(e.target);
+                next.target = add_array(d_, array.name, array.axes, array.type, array.role);
+                d_.arrays[next.target].range = array.range;
+            }
+            if (!way.empty()) versions_[{e.target, way}] = next.target;
+            next.body = transform(e.body, [&](const Expr& node) -> Expr {
+                const auto* r = as<Read>(node);
+                if (!r) return node;
+                const std::vector<Consumed> here = consumed_by(e, *r);
+                const bool passes_on = contains(here, way);
+                return read(version(r->array, passes_on ? way : here.empty() ? way : here[0]), r->indices);
+            });
+            out.push_back(std::move(next));
+        }
+        // An edit ends with the array that it replaces.
+        std::rotate(out.begin(), out.begin() + 1, out.end());
+        return out;
+    }
+
+    Diagram& d_;
+    std::map<ArrayId, std::vector<Consumed>> readers_;
+    std::map<std::pair<ArrayId, Consumed>, ArrayId> versions_;
+};
+
+}  // namespace
+
+void compute_again(Diagram& diagram, std::vector<DerivationStep>& steps) { ComputeAgain(diagram).run(steps); }
+
+}  // namespace napkin
