@@ -18,6 +18,7 @@ SMALL = {
     "num_attention_heads": 4,
     "num_key_value_heads": 2,
     "head_dim": 8,
+    "initializer_range": 0.2,  # so that scores are of the order of 1
     "vocab_size": 50,
     "pad_token_id": 0,
     "bos_token_id": 1,
@@ -29,7 +30,7 @@ MODELS = {
     "Qwen2": {"use_sliding_window": True, "max_window_layers": 1, **WINDOW},
     "Qwen3": {},
     "Mistral": WINDOW,
-    "Gemma2": {"query_pre_attn_scalar": 8, "attn_logit_softcapping": 3.0, **WINDOW},
+    "Gemma2": {"query_pre_attn_scalar": 5, "attn_logit_softcapping": 3.0, **WINDOW},
     "Gemma3Text": {"query_pre_attn_scalar": 8, **WINDOW},
     "GptOss": {"num_local_experts": 2, "num_experts_per_tok": 1, **WINDOW},
 }
@@ -66,7 +67,7 @@ def test_logits(name, padded):
     model, inputs = made(name), prompt(padded)
     wanted, found = (by(model, attention, lambda: model(**inputs).logits) for attention in ("eager", "napkin"))
     kept = inputs["attention_mask"].bool()
-    torch.testing.assert_close(found[kept], wanted[kept], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(found[kept], wanted[kept], rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", ENCODERS)
@@ -74,7 +75,7 @@ def test_encoders(name):
     model, inputs = made(name, ENCODERS[name], transformers.AutoModel), prompt()
     wanted, found = (by(model, attention, lambda: model(**inputs)[0]) for attention in ("eager", "napkin"))
     kept = inputs["attention_mask"].bool()
-    torch.testing.assert_close(found[kept], wanted[kept], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(found[kept], wanted[kept], rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("cache", ["dynamic", "static"])
@@ -82,8 +83,10 @@ def test_encoders(name):
 def test_tokens(name, cache):
     model, inputs = made(name), prompt()
     words = {"max_new_tokens": 4, "do_sample": False, "cache_implementation": cache, "disable_compile": True}
+    words |= {"return_dict_in_generate": True, "output_logits": True}
     wanted, found = (by(model, a, lambda: model.generate(**inputs, **words)) for a in ("eager", "napkin"))
-    assert found.tolist() == wanted.tolist()
+    assert found.sequences.tolist() == wanted.sequences.tolist()
+    torch.testing.assert_close(found.logits, wanted.logits, rtol=1e-4, atol=1e-4)
 
 
 def test_the_prompt_in_pieces():
@@ -92,7 +95,7 @@ def test_the_prompt_in_pieces():
     whole = by(model, "napkin", lambda: model(tokens).logits)
     cache = transformers.DynamicCache(config=model.config)
     pieces = [model(piece, cache=cache, use_cache=True).logits for piece in tokens.split(4, dim=1)]
-    torch.testing.assert_close(torch.cat(pieces, 1), whole, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(torch.cat(pieces, 1), whole, rtol=1e-4, atol=1e-4)
 
 
 def test_masks_of_ones_own():
@@ -103,7 +106,7 @@ def test_masks_of_ones_own():
     wanted = by(model, "eager", lambda: model(inputs["input_ids"], attention_mask=added).logits)
     model.set_attn_implementation("napkin")
     for mask in (keep, added):
-        torch.testing.assert_close(model(inputs["input_ids"], attention_mask=mask).logits, wanted, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(model(inputs["input_ids"], attention_mask=mask).logits, wanted, rtol=1e-4, atol=1e-4)
 
 
 def test_packed_sequences():
@@ -111,14 +114,14 @@ def test_packed_sequences():
     model, tokens = made("Llama"), prompt(padded=False)["input_ids"][:1]
     words = {"position_ids": torch.tensor([[0, 1, 2, 3, 0, 1, 2, 3, 4]], device=DEVICE), "use_cache": False}
     wanted, found = (by(model, a, lambda: model(tokens, **words).logits) for a in ("eager", "napkin"))
-    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4)
 
 
 def test_a_bias_of_positions():
     model = made("T5", {"d_model": 32, "d_kv": 8, "d_ff": 32, "num_layers": 1, "num_heads": 4}, transformers.AutoModel)
     tokens = prompt()["input_ids"]
     call = lambda: model(input_ids=tokens, decoder_input_ids=tokens[:, :5]).last_hidden_state
-    torch.testing.assert_close(by(model, "napkin", call), by(model, "eager", call), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(by(model, "napkin", call), by(model, "eager", call), rtol=1e-4, atol=1e-4)
 
 
 def test_a_combination_is_one_program():
@@ -147,7 +150,7 @@ def test_gradients():
         wanted = model(**inputs).logits
         model.set_attn_implementation("napkin_or_sdpa")
         kept = inputs["attention_mask"].bool()
-        torch.testing.assert_close(model(**inputs).logits[kept], wanted[kept], rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(model(**inputs).logits[kept], wanted[kept], rtol=1e-4, atol=1e-4)
 
 
 def test_dropout_is_refused():
@@ -161,4 +164,4 @@ def test_compiled():
     model, inputs = made("Llama"), prompt(padded=False)
     wanted = by(model, "napkin", lambda: model(**inputs, use_cache=False).logits)
     compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
-    torch.testing.assert_close(compiled(**inputs, use_cache=False).logits, wanted, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(compiled(**inputs, use_cache=False).logits, wanted, rtol=1e-4, atol=1e-4)
