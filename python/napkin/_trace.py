@@ -95,11 +95,13 @@ class Writer:
         self._taken.add(unused)
         return unused
 
-    def input(self, name: str, tensor: torch.Tensor) -> Value:
-        """Declares an argument. Integers and truths have their types in the text, others those of the arrays."""
+    def input(self, name: str, tensor: torch.Tensor, is_typed: bool = False) -> Value:
+        """Declares an argument. Integers and truths have their types in the text. Others have those of the arrays, unless
+        `is_typed`.
+        """
         own = self.unused(name)
         dims = tuple(Dim(size, True) for size in tensor.shape)
-        is_open = tensor.dtype.is_floating_point
+        is_open = tensor.dtype.is_floating_point and not is_typed
         type = "" if is_open else NAME_OF[TYPE_OF_DTYPE[str(tensor.dtype).partition(".")[2]]]
         self.inputs.append((own, dims, type))
         single = [size == 1 for size in tensor.shape]

@@ -411,7 +411,8 @@ def _scalar(
             if known is tensor:
                 return Value(name[1], lambda indices: f"{name[0]}[{', '.join(indices)}]", tensor.dtype is torch.bool)
         captured.append(tensor)
-        return writer.input("captured", tensor)
+        # The result's type is that of query, key and value.
+        return writer.input("captured", tensor, is_typed=True)
 
     inputs = [Value((None,), lambda _, name=name: name) for name in names]  # type: ignore[misc]
     (value,) = trace_graph(made.graph, writer, inputs, attribute)

@@ -130,6 +130,14 @@ def test_flex_attention(name, groups):
     torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
 
 
+def test_flex_attention_gives_the_type_of_the_query():
+    from torch.nn.attention.flex_attention import flex_attention
+
+    q, k, v = (drawn(2, 4, 12, 8, seed=seed).bfloat16() for seed in range(3))
+    found = napkin.torch.flex_attention(q, k, v, FLEX["bias"][0])
+    torch.testing.assert_close(found, flex_attention(q, k, v, FLEX["bias"][0]), rtol=2e-2, atol=2e-2)
+
+
 def test_flex_attention_says_what_it_cannot():
     q, k = drawn(2, 4, 12, 8), drawn(2, 2, 12, 8)
     with pytest.raises(ValueError, match="enable_gqa"):
