@@ -44,7 +44,7 @@ public:
 
     void add_numbers() {
         for (const LaunchNumbers::Number& number : frame_.numbers->all())
-            pass_if_used(number.is_real ? "real " : "Index ", number.name);
+            pass_if_used(number.of_launch.is_real ? "real " : "Index ", number.name);
     }
 
     std::string parameters, arguments;

@@ -85,19 +85,20 @@ std::string BodyWriter::position(VariableId variable, const Address& address, bo
     stable_sort(terms, [](const auto& a, const auto& b) { return std::abs(a.second) > std::abs(b.second); });
     std::string out;
     // The stride of a view may be an argument.
-    const auto stride_text = [&](AxisId axis, std::int64_t size) {
+    const auto step_text = [&](AxisId axis, std::int64_t size) {
         const Variable& v = frame_.variable(variable);
         for (std::size_t d = 0; axis >= 0 && frame_.is_view(variable) && d < v.dims.size(); ++d)
             if (v.dims[d].single_axis() == axis && frame_.layout(variable).strides[d] == size)
-                return view_stride_text(frame_, variable, d);
+                return stride_text(frame_, variable, d);
         return std::to_string(size);
     };
     const auto add = [&](const std::string& what, bool is_sum, std::int64_t factor, AxisId axis = -1) {
         if (what.empty()) return;
         const std::int64_t size = std::abs(factor);
-        const bool brackets = is_sum && (size != 1 || factor < 0);
+        const std::string step = step_text(axis, size);
+        const bool brackets = is_sum && (step != "1" || factor < 0);
         std::string term = brackets ? "(" + what + ")" : what;
-        if (size != 1) term += " * " + stride_text(axis, size);
+        if (step != "1") term += " * " + step;
         out += out.empty() ? (factor < 0 ? "-" : "") + term : (factor < 0 ? " - " : " + ") + term;
     };
     for (const auto& [axis, factor] : terms) {

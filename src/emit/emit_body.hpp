@@ -93,7 +93,7 @@ private:
     ValueId op(std::string pattern, std::vector<ValueId> args, int precedence, std::vector<int> argument_precedence,
                bool splats = false);
     ValueId number(double value, const std::string& text = {});
-    ValueId number_of_sizes(double value, const Expr& of, const char* what = "");
+    ValueId number_of_sizes(const Expr& formula);
     ValueId arithmetic(BinaryOp o, ValueId a, ValueId b);
     ValueId quotient(ValueId a, ValueId b, lower::MathForm form = lower::MathForm::plain);
     ValueId times_reciprocal(ValueId a, ValueId b);

@@ -28,10 +28,11 @@ ValueId BodyWriter::intern(Value value) {
     return it->second;
 }
 
-/// A constant that the expression's sizes decide. `what` tells apart those of one expression.
-ValueId BodyWriter::number_of_sizes(double value, const Expr& of, const char* what) {
-    if (!frame_.numbers->vary_with(of)) return number(value);
-    return number(value, frame_.real_text(what + to_string(of, expression_names(frame_)), value, of));
+/// A constant that sizes decide: the formula's value.
+ValueId BodyWriter::number_of_sizes(const Expr& formula) {
+    const double value = lower::real_value(formula, frame_.extents);
+    if (!frame_.numbers->vary_with(formula)) return number(value);
+    return number(value, frame_.real_text(to_string(formula, expression_names(frame_)), formula));
 }
 
 ValueId BodyWriter::number(double value, const std::string& text) {
@@ -134,20 +135,20 @@ ValueId BodyWriter::power(ValueId base, double exponent) {
 ValueId BodyWriter::exponential(const Expr& e, double factor, const Expr& of) {
     const Expr& argument = as<Unary>(e)->a;
     const lower::MathChoice& choice = lower::choice_at(math_, e);
-    const double by = std::numbers::log2e, more = std::log2(factor);
-    const auto plus = [&](ValueId x, double constant, const char* what) {
-        return constant == 0 ? x : arithmetic(BinaryOp::add, x, number_of_sizes(constant, of, what));
+    const Expr by = constant(std::numbers::log2e), more = unary(UnaryOp::log2, of ? of : constant(factor));
+    const auto plus = [&](ValueId x, const Expr& formula) {
+        return factor == 1 ? x : arithmetic(BinaryOp::add, x, number_of_sizes(formula));
     };
-    const auto scaled = [&](ValueId x, double scale, const Expr& by_sizes = {}) {
-        return arithmetic(BinaryOp::mul, x, number_of_sizes(scale, by_sizes, "log2(e) * "));
+    const auto scaled = [&](ValueId x, const Expr& formula) {
+        return arithmetic(BinaryOp::mul, x, number_of_sizes(formula));
     };
-    if (choice.operand < 0) return call("exp2", {plus(scaled(as_number(lower(argument)), by), more, "log2 ")});
+    if (choice.operand < 0) return call("exp2", {plus(scaled(as_number(lower(argument)), by), more)});
     const auto* difference = as<Binary>(argument);
     const auto* product = as<Binary>(difference->a);
     const Expr &taken = choice.operand == 0 ? product->a : product->b, &own = choice.operand == 0 ? product->b : product->a;
     const ValueId a = as_number(lower(taken)), b = as_number(lower(difference->b));
-    return call("exp2",
-                {arithmetic(BinaryOp::sub, scaled(a, choice.factor * by, own), plus(scaled(b, by), -more, "-log2 "))});
+    return call("exp2", {arithmetic(BinaryOp::sub, scaled(a, binary(BinaryOp::mul, own, by)),
+                                    plus(scaled(b, by), unary(UnaryOp::neg, more)))});
 }
 
 ValueId BodyWriter::axis_index(AxisId axis, bool whole) {
@@ -289,7 +290,7 @@ ValueId BodyWriter::lower_unary(const Expr& e, const Unary& u) {
     const lower::MathForm form = lower::choice_at(math_, e).form;
     if (form == lower::MathForm::nonpositive) return nonpositive_exponential(e, *as<Binary>(u.a));
     const ValueId a = lower(u.a);
-    if (at(a).is_constant) return number_of_sizes(apply(u.op, at(a).constant), e);
+    if (at(a).is_constant) return number_of_sizes(e);
     if (form == lower::MathForm::power_of_two) return exponential(e);
     if (u.op == UnaryOp::logical_not) {
         const ValueId m = as_mask(a);
@@ -314,7 +315,7 @@ ValueId BodyWriter::nonpositive_exponential(const Expr& e, const Binary& differe
 
 ValueId BodyWriter::lower_binary(const Expr& e, const Binary& b) {
     const ValueId a = lower(b.a), c = lower(b.b);
-    if (at(a).is_constant && at(c).is_constant) return number_of_sizes(apply(b.op, at(a).constant, at(c).constant), e);
+    if (at(a).is_constant && at(c).is_constant) return number_of_sizes(e);
     const bool compares = b.op >= BinaryOp::lt && b.op <= BinaryOp::ne;
     if (step_.is_whole && compares && integer_values_.kind(b.a) != Kind::real && integer_values_.kind(b.b) != Kind::real)
         return compare(b.op, as_whole(a), as_whole(c));
@@ -361,7 +362,7 @@ ValueId BodyWriter::lower(const Expr& e) {
         if constexpr (std::is_same_v<T, Constant>)
             return number(node.value);
         else if constexpr (std::is_same_v<T, AxisSize>)
-            return number_of_sizes(static_cast<double>(frame_.extent(node.axis)), e);
+            return number_of_sizes(e);
         else if constexpr (std::is_same_v<T, AxisIndex>)
             return axis_index(node.axis);
         else if constexpr (std::is_same_v<T, Read>)
@@ -374,7 +375,7 @@ ValueId BodyWriter::lower(const Expr& e) {
             const ValueId a = as_number(lower(node.a));
             if (!is_float(node.type) && is_integer(integer_values_.kind(node.a)))
                 return integer_values_.keeps_all(node.type, node.a) ? a : call(wrapping_function(node.type), {a});
-            if (at(a).is_constant) return number_of_sizes(round_to(node.type, at(a).constant), e);
+            if (at(a).is_constant) return number_of_sizes(e);
             if (node.type == DType::f64 || (node.type == DType::f32 && !frame_.is_double)) return a;
             return call(rounding_function(node.type), {a});
         } else {

@@ -78,26 +78,31 @@ bool Frame::vary_with(std::initializer_list<AxisId> of) const {
     return any_of(of, [&](AxisId axis) { return numbers->vary_with(axis); });
 }
 
-std::string Frame::whole_text(const std::string& what, std::int64_t value, std::initializer_list<AxisId> of) const {
-    return vary_with(of) ? numbers->whole(what, value) : std::to_string(value);
+std::string Frame::whole_text(const std::string& what, const Expr& formula) const {
+    return numbers->vary_with(formula) ? numbers->whole(what, formula)
+                                       : std::to_string(lower::whole_value(formula, extents));
 }
 
-std::string Frame::real_text(const std::string& what, double value, const Expr& of) const {
-    return numbers->vary_with(of) ? numbers->real(what, value) : literal(value, is_double);
+std::string Frame::real_text(const std::string& what, const Expr& formula) const {
+    return numbers->vary_with(formula) ? numbers->real(what, formula)
+                                       : literal(lower::real_value(formula, extents), is_double);
 }
 
 std::string Frame::extent_text(AxisId id) const {
-    return whole_text("size_" + diagram().axis(id).name, extent(id), {id});
+    return whole_text("size_" + diagram().axis(id).name, lower::SizeFormulas(lowered).size(id));
 }
 std::pair<std::int64_t, std::string> Frame::constant_of(const Affine& form) const {
     std::string what;
     std::int64_t of_sizes = 0;
+    Expr formula = integer_constant(0);
     for (const auto& [axis, factor] : form.sizes) {
         if (!vary_with({axis})) continue;
         of_sizes += factor * extent(axis);
+        formula = lower::whole_formula(BinaryOp::add, formula,
+                                       lower::whole_formula(BinaryOp::mul, integer_constant(factor), axis_size(axis)));
         what += fmt::format("{}{} size {}", what.empty() ? "" : " ", factor, diagram().axis(axis).name);
     }
-    return {form.constant - of_sizes, what.empty() ? "" : numbers->whole("sum " + what, of_sizes)};
+    return {form.constant - of_sizes, what.empty() ? "" : numbers->whole("sum " + what, formula)};
 }
 std::string Frame::form_text(const Affine& form, const ExprNames& form_names) const {
     const auto [constant, number] = constant_of(form);

@@ -69,10 +69,9 @@ struct Frame : ScheduledKernel {
     [[nodiscard]] Address address(VariableId id, const std::vector<Index>& indices, ScopeId at_scope) const;
     /// Whether the extent of one of the axes is an argument of the launch.
     [[nodiscard]] bool vary_with(std::initializer_list<AxisId> of) const;
-    /// A number that follows from the axes' extents, as text. `what` tells it from the kernel's others.
-    [[nodiscard]] std::string whole_text(const std::string& what, std::int64_t value, std::initializer_list<AxisId> of) const;
-    /// A real number that the expression's sizes decide.
-    [[nodiscard]] std::string real_text(const std::string& what, double value, const Expr& of) const;
+    /// A number that follows from sizes, as text. `what` tells it from the kernel's others.
+    [[nodiscard]] std::string whole_text(const std::string& what, const Expr& formula) const;
+    [[nodiscard]] std::string real_text(const std::string& what, const Expr& formula) const;
     [[nodiscard]] std::string extent_text(AxisId id) const;
     /// The form's constant: what is the same for all sizes, and the name of the number for the rest; "" without any.
     [[nodiscard]] std::pair<std::int64_t, std::string> constant_of(const Affine& form) const;

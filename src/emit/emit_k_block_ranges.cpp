@@ -33,7 +33,7 @@ std::string text_of(const Frame& frame, const MaskForm& form) {
 }
 
 std::string tiles_text(const Frame& frame, AxisId axis) {
-    return frame.whole_text("tiles_" + frame.diagram().axis(axis).name, frame.num_tiles(axis), {axis});
+    return frame.whole_text("tiles_" + frame.diagram().axis(axis).name, lower::SizeFormulas(frame.lowered).tiles(axis));
 }
 /// The product of two numbers or names.
 std::string product_text(const std::string& a, const std::string& b) {
@@ -44,7 +44,7 @@ std::string product_text(const std::string& a, const std::string& b) {
 }
 /// The number of ranges along the rows.
 std::string row_tiles_text(const Frame& frame, const KBlockRanges& ranges) {
-    return frame.whole_text("row_ranges", ranges.tiles, {frame.schedule.mma_m});
+    return frame.whole_text("row_ranges", lower::SizeFormulas(frame.lowered).row_ranges(ranges));
 }
 
 /// The number of the range of the group's first rows among all ranges.
@@ -216,8 +216,7 @@ void write_bounds_of_tile(const Frame& frame, Lines& out, const ScheduledLoop& n
         if (c < 0) {
             out(fmt::format("{0} = ends_where({0}, {1}, {2});", end, most, -c));
         } else {
-            const std::string past = frame.whole_text("padded_" + frame.diagram().axis(stream).name,
-                                                      round_up(frame.extent(stream), tile), {stream});
+            const std::string past = padded_text(frame, stream, tile);
             out(fmt::format("{0} = begins_where({0}, {1}, {2}, {3}, {4});", begin, most, c, tile, past));
         }
     }

@@ -115,12 +115,25 @@ private:
     Lines out_;
 };
 
+/// Pre: the kernel's text is written, with all its numbers.
+lower::LaunchFormulas launch_formulas(const Frame& frame) {
+    const lower::SizeFormulas of(frame.lowered);
+    lower::LaunchFormulas out{of.groups(), of.blocks(), of.scratch_bytes(), {}, {}};
+    if (frame.shapes.range_bytes > 0)
+        out.before_blocks = lower::whole_formula(BinaryOp::floor_div, of.range_bytes(),
+                                                 integer_constant(k_block_range_bytes));
+    for (const LaunchNumbers::Number& number : frame.numbers->all()) out.numbers.push_back(number.of_launch);
+    internal_check(lower::whole_value(out.groups, frame.extents) == frame.num_groups(),
+                   "emit: a formula of tiles differs from their number");
+    return out;
+}
+
 }  // namespace
 
 KernelText kernel_text(const lower::KernelProgram& program, const std::string& entry, std::string_view prelude) {
     Frame frame(program, prelude);
     std::string text = KernelWriter(frame, program, entry).run();
-    return {std::move(text), mapped<std::int64_t>(frame.numbers->all(), &LaunchNumbers::Number::bits)};
+    return {std::move(text), launch_formulas(frame)};
 }
 
 }  // namespace napkin::writers

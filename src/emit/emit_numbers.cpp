@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <bit>
-
 #include "emit/emit_text.hpp"
 #include "support/ranges.hpp"
 
@@ -29,14 +27,12 @@ std::string LaunchNumbers::add(Number number, std::string name) {
     return numbers_.back().name;
 }
 
-std::string LaunchNumbers::whole(const std::string& what, std::int64_t value) {
-    return add({what, "", false, value}, fmt::format("{}_", Names("").add(what)));
+std::string LaunchNumbers::whole(const std::string& what, const Expr& formula) {
+    return add({what, "", {formula}}, fmt::format("{}_", Names("").add(what)));
 }
 
-std::string LaunchNumbers::real(const std::string& what, double value) {
-    const std::int64_t bits = is_double_ ? std::bit_cast<std::int64_t>(value)
-                                         : std::bit_cast<std::int32_t>(static_cast<float>(value));
-    return add({what, "", true, bits}, fmt::format("number_{}_", numbers_.size()));
+std::string LaunchNumbers::real(const std::string& what, const Expr& formula) {
+    return add({what, "", {formula, true, is_double_}}, fmt::format("number_{}_", numbers_.size()));
 }
 
 }  // namespace napkin::writers

@@ -1,11 +1,10 @@
 #pragma once
 // Numbers in a kernel's text that follow from sizes. Where sizes are arguments of the launch, these numbers are, too:
 // the text then serves all sizes for which nothing else in it differs. Else they are literals.
-#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "algebra/expr.hpp"
+#include "lower/size_formulas.hpp"
 
 namespace napkin::writers {
 
@@ -14,8 +13,7 @@ public:
     struct Number {
         std::string what;  ///< tells it from the kernel's other numbers, whatever its value
         std::string name;
-        bool is_real = false;
-        std::int64_t bits = 0;  ///< its value; the bits of a real number
+        lower::LaunchNumber of_launch;
     };
     LaunchNumbers(std::vector<AxisId> axes, bool is_double) : axes_(std::move(axes)), is_double_(is_double) {}
 
@@ -24,8 +22,8 @@ public:
     [[nodiscard]] bool vary_with(const Expr& e) const;
     /// The name of the number, which is an argument from now on. It ends in an underscore, as no name of a diagram
     /// does.
-    std::string whole(const std::string& what, std::int64_t value);
-    std::string real(const std::string& what, double value);
+    std::string whole(const std::string& what, const Expr& formula);
+    std::string real(const std::string& what, const Expr& formula);
     [[nodiscard]] const std::vector<Number>& all() const { return numbers_; }
 
 private:

@@ -52,24 +52,16 @@ std::string begin_of(const Frame& frame, const Variable& v, int dimension, Scope
     return form.terms.size() > 1 && !text.empty() ? "(" + text + ")" : text;
 }
 
-/// Values between neighbours of each dimension of an array whose rows follow each other.
-std::vector<std::int64_t> dense_strides(const Frame& frame, const Variable& v) {
-    std::vector<std::int64_t> strides(v.dims.size(), 1);
-    for (std::size_t d = v.dims.size() - 1; d > 0; --d) strides[d - 1] = strides[d] * frame.extent(v.limits[d]);
-    return strides;
-}
-
 /// Copies every thread's own parts of the tile.
 void write_own_copies(const Frame& frame, Lines& out, VariableId variable, ScopeId scope, const std::string& stage,
                       const std::string& condition) {
     const Variable& v = frame.variable(variable);
     const OperandTile tile = *frame.shape(variable).tile;
-    const std::vector<std::int64_t> strides = dense_strides(frame, v);
-    const auto stride = [&](std::size_t d) { return stride_text(frame, variable, d, strides[d]); };
+    const auto stride = [&](std::size_t d) { return stride_text(frame, variable, d); };
     std::string from = frame.memory.at(v.array);
     for (std::size_t d = 0; d < v.dims.size(); ++d)
         if (const std::string begin = begin_of(frame, v, static_cast<int>(d), scope); !begin.empty())
-            from += strides[d] == 1 ? " + " + begin : fmt::format(" + {} * {}", begin, stride(d));
+            from += stride(d) == "1" ? " + " + begin : fmt::format(" + {} * {}", begin, stride(d));
     const auto left = [&](int dimension) {
         const std::string extent = frame.extent_text(v.limits[at(dimension)]), begin = begin_of(frame, v, dimension, scope);
         return begin.empty() ? extent : fmt::format("{} - {}", extent, begin);

@@ -9,19 +9,10 @@
 #include "emit/emit_text.hpp"
 #include "emit/emit_write.hpp"
 #include "support/ranges.hpp"
-#include "support/saturate.hpp"
 
 namespace napkin::writers {
 namespace {
 
-using Digit = std::vector<GroupAxis>::const_iterator;
-
-/// The number of tiles that this digit and those after it count.
-std::int64_t tiles_from(const Frame& frame, Digit first) {
-    std::int64_t tiles = 1;
-    for (auto digit = first; digit != frame.group_order.end(); ++digit) tiles *= digit->tiles;
-    return tiles;
-}
 bool any_varies(const Frame& frame) {
     // An axis with a single tile now has no digit.
     return any_of(frame.kernel->group_axes, [&](AxisId axis) { return frame.vary_with({axis}); });
@@ -30,25 +21,35 @@ bool any_varies(const Frame& frame) {
 /// Where sizes are arguments, so are the order of the digits and their bands: the text is the same for all orders.
 std::vector<std::pair<AxisId, std::string>> position_in_any_order(const Frame& frame, const std::string& group) {
     std::vector<std::pair<AxisId, std::string>> begins;
+    const std::vector<lower::GroupDigit> digits = lower::SizeFormulas(frame.lowered).digits();
+    const auto tiles_from = [&](std::size_t first) {
+        Expr tiles = integer_constant(1);
+        for (std::size_t d = first; d < digits.size(); ++d)
+            tiles = lower::whole_formula(BinaryOp::mul, tiles, digits[d].tiles);
+        return tiles;
+    };
+    const Expr one = integer_constant(1);
     for (const auto& [axis, size] : groups_of(*frame.kernel, frame.sizes)) {
         const std::string& name = frame.diagram().axis(axis).name;
-        const auto number = [&](const char* what, std::int64_t value) {
-            return frame.numbers->whole(fmt::format("{}_{}", what, name), value);
+        const auto number = [&](const char* what, const Expr& formula) {
+            return frame.numbers->whole(fmt::format("{}_{}", what, name), formula);
         };
-        const std::int64_t all = frame.num_groups();
-        std::int64_t below = all, tiles = 1, below_bands = all, bands = 1, band = 1;
-        bool is_backward = false;
-        for (auto digit = frame.group_order.begin(); digit != frame.group_order.end(); ++digit) {
-            if (digit->axis != axis) continue;
-            if (digit->stride > 1)
-                below_bands = tiles_from(frame, digit + 1), bands = digit->tiles, band = digit->stride;
+        Expr below = tiles_from(0), below_bands = below, tiles = one, bands = one, band = one;
+        bool is_backward = false, is_one_tile = true;
+        for (std::size_t d = 0; d < digits.size(); ++d) {
+            const lower::GroupDigit& digit = digits[d];
+            if (digit.axis != axis) continue;
+            is_one_tile &= frame.group_order[d].tiles == 1;
+            if (digit.is_band)
+                below_bands = tiles_from(d + 1), bands = digit.tiles, band = digit.stride;
             else
-                below = tiles_from(frame, digit + 1), tiles = digit->tiles, is_backward = digit->is_backward;
+                below = tiles_from(d + 1), tiles = digit.tiles, is_backward = digit.is_backward;
         }
-        if (!frame.vary_with({axis}) && tiles * bands == 1) continue;
+        if (!frame.vary_with({axis}) && is_one_tile) continue;
+        const Expr last = lower::whole_formula(BinaryOp::sub, tiles, one);
         std::string text = fmt::format("{} / {} % {}", group, number("below", below), number("tiles", tiles));
-        text = fmt::format("({} + {} * ({}))", number("first", is_backward ? tiles - 1 : 0),
-                           number("step", is_backward ? -1 : 1), text);
+        text = fmt::format("({} + {} * ({}))", number("first", is_backward ? last : integer_constant(0)),
+                           number("step", integer_constant(is_backward ? -1 : 1)), text);
         if (frame.in_blocks())
             text = fmt::format("({} + {} / {} % {} * {})", text, group, number("below_bands", below_bands),
                                number("bands", bands), number("band", band));
@@ -65,9 +66,10 @@ void write_numbers(const Frame& frame, Lines& out) {
     for (const auto* arrays : {&frame.inputs, &frame.outputs})
         for (const ArrayId a : *arrays) at += frame.diagram().array(a).axes.size();
     for (const LaunchNumbers::Number& number : frame.numbers->all()) {
+        const bool is_real = number.of_launch.is_real;
         const std::string bits = fmt::format("strides[{}]", at++);
-        out.declare(number.is_real ? "const real" : "const Index", number.name,
-                    fmt::format("{}({})", number.is_real ? "number_of_bits<real>" : "static_cast<Index>", bits));
+        out.declare(is_real ? "const real" : "const Index", number.name,
+                    fmt::format("{}({})", is_real ? "number_of_bits<real>" : "static_cast<Index>", bits));
     }
 }
 
@@ -115,20 +117,28 @@ void write_variable_pointers(const Frame& frame, Lines& out) {
     }
 }
 
-std::string whole_of_tiles(const Frame& frame, const char* what, std::int64_t value) {
-    return any_varies(frame) ? frame.numbers->whole(what, value) : std::to_string(value);
+std::string whole_of_tiles(const Frame& frame, const char* what, const Expr& formula) {
+    return any_varies(frame) ? frame.numbers->whole(what, formula)
+                             : std::to_string(lower::whole_value(formula, frame.extents));
 }
 
-std::string num_tiles_text(const Frame& frame) { return whole_of_tiles(frame, "all_tiles", frame.num_groups()); }
+std::string num_tiles_text(const Frame& frame) {
+    return whole_of_tiles(frame, "all_tiles", lower::SizeFormulas(frame.lowered).groups());
+}
 
 std::string section_text(const Frame& frame) {
-    return whole_of_tiles(frame, "section_tiles", frame.num_groups() / frame.num_sections());
+    return whole_of_tiles(frame, "section_tiles", lower::SizeFormulas(frame.lowered).groups_of_section());
 }
 
 std::string blocks_text(const Frame& frame, const ScheduledLoop& loop) {
     const AxisId axis = loop.loop->axis;
     return frame.whole_text(fmt::format("blocks_{}_{}", frame.diagram().axis(axis).name, loop.scope),
-                            ceil_div(frame.extent(axis), frame.span(axis, loop.scope).tile), {axis});
+                            lower::SizeFormulas(frame.lowered).k_blocks(loop));
+}
+
+std::string padded_text(const Frame& frame, AxisId axis, std::int64_t tile) {
+    return frame.whole_text("padded_" + frame.diagram().axis(axis).name,
+                            lower::rounded_up(lower::SizeFormulas(frame.lowered).size(axis), tile));
 }
 
 std::vector<std::pair<AxisId, std::string>> group_position(const Frame& frame, const std::string& group) {
@@ -169,7 +179,7 @@ void write_tiles_ahead(const Frame& frame, Lines& out) {
         for (const auto& [axis, text] : group_position(frame, group))
             for (std::size_t d = 0; d < v.dims.size(); ++d)
                 if (v.dims[d].is_axis(axis))
-                    position += fmt::format(" + {} * {}", text, view_stride_text(frame, p.variable, d));
+                    position += fmt::format(" + {} * {}", text, stride_text(frame, p.variable, d));
         out(fmt::format("const real* const {} = {}{};", name, frame.memory.at(v.array), position));
     }
 }
@@ -200,8 +210,7 @@ void write_k_block_bounds(const Frame& frame, Lines& out, const ScheduledLoop& n
         } else {
             // The first K block that counts is the first whose last value reaches ceil(-most / c).
             const std::string first = fmt::format("-floor_div({}, {}) / {} * {}", most, c, span.tile, span.tile);
-            const std::string past = frame.whole_text("padded_" + frame.diagram().axis(l.axis).name,
-                                                      round_up(frame.extent(l.axis), span.tile), {l.axis});
+            const std::string past = padded_text(frame, l.axis, span.tile);
             out(fmt::format("{0} = max_index({0}, {1});", begin,
                             is_near ? first : fmt::format("min_index({}, {})", first, past)));
         }

@@ -15,9 +15,11 @@ void write_numbers(const Frame& frame, Lines& out);
 /// loop.
 std::string num_tiles_text(const Frame& frame);
 /// A number that follows from how many output tiles and K blocks there are.
-std::string whole_of_tiles(const Frame& frame, const char* what, std::int64_t value);
+std::string whole_of_tiles(const Frame& frame, const char* what, const Expr& formula);
 std::string section_text(const Frame& frame);
 std::string blocks_text(const Frame& frame, const ScheduledLoop& loop);
+/// The axis' size in whole tiles of that many values.
+std::string padded_text(const Frame& frame, AxisId axis, std::int64_t tile);
 void write_memory_pointers(const Frame& frame, Lines& out);
 /// Pointers to the variables in the arena.
 void write_variable_pointers(const Frame& frame, Lines& out);

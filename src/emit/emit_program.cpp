@@ -263,7 +263,8 @@ void ProgramPrinter::print(const lower::AskTile& ask) {
                                                                         tile_of(ask.loop), range(ask.loop).end)
                                                           : "!has_asked_";
     out_(fmt::format("if ({}) next_group_ = claim_tile(scratch + {}, {}), has_asked_ = true;", condition,
-                     whole_of_tiles(frame_, "range_bytes", frame_.shapes.range_bytes), num_tiles_text(frame_)));
+                     whole_of_tiles(frame_, "range_bytes", lower::SizeFormulas(frame_.lowered).range_bytes()),
+                     num_tiles_text(frame_)));
     if (!ask.is_with_last_copies) out_("has_asked_ = false;");
 }
 void ProgramPrinter::print(const lower::WriteTile&) {

@@ -68,21 +68,24 @@ std::string place_left(const Frame& frame, std::int64_t first, const std::string
 std::string shares_type(const Frame& frame) {
     const StreamK& cut = *frame.shapes.stream_k;
     const ScheduledLoop& loop = frame.loops[cut.loop];
-    const auto number = [&](const char* what, std::int64_t value) { return whole_of_tiles(frame, what, value); };
+    const lower::SizeFormulas of(frame.lowered);
+    const auto number = [&](const char* what, const Expr& formula) { return whole_of_tiles(frame, what, formula); };
     return fmt::format("StreamKSchedule{{unsigned({}), unsigned({}), unsigned({}), unsigned({}), {}}}",
-                       number("split_ctas", cut.blocks), number("split_rounds", cut.rounds),
-                       number("split_groups", cut.groups), number("split_blocks", cut.chunks),
+                       number("split_ctas", of.blocks()), number("split_rounds", of.split_rounds()),
+                       number("split_groups", of.split_groups()), number("split_blocks", of.k_blocks(loop)),
                        frame.span(loop.loop->axis, loop.scope).tile);
 }
 
 void write_claim(const Frame& frame, Lines& out) {
     const StreamK& cut = *frame.shapes.stream_k;
+    const lower::SizeFormulas of(frame.lowered);
+    const Expr whole_groups = lower::whole_formula(BinaryOp::mul, of.split_rounds(), of.blocks());
     out("// the same warp of another block has the rest of the stream");
-    out(fmt::format("const Index pair_ = (group - {}) * {} + {};",
-                    whole_of_tiles(frame, "whole_groups", cut.rounds * cut.blocks), frame.schedule.warps.value, warp_name));
+    out(fmt::format("const Index pair_ = (group - {}) * {} + {};", whole_of_tiles(frame, "whole_groups", whole_groups),
+                    frame.schedule.warps.value, warp_name));
     out("unsigned* const word_ = reinterpret_cast<unsigned*>(scratch) + pair_;");
     out(fmt::format("float* const {} = reinterpret_cast<float*>(scratch + {}) + pair_ * {} + lane_of_thread();",
-                    left_name, whole_of_tiles(frame, "words_bytes", frame.shapes.stream_k_words_bytes),
+                    left_name, whole_of_tiles(frame, "words_bytes", of.stream_k_words_bytes()),
                     cut.registers * frame.unit.warp_threads));
     out(fmt::format("{} = arrives_second(word_);", goes_on_name));
 }

@@ -74,10 +74,10 @@ private:
     [[nodiscard]] std::string position_in_memory() const {
         std::string position;
         for (std::size_t d = 0; d < dimensions_.size(); ++d)
-            if (!dimensions_[d].low.empty())
-                add_term(position, layout_.strides[d] == 1 ? dimensions_[d].low
-                                                           : fmt::format("{} * {}", in_brackets(dimensions_[d].low),
-                                                                         view_stride_text(frame_, variable_, d)));
+            if (const std::string& low = dimensions_[d].low; !low.empty()) {
+                const std::string stride = stride_text(frame_, variable_, d);
+                add_term(position, stride == "1" ? low : fmt::format("{} * {}", in_brackets(low), stride));
+            }
         return position;
     }
 
@@ -260,22 +260,11 @@ bool fits_index(const Frame& frame, const Affine& form, ScopeId scope) {
 }
 
 std::string last_view_text(const Frame& frame, VariableId variable) {
-    const Array& array = frame.diagram().array(frame.variable(variable).array);
-    std::int64_t total = 1;
-    bool varies = false;
-    for (const AxisId a : array.axes) total *= frame.extent(a), varies |= frame.vary_with({a});
-    const std::int64_t last = total - frame.layout(variable).reach;
-    return varies ? frame.numbers->whole("last_" + frame.name(variable), last) : std::to_string(last);
+    return frame.whole_text("last_" + frame.name(variable), lower::SizeFormulas(frame.lowered).last_of_view(variable));
 }
-std::string view_stride_text(const Frame& frame, VariableId variable, std::size_t dimension) {
-    return stride_text(frame, variable, dimension, frame.layout(variable).strides[dimension]);
-}
-std::string stride_text(const Frame& frame, VariableId variable, std::size_t dimension, std::int64_t stride) {
-    const Variable& v = frame.variable(variable);
-    bool varies = false;
-    for (std::size_t d = dimension + 1; d < v.limits.size(); ++d) varies |= frame.vary_with({v.limits[d]});
-    return varies ? frame.numbers->whole(fmt::format("stride_{}_{}", frame.name(variable), dimension), stride)
-                  : std::to_string(stride);
+std::string stride_text(const Frame& frame, VariableId variable, std::size_t dimension) {
+    return frame.whole_text(fmt::format("stride_{}_{}", frame.name(variable), dimension),
+                            lower::SizeFormulas(frame.lowered).stride(variable, dimension));
 }
 
 std::string memory_type(DType type) { return std::string(facts(type).memory_text); }

@@ -9,9 +9,8 @@ void write_store(const Frame& frame, Lines& out, VariableId variable, ScopeId sc
 /// The pointer to the place of a result's tile that is written in place.
 /// The last position at which a tile of a view may begin without leaving its array.
 std::string last_view_text(const Frame& frame, VariableId variable);
-/// How far neighbours along a dimension of the array in memory are apart, and of a view.
-std::string stride_text(const Frame& frame, VariableId variable, std::size_t dimension, std::int64_t stride);
-std::string view_stride_text(const Frame& frame, VariableId variable, std::size_t dimension);
+/// How far neighbours along a dimension of the variable's array, which has no gaps, are apart in memory.
+std::string stride_text(const Frame& frame, VariableId variable, std::size_t dimension);
 void write_target(const Frame& frame, Lines& out, VariableId variable, ScopeId scope);
 void write_init(const Frame& frame, Lines& out, const Init& init);
 /// The loop nest of a compute statement. It stands inside of the panel's loop if it runs along the kernel's vector

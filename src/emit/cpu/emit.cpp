@@ -21,8 +21,10 @@ CpuSource emit(const lower::LoweredProgram& program, const std::string& prefix) 
         writers::KernelText kernel_text = writers::kernel_text(lowered, entry, prelude_text());
         out.text += kernel_text.text;
         out.vector_bytes = kernel.unit.bytes;
-        out.entries.push_back({entry, kernel.inputs, kernel.outputs, kernel.packed, kernel.dense, kernel.num_groups(),
-                               kernel.arena_bytes(), std::move(kernel_text.numbers)});
+        const auto value = [&](const Expr& formula) { return lower::whole_value(formula, kernel.extents); };
+        out.entries.push_back({entry, kernel.inputs, kernel.outputs, kernel.packed, kernel.dense,
+                               value(kernel_text.launch.groups), kernel.arena_bytes(),
+                               lower::numbers_at(kernel_text.launch, kernel.extents), kernel_text.launch});
     }
     return out;
 }

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "lower/kernel_program.hpp"
+#include "lower/size_formulas.hpp"
 
 namespace napkin::cpu {
 
@@ -27,6 +27,7 @@ struct KernelEntry {
     std::int64_t groups = 1;
     std::int64_t arena_bytes = 0;
     std::vector<std::int64_t> numbers = {};  ///< that stand behind the strides, where sizes are arguments
+    lower::LaunchFormulas formulas = {};     ///< of groups and numbers
 };
 
 struct CpuSource {

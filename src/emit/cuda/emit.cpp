@@ -84,18 +84,20 @@ CudaSource emit(const lower::LoweredProgram& program, const std::string& prefix)
         writers::KernelText kernel_text = writers::kernel_text(lowered, entry, prelude_text());
         out.text += kernel_text.text;
         out.wide_index |= needs_wide_index(lowered);
-        const std::int64_t row = kernel.threads_a_row(), ranges = lowered.shapes.range_bytes,
-                           counter = kernel.is_dynamic() ? 4 : 0, parts = lowered.shapes.stream_k_bytes,
-                           arenas = kernel.arena_in_core() ? 0 : round_up(kernel.arena_bytes(), 256) * kernel.num_blocks();
+        const lower::LaunchFormulas& launch = kernel_text.launch;
+        const auto value = [&](const Expr& formula) { return lower::whole_value(formula, kernel.extents); };
+        internal_check(value(launch.blocks) == kernel.num_blocks(),
+                       "emit: a formula of CTAs differs from their number");
+        const std::int64_t row = kernel.threads_a_row();
         out.entries.push_back({entry, kernel.inputs, kernel.outputs, kernel.packed, kernel.dense, kernel.in_rows,
-                               kernel.num_groups(), kernel.num_blocks(), static_cast<int>(row),
+                               value(launch.groups), value(launch.blocks), static_cast<int>(row),
                                static_cast<int>(kernel.num_threads() / row), kernel.cluster_blocks(),
                                kernel.arena_in_core() ? kernel.arena_bytes() : 0, tensor_maps(lowered),
-                               arenas + ranges + counter + parts, counter + parts > 0});
-        out.entries.back().numbers = std::move(kernel_text.numbers);
-        if (ranges > 0)
-            out.entries.back().before = {writers::ranges_entry(entry), ranges / k_block_range_bytes,
-                                         writers::ranges_threads};
+                               value(launch.scratch_bytes), kernel.is_dynamic() || lowered.shapes.stream_k});
+        out.entries.back().numbers = lower::numbers_at(launch, kernel.extents);
+        if (launch.before_blocks)
+            out.entries.back().before = {writers::ranges_entry(entry), value(launch.before_blocks), writers::ranges_threads};
+        out.entries.back().formulas = launch;
     }
     return out;
 }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "lower/kernel_program.hpp"
+#include "lower/size_formulas.hpp"
 
 namespace napkin::cuda {
 
@@ -50,6 +50,7 @@ struct KernelEntry {
     };
     std::optional<Before> before = {};
     std::vector<std::int64_t> numbers = {};  ///< arguments behind the strides, where sizes are arguments
+    lower::LaunchFormulas formulas = {};     ///< of groups, blocks, scratch_bytes, before->blocks and numbers
 };
 
 struct CudaSource {
