@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 # The order in which an input passes through the house; design: docs/architecture.md.
-ORDER = ["support", "algebra", "report", "diagram", "differentiate", "syntax", "machine", "derive", "tile", "schedule", "lower", "cost", "plan", "emit", "run", "check", "steps", "study", "draw", "api"]
+ORDER = ["support", "algebra", "report", "diagram", "differentiate", "syntax", "machine", "derive", "tile", "schedule", "lower", "cost", "plan", "emit", "run", "check", "steps", "study", "draw", "export", "api"]
 PUBLIC_HEADERS_IN = {"run", "api"}
 # Folders inside of which each folder is a backend: nothing beside it in the same folder of src/ includes from it.
 BACKENDS_IN = {"emit"}

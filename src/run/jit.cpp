@@ -266,4 +266,15 @@ Result<std::shared_ptr<const JitModule>> jit_compile(const std::string& source, 
     return finish(place.directory + "/" + object_name, false, seconds, place.warnings);
 }
 
+Result<std::string> compiled_object(const std::string& source, const JitOptions& options) {
+    const Result<Compiler> compiler = find_compiler(options);
+    if (!compiler) return compiler.errors();
+    Workplace place;
+    if (const Status placed = place_source(place, source); !placed) return placed.errors();
+    if (const Status compiled = compile_in(place.directory, compiler.value(), options); !compiled)
+        return compiled.errors();
+    if (auto object = read_file(place.directory + "/" + object_name)) return std::move(*object);
+    return file_error(EIO, "cannot-load", "cannot read what was compiled in " + place.directory);
+}
+
 }  // namespace napkin

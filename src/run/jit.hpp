@@ -45,6 +45,9 @@ private:
 /// with the compiler's words.
 Result<std::shared_ptr<const JitModule>> jit_compile(const std::string& source, const JitOptions& options = {});
 
+/// The shared object's bytes, compiled anew and not loaded. Errors: those of jit_compile, unwritable-file.
+Result<std::string> compiled_object(const std::string& source, const JitOptions& options = {});
+
 /// The compiler that the options choose.
 struct Compiler {
     std::string path;                    ///< absolute

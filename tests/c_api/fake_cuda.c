@@ -90,6 +90,10 @@ Code cuMemcpyDtoH_v2(void* to, uint64_t from, size_t bytes) {
 Code cuMemsetD8_v2(uint64_t address, unsigned char value, size_t bytes) {
     return memset((void*)(uintptr_t)address, value, bytes), ++state.fills, enter(0);
 }
+Code cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes, void* stream) {
+    (void)stream;
+    return memset((void*)(uintptr_t)address, value, bytes), enter(1);
+}
 Code cuModuleLoadData(void** module, const void* code) {
     (void)code;
     return ++state.loads, *module = &code_on[current_device()], enter(0);

@@ -161,6 +161,7 @@ void add_grad(CLI::App& app, Main& main);
 void add_cost(CLI::App& app, Main& main);
 void add_plan(CLI::App& app, Main& main);
 void add_emit(CLI::App& app, Main& main);
+void add_build(CLI::App& app, Main& main);
 void add_run(CLI::App& app, Main& main);
 void add_bench(CLI::App& app, Main& main);
 void add_machines(CLI::App& app, Main& main);

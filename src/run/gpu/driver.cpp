@@ -24,8 +24,7 @@ enum Attribute : int {
     capability_minor = 76,
     shared_memory_a_block_optin = 97
 };
-constexpr int ordinal_of_pointer = 9;       // CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-constexpr int max_dynamic_shared_size = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+constexpr int ordinal_of_pointer = 9;  // CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
 
 struct Driver {
     SharedLibrary library{{"libcuda.so.1", "libcuda.so", "/usr/local/nvidia/lib64/libcuda.so.1"}};
@@ -255,7 +254,6 @@ Result<EncodedMap> encode_map(std::uint64_t address, DType type, const std::vect
     // CUtensorMapDataType: values are copied as they are, so that only their width counts; 0 is uint8, 1 uint16, 2
     // uint32.
     const int width = bytes(type) == 1 ? 0 : bytes(type) == 2 ? 1 : 2;
-    constexpr int no_interleave = 0, swizzle_128 = 3, promote_128 = 2, promote_256 = 3, zeros_outside = 0;
     std::vector<std::uint64_t> extents, strides;
     std::vector<std::uint32_t> boxes, steps(sizes.size(), 1);
     for (std::size_t d = sizes.size(); d-- > 0;) {
@@ -263,10 +261,6 @@ Result<EncodedMap> encode_map(std::uint64_t address, DType type, const std::vect
         boxes.push_back(static_cast<std::uint32_t>(box[d]));
         if (d > 0) strides.push_back(static_cast<std::uint64_t>(values_apart[d - 1] * bytes(type)));
     }
-    // Lines are asked for in pairs, which reads products' operands some 3% faster. Rows that begin inside a sector of
-    // 32 bytes share lines with their neighbours. Pairs then bring much that is not used. On one H200 a product of
-    // 4096×4096×4104 takes 281 µs with them, 240 without.
-    constexpr std::uint64_t sector_bytes = 32;
     const bool in_sectors = std::all_of(strides.begin(), strides.end(),
                                         [](std::uint64_t s) { return s % sector_bytes == 0; });
     EncodedMap map;

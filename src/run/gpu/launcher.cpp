@@ -67,8 +67,6 @@ Status launch(const BoundLaunch& bound, Stream stream) {
 }
 
 bool Launcher::takes(ArrayId array, const std::vector<std::int64_t>& strides) const {
-    // What tensor maps take: CUDA Driver API, cuTensorMapEncodeTiled.
-    constexpr std::int64_t map_stride_bytes = 16, most_map_stride_bytes = std::int64_t{1} << 40;
     const std::vector<std::int64_t> sizes = array_sizes(program_.diagram, array, program_.extents);
     const std::int64_t width = bytes(program_.diagram.array(array).type);
     const auto suits_map = [&] {
