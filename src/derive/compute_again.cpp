@@ -13,8 +13,8 @@ namespace {
 /// The axes that a reduction consumes of an array's values, directly or through maps.
 using Consumed = std::vector<AxisId>;
 
-/// Whose equations get a version for each way in which readers consume them: a row's sum over the keys and a key's sum
-/// over the rows each compute the weights anew, so that these need not lie in memory between two kernels.
+/// Gives equations a version for each way in which readers consume them. A row's sum over the keys and a key's sum over
+/// the rows each compute the weights anew. So these need not lie in memory between two kernels.
 class ComputeAgain {
 public:
     explicit ComputeAgain(Diagram& diagram) : d_(diagram) {}

@@ -2,6 +2,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <map>
+
+#include "diagram/array_sizes.hpp"
 #include "differentiate/gradient.hpp"
 #include "napkin/command.hpp"
 #include "support/ranges.hpp"
@@ -14,7 +18,16 @@ struct GradCommand {
     Options common;
     std::vector<std::string> by, keep;
     std::string ties = "first";
+    std::int64_t memory_limit = 0;
     bool forward = false;
+};
+
+/// What the forward diagram keeps, and what both diagrams then take on a machine.
+struct Kept {
+    std::vector<ArrayId> arrays;
+    std::int64_t bytes = 0;
+    double forward_seconds = 0, backward_seconds = 0;  ///< predicted
+    [[nodiscard]] double seconds() const { return forward_seconds + backward_seconds; }
 };
 
 /// The arrays with these names, each of which must fit. Errors: bad-gradient.
@@ -39,6 +52,53 @@ Result<std::vector<ArrayId>> pick(const Diagram& d, const std::vector<std::strin
     return out;
 }
 
+Result<double> predicted(const Diagram& d, Options options) {
+    options.diagram.clear();
+    auto planned = compile(std::make_shared<Source>(Source{d.name, print(canonical(d))}), options, Pass::plan);
+    if (!planned) return planned.errors();
+    return planned->plan.seconds();
+}
+
+/// All arrays of at most so many bytes are kept, for each number of bytes that makes a difference: the fastest of these
+/// on the machine, both diagrams together. Results are there anyway, and cost nothing to keep.
+Result<std::vector<Kept>> choices(const GradCommand& c, const Diagram& d, GradientOptions options) {
+    const auto bound = bind_sizes(d, assignments(c.common.set, "--set"));
+    if (!bound) return bound.errors();
+    const Extents& extents = *bound;
+    std::map<std::int64_t, std::vector<ArrayId>> by_bytes{{0, {}}};
+    for (const Equation& e : gradient(d, options).diagram.equations)
+        if (at(e.target) < d.arrays.size()) by_bytes[array_bytes(d, e.target, extents)].push_back(e.target);
+    std::vector<Kept> out;
+    options.keep.clear(), options.only_needed = true;
+    for (const auto& [bytes, arrays] : by_bytes) {
+        append(options.keep, arrays);
+        const Gradient made = gradient(d, options);
+        Kept next{made.kept};
+        for (const ArrayId id : made.kept)
+            if (d.array(id).role != ArrayRole::output) next.bytes += array_bytes(d, id, extents);
+        if (c.memory_limit > 0 && next.bytes > c.memory_limit) break;
+        if (!out.empty() && out.back().arrays == next.arrays) continue;
+        auto backward = predicted(made.diagram, c.common);
+        auto forward = backward ? predicted(with_outputs(d, made.kept), c.common) : backward;
+        if (!forward) return forward.errors();
+        next.forward_seconds = *forward, next.backward_seconds = *backward;
+        out.push_back(std::move(next));
+    }
+    return out;
+}
+
+/// A line of a text for each choice, the fastest marked.
+std::string choices_text(const Diagram& d, const std::vector<Kept>& all, const Kept& best) {
+    std::string out;
+    for (const Kept& kept : all) {
+        const auto names = mapped<std::string>(kept.arrays, [&](ArrayId id) { return d.array(id).name; });
+        out += fmt::format("# {} keep {:<24} {:>14} B more  forward {:9.2f} µs, gradient {:9.2f} µs\n", &kept == &best ? "*" : " ",
+                           names.empty() ? "nothing" : fmt::format("{}", fmt::join(names, ", ")), kept.bytes,
+                           1e6 * kept.forward_seconds, 1e6 * kept.backward_seconds);
+    }
+    return out;
+}
+
 ExitCode grad_command(const GradCommand& c) {
     auto compilation = compile(c.common, Pass::parse);
     if (!compilation) return fail(compilation.errors(), c.common);
@@ -47,7 +107,8 @@ ExitCode grad_command(const GradCommand& c) {
     const auto is_kept = [&](ArrayId id) { return d.array(id).role != ArrayRole::input; };
     const auto by = pick(d, c.by, "an argument of real numbers", [&](ArrayId id) { return contains(inputs, id); });
     if (!by) return fail(by.errors(), c.common);
-    const auto keep = pick(d, c.keep, "a result or a temporary", is_kept);
+    const bool is_chosen = c.keep == std::vector<std::string>{"auto"};
+    auto keep = pick(d, is_chosen ? std::vector<std::string>{} : c.keep, "a result or a temporary", is_kept);
     if (!keep) return fail(keep.errors(), c.common);
     const bool has_result = any_of(d.outputs, [&](ArrayId id) { return is_float(d.array(id).type); });
     if (inputs.empty() || !has_result) {
@@ -58,10 +119,20 @@ ExitCode grad_command(const GradCommand& c) {
                       .expected = fmt::format("an {} with a type such as f32", what)}},
                     c.common);
     }
-    const Gradient made = gradient(
-        d,
-        {.by = *by, .ties = c.ties == "shared" ? Ties::shared : Ties::first, .keep = *keep, .only_needed = !keep->empty()});
-    std::string text = print(canonical(c.forward ? with_outputs(d, made.kept) : made.diagram));
+    GradientOptions options{.by = *by, .ties = c.ties == "shared" ? Ties::shared : Ties::first};
+    std::string compared;
+    if (is_chosen) {
+        const auto all = choices(c, d, options);
+        if (!all) return fail(all.errors(), c.common);
+        const Kept& best = *min_element(*all, [](const Kept& a, const Kept& b) { return a.seconds() < b.seconds(); });
+        options.keep = best.arrays;
+        compared = choices_text(d, *all, best);
+    } else {
+        options.keep = *keep;
+    }
+    options.only_needed = is_chosen || !keep->empty();
+    const Gradient made = gradient(d, options);
+    std::string text = compared + print(canonical(c.forward ? with_outputs(d, made.kept) : made.diagram));
     const auto names = [&](const std::vector<ArrayId>& ids) {
         return mapped<std::string>(ids, [&](ArrayId id) { return d.array(id).name; });
     };
@@ -90,7 +161,10 @@ void add_grad(CLI::App& app, Main& main) {
     command.file(c->common);
     command.list("--wrt", "NAME", c->by, "Arguments to differentiate by; all of real numbers without it");
     command.list("--keep", "NAME", c->keep,
-                 "Results and temporaries that the forward diagram keeps; all others are computed again");
+                 "Results and temporaries that the forward diagram keeps; all others are computed again. auto: what is fastest");
+    command.number("--memory-limit", c->memory_limit, 1, std::int64_t{1} << 50, "With --keep auto: bytes that may be kept beside results");
+    command.sizes(c->common);
+    command.text("--machine", "NAME", c->common.machine, "With --keep auto: the machine whose predicted time decides");
     command.flag("--forward", c->forward, "Print the forward diagram, which returns what is kept");
     command.text("--ties", "RULE", c->ties, "Who gets the gradient of a maximum that several values have",
                  {"first", "shared"});
