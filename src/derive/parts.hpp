@@ -8,6 +8,7 @@
 //          S_part[x_part, …] = S for every state S
 //   merge  for every group: S = ⊕ over x_parts of carry(S_part[x_parts, …]; the states merged before it), and all that
 //          followed
+// Where the stream's length is any, the last kernel merges in a loop over x_parts, so that their number is any, too.
 // A kernel with several loops has a kernel of parts for each, which merges for itself what the loops before it left. A
 // loop that only stores what lies on the stream needs no merge after it. All that does not lie on the stream is stored
 // by the last kernel alone. Parts are merged in one reduction, so that the result does not depend on which is done

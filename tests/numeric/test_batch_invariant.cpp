@@ -84,25 +84,35 @@ TEST(BatchInvariantRows, AreTheSameOnAProcessor) {
     }
 }
 
+struct InBlocks {
+    const char* type;
+    std::size_t program;  ///< of row_programs
+};
+class BatchInvariantBlocks : public ::testing::TestWithParam<InBlocks> {};
+
 /// Kernels of a GPU, thread by thread on the CPU.
-TEST(BatchInvariantRows, AreTheSameInEmulatedBlocks) {
-    for (const std::string type : {"bf16", "f32"})
-        for (const BatchProgram& program : row_programs(type)) {
-            std::map<std::int64_t, Rows> by_batch;
-            for (const std::int64_t batch : batches) {
-                Compilation made = made_for(program, "h200", batch, Pass::emit);
-                const cpu_case::Planned planned{made.diagram, made.extents, made.plan,
-                                                std::get<cuda::CudaSource>(made.code)};
-                const auto module = cpu_case::compiled_for_cpu(planned.source);
-                cpu_case::Reference inputs;
-                inputs.given = inputs_of_batch(made.diagram, made.extents);
-                const auto outputs = cpu_case::outputs_of(planned, inputs, *module, {});
-                ASSERT_TRUE(outputs) << program.name;
-                by_batch[batch] = rows_of(outputs->front(), batch);
-            }
-            EXPECT_EQ(difference(by_batch), "") << program.name << " in " << type;
-        }
+TEST_P(BatchInvariantBlocks, MakeTheSameRows) {
+    const BatchProgram program = row_programs(GetParam().type)[GetParam().program];
+    std::map<std::int64_t, Rows> by_batch;
+    for (const std::int64_t batch : batches) {
+        const Compilation made = made_for(program, "h200", batch, Pass::emit);
+        const cpu_case::Planned planned{made.diagram, made.extents, made.plan, std::get<cuda::CudaSource>(made.code)};
+        const auto module = cpu_case::compiled_for_cpu(planned.source);
+        cpu_case::Reference inputs;
+        inputs.given = inputs_of_batch(made.diagram, made.extents);
+        const auto outputs = cpu_case::outputs_of(planned, inputs, *module, {});
+        ASSERT_TRUE(outputs) << batch;
+        by_batch[batch] = rows_of(outputs->front(), batch);
+    }
+    EXPECT_EQ(difference(by_batch), "");
 }
+
+INSTANTIATE_TEST_SUITE_P(Programs, BatchInvariantBlocks,
+                         ::testing::Values(InBlocks{"bf16", 0}, InBlocks{"f32", 1}, InBlocks{"bf16", 2},
+                                           InBlocks{"bf16", 3}, InBlocks{"f32", 4}),
+                         [](const auto& in) {
+                             return std::string(row_programs(in.param.type)[in.param.program].name) + "_" + in.param.type;
+                         });
 
 TEST(BatchInvariantRows, AreTheSameOnTheGpu) {
     if (!gpu::device()) GTEST_SKIP() << "no GPU";

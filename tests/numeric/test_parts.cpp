@@ -112,7 +112,7 @@ TEST(PartsOfKernels, ComputeTheirDefinitionAtEveryWidth) {
             Derived any_sizes = p.derived;
             any_sizes.diagram = with_any_sizes(std::move(any_sizes.diagram));
             // The merge of any number of parts is a loop.
-            for (const std::int64_t parts : {2, 3, 7, -3, -7}) {
+            for (const std::int64_t parts : {2, 3, 7, -3}) {
                 names.push_back(fmt::format("{}, {} parts, {}", subject.name, parts, width.name));
                 const Derived form = in_parts(parts < 0 ? any_sizes : p.derived, p.extents, std::abs(parts));
                 cases.push_back(cpu_case::make_case(p.diagram, p.extents, cases.size() + 1,
@@ -158,13 +158,13 @@ TEST(PartsOfKernels, ServeAnyLengthInBlocks) {
         "    S[h, g, q, x] = sum(k) Q[h, g, q, k] * K[h, x, k]\n"
         "    P[h, g, q, x] = softmax(x) S[h, g, q, x] * k^-0.5\n"
         "    O[h, g, q, d] = sum(x) P[h, g, q, x] * V[h, x, d]\n"
-        "sizes h = 2, g = 4, q = 1, k = d = 64, x = 2001\n";
+        "sizes h = g = q = 1, k = d = 64, x = 100001\n";
     PipelineOptions options;
     options.machine = "h200", options.any_sizes = true, options.until = Pass::emit;
     const auto first = run_pipeline(std::make_shared<const Source>(Source{"decode.nk", text}), options);
     ASSERT_TRUE(first) << render(first.errors());
     std::set<std::int64_t> numbers;
-    for (const std::int64_t length : {1, 70, 333, 900}) {
+    for (const std::int64_t length : {1, 70, 333}) {
         options.sizes = {{"x", length}};
         const auto other = at_other_sizes(*first, options);
         ASSERT_TRUE(other) << length;
