@@ -182,8 +182,8 @@ private:
             const int threads = made_.plan.threads();
             body.add(fmt::format("char* const arenas = (char*)(uintptr_t)(workspace + (uint64_t)at[{}]);",
                                  scratch_.front()));
-            body.add(fmt::format("memset(arenas, 0, {});", arena_bytes_ * threads));
             body.add("const std::lock_guard one_at_a_time(calls);");
+            body.add(fmt::format("memset(arenas, 0, {});", arena_bytes_ * threads));
             body.add(fmt::format("Workers& workers = Workers::of({});", threads));
             body.add("(void)stream;");
             for (const cpu::KernelEntry& entry : std::get<cpu::CpuSource>(source_).entries) run(body, entry, threads);
@@ -321,8 +321,10 @@ std::string public_functions(const ExportedProgram& program, const ExportedNames
     }
     const std::string of = join(names.sizes, ", "), first = of.empty() ? "" : of + ", ";
     for (std::size_t k = 0; k < program.classes.size(); ++k) {
+        const std::size_t own = class_of_code(program, k);
         in_class += fmt::format("    if (length <= {0}) return class_{1}_serves({2}) ? {1} : -1;\n",
-                                program.classes[k].to, k, of);
+                                program.classes[k].to, own, of);
+        if (own != k) continue;
         workspaces += fmt::format("        case {0}: return class_{0}_layout({1}at);\n", k, first);
         calls += fmt::format(
             "        case {0}: return class_{0}_call({1}addresses, given, (uint64_t)(uintptr_t)workspace, stream);\n",
@@ -376,6 +378,13 @@ std::string public_functions(const ExportedProgram& program, const ExportedNames
 
 }  // namespace
 
+std::size_t class_of_code(const ExportedProgram& program, std::size_t index) {
+    const std::string text = complete(program.classes[index].made.code);
+    return static_cast<std::size_t>(
+        find_if(program.classes, [&](const ExportedClass& one) { return complete(one.made.code) == text; }) -
+        program.classes.begin());
+}
+
 KernelSource class_source(const ExportedProgram& program, std::size_t index) {
     const Compilation& made = program.classes[index].made;
     const std::string prefix = fmt::format("napkin_{}_", index);
@@ -395,6 +404,7 @@ Result<std::string> exported_code(const ExportedProgram& program, const std::vec
     std::vector<KernelSource> sources;
     std::string kernels;
     for (std::size_t k = 0; k < program.classes.size(); ++k) {
+        if (class_of_code(program, k) != k) continue;
         sources.push_back(class_source(program, k));
         ClassCode code(program, names, k, sources.back());
         if (const Status can = code.can_be_written(); !can) return can.errors();

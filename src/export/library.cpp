@@ -17,9 +17,11 @@ Result<std::vector<std::string>> write_library(const ExportedProgram& program, c
     const bool on_gpu = first.machine.kind == MachineKind::gpu;
     std::vector<std::string> cubins;
     for (std::size_t k = 0; on_gpu && k < program.classes.size(); ++k) {
+        cubins.emplace_back();
+        if (class_of_code(program, k) != k) continue;
         auto cubin = gpu::compile_cuda(complete(class_source(program, k)), first.machine.architecture);
         if (!cubin) return cubin.errors();
-        cubins.push_back(std::move(cubin->code));
+        cubins.back() = std::move(cubin->code);
     }
     const auto code = exported_code(program, cubins);
     if (!code) return code.errors();
