@@ -256,8 +256,11 @@ private:
         body.add(fmt::format("    void* const outputs[] = {{{}}};", pointers(entry.outputs)));
         body.add(fmt::format("    const int64_t numbers[] = {{{}}};", numbers));
         body.add(fmt::format("    workers.deal({}, {}, [&](int worker, int64_t begin, int64_t end) {{", groups, threads));
-        body.add(fmt::format("        {}(inputs, outputs, numbers, begin, end, arenas + worker * int64_t{{{}}});",
-                             entry.name, arena_bytes_));
+        // Kernels stand in namespaces of their own.
+        body.add(
+            fmt::format("        napkin_cpu::{0}_code::{0}(inputs, outputs, numbers, begin, end, arenas + worker * "
+                        "int64_t{{{1}}});",
+                        entry.name, arena_bytes_));
         body.add("    });");
         body.add("}");
     }
