@@ -325,8 +325,8 @@ std::string public_functions(const ExportedProgram& program, const ExportedNames
     const std::string of = join(names.sizes, ", "), first = of.empty() ? "" : of + ", ";
     for (std::size_t k = 0; k < program.classes.size(); ++k) {
         const std::size_t own = class_of_code(program, k);
-        in_class += fmt::format("    if (length <= {0}) return class_{1}_serves({2}) ? {1} : -1;\n",
-                                program.classes[k].to, own, of);
+        in_class += fmt::format("    if (length <= {0}) return length >= {3} && class_{1}_serves({2}) ? {1} : -1;\n",
+                                program.classes[k].to, own, of, program.classes[k].from);
         if (own != k) continue;
         workspaces += fmt::format("        case {0}: return class_{0}_layout({1}at);\n", k, first);
         calls += fmt::format(

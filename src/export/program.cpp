@@ -21,6 +21,8 @@ namespace napkin {
 namespace {
 
 constexpr std::size_t most_classes = 16;
+/// Lengths that are passed over where a class begins.
+constexpr std::int64_t most_unserved = 16;
 
 using Sizes = std::map<std::string, std::int64_t>;
 
@@ -153,10 +155,13 @@ private:
             if (!general) return no_code(length);
             with_all_cores(*general, planned.plan);
             one.made = std::move(*general);
-            if (!is_right(one, one.from)) return no_code(one.from);
+            // The shortest lengths may have no such text: an axis of one value makes no product of tiles.
+            for (const std::int64_t first = one.from; !is_right(one, one.from); ++one.from)
+                if (one.from >= std::min(last, first + most_unserved)) return no_code(first);
             one.to = longest_right(one, last);
             if (const Status right = tried(one); !right) return right;
-            if (!out_.classes.empty() && complete(out_.classes.back().made.code) == complete(one.made.code))
+            if (!out_.classes.empty() && out_.classes.back().to + 1 == one.from &&
+                complete(out_.classes.back().made.code) == complete(one.made.code))
                 out_.classes.back().to = one.to;
             else
                 out_.classes.push_back(one);
