@@ -36,6 +36,29 @@ Expr times(const Expr& a, const Expr& b) {
     return simplify(binary(BinaryOp::mul, a, b));
 }
 
+/// Keeps sums of fewer values than they read, such as a row's, in f32 at least: that costs nothing, and 16 bits would
+/// lose what the values made of them need. Gives the temporaries whose type that changes.
+std::vector<ArrayId> keep_sums_precise(Diagram& d) {
+    std::vector<ArrayId> out;
+    for (const Equation& e : d.equations) {
+        Array& array = d.arrays[e.target];
+        if (array.role != ArrayRole::temporary || !is_float(array.type) || array.type == DType::f64) continue;
+        const std::vector<ArrayId> arrays = read_arrays(e.body);
+        const auto is_larger = [&](ArrayId id) {
+            const std::vector<AxisId>& axes = d.array(id).axes;
+            return axes.size() > array.axes.size() &&
+                   all_of(array.axes, [&](AxisId axis) { return contains(axes, axis); });
+        };
+        const bool is_of_sums = !e.reduce && !arrays.empty() && all_of(arrays, [&](ArrayId id) {
+            return d.array(id).type == DType::f32 || !is_float(d.array(id).type);
+        });
+        if (!is_of_sums && !(e.reduce && any_of(arrays, is_larger))) continue;
+        array.type = DType::f32;
+        out.push_back(e.target);
+    }
+    return out;
+}
+
 /// The type of an array's adjoint: its own, but 8 bits are too few.
 DType adjoint_type(DType type) { return bytes(type) == 1 ? DType::f32 : type; }
 
@@ -46,6 +69,7 @@ public:
 
     Gradient run() {
         merge_equal();
+        std::vector<ArrayId> precise = keep_sums_precise(d_);
         find_active();
         name_what_extrema_are_of();
         const std::vector<Equation> forward = d_.equations;
@@ -60,7 +84,8 @@ public:
         drop_unused();
         out.kept = take_kept();
         if (options_.only_needed) drop_inputs();
-        out.precise = keep_sums_precise();
+        append(precise, keep_sums_precise(d_));
+        out.precise = std::move(precise);
         out.diagram = std::move(d_);
         return out;
     }
@@ -309,29 +334,6 @@ private:
         std::erase_if(d_.inputs, [&](ArrayId id) { return !used.contains(id); });
     }
 
-    /// A sum of fewer values than it reads, such as a row's, costs nothing to keep in f32. 16 bits would lose what the
-    /// values made of it need.
-    std::vector<ArrayId> keep_sums_precise() {
-        std::vector<ArrayId> out;
-        for (const Equation& e : d_.equations) {
-            Array& array = d_.arrays[e.target];
-            if (array.role != ArrayRole::temporary || !is_float(array.type) || array.type == DType::f64) continue;
-            const auto is_larger = [&](ArrayId id) {
-                const std::vector<AxisId>& axes = d_.array(id).axes;
-                return axes.size() > array.axes.size() &&
-                       all_of(array.axes, [&](AxisId axis) { return contains(axes, axis); });
-            };
-            const bool is_of_sums = !e.reduce && !read_arrays(e.body).empty() &&
-                                    all_of(read_arrays(e.body), [&](ArrayId id) {
-                                        return d_.array(id).type == DType::f32 || !is_float(d_.array(id).type);
-                                    });
-            if (!is_of_sums && !(e.reduce && any_of(read_arrays(e.body), is_larger))) continue;
-            array.type = DType::f32;
-            out.push_back(e.target);
-        }
-        return out;
-    }
-
     Diagram d_;
     const GradientOptions& options_;
     const std::vector<ArrayId> by_, forward_inputs_ = d_.inputs;
@@ -349,8 +351,11 @@ std::vector<ArrayId> real_inputs(const Diagram& diagram) {
 }
 
 Diagram with_outputs(Diagram diagram, const std::vector<ArrayId>& kept) {
+    Diagram precise = diagram;
+    (void)keep_sums_precise(precise);
     for (const ArrayId id : kept) {
         if (diagram.array(id).role == ArrayRole::output) continue;
+        diagram.arrays[id].type = precise.array(id).type;
         diagram.arrays[id].role = ArrayRole::output;
         diagram.outputs.push_back(id);
     }

@@ -37,7 +37,7 @@ struct Gradient {
 /// left out, as canonical() does.
 Gradient gradient(const Diagram& diagram, const GradientOptions& options = {});
 
-/// The diagram with these arrays among its outputs, behind its own.
+/// The diagram with these arrays among its outputs, behind its own, in the types in which gradients take them.
 Diagram with_outputs(Diagram diagram, const std::vector<ArrayId>& kept);
 
 /// Inputs of real numbers.

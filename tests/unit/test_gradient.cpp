@@ -104,7 +104,9 @@ TEST(Gradient, KeepsSumsOfNarrowNumbersPrecise) {
                              "    A, B, C = grad(f)(Q, K, V, dO)\n");
     for (const Equation& e : g.equations) {
         const Array& array = g.array(e.target);
-        if (array.axes.size() == 1) EXPECT_EQ(array.type, DType::f32) << array.name;
+        if (array.axes.size() == 1) {
+            EXPECT_EQ(array.type, DType::f32) << array.name;
+        }
     }
 }
 

@@ -13,17 +13,17 @@
 namespace napkin {
 namespace {
 
-const std::string attention =
+const std::string text_of_attention =
     "attention(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: bf16\n"
     "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n"
     "    P[h, q, x] = softmax(x) where(x <= q, S[h, q, x] * size(x)^-0.5, -inf)\n"
     "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n"
     "sizes h = 16, k = d = 128, q = x = any\n";
-const std::string product =
+const std::string text_of_product =
     "product(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: bf16\n"
     "    C[m, n] = sum(k) A[m, k] * B[n, k]\n"
     "sizes m = any, n = k = 4096\n";
-const std::string rows =
+const std::string text_of_rows =
     "normed(X[r, c]) -> Y[r, c]\n"
     "    M[r] = sum(c) X[r, c]^2 * size(r)^-1\n"
     "    Y[r, c] = X[r, c] * (M[r] + 1e-6)^-0.5\n"
@@ -73,13 +73,14 @@ TEST_P(SizeFormulasOf, GiveTheNumbersOfOtherSizes) {
     EXPECT_GE(compared, 4);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SizeFormulasOf,
-                         ::testing::Values(Program{"attention_on_a_gpu", attention, "h200", {"q", "x"}},
-                                           Program{"product_on_a_gpu", product, "h200", {"m"}},
-                                           Program{"rows_on_a_gpu", rows, "h200", {"r"}},
-                                           Program{"product_on_a_processor", product, "tests/machines/cpu-256.toml", {"m"}},
-                                           Program{"rows_on_a_processor", rows, "tests/machines/cpu-256.toml", {"r"}}),
-                         [](const auto& param) { return param.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    All, SizeFormulasOf,
+    ::testing::Values(Program{"attention_on_a_gpu", text_of_attention, "h200", {"q", "x"}},
+                      Program{"product_on_a_gpu", text_of_product, "h200", {"m"}},
+                      Program{"rows_on_a_gpu", text_of_rows, "h200", {"r"}},
+                      Program{"product_on_a_processor", text_of_product, "tests/machines/cpu-256.toml", {"m"}},
+                      Program{"rows_on_a_processor", text_of_rows, "tests/machines/cpu-256.toml", {"r"}}),
+    [](const auto& param) { return param.param.name; });
 
 /// Whatever the sizes are, the digits of the tiles' numbers lead to each tile once.
 TEST(SizeFormulas, CountEveryTileOnce) {

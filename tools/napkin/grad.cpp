@@ -92,7 +92,8 @@ std::string choices_text(const Diagram& d, const std::vector<Kept>& all, const K
     std::string out;
     for (const Kept& kept : all) {
         const auto names = mapped<std::string>(kept.arrays, [&](ArrayId id) { return d.array(id).name; });
-        out += fmt::format("# {} keep {:<24} {:>14} B more  forward {:9.2f} µs, gradient {:9.2f} µs\n", &kept == &best ? "*" : " ",
+        out += fmt::format("# {} keep {:<24} {:>14} B more  forward {:9.2f} µs, gradient {:9.2f} µs\n",
+                           &kept == &best ? "*" : " ",
                            names.empty() ? "nothing" : fmt::format("{}", fmt::join(names, ", ")), kept.bytes,
                            1e6 * kept.forward_seconds, 1e6 * kept.backward_seconds);
     }
@@ -160,9 +161,11 @@ void add_grad(CLI::App& app, Main& main) {
                     "napkin grad examples/attention.nk --wrt Q,V", [c] { return grad_command(*c); });
     command.file(c->common);
     command.list("--wrt", "NAME", c->by, "Arguments to differentiate by; all of real numbers without it");
-    command.list("--keep", "NAME", c->keep,
-                 "Results and temporaries that the forward diagram keeps; all others are computed again. auto: what is fastest");
-    command.number("--memory-limit", c->memory_limit, 1, std::int64_t{1} << 50, "With --keep auto: bytes that may be kept beside results");
+    command.list(
+        "--keep", "NAME", c->keep,
+        "Results and temporaries that the forward diagram keeps; all others are computed again. auto: what is fastest");
+    command.number("--memory-limit", c->memory_limit, 1, std::int64_t{1} << 50,
+                   "With --keep auto: bytes that may be kept beside results");
     command.sizes(c->common);
     command.text("--machine", "NAME", c->common.machine, "With --keep auto: the machine whose predicted time decides");
     command.flag("--forward", c->forward, "Print the forward diagram, which returns what is kept");

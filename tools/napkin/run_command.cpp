@@ -59,8 +59,8 @@ int run_command(int argc, const char* const* argv) {
 
     Main main;
     for (const auto add :
-         {add_check, add_draw, add_derive, add_grad, add_cost, add_plan, add_emit, add_build, add_run, add_bench, add_machines,
-          add_chart, add_report, add_formats, add_layout, add_reproduce, add_doctor, add_cache})
+         {add_check, add_draw, add_derive, add_grad, add_cost, add_plan, add_emit, add_build, add_run, add_bench,
+          add_machines, add_chart, add_report, add_formats, add_layout, add_reproduce, add_doctor, add_cache})
         add(app, main);
 
     std::vector<std::string> commands;

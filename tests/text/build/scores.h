@@ -43,7 +43,8 @@ enum {
 /* Bytes of the workspace, which begins at a multiple of 256. -1: no kernels are for these sizes. */
 int64_t scores_workspace_bytes(int64_t q, int64_t x);
 /* Has run when it returns. One call runs at a time. The stream is NULL. */
-int scores_run(int64_t q, int64_t x, const void* Q, const int64_t* Q_strides, const void* K, const int64_t* K_strides, void* S, const int64_t* S_strides, void* workspace, void* stream);
+int scores_run(int64_t q, int64_t x, const void* Q, const int64_t* Q_strides, const void* K, const int64_t* K_strides,
+               void* S, const int64_t* S_strides, void* workspace, void* stream);
 /* What a status says. That of scores_failed is about the thread's last call. */
 const char* scores_message(int status);
 
