@@ -18,7 +18,7 @@
 #include "support/ranges.hpp"
 #include "syntax/print.hpp"
 
-namespace napkin {
+namespace napkin::gradients {
 namespace {
 
 constexpr std::uint64_t num_diagrams = 500, num_programs = 600;
@@ -243,4 +243,4 @@ TEST(Gradient, ReadsBack) {
 }
 
 }  // namespace
-}  // namespace napkin
+}  // namespace napkin::gradients
