@@ -88,8 +88,11 @@ public:
         }
         const auto found = size_classes(source_, options_, open);
         if (!found) return found.errors();
-        for (const SizeClass& one : found->classes)
+        for (const SizeClass& one : found->classes) {
+            if (!out_.classes.empty() && out_.classes.back().to + 1 != one.from)
+                return no_code(out_.classes.back().to + 1);
             if (const Status made = add_open({one.from, one.to, one.planned_at, {}}, open); !made) return made.errors();
+        }
         return std::move(out_);
     }
 
@@ -147,11 +150,14 @@ private:
     }
 
     /// The class with its text, or several of them where longer lengths take another text of the same plan: one whose
-    /// positions have 64 bits.
+    /// positions have 64 bits. It ends where the plan fits no longer lengths, whose calls then say so.
     Status add_texts(ExportedClass one, const Compilation& planned) {
         const std::int64_t last = one.to;
         for (std::int64_t length = general_length(one.planned_at);; length = last - 1) {
             auto general = at_other_sizes(planned, with(options_, at_length(length)));
+            const bool is_first = one.from <= one.planned_at;
+            if (!general && !is_first) return Done{};
+            if (!general) general = at_other_sizes(planned, with(options_, at_length(one.planned_at - 1)));
             if (!general) return no_code(length);
             with_all_cores(*general, planned.plan);
             one.made = std::move(*general);
