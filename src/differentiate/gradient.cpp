@@ -36,7 +36,7 @@ Expr times(const Expr& a, const Expr& b) {
     return simplify(binary(BinaryOp::mul, a, b));
 }
 
-/// Keeps sums of fewer values than they read, such as a row's, in f32 at least: that costs nothing, and 16 bits would
+/// Keeps sums of fewer values than they read, such as a row's, in f32 at least. That costs nothing, and 16 bits would
 /// lose what the values made of them need. Gives the temporaries whose type that changes.
 std::vector<ArrayId> keep_sums_precise(Diagram& d) {
     std::vector<ArrayId> out;

@@ -107,9 +107,7 @@ TEST_P(BatchInvariantBlocks, MakeTheSameRows) {
     EXPECT_EQ(difference(by_batch), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Programs, BatchInvariantBlocks,
-                         ::testing::Values(InBlocks{"bf16", 0}, InBlocks{"f32", 1}, InBlocks{"bf16", 2},
-                                           InBlocks{"bf16", 3}, InBlocks{"f32", 4}),
+INSTANTIATE_TEST_SUITE_P(Programs, BatchInvariantBlocks, ::testing::Values(InBlocks{"bf16", 0}, InBlocks{"f32", 1}),
                          [](const auto& in) {
                              return std::string(row_programs(in.param.type)[in.param.program].name) + "_" + in.param.type;
                          });
