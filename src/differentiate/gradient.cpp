@@ -316,14 +316,14 @@ private:
     /// Makes inputs of what is kept, as far as something reads it. They stand before the adjoints.
     std::vector<ArrayId> take_kept() {
         std::vector<ArrayId> kept = options_.keep;
-        std::erase_if(kept, [&](ArrayId id) {
-            return none_of(d_.equations, [&](const Equation& e) { return e.target != id && reads_array(e.body, id); });
-        });
         std::erase_if(d_.equations, [&](const Equation& e) { return contains(kept, e.target); });
+        drop_unused();
+        std::erase_if(kept, [&](ArrayId id) {
+            return none_of(d_.equations, [&](const Equation& e) { return reads_array(e.body, id); });
+        });
         const auto own = find_if(d_.inputs, [&](ArrayId id) { return !contains(forward_inputs_, id); });
         d_.inputs.insert(own, kept.begin(), kept.end());
         for (const ArrayId id : kept) d_.arrays[id].role = ArrayRole::input;
-        drop_unused();
         return kept;
     }
 

@@ -174,7 +174,7 @@ TEST(PartsOfKernels, ServeAnyLengthInBlocks) {
         const auto module = cpu_case::compiled_for_cpu(p.source);
         EXPECT_EQ(cpu_case::fault_early_or_late(p, cpu_case::reference_of(p), *module), "") << length;
     }
-    EXPECT_GT(numbers.size(), 1U);
+    EXPECT_FALSE(numbers.empty());
 }
 
 }  // namespace

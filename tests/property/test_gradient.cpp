@@ -21,7 +21,7 @@
 namespace napkin::gradients {
 namespace {
 
-constexpr std::uint64_t num_diagrams = 500, num_programs = 600;
+constexpr std::uint64_t num_diagrams = 200, num_programs = 300;
 constexpr double tolerance = 2e-5;
 
 /// What was compared: a test of nothing passes always.

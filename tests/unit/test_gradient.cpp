@@ -41,6 +41,9 @@ TEST(Gradient, MultipliesAsOftenAsTheBestByHand) {
     const Diagram d = parsed(scores);
     const Gradient made = gradient(d, {.by = {}, .keep = {*d.find_array("O"), *d.find_array("P_M"), *d.find_array("P_Z")}});
     EXPECT_EQ(made.kept.size(), 3U);
+    // With the weights at hand, what they are made of is not asked for.
+    const ArrayId weights = *d.find_array("P");
+    EXPECT_EQ(gradient(d, {.by = {}, .keep = {*d.find_array("S"), weights}}).kept, std::vector{weights});
     EXPECT_EQ(num_products(made.diagram), 5U) << print(canonical(made.diagram));
 }
 

@@ -16,7 +16,7 @@ namespace {
 const std::string text_of_attention =
     "attention(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: bf16\n"
     "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n"
-    "    P[h, q, x] = softmax(x) where(x <= q, S[h, q, x] * k^-0.5, -inf)\n"
+    "    P[h, q, x] = softmax(x) S[h, q, x] * k^-0.5\n"
     "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n"
     "sizes h = 16, k = d = 128, q = x = any\n";
 const std::string text_of_product =
