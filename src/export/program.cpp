@@ -67,6 +67,24 @@ std::size_t num_copied(const Compilation& made) {
     return n;
 }
 
+/// Whether the formulas of one length give the real numbers that are made for the other, such as bounds that a schedule
+/// has for a length. Whole numbers are tile counts and orders, which are chosen anew and right in any order.
+bool has_reals_of(const Compilation& one, const Compilation& other) {
+    return std::visit(
+        [&](const auto& code) {
+            const auto& others = std::get<std::decay_t<decltype(code)>>(other.code);
+            for (std::size_t k = 0; k < code.entries.size(); ++k) {
+                const lower::LaunchFormulas& formulas = code.entries[k].formulas;
+                const auto numbers = lower::numbers_at(formulas, other.program.extents);
+                if (numbers.size() != others.entries[k].numbers.size()) return false;
+                for (std::size_t i = 0; i < numbers.size(); ++i)
+                    if (formulas.numbers[i].is_real && numbers[i] != others.entries[k].numbers[i]) return false;
+            }
+            return true;
+        },
+        one.code);
+}
+
 class Exporter {
 public:
     Exporter(std::shared_ptr<const Source> source, PipelineOptions options)
@@ -211,8 +229,8 @@ private:
     [[nodiscard]] bool is_right(const ExportedClass& one, std::int64_t length) const {
         const auto other = at_other_sizes(one.made, with(options_, at_length(length)));
         if (!other || other->program.extents.size() != one.made.program.extents.size()) return false;
-        if (complete(other->code) != complete(one.made.code) && num_copied(*other) >= num_copied(one.made))
-            return false;
+        const bool is_same_text = complete(other->code) == complete(one.made.code);
+        if (is_same_text ? !has_reals_of(one.made, *other) : num_copied(*other) >= num_copied(one.made)) return false;
         const ByAxis<Expr> formulas = extent_formulas(out_, one);
         return all_of(formulas.ids(), [&](AxisId axis) {
             const Extents& extents = other->program.extents;

@@ -13,12 +13,6 @@
 namespace napkin {
 namespace {
 
-const std::string text_of_attention =
-    "attention(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: bf16\n"
-    "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n"
-    "    P[h, q, x] = softmax(x) S[h, q, x] * k^-0.5\n"
-    "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n"
-    "sizes h = 16, k = d = 128, q = x = any\n";
 const std::string text_of_product =
     "product(A[m, k]: bf16, B[n, k]: bf16) -> C[m, n]: bf16\n"
     "    C[m, n] = sum(k) A[m, k] * B[n, k]\n"
@@ -75,8 +69,7 @@ TEST_P(SizeFormulasOf, GiveTheNumbersOfOtherSizes) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, SizeFormulasOf,
-    ::testing::Values(Program{"attention_on_a_gpu", text_of_attention, "h200", {"q", "x"}},
-                      Program{"product_on_a_gpu", text_of_product, "h200", {"m"}},
+    ::testing::Values(Program{"product_on_a_gpu", text_of_product, "h200", {"m"}},
                       Program{"rows_on_a_gpu", text_of_rows, "h200", {"r"}},
                       Program{"product_on_a_processor", text_of_product, "tests/machines/cpu-256.toml", {"m"}},
                       Program{"rows_on_a_processor", text_of_rows, "tests/machines/cpu-256.toml", {"r"}}),
