@@ -15,7 +15,7 @@ endif()
 
 set(wasm_dir "${PROJECT_BINARY_DIR}/wasm")
 set(wasm_sources)
-foreach(folder support algebra report diagram syntax machine derive cost plan tile schedule lower steps check draw)
+foreach(folder support algebra report diagram differentiate syntax machine derive cost plan tile schedule lower steps check draw)
     napkin_glob(found src/${folder}/*.cpp)
     list(APPEND wasm_sources ${found})
 endforeach()

@@ -133,15 +133,6 @@ def test_derived_gradients_have_gradients():
     assert torch.autograd.gradgradcheck(f, given)
 
 
-def test_derived_gradients_compiled(derived):
-    torch._dynamo.reset()
-    q, k, v = qkv(grad=True)
-    torch.compile(lambda *t: derived(*t).square().sum(), fullgraph=True, backend="aot_eager")(q, k, v).backward()
-    found, q.grad = q.grad, None
-    of_torch(q, k, v).square().sum().backward()
-    torch.testing.assert_close(found, q.grad, rtol=1e-3, atol=1e-4)
-
-
 def test_gradients_of_programs():
     program = napkin.compile("f(X[i], N[i]: i32, W[j]) -> Y[i, j], Z: i32\n    Y[i, j] = X[i] * N[i] * W[j]\n    Z = sum(i) N[i]\n")
     gradient = program.gradient()
@@ -182,7 +173,9 @@ def test_compiled_whole_with_dynamic_shapes(attention, backend):
     assert counted.frame_count == 1
 
 
-def test_compiled_with_gradients(attention):
+@pytest.mark.parametrize("which", ["attention", "derived"])
+def test_compiled_with_gradients(which, request):
+    attention = request.getfixturevalue(which)
     torch._dynamo.reset()
     q, k, v = qkv(grad=True)
     torch.compile(lambda *t: attention(*t).square().sum(), fullgraph=True, backend="aot_eager")(q, k, v).backward()

@@ -4,18 +4,11 @@
 
 #include "derive/normal_form.hpp"
 #include "derive/replay.hpp"
+#include "diagram/same_size.hpp"
 #include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
-/// Equal by definition, not by chance: the one's size is said to be the other's.
-bool same_size(const Diagram& d, AxisId a, AxisId b) {
-    const auto is = [&](AxisId axis, AxisId other) {
-        return d.axis(axis).size && *d.axis(axis).size == Size(axis_symbol(other));
-    };
-    return is(a, b) || is(b, a);
-}
-
 class Unifier {
 public:
     Unifier(Diagram& diagram, std::vector<DerivationStep>& steps) : d_(diagram), steps_(steps) {

@@ -1,20 +1,19 @@
 #include "differentiate/gradient.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
 #include <tuple>
-#include <unordered_set>
 
 #include "algebra/derivative.hpp"
 #include "algebra/expr_walk.hpp"
-#include "algebra/number.hpp"
-#include "diagram/verifier.hpp"
+#include "diagram/row_major_place.hpp"
 #include "differentiate/known_sums.hpp"
 #include "differentiate/readers.hpp"
 #include "differentiate/references.hpp"
 #include "support/ranges.hpp"
-#include "support/result.hpp"
 
 namespace napkin {
 namespace {
@@ -288,13 +287,8 @@ private:
             const ArrayId count = helper(e, "_ties", DType::i32, ReduceOp::sum, select(is_extremum, whole(1), whole(0)));
             return select(is_extremum, binary(BinaryOp::div, of_target, read_self(d_, count)), constant(0));
         }
-        Expr place, last;
-        for (const AxisId axis : e.reduce_axes) {
-            const Expr index = axis_index(axis), size = axis_size(axis);
-            place = place ? binary(BinaryOp::add, binary(BinaryOp::mul, place, size), index) : index;
-            last = last ? binary(BinaryOp::mul, last, size) : size;
-        }
-        const ArrayId first = helper(e, "_place", DType::i64, ReduceOp::min, select(is_extremum, place, last));
+        const auto [place, count] = row_major_place(e.reduce_axes);
+        const ArrayId first = helper(e, "_place", DType::i64, ReduceOp::min, select(is_extremum, place, count));
         return select(equals(place, read_self(d_, first)), of_target, constant(0));
     }
 
@@ -348,6 +342,25 @@ std::vector<ArrayId> real_inputs(const Diagram& diagram) {
     for (const ArrayId id : diagram.inputs)
         if (is_float(diagram.array(id).type)) out.push_back(id);
     return out;
+}
+
+std::optional<WrongInput> wrong_input(const Diagram& d, const std::vector<ArrayId>& candidates,
+                                      const std::vector<std::string>& by) {
+    const auto fault = [&](std::string message, const std::string& name = {}) {
+        return WrongInput{std::move(message), name,
+                          mapped<std::string>(candidates, [&](ArrayId id) { return d.array(id).name; })};
+    };
+    if (candidates.empty()) return fault(fmt::format("{} has no argument of real numbers", d.name));
+    if (none_of(d.outputs, [&](ArrayId id) { return is_float(d.array(id).type); }))
+        return fault(fmt::format("{} has no result of real numbers", d.name));
+    for (const std::string& name : by) {
+        const auto id = d.find_array(name);
+        if (!id || !contains(d.inputs, *id)) return fault(fmt::format("{} has no argument {}", d.name, name), name);
+        if (!contains(candidates, *id)) return fault(fmt::format("there is no gradient by {}", name), name);
+        if (std::count(by.begin(), by.end(), name) > 1)
+            return fault(fmt::format("{} is differentiated by {} twice", d.name, name), name);
+    }
+    return std::nullopt;
 }
 
 Diagram with_outputs(Diagram diagram, const std::vector<ArrayId>& kept) {

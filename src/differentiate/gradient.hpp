@@ -6,6 +6,8 @@
 //     dX[a] = Σ over the points that read X[a] of dT[t] · ∂body/∂X,
 // where readers.hpp finds these points. An extremum passes its adjoint on to its first place, or to all that are equal.
 // A product passes to each factor what the others multiply to, also where some are 0.
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "diagram/diagram.hpp"
@@ -42,5 +44,15 @@ Diagram with_outputs(Diagram diagram, const std::vector<ArrayId>& kept);
 
 /// Inputs of real numbers.
 std::vector<ArrayId> real_inputs(const Diagram& diagram);
+
+/// What is wrong with inputs to differentiate by.
+struct WrongInput {
+    std::string message;
+    std::string name;                ///< the one that is wrong; empty: it is no name's fault
+    std::vector<std::string> right;  ///< names that may stand there
+};
+/// Whether the diagram has gradients by the inputs with these names, each of which must be one of `candidates`.
+std::optional<WrongInput> wrong_input(const Diagram& diagram, const std::vector<ArrayId>& candidates,
+                                      const std::vector<std::string>& by);
 
 }  // namespace napkin

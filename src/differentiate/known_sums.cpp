@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "algebra/polynomial.hpp"
+#include "diagram/same_size.hpp"
 #include "support/ranges.hpp"
 
 namespace napkin {
@@ -43,9 +44,11 @@ Split split(const AtomProduct& term, const std::vector<AxisId>& axes) {
     return out;
 }
 
-/// Binds axes of `pattern` so that it is `e`. Nothing is unbound on failure: the caller keeps a copy.
-bool unify(const Expr& pattern, const Expr& e, AxisMap& bound) {
+/// Binds axes of `pattern` to axes of one size with them, so that it is `e`. Nothing is unbound on failure: the caller
+/// keeps a copy.
+bool unify(const Diagram& d, const Expr& pattern, const Expr& e, AxisMap& bound) {
     const auto bind = [&](AxisId from, AxisId to) {
+        if (!same_size(d, from, to)) return false;
         const auto [at, added] = bound.try_emplace(from, to);
         if (!added) return at->second == to;
         // Different axes stay different.
@@ -58,28 +61,34 @@ bool unify(const Expr& pattern, const Expr& e, AxisMap& bound) {
         if (p->array != r->array) return false;
         for (std::size_t i = 0; i < p->indices.size(); ++i) {
             const AxisId from = p->indices[i].single_axis(), to = r->indices[i].single_axis();
-            if (from >= 0 && to >= 0 ? !bind(from, to) : !(p->indices[i] == r->indices[i])) return false;
+            if (from >= 0 && to >= 0) {
+                if (!bind(from, to)) return false;
+            } else if (!(p->indices[i] == r->indices[i]) ||
+                       !all_of(p->indices[i].axes(), [&](AxisId axis) { return bind(axis, axis); })) {
+                return false;
+            }
         }
         return true;
     }
     const auto parts = children(pattern), others = children(e);
     if (parts.empty() || !equal(with_children(pattern, others), e)) return equal(pattern, e);
     for (std::size_t i = 0; i < parts.size(); ++i)
-        if (!unify(parts[i], others[i], bound)) return false;
+        if (!unify(d, parts[i], others[i], bound)) return false;
     return true;
 }
 
 /// The factors that are left of `all` without an image of `wanted`; none where they have no such image. Tries the
 /// factors of `wanted` from `next` on.
-std::optional<Powers> without(const Powers& all, const Powers& wanted, AxisMap& bound, std::size_t next = 0) {
+std::optional<Powers> without(const Diagram& d, const Powers& all, const Powers& wanted, AxisMap& bound,
+                              std::size_t next = 0) {
     if (next == wanted.size()) return all;
     for (std::size_t i = 0; i < all.size(); ++i) {
         if (all[i].second != wanted[next].second) continue;
         AxisMap tried = bound;
-        if (!unify(wanted[next].first, all[i].first, tried)) continue;
+        if (!unify(d, wanted[next].first, all[i].first, tried)) continue;
         Powers rest = all;
         rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
-        if (auto found = without(rest, wanted, tried, next + 1)) {
+        if (auto found = without(d, rest, wanted, tried, next + 1)) {
             bound = std::move(tried);
             return found;
         }
@@ -199,7 +208,7 @@ private:
         for (const auto& [target, value] : maps_) {
             if (value.size() != 1 || value[0].powers.size() < 2) continue;
             AxisMap bound;
-            const auto others = without(common, value[0].powers, bound);
+            const auto others = without(d_, common, value[0].powers, bound);
             if (!others) continue;
             std::vector<Index> indices;
             for (const AxisId axis : d_.array(target).axes)
@@ -234,7 +243,7 @@ private:
                                                                         const KnownSum& known) const {
         if (known.axes.size() != axes.size() || known.inside.size() > product.size()) return std::nullopt;
         AxisMap bound;
-        const auto rest = without(product, known.inside, bound);
+        const auto rest = without(d_, product, known.inside, bound);
         if (!rest) return std::nullopt;
         for (const AxisId axis : known.axes)
             if (!bound.contains(axis) || !contains(axes, bound.at(axis))) return std::nullopt;

@@ -6,6 +6,7 @@
 
 #include "algebra/number.hpp"
 #include "diagram/guards.hpp"
+#include "diagram/same_size.hpp"
 #include "support/ranges.hpp"
 
 namespace napkin {
@@ -33,7 +34,7 @@ public:
                 continue;
             }
             set(axis, axis_index(element_[i]));
-            if (size_of(axis) != size_of(element_[i])) require_below(axis_index(element_[i]), axis);
+            if (!same_size(d_, axis, element_[i])) require_below(axis_index(element_[i]), axis);
         }
         // What is gathered has no inverse, and is a condition on the points that the others leave.
         std::stable_partition(rest.begin(), rest.end(), [&](std::size_t i) { return !indices[i].is_gathered(); });
@@ -57,16 +58,6 @@ private:
     }
     [[nodiscard]] bool is_open(AxisId axis) const { return contains(out_.over, axis); }
 
-    /// The size as it is made of other axes'. A number in the text may be replaced, and says nothing here.
-    [[nodiscard]] Size size_of(AxisId axis) const {
-        const auto& given = d_.axis(axis).size;
-        if (!given || given->as_constant()) return {axis_symbol(axis)};
-        Size size = *given;
-        for (const Symbol s : given->symbols())
-            if (const auto& other = d_.axis(s.axis()).size; other && !other->as_constant())
-                size = size.substitute(s, *other);
-        return size;
-    }
     /// As far as the text gives it as a number.
     [[nodiscard]] std::optional<std::int64_t> number_of_values(AxisId axis) const {
         const auto& given = d_.axis(axis).size;
@@ -200,8 +191,7 @@ private:
         if (open.size() != 1) return false;
         const auto divisor = number_in(n.b), values = number_of_values(open[0]);
         const auto* size = as<AxisSize>(n.b);
-        if (!(divisor && values && *divisor == *values) && !(size && size_of(size->axis) == size_of(open[0])))
-            return false;
+        if (!(divisor && values && *divisor == *values) && !(size && same_size(d_, size->axis, open[0]))) return false;
         // What is left of a sum without the axis.
         const Expr shift = simplify(substitute_axes(n.a, [&](AxisId axis) -> std::optional<Index> {
             return axis == open[0] ? std::optional<Index>(Affine{}) : std::nullopt;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "differentiate/gradient.hpp"
 #include "support/limits.hpp"
 #include "support/ranges.hpp"
 #include "support/text.hpp"
@@ -48,11 +49,12 @@ const Template* Elaborator::find_callee(const AstWord& name, const Frame& frame)
     if (const auto parts = gradient_parts(name.text)) {
         const Template* of = find_callee({parts->front(), name.range}, frame);
         if (!of) return nullptr;
-        if (const auto wrong = wrong_argument(*of, {parts->begin() + 1, parts->end()})) {
+        const std::vector<std::string> by(parts->begin() + 1, parts->end());
+        if (const auto wrong = wrong_input(of->diagram, arguments_with_gradients(*of), by)) {
             error(Code::bad_gradient, name.range, wrong->message,
                   wrong->right.empty() ? "a diagram of real numbers"
                                        : fmt::format("arguments of real numbers: {}", fmt::join(wrong->right, ", ")),
-                  parts->size() > 1 ? did_you_mean((*parts)[wrong->place + 1], wrong->right) : "");
+                  did_you_mean(wrong->name, wrong->right));
             return nullptr;
         }
     }

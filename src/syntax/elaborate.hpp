@@ -79,15 +79,10 @@ Template elaborate(const AstDefinition& definition, Library& library);
 
 /// "grad(f, X)": f, and the arguments to differentiate by; none where the name is no gradient's.
 std::optional<std::vector<std::string>> gradient_parts(const std::string& name);
-/// What is wrong with these arguments to differentiate by, and which are right.
-struct WrongArgument {
-    std::size_t place;  ///< among `by`
-    std::string message;
-    std::vector<std::string> right;
-};
-std::optional<WrongArgument> wrong_argument(const Template& of, const std::vector<std::string>& by);
+/// Arguments that can be differentiated by: of real numbers, and given by each caller.
+std::vector<ArrayId> arguments_with_gradients(const Template& of);
 /// The template of the gradient. Its arguments are those of the diagram, then the adjoints of its results, then the
-/// arguments that have a default. Pre: no argument is wrong.
+/// arguments that have a default. Pre: none is wrong (wrong_input).
 Template gradient_of(const Template& of, const std::vector<std::string>& by);
 
 /// Puts defaults in place of the scalars that have one.

@@ -1,6 +1,4 @@
 // grad(f)(…): the gradient of a definition as a definition that nobody wrote.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "differentiate/gradient.hpp"
@@ -8,10 +6,8 @@
 #include "syntax/elaborate.hpp"
 
 namespace napkin {
-namespace {
 
-/// Arguments that can be differentiated by: of real numbers, and given by each caller.
-std::vector<ArrayId> candidates(const Template& of) {
+std::vector<ArrayId> arguments_with_gradients(const Template& of) {
     std::vector<ArrayId> out = real_inputs(of.diagram);
     std::erase_if(out, [&](ArrayId id) {
         const auto place = find(of.diagram.inputs, id) - of.diagram.inputs.begin();
@@ -19,8 +15,6 @@ std::vector<ArrayId> candidates(const Template& of) {
     });
     return out;
 }
-
-}  // namespace
 
 std::optional<std::vector<std::string>> gradient_parts(const std::string& name) {
     if (!name.starts_with(gradient_prefix)) return std::nullopt;
@@ -35,30 +29,11 @@ std::optional<std::vector<std::string>> gradient_parts(const std::string& name) 
     return parts;
 }
 
-std::optional<WrongArgument> wrong_argument(const Template& of, const std::vector<std::string>& by) {
-    const Diagram& d = of.diagram;
-    const std::vector<ArrayId> right = candidates(of);
-    const auto fault = [&](std::size_t place, std::string message) {
-        return WrongArgument{place, std::move(message),
-                             mapped<std::string>(right, [&](ArrayId id) { return d.array(id).name; })};
-    };
-    if (right.empty()) return fault(0, fmt::format("{} has no argument of real numbers", d.name));
-    if (none_of(d.outputs, [&](ArrayId id) { return is_float(d.array(id).type); }))
-        return fault(0, fmt::format("{} has no result of real numbers", d.name));
-    for (std::size_t i = 0; i < by.size(); ++i) {
-        const auto id = d.find_array(by[i]);
-        if (!id || !contains(d.inputs, *id)) return fault(i, fmt::format("{} has no argument {}", d.name, by[i]));
-        if (!contains(right, *id)) return fault(i, fmt::format("there is no gradient by {}", by[i]));
-        if (std::count(by.begin(), by.end(), by[i]) > 1)
-            return fault(i, fmt::format("{} stands twice in grad({}, …)", by[i], d.name));
-    }
-    return std::nullopt;
-}
-
 Template gradient_of(const Template& of, const std::vector<std::string>& by) {
-    const std::vector<ArrayId> chosen = by.empty() ? candidates(of) : mapped<ArrayId>(by, [&](const std::string& name) {
-        return *of.diagram.find_array(name);
-    });
+    const std::vector<ArrayId> chosen = by.empty() ? arguments_with_gradients(of)
+                                                   : mapped<ArrayId>(by, [&](const std::string& name) {
+                                                         return *of.diagram.find_array(name);
+                                                     });
     Gradient made = gradient(of.diagram, {.by = chosen});
     Template out = of;
     Diagram& d = out.diagram = std::move(made.diagram);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "diagram/guards.hpp"
+#include "diagram/row_major_place.hpp"
 #include "support/limits.hpp"
 #include "support/ranges.hpp"
 #include "syntax/elaborator.hpp"
@@ -442,12 +443,7 @@ Body Elaborator::lower_place_of_extremum(const AstPrefix& n, const Frame& frame)
     const Frame inner = frame.inside(value.reduce_axes);
     if (!as<Read>(value.expr)) value.expr = store({std::nullopt, {}, value.expr}, inner, n.name.text);
     const Expr operand = value.expr, found = store(value, frame, extremum.name.text);
-    Expr place, count;
-    for (const AstWord& word : n.axes) {
-        const Expr index = axis_index(axis(word.text)), size = axis_size(axis(word.text));
-        place = place ? binary(BinaryOp::add, binary(BinaryOp::mul, place, size), index) : index;
-        count = count ? binary(BinaryOp::mul, count, size) : size;
-    }
+    const auto [place, count] = row_major_place(mapped<AxisId>(n.axes, [&](const AstWord& w) { return axis(w.text); }));
     const Expr is_place = binary(BinaryOp::logical_or, binary(BinaryOp::eq, operand, found),
                                  binary(BinaryOp::ne, operand, operand));
     body.reduce = ReduceOp::min;

@@ -31,7 +31,7 @@ TEST_F(Cli, grad_differentiates_by_what_is_asked) {
     write("a.nk", row);
     EXPECT_THAT(napkin("grad a.nk --wrt W").out, HasSubstr("-> dW[c]: f32\n"));
     EXPECT_THAT(napkin("grad a.nk --wrt N").err, AllOf(HasSubstr("bad-gradient"), HasSubstr("X, W")));
-    EXPECT_THAT(napkin("grad a.nk --wrt V").err, HasSubstr("row has no array V"));
+    EXPECT_THAT(napkin("grad a.nk --wrt V").err, HasSubstr("row has no argument V"));
     EXPECT_EQ(napkin("grad a.nk --wrt V").code, 1);
 }
 
@@ -51,6 +51,17 @@ TEST_F(Cli, grad_keeps_what_the_forward_text_returns) {
     EXPECT_THAT(napkin("grad a.nk --keep Y_M,Y_Z --forward").out,
                 HasSubstr("-> Y[r]: f32, Z[r]: f32, Y_M[r]: f32, Y_Z[r]: f32\n"));
     EXPECT_THAT(napkin("grad a.nk --keep X").err, HasSubstr("a result or a temporary"));
+}
+
+TEST_F(Cli, grad_chooses_what_is_kept_by_predicted_time) {
+    write("a.nk", row);
+    const std::string chosen = "grad a.nk --keep auto --machine generic-cpu --set r=4096,c=4096";
+    EXPECT_THAT(napkin(chosen).out,
+                AllOf(HasSubstr("keep nothing"), HasSubstr("* keep Y_M, Y_Z "), HasSubstr("Y_M, Y_Z, Y_X")));
+    // All values do not fit there, and then no row's.
+    EXPECT_THAT(napkin(chosen + " --memory-limit 100000").out, Not(HasSubstr("Y_X ")));
+    EXPECT_THAT(napkin(chosen + " --memory-limit 100").out, HasSubstr("* keep nothing"));
+    EXPECT_THAT(napkin("grad a.nk --keep auto").err, HasSubstr("missing-size"));
 }
 
 TEST_F(Cli, grad_needs_real_numbers) {

@@ -2,12 +2,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <map>
-
-#include "diagram/array_sizes.hpp"
+#include "diagram/verifier.hpp"
 #include "differentiate/gradient.hpp"
 #include "napkin/command.hpp"
+#include "study/kept_arrays.hpp"
 #include "support/ranges.hpp"
 #include "syntax/print.hpp"
 
@@ -22,80 +20,35 @@ struct GradCommand {
     bool forward = false;
 };
 
-/// What the forward diagram keeps, and what both diagrams then take on a machine.
-struct Kept {
-    std::vector<ArrayId> arrays;
-    std::int64_t bytes = 0;
-    double forward_seconds = 0, backward_seconds = 0;  ///< predicted
-    [[nodiscard]] double seconds() const { return forward_seconds + backward_seconds; }
-};
-
-/// The arrays with these names, each of which must fit. Errors: bad-gradient.
-Result<std::vector<ArrayId>> pick(const Diagram& d, const std::vector<std::string>& names, const std::string& wanted,
-                                  const std::function<bool(ArrayId)>& fits) {
+/// Results and temporaries with these names. Errors: bad-gradient.
+Result<std::vector<ArrayId>> kept_by_name(const Diagram& d, const std::vector<std::string>& names) {
     std::vector<ArrayId> out;
     for (const std::string& name : names) {
         const auto id = d.find_array(name);
-        if (!id || !fits(*id)) {
+        if (!id || d.array(*id).role == ArrayRole::input) {
             std::vector<std::string> near;
-            for (const ArrayId other : d.arrays.ids())
-                if (fits(other)) near.push_back(d.array(other).name);
-            return Diagnostic{
-                .code = "bad-gradient",
-                .range = id ? d.array(*id).range : d.range,
-                .message = id ? fmt::format("{} is none", name) : fmt::format("{} has no array {}", d.name, name),
-                .expected = fmt::format("{}: {}", wanted, fmt::join(near, ", ")),
-                .hint = did_you_mean(name, near)};
+            for (const Equation& e : d.equations) near.push_back(d.array(e.target).name);
+            return Diagnostic{.code = "bad-gradient",
+                              .range = id ? d.array(*id).range : d.range,
+                              .message = id ? fmt::format("{} is an argument, which is there anyway", name)
+                                            : fmt::format("{} has no array {}", d.name, name),
+                              .expected = fmt::format("a result or a temporary: {}", fmt::join(near, ", ")),
+                              .hint = did_you_mean(name, near)};
         }
         if (!contains(out, *id)) out.push_back(*id);
     }
     return out;
 }
 
-Result<double> predicted(const Diagram& d, Options options) {
-    options.diagram.clear();
-    auto planned = compile(std::make_shared<Source>(Source{d.name, print(canonical(d))}), options, Pass::plan);
-    if (!planned) return planned.errors();
-    return planned->plan.seconds();
-}
-
-/// All arrays of at most so many bytes are kept, for each number of bytes that makes a difference: the fastest of these
-/// on the machine, both diagrams together. Results are there anyway, and cost nothing to keep.
-Result<std::vector<Kept>> choices(const GradCommand& c, const Diagram& d, GradientOptions options) {
-    const auto bound = bind_sizes(d, assignments(c.common.set, "--set"));
-    if (!bound) return bound.errors();
-    const Extents& extents = *bound;
-    std::map<std::int64_t, std::vector<ArrayId>> by_bytes{{0, {}}};
-    for (const Equation& e : gradient(d, options).diagram.equations)
-        if (at(e.target) < d.arrays.size()) by_bytes[array_bytes(d, e.target, extents)].push_back(e.target);
-    std::vector<Kept> out;
-    options.keep.clear(), options.only_needed = true;
-    for (const auto& [bytes, arrays] : by_bytes) {
-        append(options.keep, arrays);
-        const Gradient made = gradient(d, options);
-        Kept next{made.kept};
-        for (const ArrayId id : made.kept)
-            if (d.array(id).role != ArrayRole::output) next.bytes += array_bytes(d, id, extents);
-        if (c.memory_limit > 0 && next.bytes > c.memory_limit) break;
-        if (!out.empty() && out.back().arrays == next.arrays) continue;
-        auto backward = predicted(made.diagram, c.common);
-        auto forward = backward ? predicted(with_outputs(d, made.kept), c.common) : backward;
-        if (!forward) return forward.errors();
-        next.forward_seconds = *forward, next.backward_seconds = *backward;
-        out.push_back(std::move(next));
-    }
-    return out;
-}
-
 /// A line of a text for each choice, the fastest marked.
-std::string choices_text(const Diagram& d, const std::vector<Kept>& all, const Kept& best) {
+std::string choices_text(const Diagram& d, const std::vector<KeptArrays>& all, const KeptArrays& best) {
     std::string out;
-    for (const Kept& kept : all) {
+    for (const KeptArrays& kept : all) {
         const auto names = mapped<std::string>(kept.arrays, [&](ArrayId id) { return d.array(id).name; });
         out += fmt::format("# {} keep {:<24} {:>14} B more  forward {:9.2f} µs, gradient {:9.2f} µs\n",
                            &kept == &best ? "*" : " ",
                            names.empty() ? "nothing" : fmt::format("{}", fmt::join(names, ", ")), kept.bytes,
-                           1e6 * kept.forward_seconds, 1e6 * kept.backward_seconds);
+                           1e6 * kept.forward_seconds, 1e6 * kept.gradient_seconds);
     }
     return out;
 }
@@ -104,28 +57,25 @@ ExitCode grad_command(const GradCommand& c) {
     auto compilation = compile(c.common, Pass::parse);
     if (!compilation) return fail(compilation.errors(), c.common);
     const Diagram& d = compilation->diagram;
-    const std::vector<ArrayId> inputs = real_inputs(d);
-    const auto is_kept = [&](ArrayId id) { return d.array(id).role != ArrayRole::input; };
-    const auto by = pick(d, c.by, "an argument of real numbers", [&](ArrayId id) { return contains(inputs, id); });
-    if (!by) return fail(by.errors(), c.common);
+    if (const auto wrong = wrong_input(d, real_inputs(d), c.by))
+        return fail(
+            {{.code = "bad-gradient",
+              .range = d.range,
+              .message = wrong->message,
+              .expected = fmt::format("arguments and results of real numbers: {}", fmt::join(wrong->right, ", ")),
+              .hint = did_you_mean(wrong->name, wrong->right)}},
+            c.common);
     const bool is_chosen = c.keep == std::vector<std::string>{"auto"};
-    auto keep = pick(d, is_chosen ? std::vector<std::string>{} : c.keep, "a result or a temporary", is_kept);
+    const auto keep = kept_by_name(d, is_chosen ? std::vector<std::string>{} : c.keep);
     if (!keep) return fail(keep.errors(), c.common);
-    const bool has_result = any_of(d.outputs, [&](ArrayId id) { return is_float(d.array(id).type); });
-    if (inputs.empty() || !has_result) {
-        const std::string what = inputs.empty() ? "argument" : "result";
-        return fail({{.code = "bad-gradient",
-                      .range = d.range,
-                      .message = fmt::format("{} has no {} of real numbers", d.name, what),
-                      .expected = fmt::format("an {} with a type such as f32", what)}},
-                    c.common);
-    }
-    GradientOptions options{.by = *by, .ties = c.ties == "shared" ? Ties::shared : Ties::first};
+    GradientOptions options{.by = mapped<ArrayId>(c.by, [&](const std::string& name) { return *d.find_array(name); }),
+                            .ties = c.ties == "shared" ? Ties::shared : Ties::first};
     std::string compared;
     if (is_chosen) {
-        const auto all = choices(c, d, options);
+        const auto all = choices_of_kept_arrays(d, options, pipeline_options(c.common, Pass::plan), c.memory_limit);
         if (!all) return fail(all.errors(), c.common);
-        const Kept& best = *min_element(*all, [](const Kept& a, const Kept& b) { return a.seconds() < b.seconds(); });
+        const KeptArrays& best = *min_element(
+            *all, [](const KeptArrays& a, const KeptArrays& b) { return a.seconds() < b.seconds(); });
         options.keep = best.arrays;
         compared = choices_text(d, *all, best);
     } else {
@@ -133,7 +83,9 @@ ExitCode grad_command(const GradCommand& c) {
     }
     options.only_needed = is_chosen || !keep->empty();
     const Gradient made = gradient(d, options);
-    std::string text = compared + print(canonical(c.forward ? with_outputs(d, made.kept) : made.diagram));
+    const Diagram printed = canonical(c.forward ? with_outputs(d, made.kept) : made.diagram);
+    if (const auto faults = verify(printed); !faults.empty()) throw InternalError("gradient: " + faults.front());
+    std::string text = compared + print(printed);
     const auto names = [&](const std::vector<ArrayId>& ids) {
         return mapped<std::string>(ids, [&](ArrayId id) { return d.array(id).name; });
     };
