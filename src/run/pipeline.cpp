@@ -454,10 +454,6 @@ bool have_one_order(const Compilation& a, const Compilation& b) {
     return extents_of_order(a.diagram, a.extents) == extents_of_order(b.diagram, b.extents);
 }
 
-}  // namespace
-
-namespace {
-
 /// `plan`, made for `planned`, at the sizes of these options. The result has its times, and no code.
 std::optional<Compilation> read_at_other_sizes(const Compilation& planned, const Plan& plan, const PipelineOptions& options) {
     Compilation c;

@@ -179,6 +179,21 @@ TEST_F(Build, FixedSizesHaveNoArguments) {
     EXPECT_NE(read("out/product.h").find("int product_run(int64_t m, int64_t n,"), std::string::npos);
 }
 
+/// A schedule's bounds for sums of one length are no formulas of it. Passed on for another length they would be wrong.
+TEST_F(Build, RefusesNumbersOfOneLength) {
+    ASSERT_EQ(shell("cc -std=c11 -shared -fPIC -I'" + napkin::in_sources("tests/c_api") + "' '" +
+                    napkin::in_sources("tests/c_api/fake_cuda.c") + "' -o libcuda.so.1")
+                  .code,
+              0);
+    write("scores.nk",
+          "scores(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: bf16\n"
+          "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    P[h, q, x] = softmax(x) S[h, q, x] * k^-0.5\n"
+          "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\nsizes h = 16, q = x = any(4096), k = d = 128\n");
+    const Outcome built = napkin("build scores.nk --machine h200 -o out", "NAPKIN_NVRTC=\"$PWD/libcuda.so.1\"");
+    EXPECT_EQ(built.code, 1);
+    EXPECT_NE(built.err.find("other-code"), std::string::npos) << built.err;
+}
+
 TEST_F(Build, SaysWhatIsWrong) {
     write("product.nk", product);
     const Outcome open = napkin("build product.nk" + on_processor());

@@ -378,8 +378,13 @@ TEST(ComputeAgain, WhatRowsAndColumnsConsumeHasAVersionForEach) {
     // The rows' sum is one array, which both kernels read.
     for (const char* name : {"S", "S_2", "E", "E_2", "R"}) EXPECT_TRUE(again->diagram.find_array(name)) << name;
     EXPECT_FALSE(again->diagram.find_array("R_2"));
+    // No array of all pairs lies between kernels.
+    const AxisId q = *again->diagram.find_axis("q"), x = *again->diagram.find_axis("x");
     for (const Kernel& kernel : again->kernels)
-        for (const ArrayId id : kernel.outputs) EXPECT_NE(again->diagram.array(id).axes.size(), 0U);
+        for (const ArrayId id : kernel.outputs) {
+            const std::vector<AxisId>& axes = again->diagram.array(id).axes;
+            EXPECT_FALSE(contains(axes, q) && contains(axes, x)) << again->diagram.array(id).name;
+        }
     EXPECT_FALSE(rewritten(*again, {.again = true}));
 }
 
