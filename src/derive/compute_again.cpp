@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "derive/normal_form.hpp"
 #include "derive/replay.hpp"
@@ -21,25 +22,19 @@ public:
 
     void run(std::vector<DerivationStep>& steps) {
         for (auto e = d_.equations.rbegin(); e != d_.equations.rend(); ++e) note_readers(*e);
-        if (none_of(readers_, [](const auto& entry) { return entry.second.size() > 1; })) return;
-        std::vector<Equation> equations;
-        for (const Equation& e : std::exchange(d_.equations, {})) {
-            const std::size_t num_arrays = d_.arrays.size();
-            std::vector<Equation> now = versions(e);
-            if (now.size() > 1 || !(now[0] == e)) {
-                const std::string name = d_.array(e.target).name;
-                Edit edit;
-                for (std::size_t i = num_arrays; i < d_.arrays.size(); ++i)
-                    edit.arrays.push_back(d_.arrays[ArrayId::of(i)]);
-                edit.equations.push_back({e, now});
-                steps.push_back({"compute again", "compute once", "an equation's values are the same each time",
-                                 now.size() > 1 ? fmt::format("{} is computed {} times", name, now.size())
-                                                : fmt::format("{} reads what is computed for it", name),
-                                 e.range, std::move(edit)});
-            }
-            append(equations, now);
-        }
-        d_.equations = std::move(equations);
+        std::set<std::string> again;
+        for (const auto& [array, ways] : readers_)
+            if (ways.size() > 1) again.insert(d_.array(array).name);
+        if (again.empty()) return;
+        const std::vector<Equation> before = d_.equations;
+        const std::size_t num_arrays = d_.arrays.size();
+        std::vector<std::vector<Equation>> all;
+        for (const Equation& e : before) all.push_back(versions(e));
+        d_.equations = ordered(all);
+        steps.push_back({"compute again", "compute once", "an equation's values are the same each time",
+                         fmt::format("{} {} computed for each axis that consumes {}", fmt::join(again, ", "),
+                                     again.size() > 1 ? "are" : "is", again.size() > 1 ? "them" : "it"),
+                         before.front().range, edit_between(before, num_arrays, d_)});
     }
 
 private:
@@ -49,7 +44,8 @@ private:
             if (!r || d_.array(r->array).role != ArrayRole::temporary) return;
             for (const Consumed& consumed : consumed_by(e, *r)) {
                 std::vector<Consumed>& known = readers_[r->array];
-                if (!contains(known, consumed)) known.push_back(consumed);
+                std::erase(known, consumed);
+                known.push_back(consumed);
             }
         });
     }
@@ -73,14 +69,15 @@ private:
         return found == versions_.end() ? id : found->second;
     }
 
-    /// The equation once for each way in which its values are consumed. The first one keeps its target.
+    /// The equation once for each way in which its values are consumed, the earliest reader first. The first one keeps
+    /// its target.
     std::vector<Equation> versions(const Equation& e) {
         const std::vector<Consumed> ways = d_.array(e.target).role == ArrayRole::temporary ? readers_[e.target]
                                                                                            : std::vector<Consumed>{};
         std::vector<Equation> out;
         for (std::size_t i = 0; i < std::max<std::size_t>(1, ways.size()); ++i) {
             Equation next = e;
-            const Consumed way = ways.empty() ? Consumed{} : ways[i];
+            const Consumed way = ways.empty() ? Consumed{} : ways[ways.size() - 1 - i];
             if (i > 0) {
                 const Array array = d_.array(e.target);
                 next.target = add_array(d_, array.name, array.axes, array.type, array.role);
@@ -96,13 +93,31 @@ private:
             });
             out.push_back(std::move(next));
         }
-        // An edit ends with the array that it replaces.
-        std::rotate(out.begin(), out.begin() + 1, out.end());
+        return out;
+    }
+
+    /// First versions stay in place. Any other stands right before what reads it, so that one kernel can compute both.
+    static std::vector<Equation> ordered(const std::vector<std::vector<Equation>>& versions) {
+        std::map<ArrayId, std::size_t> first_reader;  // of the versions but the first
+        for (const std::vector<Equation>& all : versions)
+            for (std::size_t k = 1; k < all.size(); ++k) first_reader[all[k].target] = versions.size();
+        std::vector<std::vector<Equation>> placed(versions.size());
+        for (std::size_t i = versions.size(); i-- > 0;)
+            for (const Equation& e : versions[i]) {
+                const auto known = first_reader.find(e.target);
+                const std::size_t place = known == first_reader.end() ? i : known->second;
+                for (const ArrayId r : read_arrays(e.body))
+                    if (const auto copy = first_reader.find(r); copy != first_reader.end())
+                        copy->second = std::min(copy->second, place);
+                placed.at(place).push_back(e);
+            }
+        std::vector<Equation> out;
+        for (const std::vector<Equation>& there : placed) out.insert(out.end(), there.rbegin(), there.rend());
         return out;
     }
 
     Diagram& d_;
-    std::map<ArrayId, std::vector<Consumed>> readers_;
+    std::map<ArrayId, std::vector<Consumed>> readers_;  ///< the earliest reader last
     std::map<std::pair<ArrayId, Consumed>, ArrayId> versions_;
 };
 
