@@ -137,7 +137,8 @@ ValueId BodyWriter::exponential(const Expr& e, double factor, const Expr& of) {
     const lower::MathChoice& choice = lower::choice_at(math_, e);
     const Expr by = constant(std::numbers::log2e), more = unary(UnaryOp::log2, of ? of : constant(factor));
     const auto plus = [&](ValueId x, const Expr& formula) {
-        return factor == 1 ? x : arithmetic(BinaryOp::add, x, number_of_sizes(formula));
+        const bool is_one = factor == 1 && !(of && frame_.numbers->vary_with(of));
+        return is_one ? x : arithmetic(BinaryOp::add, x, number_of_sizes(formula));
     };
     const auto scaled = [&](ValueId x, const Expr& formula) {
         return arithmetic(BinaryOp::mul, x, number_of_sizes(formula));

@@ -77,7 +77,7 @@ private:
         for (int r = 0; r < frame_.fragments().rows_a_thread; ++r)
             moves_again += fmt::format(
                 "{0}({1}[{2}] > 0.0f && {1}[{2}] < {3}) || {4}[{2}] == {5}", r > 0 ? " || " : "", delta, r,
-                frame_.real_text("1 / limit", inverse(limit())), maximum,
+                frame_.real_text("1 / limit", inverse(rescale_.limit)), maximum,
                 literal(std::copysign(std::numeric_limits<double>::infinity(), -rescale_.rate), false));
         out_(fmt::format("{} = !any_of_warp({});", stays_name(frame_), moves_again));
     }
@@ -94,10 +94,9 @@ private:
         out_.open(rows_);
         out_("float acc = 0;");
         out_(fmt::format("{} acc = maximum(acc, {});", columns, weight));
-        out_(fmt::format("{}[r_] = {}{};", most, over_row(frame_, "max_of", "acc"),
-                         rescale_.largest == 1 && !frame_.numbers->vary_with(rescale_.unit)
-                             ? ""
-                             : " * " + frame_.real_text("1 / weight", inverse(largest()))));
+        out_(fmt::format(
+            "{}[r_] = {}{};", most, over_row(frame_, "max_of", "acc"),
+            frame_.is_number(rescale_.largest, 1) ? "" : " * " + frame_.real_text("1 / weight", inverse(rescale_.largest))));
         out_.close();
         const std::string range = literal(largest_rescaled_weight, false);
         out_.open(fmt::format("if (!any_of_warp(!({} && {})))", all_below(most, "<", range),
@@ -127,22 +126,14 @@ private:
         out_(fmt::format("{3} {0}[r_] = {0}[r_] * {1}[r_] + {2};", name_of(rescale_.sum), frame_.name(rescale_.correction),
                          frame_.shape(compute.variable).is_kept_by_threads ? own : over_row(frame_, "sum", own), rows_));
     }
-    /// Where the weights' unit is one of sizes, the limit is never more than the type has room for.
-    [[nodiscard]] Expr limit() const {
-        const Expr known = constant(rescale_.limit);
-        if (!frame_.numbers->vary_with(rescale_.unit)) return known;
-        const Expr in_units = binary(BinaryOp::mul, constant(rescale_.limit / rescale_.largest), rescale_.unit);
-        return binary(BinaryOp::min, known, in_units);
-    }
-    [[nodiscard]] Expr largest() const {
-        return frame_.numbers->vary_with(rescale_.unit) ? rescale_.unit : constant(rescale_.largest);
-    }
     static Expr inverse(const Expr& e) { return binary(BinaryOp::div, constant(1), e); }
     [[nodiscard]] std::string sums() const { return frame_.name(rescale_.maximum) + "_sums_"; }
     /// The threads whose weights are too large, or no numbers.
     [[nodiscard]] std::string large() const { return frame_.name(rescale_.maximum) + "_large_"; }
     /// False where something is no number.
-    [[nodiscard]] std::string is_small() const { return all_below(sums(), "<=", frame_.real_text("limit", limit())); }
+    [[nodiscard]] std::string is_small() const {
+        return all_below(sums(), "<=", frame_.real_text("limit", rescale_.limit));
+    }
     /// Whether the values of all of a thread's rows are below a limit.
     [[nodiscard]] std::string all_below(const std::string& values, const char* how, const std::string& limit) const {
         std::string out;

@@ -270,7 +270,8 @@ void write_reduction(const Frame& frame, Lines& out, const Step& step, AxisId co
     });
     loops.close_columns();
     std::string result = reduced.of_row ? over_row(frame, horizontal(op), "acc") : "acc";
-    if (reduced.point.factor != 1) result += " * " + literal(reduced.point.factor, false);
+    if (const Expr& factor = reduced.point.factor; factor && !frame.is_number(factor, 1))
+        result += " * " + frame.real_text(to_string(factor, expression_names(frame)), factor);
     if (carry < 0) {
         out(fmt::format("{} = {};", reduced.target, result));
     } else {

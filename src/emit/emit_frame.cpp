@@ -83,6 +83,10 @@ std::string Frame::whole_text(const std::string& what, const Expr& formula) cons
                                        : std::to_string(lower::whole_value(formula, extents));
 }
 
+bool Frame::is_number(const Expr& formula, double number) const {
+    return !numbers->vary_with(formula) && lower::real_value(formula, extents) == number;
+}
+
 std::string Frame::real_text(const std::string& what, const Expr& formula) const {
     return numbers->vary_with(formula) ? numbers->real(what, formula)
                                        : literal(lower::real_value(formula, extents), is_double);

@@ -71,6 +71,8 @@ struct Frame : ScheduledKernel {
     [[nodiscard]] bool vary_with(std::initializer_list<AxisId> of) const;
     /// A number that follows from sizes, as text. `what` tells it from the kernel's others.
     [[nodiscard]] std::string whole_text(const std::string& what, const Expr& formula) const;
+    /// Whether the formula is this number at all sizes that the text takes.
+    [[nodiscard]] bool is_number(const Expr& formula, double number) const;
     [[nodiscard]] std::string real_text(const std::string& what, const Expr& formula) const;
     [[nodiscard]] std::string extent_text(AxisId id) const;
     /// The form's constant: what is the same for all sizes, and the name of the number for the rest; "" without any.

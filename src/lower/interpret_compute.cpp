@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "lower/interpret_state.hpp"
+#include "lower/size_formulas.hpp"
 #include "support/ranges.hpp"
 
 namespace napkin::lower::interpreter {
@@ -53,7 +54,8 @@ public:
             acc = apply(op, acc, value(program, spot).as_real());
         });
         if (of_row) over_row(op, out);
-        for (double& x : out) x *= math.factor;
+        if (math.factor)
+            for (double& x : out) x *= real_value(math.factor, warp_.kernel.extents);
         return out;
     }
     /// The same, combined with the carry, into the target.
@@ -357,7 +359,11 @@ namespace {
 class Rescaling {
 public:
     Rescaling(Warp& warp, const Rescale& at)
-        : warp_(warp), rescale_(*warp.kernel.rescale), iteration_(at.iteration), rows_(warp.fragments().rows_a_thread) {}
+        : warp_(warp),
+          rescale_(*warp.kernel.rescale),
+          iteration_(at.iteration),
+          rows_(warp.fragments().rows_a_thread),
+          limit_(real_value(rescale_.limit, warp.kernel.extents)) {}
 
     /// In the first iteration of a tile the maximum moves.
     void as_it_moves() { move(), weigh(), add_up(); }
@@ -367,7 +373,7 @@ public:
         warp_.moves = !warp_.stays;
         if (warp_.moves) move();
         weigh();
-        if (const bool is_small = all_of(sums_, [&](double s) { return s <= rescale_.limit; }); !warp_.moves && !is_small) {
+        if (const bool is_small = all_of(sums_, [&](double s) { return s <= limit_; }); !warp_.moves && !is_small) {
             warp_.moves = true;
             if (!scale()) {
                 for (const StepId s : rescale_.again) run_again(s);
@@ -394,7 +400,7 @@ private:
         warp_.stays = true;
         each_row([&](std::int64_t lane, std::int64_t r) {
             const double delta = warp_.value(rescale_.correction, lane, r);
-            if ((delta > 0 && delta < 1 / rescale_.limit) || warp_.value(rescale_.maximum, lane, r) == none_yet)
+            if ((delta > 0 && delta < 1 / limit_) || warp_.value(rescale_.maximum, lane, r) == none_yet)
                 warp_.stays = false;
         });
     }
@@ -420,7 +426,7 @@ private:
         const auto row = [&](std::int64_t lane, std::int64_t r) { return static_cast<std::size_t>(lane * rows_ + r); };
         each([&](std::int64_t lane, std::int64_t r, double w) { most[row(lane, r)] = std::max(most[row(lane, r)], w); });
         OnFragments(warp_, step).over_row(ReduceOp::max, most);
-        for (double& m : most) m /= rescale_.largest;
+        for (double& m : most) m /= real_value(rescale_.largest, warp_.kernel.extents);
         if (!all_of(most, [](double m) { return m < largest_rescaled_weight; }) ||
             !all_of(sums_, [](double s) { return s < infinity; }))
             return false;
@@ -462,6 +468,7 @@ private:
     const ConditionalRescale& rescale_;
     Iteration iteration_;
     std::int64_t rows_;
+    double limit_;
     std::vector<double> sums_;
 };
 

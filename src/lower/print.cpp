@@ -3,6 +3,7 @@
 
 #include "lower/kernel_program.hpp"
 #include "lower/registers_alive.hpp"
+#include "lower/size_formulas.hpp"
 #include "support/ids.hpp"
 
 namespace napkin::lower {
@@ -80,7 +81,8 @@ private:
         const PointMath& point = program_.math.statements.at(kernel_.step(s).statement).any;
         for (const MathChoice& choice : point.choices)
             if (const std::string way = ", " + text(choice); out.find(way) == std::string::npos) out += way;
-        return point.factor == 1 ? out : fmt::format("{}, then times {:.6g}", out, point.factor);
+        if (!point.factor) return out;
+        return fmt::format("{}, then times {:.6g}", out, real_value(point.factor, kernel_.extents));
     }
     [[nodiscard]] std::string axis(LoopId loop) const {
         return kernel_.program->diagram.axis(kernel_.loop(loop).loop->axis).name;

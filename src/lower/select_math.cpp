@@ -150,7 +150,7 @@ void take_factor_out(const ScheduledKernel& kernel, ReduceOp op, PointMath& poin
     for (const int e : {0, 1})
         if (const auto c = constant_value(kernel, operand_of(*product, 1 - e));
             c && *c > 0 && std::isfinite(*c) && !constant_value(kernel, operand_of(*product, e))) {
-            point.factor = *c;
+            point.factor = operand_of(*product, 1 - e);
             point.value = Expr(operand_of(*product, e));
             return;
         }

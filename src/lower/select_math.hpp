@@ -42,7 +42,7 @@ const MathChoice& choice_at(const MathChoices& choices, const Expr& node);
 /// What a statement computes at a point. On fragments `value` has a map's carry in it.
 struct PointMath {
     Expr value, carry = nullptr;  ///< null: it computes none
-    double factor = 1;            ///< of a reduction along columns: its result is multiplied by it, before the carry
+    Expr factor = nullptr;        ///< of numbers and sizes: a reduction's result is multiplied by it, before the carry
     MathChoices choices = {};
 };
 struct StatementMath {

@@ -250,9 +250,9 @@ private:
             const Expr at_extremum = transform(without_mask(e), [&](const Expr& node) {
                 return equal(node, values) || is_read(node, reference_.guarded) ? zero : node;
             });
-            part_ = constant_value(k_, at_extremum).value_or(0);
-            unit_ = at_extremum;
-            if (part_ > 0 && std::isfinite(part_)) return true;
+            weight_ = at_extremum;
+            if (const double weight = constant_value(k_, weight_).value_or(0); weight > 0 && std::isfinite(weight))
+                return true;
         }
         return false;
     }
@@ -302,9 +302,9 @@ private:
         for (const StepId s : readers(compute(found_.weights).variable))
             if (const auto product = k_.atom(k_.step(s)).kind == AtomKind::mma ? mma_product(k_, k_.step(s)) : std::nullopt)
                 type = product->type;
-        found_.limit = std::min(largest_sum * part_,
-                                std::exp2(std::floor(std::log2(share_of_range * format_range(type).largest))));
-        found_.largest = part_, found_.unit = unit_;
+        const double room = std::exp2(std::floor(std::log2(share_of_range * format_range(type).largest)));
+        found_.largest = weight_;
+        found_.limit = binary(BinaryOp::min, binary(BinaryOp::mul, constant(largest_sum), weight_), constant(room));
         return "";
     }
 
@@ -346,8 +346,7 @@ private:
     const ScheduledKernel& k_;
     const TileReference& reference_;
     StepId maximum_, old_, finite_, correction_;
-    double part_ = 1;
-    Expr unit_;  ///< what part_ is the value of
+    Expr weight_;  ///< at the extremum, as the reference moves to it
     ConditionalRescale found_;
 };
 

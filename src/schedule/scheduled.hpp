@@ -211,11 +211,10 @@ struct ConditionalRescale {
     /// The steps of the same iteration that compute what A is made of. They run again where weights must be computed
     /// again, since the registers of their results may be those of the weights.
     std::vector<StepId> again;
-    /// Largest sum of weights of a row that a thread may hold. If a move scales weights by more than that, the maximum
-    /// may move again soon.
-    double limit = 0;
-    double largest = 1;  ///< weight at a row's maximum as the reference moves to it
-    Expr unit;           ///< what `largest` is, and what `limit` is in units of: a number, or one of sizes
+    /// Largest sum of weights of a row that a thread may hold, of numbers and sizes. If a move scales weights by more
+    /// than that, the maximum may move again soon.
+    Expr limit;
+    Expr largest;  ///< weight at a row's maximum as the reference moves to it, of numbers and sizes
 
     /// The step's result is corrected as the maximum moves.
     [[nodiscard]] bool is_corrected(const Step& step) const;

@@ -74,7 +74,8 @@ bool have_own_k_blocks(const ScheduledKernel& kernel, const ScheduledLoop& loop)
     if (is_release_deferred(loop.body) || is_release_deferred(loop.epilogue) || is_release_deferred(kernel.body))
         return false;
     const auto ranges = k_block_ranges(kernel, loop);
-    return groups_past_the_end(kernel) > 0 || (ranges && ranges->tell_rows_apart(kernel.schedule.mma_m)) ||
+    return kernel.is_any(kernel.schedule.mma_m) || groups_past_the_end(kernel) > 0 ||
+           (ranges && ranges->tell_rows_apart(kernel.schedule.mma_m)) ||
            any_of(loop.loop->support, [&](const Affine& form) {
                return form.coefficient(kernel.schedule.mma_m) != 0 && form.coefficient(loop.loop->axis) != 0;
            });

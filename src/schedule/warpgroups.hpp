@@ -13,7 +13,8 @@ namespace napkin {
 /// iteration's results are computed. Pre: slots are applied.
 bool is_rounded_ahead(const ScheduledKernel& kernel, VariableId id);
 /// Whether each warpgroup runs its own K blocks, where producer warps copy the tiles of all. Masks may leave a
-/// warpgroup fewer K blocks than the CTA, as they tell rows apart. Or none of its rows is left in the last tile.
+/// warpgroup fewer K blocks than the CTA, as they tell rows apart. Or none of its rows is left in the last tile, which
+/// rows of any number may come to.
 bool have_own_k_blocks(const ScheduledKernel& kernel, const ScheduledLoop& loop);
 /// Fraction of the K blocks that the warpgroups of an output tile would run though none of their own rows needs them.
 double fraction_of_skipped_blocks(const ScheduledKernel& kernel, const ScheduledLoop& loop);

@@ -116,6 +116,35 @@ TEST(TextsForAnySize, HaveSizesOfMasksAsNumbers) {
     }
 }
 
+/// A factor of a row's maximum and the weights that rescaling allows follow from sizes. Whether the last rows leave a
+/// warpgroup without work makes no other text.
+TEST(TextsForAnySize, HaveFactorsAndLimitsAsFormulas) {
+    const Compilation first = planned(
+        "attention(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16) -> O[h, q, d]: bf16\n"
+        "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    P[h, q, x] = softmax(x) S[h, q, x] * size(x)^-0.5\n"
+        "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\nsizes h = 16, k = d = 128, q = x = 4000\n",
+        "h200");
+    ASSERT_TRUE(first.plan.kernels.front().scheduled.rescale) << "no maximum stays behind";
+    std::set<std::string> seen;
+    for (const std::int64_t length : {3, 57, 65, 100, 127, 129, 1001, 8191}) {
+        const auto other = at_other_sizes(first, options_of({{"q", length}, {"x", length}}, true));
+        ASSERT_TRUE(other) << length;
+        seen.insert(complete(other->code));
+        const auto& one = std::get<cuda::CudaSource>(first.code).entries;
+        const auto& two = std::get<cuda::CudaSource>(other->code).entries;
+        ASSERT_EQ(one.size(), two.size());
+        for (std::size_t k = 0; k < one.size(); ++k) {
+            const auto numbers = lower::numbers_at(one[k].formulas, other->program.extents);
+            ASSERT_EQ(numbers.size(), two[k].numbers.size());
+            for (std::size_t i = 0; i < numbers.size(); ++i) {
+                if (!one[k].formulas.numbers[i].is_real) continue;
+                EXPECT_EQ(numbers[i], two[k].numbers[i]) << length << " " << i;
+            }
+        }
+    }
+    EXPECT_EQ(seen.size(), 1U);
+}
+
 /// Tiles may be longer than the axis: short lengths take the text of long ones.
 TEST(TextsForAnySize, ServeLengthsBelowATile) {
     for (const char* machine : {"h200", "generic-cpu"}) {
