@@ -85,6 +85,13 @@ bool has_reals_of(const Compilation& one, const Compilation& other) {
         one.code);
 }
 
+/// Whether the text of one length is that of the other. One whose positions have 64 bits serves where 32 are enough.
+bool has_text_of(const Compilation& one, const Compilation& other) {
+    const auto *made = std::get_if<cuda::CudaSource>(&one.code), *wanted = std::get_if<cuda::CudaSource>(&other.code);
+    if (!made || !wanted) return complete(one.code) == complete(other.code);
+    return made->text == wanted->text && (made->wide_index || !wanted->wide_index);
+}
+
 class Exporter {
 public:
     Exporter(std::shared_ptr<const Source> source, PipelineOptions options)
@@ -171,7 +178,7 @@ private:
     /// positions have 64 bits. It ends where the plan fits no longer lengths, whose calls then say so.
     Status add_texts(ExportedClass one, const Compilation& planned) {
         const std::int64_t last = one.to;
-        for (std::int64_t length = general_length(one.planned_at);; length = last - 1) {
+        for (std::int64_t length = general_length(one.planned_at);; length = std::max(one.from, last - 1)) {
             auto general = at_other_sizes(planned, with(options_, at_length(length)));
             const bool is_first = one.from <= one.planned_at;
             if (!general && !is_first) return Done{};
@@ -229,8 +236,8 @@ private:
     [[nodiscard]] bool is_right(const ExportedClass& one, std::int64_t length) const {
         const auto other = at_other_sizes(one.made, with(options_, at_length(length)));
         if (!other || other->program.extents.size() != one.made.program.extents.size()) return false;
-        const bool is_same_text = complete(other->code) == complete(one.made.code);
-        if (is_same_text ? !has_reals_of(one.made, *other) : num_copied(*other) >= num_copied(one.made)) return false;
+        if (has_text_of(one.made, *other) ? !has_reals_of(one.made, *other) : num_copied(*other) >= num_copied(one.made))
+            return false;
         const ByAxis<Expr> formulas = extent_formulas(out_, one);
         return all_of(formulas.ids(), [&](AxisId axis) {
             const Extents& extents = other->program.extents;
