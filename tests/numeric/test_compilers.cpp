@@ -6,7 +6,6 @@
 #include "derive/derive.hpp"
 #include "emit/cpu/emit.hpp"
 #include "plan/choose.hpp"
-#include "plan/choose_form.hpp"
 #include "support/compilers.hpp"
 #include "support/examples.hpp"
 #include "support/paths.hpp"
@@ -42,8 +41,9 @@ const cpu::CpuSource& kernels_for(int bits) {
     for (const ExampleDiagram& example : example_diagrams()) {
         const auto extents = bind_sizes(example.diagram);
         if (!extents) continue;
-        const Derived derived = choose_form(derive(example.diagram).value(), *extents, machine);
-        const auto plan = choose_plan(derived, *extents, machine);
+        PlanOptions options;
+        options.quick = true;
+        const auto plan = choose_plan(derive(example.diagram).value(), *extents, machine, {}, options);
         if (!plan) throw std::runtime_error(example.name + ": " + render(plan.errors()));
         cpu::CpuSource source = cpu::emit(plan->program(), example.name + "_");
         all.vector_bytes = source.vector_bytes;

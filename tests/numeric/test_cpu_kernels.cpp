@@ -214,7 +214,7 @@ TEST(CpuKernels, ComputeSubjectsUnderManyPlans) {
         EXPECT_EQ(failures[k], "") << names[k] << "\n" << cpu_case::describe(cases[k]);
 }
 
-INSTANTIATE_TEST_SUITE_P(Batches, RandomKernels, testing::Range(0, 6));
+INSTANTIATE_TEST_SUITE_P(Batches, RandomKernels, testing::Range(0, 4));
 
 }  // namespace
 }  // namespace napkin

@@ -122,11 +122,12 @@ void ask(const CostQuery& query, const std::string& what, Asked& asked) {
 TEST(CostStudies, EveryExampleOnEveryMachine) {
     const bool all = std::getenv("NAPKIN_ALL") != nullptr;
     Asked asked;
-    int turn = 0;
+    int turn = 0, number = 0;
     for (const Example& example : examples())
         for (const std::string& diagram : example.diagrams)
             for (const std::string& machine : machine_names()) {
-                if (machine == "host") continue;  // the same on any processor
+                // "host" is the same on any processor. Half of the combinations are enough unless all are wanted.
+                if (machine == "host" || (!all && number++ % 2 != 0)) continue;
                 const std::vector<std::string> ways{"", "unfused", "f16", "devices", "cluster"};
                 // Each combination of a diagram and a machine in one way, unless all are wanted.
                 for (const std::string& way :

@@ -12,7 +12,7 @@ namespace napkin::pipeline {
 namespace {
 
 TEST(Pipeline, EveryRoomGivesWhatTheDefinitionGives) {
-    const auto [from, to] = seeds(1600);
+    const auto [from, to] = seeds(1000);
     RecordProperty("first_seed", std::to_string(from));
     RecordProperty("last_seed", std::to_string(to - 1));
     Coverage seen;

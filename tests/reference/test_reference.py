@@ -288,7 +288,7 @@ def main():
     arguments.add_argument("folder", type=Path)
     arguments.add_argument("--shard", default="0/1")
     arguments.add_argument("--only", default="")
-    arguments.add_argument("--random", default="0:120")
+    arguments.add_argument("--random", default="0:60")
     arguments.add_argument("--seed", default="0")
     options = arguments.parse_args()
     shard, shards = map(int, options.shard.split("/"))
