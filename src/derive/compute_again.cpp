@@ -11,14 +11,50 @@
 namespace napkin {
 namespace {
 
-/// The axes that a reduction consumes of an array's values, directly or through maps.
-using Consumed = std::vector<AxisId>;
+/// A reduction that consumes an array's values, directly or through maps.
+struct Consumed {
+    std::vector<AxisId> axes;
+    int pass = 0;  ///< PassesOfReductions
+    bool operator==(const Consumed&) const = default;
+    auto operator<=>(const Consumed&) const = default;
+};
+
+/// The pass over its axes in which each reduction happens, from 1. Those of a softmax share one, as the calculus
+/// computes them together. A reduction over other axes in between needs the pass before it to be complete.
+class PassesOfReductions {
+public:
+    explicit PassesOfReductions(const std::vector<Equation>& equations) {
+        for (const Equation& e : equations) {
+            Passes passes;
+            for (const ArrayId r : read_arrays(e.body))
+                if (const auto known = of_array_.find(r); known != of_array_.end())
+                    for (const auto& [axes, pass] : known->second) passes[axes] = std::max(passes[axes], pass);
+            if (e.reduce) {
+                for (auto& [axes, pass] : passes) pass.is_complete |= axes != e.reduce_axes;
+                Pass& own = passes[e.reduce_axes];
+                own = {own.number + (own.number == 0 || own.is_complete ? 1 : 0), false};
+            }
+            of_array_[e.target] = std::move(passes);
+        }
+    }
+    [[nodiscard]] int at(const Equation& e) const { return of_array_.at(e.target).at(e.reduce_axes).number; }
+
+private:
+    struct Pass {
+        int number = 0;
+        bool is_complete = false;
+        auto operator<=>(const Pass&) const = default;
+    };
+    using Passes = std::map<std::vector<AxisId>, Pass>;
+    std::map<ArrayId, Passes> of_array_;
+};
 
 /// Gives equations a version for each way in which readers consume them. A row's sum over the keys and a key's sum over
-/// the rows each compute the weights anew. So these need not lie in memory between two kernels.
+/// the rows each compute the weights anew. So does a second pass over the keys, which begins where the first one ends.
+/// So these need not lie in memory between two kernels.
 class ComputeAgain {
 public:
-    explicit ComputeAgain(Diagram& diagram) : d_(diagram) {}
+    explicit ComputeAgain(Diagram& diagram) : d_(diagram), passes_(diagram.equations) {}
 
     void run(std::vector<DerivationStep>& steps) {
         for (auto e = d_.equations.rbegin(); e != d_.equations.rend(); ++e) note_readers(*e);
@@ -32,7 +68,7 @@ public:
         for (const Equation& e : before) all.push_back(versions(e));
         d_.equations = ordered(all);
         steps.push_back({"compute again", "compute once", "an equation's values are the same each time",
-                         fmt::format("{} {} computed for each axis that consumes {}", fmt::join(again, ", "),
+                         fmt::format("{} {} computed for each pass that consumes {}", fmt::join(again, ", "),
                                      again.size() > 1 ? "are" : "is", again.size() > 1 ? "them" : "it"),
                          before.front().range, edit_between(before, num_arrays, d_)});
     }
@@ -52,13 +88,13 @@ private:
 
     /// What becomes of the values that an equation reads.
     std::vector<Consumed> consumed_by(const Equation& e, const Read& r) {
-        Consumed reduced;
+        std::vector<AxisId> reduced;
         for (const AxisId axis : e.reduce_axes)
             if (depends_on(r.indices, axis)) reduced.push_back(axis);
-        if (!reduced.empty()) return {reduced};
+        if (!reduced.empty()) return {{reduced, passes_.at(e)}};
         std::vector<Consumed> out = readers_[e.target];
         std::erase_if(out, [&](const Consumed& consumed) {
-            return any_of(consumed, [&](AxisId axis) { return !depends_on(r.indices, axis); });
+            return any_of(consumed.axes, [&](AxisId axis) { return !depends_on(r.indices, axis); });
         });
         return out;
     }
@@ -83,7 +119,7 @@ private:
                 next.target = add_array(d_, array.name, array.axes, array.type, array.role);
                 d_.arrays[next.target].range = array.range;
             }
-            if (!way.empty()) versions_[{e.target, way}] = next.target;
+            if (!way.axes.empty()) versions_[{e.target, way}] = next.target;
             next.body = transform(e.body, [&](const Expr& node) -> Expr {
                 const auto* r = as<Read>(node);
                 if (!r) return node;
@@ -117,6 +153,7 @@ private:
     }
 
     Diagram& d_;
+    PassesOfReductions passes_;
     std::map<ArrayId, std::vector<Consumed>> readers_;  ///< the earliest reader last
     std::map<std::pair<ArrayId, Consumed>, ArrayId> versions_;
 };

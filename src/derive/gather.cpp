@@ -44,29 +44,32 @@ std::vector<Targets> linked_parts(const KernelBuilder& builder, const Targets& t
     return out;
 }
 
-/// Cuts where a reduction would start from the result of two others over different axes, one inside the other. One
-/// of the two is streamed, and the other is done inside of its steps. There is no room for a third.
+/// Cuts where a reduction would start from the result of two others, one inside the other, or beside such a one over
+/// other axes. One of the two is streamed, and the other is done inside of its steps. There is no room for a third.
+/// Reductions beside each other are one layer.
 std::vector<std::size_t> layer_cuts(const KernelBuilder& builder, const Targets& targets) {
-    using Layers = std::set<std::vector<AxisId>>;
-    std::map<ArrayId, Layers> layers;  // the axes reduced on the way to each array of the piece
+    using Layers = std::vector<std::vector<AxisId>>;  // the axes reduced on the longest way to an array of the piece
+    std::map<ArrayId, Layers> layers;
+    std::vector<AxisId> streamed;
     std::vector<std::size_t> cuts;
+    std::size_t begin = 0;
     for (std::size_t i = 0; i < targets.size(); ++i) {
         const Equation& e = builder.definition(targets[i]);
-        const auto collect = [&] {
-            Layers all;
-            for (const ArrayId r : read_arrays(e.body))
-                if (const auto known = layers.find(r); known != layers.end())
-                    all.insert(known->second.begin(), known->second.end());
-            if (e.reduce) all.insert(e.reduce_axes);
-            return all;
-        };
-        Layers own = collect();
-        if (e.reduce && own.size() > 2) {
-            cuts.push_back(i);
-            layers.clear();
-            own = collect();
+        Layers own;
+        for (const ArrayId r : read_arrays(e.body))
+            if (const auto known = layers.find(r); known != layers.end() && known->second.size() > own.size())
+                own = known->second;
+        if (e.reduce && (own.empty() || own.back() != e.reduce_axes)) own.push_back(e.reduce_axes);
+        if (own.size() < 2 || (own.size() == 2 && (streamed.empty() || own.back() == streamed))) {
+            if (own.size() == 2) streamed = own.back();
+            layers[targets[i]] = std::move(own);
+            continue;
         }
-        layers[targets[i]] = std::move(own);
+        // What stands behind the last streamed result serves the next piece.
+        while (i - 1 > begin && layers.at(targets[i - 1]).size() < 2) --i;
+        cuts.push_back(i);
+        begin = i--;
+        layers.clear(), streamed.clear();
     }
     return cuts;
 }
@@ -292,7 +295,7 @@ private:
         for (std::size_t i = 1; i < part.targets.size(); ++i)
             if (builder_.definition(part.targets[i]).reduce) cuts.push_back(i);
         auto sets = cut_sets(cuts);
-        if (const auto layers = layer_cuts(builder_, part.targets); layers.size() > 1)
+        if (const auto layers = layer_cuts(builder_, part.targets); !layers.empty() && !contains(sets, layers))
             sets.insert(sets.begin(), layers);
         for (const auto& chosen : sets) {
             std::vector<Gathering> pieces;
