@@ -57,7 +57,7 @@ def inputs_of(text):
 def attention(napkin, heads, length, width, is_causal, seconds):
     make = lambda: torch.randn(heads, length, width, device="cuda", dtype=torch.bfloat16)
     q, k, v, d_o = make(), make(), make(), make()
-    forward_text, back_text, kept = gradient(ATTENTION.format(f"where(x <= q, {SCORE}, -inf)" if is_causal else SCORE), ["O", "P_M", "P_Z"])
+    forward_text, back_text, kept = gradient(ATTENTION.format(f"where(x <= q, {SCORE}, -inf)" if is_causal else SCORE), ["O", "P_L"])
     forward, back = any_sizes_gpu.Program(napkin, forward_text), any_sizes_gpu.Program(napkin, back_text)
     out = torch.empty_like(q)
     statistics = {"O": out, **{name: torch.empty(heads, length, device="cuda", dtype=torch.float32) for name in kept if name != "O"}}
@@ -119,7 +119,8 @@ def main():
     print("torch's in brackets")
     shapes = [(32, 4096, 64, False), (16, 4096, 128, False), (16, 4096, 128, True)]
     if not options.quick:
-        shapes += [(32, 4096, 64, True), (16, 8192, 128, False), (16, 8192, 128, True), (8, 4096, 256, False)]
+        shapes += [(32, 4096, 64, True), (16, 8192, 128, False), (16, 8192, 128, True), (8, 4096, 256, False),
+                   (16, 3001, 128, False), (16, 3001, 128, True)]
     found = {"attention": [], "rows": []}
     for shape in shapes:
         try:

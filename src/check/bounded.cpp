@@ -157,7 +157,8 @@ Bounded of_special(UnaryOp op, double special, const Rounding& r) {
 Bounded quotient(const Bounded& a, const Bounded& b, const Rounding& r) {
     const double v = a.value / b.value;
     if (b.value == 0 && b.error == 0) {
-        if (a.error > 0 && touches_zero(a)) return anything(v);
+        // What runs may leave out a weight of 0, so that 0/0 does not show.
+        if (touches_zero(a)) return anything(v);
         // The sign of a zero depends on how it came about.
         return std::isnan(v) ? certain(v) : Bounded{v, 0, may_be_infinite | may_be_minus_infinite};
     }
@@ -330,8 +331,9 @@ Bounded apply(BinaryOp op, const Bounded& a, const Bounded& b, const Rounding& r
         out = finite_binary(op, a, b, r, whole);
     } else {
         out = certain(apply(op, a.value, b.value));
-        // What runs may leave out a weight of 0, so that 0·∞ does not show.
+        // What runs may leave out a weight of 0, so that 0·∞ and 0/NaN do not show.
         if (op == BinaryOp::mul && (a.value == 0 || b.value == 0)) return anything(out.value);
+        if (op == BinaryOp::div && a.value == 0 && std::isnan(b.value)) return anything(out.value);
         for_each_corner(a, [&](double x) { for_each_corner(b, [&](double y) { admit(out, apply(op, x, y)); }); });
     }
     for_each_special(a.may, [&](double x) {

@@ -65,8 +65,13 @@ std::vector<std::size_t> layer_cuts(const KernelBuilder& builder, const Targets&
             layers[targets[i]] = std::move(own);
             continue;
         }
-        // What stands behind the last streamed result serves the next piece.
-        while (i - 1 > begin && layers.at(targets[i - 1]).size() < 2) --i;
+        // What stands behind the last streamed result serves the next piece, also what needs the stream once more.
+        const auto is_result = [&](ArrayId target) {
+            const std::vector<AxisId>& axes = builder.diagram().array(target).axes;
+            return layers.at(target).size() == 2 && (builder.definition(target).reduce ||
+                                                     none_of(streamed, [&](AxisId axis) { return contains(axes, axis); }));
+        };
+        while (i - 1 > begin && !is_result(targets[i - 1])) --i;
         cuts.push_back(i);
         begin = i--;
         layers.clear(), streamed.clear();

@@ -11,6 +11,7 @@
 #include "algebra/expr_walk.hpp"
 #include "diagram/row_major_place.hpp"
 #include "differentiate/known_sums.hpp"
+#include "differentiate/logsumexp.hpp"
 #include "differentiate/readers.hpp"
 #include "differentiate/references.hpp"
 #include "support/ranges.hpp"
@@ -61,10 +62,23 @@ std::vector<ArrayId> keep_sums_precise(Diagram& d) {
 /// The type of an array's adjoint: its own, but 8 bits are too few.
 DType adjoint_type(DType type) { return bytes(type) == 1 ? DType::f32 : type; }
 
+/// Leaves out equations that no output needs.
+void drop_unused(Diagram& d) {
+    std::set<ArrayId> used(d.outputs.begin(), d.outputs.end());
+    std::vector<Equation> kept;
+    for (auto e = d.equations.rbegin(); e != d.equations.rend(); ++e) {
+        if (!used.contains(e->target)) continue;
+        for (const ArrayId id : read_arrays(e->body)) used.insert(id);
+        kept.push_back(std::move(*e));
+    }
+    std::reverse(kept.begin(), kept.end());
+    d.equations = std::move(kept);
+}
+
 class Reverse {
 public:
     Reverse(const Diagram& forward, const GradientOptions& options)
-        : d_(forward), options_(options), by_(options.by.empty() ? real_inputs(forward) : options.by) {}
+        : d_(with_logsumexps(forward)), options_(options), by_(options.by.empty() ? real_inputs(forward) : options.by) {}
 
     Gradient run() {
         merge_equal();
@@ -80,7 +94,8 @@ public:
             d_.outputs.push_back(adjoint(id));
         }
         use_known_sums(d_, forward.size());
-        drop_unused();
+        use_logsumexps(d_, forward.size(), options_.keep);
+        drop_unused(d_);
         out.kept = take_kept();
         if (options_.only_needed) drop_inputs();
         append(precise, keep_sums_precise(d_));
@@ -294,24 +309,11 @@ private:
 
     // ---- the whole diagram
 
-    /// Leaves out equations that no output needs.
-    void drop_unused() {
-        std::set<ArrayId> used(d_.outputs.begin(), d_.outputs.end());
-        std::vector<Equation> kept;
-        for (auto e = d_.equations.rbegin(); e != d_.equations.rend(); ++e) {
-            if (!used.contains(e->target)) continue;
-            for (const ArrayId id : read_arrays(e->body)) used.insert(id);
-            kept.push_back(std::move(*e));
-        }
-        std::reverse(kept.begin(), kept.end());
-        d_.equations = std::move(kept);
-    }
-
     /// Makes inputs of what is kept, as far as something reads it. They stand before the adjoints.
     std::vector<ArrayId> take_kept() {
         std::vector<ArrayId> kept = options_.keep;
         std::erase_if(d_.equations, [&](const Equation& e) { return contains(kept, e.target); });
-        drop_unused();
+        drop_unused(d_);
         std::erase_if(kept, [&](ArrayId id) {
             return none_of(d_.equations, [&](const Equation& e) { return reads_array(e.body, id); });
         });
@@ -369,9 +371,16 @@ Diagram with_outputs(Diagram diagram, const std::vector<ArrayId>& kept) {
     for (const ArrayId id : kept) {
         if (diagram.array(id).role == ArrayRole::output) continue;
         diagram.arrays[id].type = precise.array(id).type;
+        // A logsumexp is as precise as what it is made of.
+        for (const Equation& e : diagram.equations)
+            if (e.target == id && !e.reduce)
+                for (const ArrayId part : read_arrays(e.body))
+                    if (diagram.array(part).role == ArrayRole::temporary)
+                        diagram.arrays[part].type = precise.array(part).type;
         diagram.arrays[id].role = ArrayRole::output;
         diagram.outputs.push_back(id);
     }
+    drop_unused(diagram);
     return diagram;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "differentiate/gradient.hpp"
+#include "differentiate/logsumexp.hpp"
 #include "differentiate/references.hpp"
 #include "support/parsed.hpp"
 #include "support/ranges.hpp"
@@ -45,6 +46,24 @@ TEST(Gradient, MultipliesAsOftenAsTheBestByHand) {
     const ArrayId weights = *d.find_array("P");
     EXPECT_EQ(gradient(d, {.by = {}, .keep = {*d.find_array("S"), weights}}).kept, std::vector{weights});
     EXPECT_EQ(num_products(made.diagram), 5U) << print(canonical(made.diagram));
+}
+
+TEST(Gradient, ComputesWeightsAgainFromOneNumberARow) {
+    const Diagram d = with_logsumexps(parsed(scores));
+    EXPECT_EQ(print(with_logsumexps(d)), print(d));
+    const ArrayId result = *d.find_array("O"), logsumexp = *d.find_array("P_L");
+    const Gradient made = gradient(d, {.by = {}, .keep = {result, *d.find_array("P_M"), *d.find_array("P_Z"), logsumexp}});
+    EXPECT_EQ(made.kept, (std::vector{result, logsumexp})) << "what L is made of is not asked for";
+    const std::string text = print(canonical(made.diagram));
+    EXPECT_NE(text.find("P_again[q, x]: f32 = exp(P_X[q, x] - P_L[q])"), std::string::npos) << text;
+    EXPECT_EQ(print(canonical(with_outputs(d, {}))), print(canonical(with_outputs(parsed(scores), {}))));
+    // Other quotients are no weights.
+    for (const char* other : {"E[q, x] / 2", "E[q, x] / N[q]", "X[q, x] / Z[q]"}) {
+        const Diagram plain = parsed(std::string("f(X[q, x], N[q]) -> Y[q, x]\n    E[q, x] = exp(X[q, x] - N[q])\n"
+                                                 "    Z[q] = sum(x) E[q, x]\n    Y[q, x] = ") +
+                                     other + "\nsizes q = x = 2\n");
+        EXPECT_EQ(print(with_logsumexps(plain)), print(plain)) << other;
+    }
 }
 
 TEST(Gradient, OfANormalisationHasTwoSumsARow) {
