@@ -15,12 +15,12 @@ namespace {
 struct Consumed {
     std::vector<AxisId> axes;
     int pass = 0;  ///< PassesOfReductions
-    bool operator==(const Consumed&) const = default;
     auto operator<=>(const Consumed&) const = default;
 };
 
-/// The pass over its axes in which each reduction happens, from 1. Those of a softmax share one, as the calculus
-/// computes them together. A reduction over other axes in between needs the pass before it to be complete.
+/// The pass over its axes in which each reduction happens, from 1. One that starts from another over the same axes
+/// shares its pass, as the calculus computes them together. A reduction over other axes in between needs the pass
+/// before it to be complete.
 class PassesOfReductions {
 public:
     explicit PassesOfReductions(const std::vector<Equation>& equations) {

@@ -11,7 +11,7 @@
 #include "algebra/expr_walk.hpp"
 #include "diagram/row_major_place.hpp"
 #include "differentiate/known_sums.hpp"
-#include "differentiate/logsumexp.hpp"
+#include "differentiate/log_divisors.hpp"
 #include "differentiate/readers.hpp"
 #include "differentiate/references.hpp"
 #include "support/ranges.hpp"
@@ -78,7 +78,7 @@ void drop_unused(Diagram& d) {
 class Reverse {
 public:
     Reverse(const Diagram& forward, const GradientOptions& options)
-        : d_(with_logsumexps(forward)), options_(options), by_(options.by.empty() ? real_inputs(forward) : options.by) {}
+        : d_(with_log_divisors(forward)), options_(options), by_(options.by.empty() ? real_inputs(forward) : options.by) {}
 
     Gradient run() {
         merge_equal();
@@ -94,7 +94,7 @@ public:
             d_.outputs.push_back(adjoint(id));
         }
         use_known_sums(d_, forward.size());
-        use_logsumexps(d_, forward.size(), options_.keep);
+        use_log_divisors(d_, forward.size(), options_.keep);
         drop_unused(d_);
         out.kept = take_kept();
         if (options_.only_needed) drop_inputs();
@@ -371,7 +371,7 @@ Diagram with_outputs(Diagram diagram, const std::vector<ArrayId>& kept) {
     for (const ArrayId id : kept) {
         if (diagram.array(id).role == ArrayRole::output) continue;
         diagram.arrays[id].type = precise.array(id).type;
-        // A logsumexp is as precise as what it is made of.
+        // What is made of a row's sums is as precise as they are.
         for (const Equation& e : diagram.equations)
             if (e.target == id && !e.reduce)
                 for (const ArrayId part : read_arrays(e.body))

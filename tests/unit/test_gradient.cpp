@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "differentiate/gradient.hpp"
-#include "differentiate/logsumexp.hpp"
+#include "differentiate/log_divisors.hpp"
 #include "differentiate/references.hpp"
 #include "support/parsed.hpp"
 #include "support/ranges.hpp"
@@ -49,20 +49,25 @@ TEST(Gradient, MultipliesAsOftenAsTheBestByHand) {
 }
 
 TEST(Gradient, ComputesWeightsAgainFromOneNumberARow) {
-    const Diagram d = with_logsumexps(parsed(scores));
-    EXPECT_EQ(print(with_logsumexps(d)), print(d));
+    const Diagram d = with_log_divisors(parsed(scores));
+    EXPECT_EQ(print(with_log_divisors(d)), print(d));
     const ArrayId result = *d.find_array("O"), logsumexp = *d.find_array("P_L");
     const Gradient made = gradient(d, {.by = {}, .keep = {result, *d.find_array("P_M"), *d.find_array("P_Z"), logsumexp}});
     EXPECT_EQ(made.kept, (std::vector{result, logsumexp})) << "what L is made of is not asked for";
     const std::string text = print(canonical(made.diagram));
     EXPECT_NE(text.find("P_again[q, x]: f32 = exp(P_X[q, x] - P_L[q])"), std::string::npos) << text;
     EXPECT_EQ(print(canonical(with_outputs(d, {}))), print(canonical(with_outputs(parsed(scores), {}))));
+    // An exponential may be written in place.
+    const std::string in_place = text_of_gradient(
+        "f(X[q, x], N[q], V[x]) -> O[q]\n    Z[q] = sum(x) exp(X[q, x] - N[q])\n"
+        "    P[q, x] = exp(X[q, x] - N[q]) / Z[q]\n    O[q] = sum(x) P[q, x] * V[x]\n");
+    EXPECT_NE(in_place.find("exp(X[q, x] - P_L[q])"), std::string::npos) << in_place;
     // Other quotients are no weights.
     for (const char* other : {"E[q, x] / 2", "E[q, x] / N[q]", "X[q, x] / Z[q]"}) {
         const Diagram plain = parsed(std::string("f(X[q, x], N[q]) -> Y[q, x]\n    E[q, x] = exp(X[q, x] - N[q])\n"
                                                  "    Z[q] = sum(x) E[q, x]\n    Y[q, x] = ") +
                                      other + "\nsizes q = x = 2\n");
-        EXPECT_EQ(print(with_logsumexps(plain)), print(plain)) << other;
+        EXPECT_EQ(print(with_log_divisors(plain)), print(plain)) << other;
     }
 }
 

@@ -4,7 +4,7 @@
 
 #include "diagram/verifier.hpp"
 #include "differentiate/gradient.hpp"
-#include "differentiate/logsumexp.hpp"
+#include "differentiate/log_divisors.hpp"
 #include "napkin/command.hpp"
 #include "study/kept_arrays.hpp"
 #include "support/ranges.hpp"
@@ -57,7 +57,7 @@ std::string choices_text(const Diagram& d, const std::vector<KeptArrays>& all, c
 ExitCode grad_command(const GradCommand& c) {
     auto compilation = compile(c.common, Pass::parse);
     if (!compilation) return fail(compilation.errors(), c.common);
-    const Diagram d = with_logsumexps(compilation->diagram);
+    const Diagram d = with_log_divisors(compilation->diagram);
     if (const auto wrong = wrong_input(d, real_inputs(d), c.by))
         return fail(
             {{.code = "bad-gradient",
