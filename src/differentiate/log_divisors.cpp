@@ -60,7 +60,9 @@ private:
         Quotient out{e.target, maximum->array, divisor->array, difference->a, divisor->indices, {}, {}};
         out.logarithm = binary(BinaryOp::add, read_self(d_, out.maximum), unary(UnaryOp::log, read_self(d_, out.divisor)));
         for (const Equation& other : d_.equations)
-            if (!other.reduce && equal(other.body, out.logarithm)) out.known = other.target;
+            if (!other.reduce && equal(other.body, out.logarithm) &&
+                d_.array(other.target).axes == d_.array(out.divisor).axes)
+                out.known = other.target;
         return out;
     }
 
@@ -112,7 +114,8 @@ void use_log_divisors(Diagram& d, std::size_t from, const std::vector<ArrayId>& 
                 return read(id, r->indices);
             });
         if (!is_read) continue;
-        const Expr body = unary(UnaryOp::exp, binary(BinaryOp::sub, quotient.exponent, read(*quotient.known, quotient.row)));
+        const Expr body = unary(UnaryOp::exp,
+                                binary(BinaryOp::sub, quotient.exponent, read(*quotient.known, quotient.row)));
         again.push_back({id, std::nullopt, {}, body, array.range, {}});
     }
     d.equations.insert(d.equations.begin() + static_cast<std::ptrdiff_t>(from), again.begin(), again.end());

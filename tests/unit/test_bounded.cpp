@@ -142,6 +142,14 @@ TEST(Bounded, what_divides_by_an_exponential_beyond_all_numbers_is_bounded) {
     EXPECT_TRUE(is_unbounded(apply(UnaryOp::exp, {800, 790, 0}, single)));
 }
 
+TEST(Bounded, a_weight_of_0_may_be_left_out_whatever_divides_it) {
+    EXPECT_TRUE(is_unbounded(apply(BinaryOp::div, {0, 0, 0}, {0, 0, 0}, single)));
+    EXPECT_TRUE(is_unbounded(apply(BinaryOp::div, {0, 0, 0}, {std::nan(""), 0, 0}, single)));
+    EXPECT_EQ(apply(BinaryOp::div, {0, 0, 0}, {2, 0, 0}, single).value, 0);
+    EXPECT_FALSE(is_unbounded(apply(BinaryOp::div, {1, 0, 0}, {0, 0, 0}, single)));
+    EXPECT_FALSE(is_unbounded(apply(BinaryOp::div, {1, 0, 0}, {std::nan(""), 0, 0}, single)));
+}
+
 TEST(Bounded, functions_of_infinities_are_rounded_where_their_limits_are) {
     EXPECT_TRUE(holds(apply(UnaryOp::atan, {infinity, 0, 0}, single), static_cast<float>(std::atan(infinity))));
     EXPECT_TRUE(holds(apply(UnaryOp::atan, {1e30, 0, may_be_infinite}, single), static_cast<float>(std::atan(infinity))));
