@@ -63,7 +63,8 @@ ExitCode grad_command(const GradCommand& c) {
             {{.code = "bad-gradient",
               .range = d.range,
               .message = wrong->message,
-              .expected = fmt::format("arguments and results of real numbers: {}", fmt::join(wrong->right, ", ")),
+              .expected = fmt::format("arguments and results of real numbers{}{}", wrong->right.empty() ? "" : ": ",
+                                      fmt::join(wrong->right, ", ")),
               .hint = did_you_mean(wrong->name, wrong->right)}},
             c.common);
     const bool is_chosen = c.keep == std::vector<std::string>{"auto"};
