@@ -59,14 +59,13 @@ ExitCode grad_command(const GradCommand& c) {
     if (!compilation) return fail(compilation.errors(), c.common);
     const Diagram d = with_log_divisors(compilation->diagram);
     if (const auto wrong = wrong_input(d, real_inputs(d), c.by))
-        return fail(
-            {{.code = "bad-gradient",
-              .range = d.range,
-              .message = wrong->message,
-              .expected = fmt::format("arguments and results of real numbers{}{}", wrong->right.empty() ? "" : ": ",
-                                      fmt::join(wrong->right, ", ")),
-              .hint = did_you_mean(wrong->name, wrong->right)}},
-            c.common);
+        return fail({{.code = "bad-gradient",
+                      .range = d.range,
+                      .message = wrong->message,
+                      .expected = fmt::format("arguments and results of real numbers{}{}",
+                                              wrong->right.empty() ? "" : ": ", fmt::join(wrong->right, ", ")),
+                      .hint = did_you_mean(wrong->name, wrong->right)}},
+                    c.common);
     const bool is_chosen = c.keep == std::vector<std::string>{"auto"};
     const auto keep = kept_by_name(d, is_chosen ? std::vector<std::string>{} : c.keep);
     if (!keep) return fail(keep.errors(), c.common);
