@@ -116,7 +116,9 @@ private:
     /// The sums of weights say how large the weights are, and are needed anyway.
     void declare_guard() { out_(fmt::format("float {}[{}];", sums(), frame_.fragments().rows_a_thread)); }
     void weigh() {
-        write(rescale_.weights, [&] { write_sum_of_thread(frame_, out_, frame_.step(rescale_.sum), sums()); });
+        write(rescale_.weights, [&](bool has_whole_columns) {
+            write_sum_of_thread(frame_, out_, frame_.step(rescale_.sum), sums(), has_whole_columns);
+        });
     }
     void add_up() {
         const Step& s = frame_.step(rescale_.sum);
@@ -144,7 +146,7 @@ private:
 
     [[nodiscard]] const std::string& name_of(StepId step) const { return frame_.name(variable_of(frame_.step(step))); }
 
-    void write(StepId step, const std::function<void()>& then = {}) {
+    void write(StepId step, const AfterFragment& then = {}) {
         const Step& s = frame_.step(step);
         out_(fmt::format("// {}", equation(frame_, std::get<Compute>(*s.statement))));
         write_fragment(frame_, out_, s, then);

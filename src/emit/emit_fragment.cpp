@@ -8,6 +8,7 @@
 
 #include "algebra/number.hpp"
 #include "emit/emit_body.hpp"
+#include "emit/emit_header.hpp"
 #include "emit/emit_index.hpp"
 #include "emit/emit_k_block_ranges.hpp"
 #include "emit/emit_write.hpp"
@@ -45,12 +46,13 @@ std::string row_element(const Frame& frame, VariableId id, const std::string& na
 class ValueLoops {
 public:
     ValueLoops(const Frame& frame, Lines& out, ScopeId scope, AxisId columns, bool may_leave,
-               std::int64_t columns_of_part = 0)
+               bool has_whole_columns = false, std::int64_t columns_of_part = 0)
         : frame_(frame),
           out_(out),
           scope_(scope),
           columns_(columns),
           may_leave_(may_leave),
+          has_whole_columns_(has_whole_columns),
           columns_of_part_(columns_of_part) {}
 
     /// Nothing that follows differs from row to row.
@@ -93,7 +95,7 @@ public:
     /// Whether some of `n` values along the axis lie past the tile's end.
     [[nodiscard]] bool is_padded(AxisId axis, std::int64_t n) const {
         const Span& span = frame_.span(axis, scope_);
-        return span.ragged || span.tile != n;
+        return !(has_whole_columns_ && axis == columns_) && (span.ragged || span.tile != n);
     }
     [[nodiscard]] bool columns_are_padded() const {
         return columns_ >= 0 && is_padded(columns_, columns_of(frame_, columns_, scope_));
@@ -118,7 +120,7 @@ private:
     Lines& out_;
     ScopeId scope_;
     AxisId columns_;
-    bool may_leave_;
+    bool may_leave_, has_whole_columns_;
     std::int64_t columns_of_part_;  ///< that the loop over columns covers; 0: all of them
     bool in_runs_ = false, has_rows_ = true;
 };
@@ -192,7 +194,7 @@ void give_values(const Frame& frame, const Step& step, BodyWriter& body, const s
             return axis >= 0 && frame.span(axis, step.scope).tile > 1 ? frame.axis(axis).local : std::string("0");
         };
         body.give(r->variable(), fmt::format("operand_value<{}, {}>({}, {}, {}, {})", memory_type(v.memory_type),
-                                             tile.rows, frame.name(r->variable()), stage_name(frame, r->variable()),
+                                             tile.panel_rows(), frame.name(r->variable()), stage_name(frame, r->variable()),
                                              at_dimension(tile.outer), at_dimension(tile.inner)));
     }
 }
@@ -213,7 +215,7 @@ void each_value(const Frame& frame, Lines& out, const Step& step, AxisId columns
     const ValueId root = body.add_root(point.value, level, false, false, false);
     body.decide();
 
-    ValueLoops loops(frame, out, step.scope, columns, reads_elsewhere(frame, step),
+    ValueLoops loops(frame, out, step.scope, columns, reads_elsewhere(frame, step), point.has_whole_columns,
                      frame.runs_in_parts(step) ? frame.column_parts->columns : 0);
     if (!frame.shape(compute.variable).has_rows) loops.leave_out_rows();
     out.open("");
@@ -253,7 +255,7 @@ void write_reduction(const Frame& frame, Lines& out, const Step& step, AxisId co
     const ValueId carry = reduced.carried ? body.add_root(reduced.carried, 1, false, false, false) : -1;
     body.decide();
 
-    ValueLoops loops(frame, out, step.scope, columns, reads_elsewhere(frame, step));
+    ValueLoops loops(frame, out, step.scope, columns, reads_elsewhere(frame, step), reduced.point.has_whole_columns);
     out.open("");
     body.hoist(out, 0);
     loops.open_rows();
@@ -315,6 +317,10 @@ void write_rows_at(const Frame& frame, Lines& out, const Step& step, const std::
 }
 
 }  // namespace
+
+std::string is_whole_tile(const Frame& frame, AxisId axis, ScopeId scope) {
+    return fmt::format("{} == {}", frame.count(axis, scope), frame.span(axis, scope).tile);
+}
 
 std::string warpgroup_text(const Frame& frame) {
     return fmt::format("{} / {}", warp_name, frame.unit.matrix.warps_together());
@@ -388,7 +394,7 @@ std::string fragment_declaration(const Frame& frame, VariableId id) {
     return fmt::format("float {}[{}];", frame.name(id), frame.shape(id).registers);
 }
 
-void write_fragment(const Frame& frame, Lines& out, const Step& step, const std::function<void()>& then) {
+void write_fragment(const Frame& frame, Lines& out, const Step& step, const AfterFragment& then) {
     const auto& compute = std::get<Compute>(*step.statement);
     const AxisId columns = frame.shape(step).columns;
     const lower::StatementMath& math = frame.math(step);
@@ -399,16 +405,17 @@ void write_fragment(const Frame& frame, Lines& out, const Step& step, const std:
                              !frame.shape(compute.variable).is_kept_by_threads});
         else
             each_value(frame, out, step, columns, point);
-        if (then) then();
+        if (then) then(point.has_whole_columns);
     };
     if (!math.within) return write(math.any);
     // A second copy without masks costs less than they do: most tiles lie wholly on one side of them.
     std::string everywhere;
+    const auto add = [&](const std::string& text) { everywhere += (everywhere.empty() ? "" : " && ") + text; };
     const std::int64_t rows = frame.fragments().rows;
     const OwnRows own{fmt::format("{} * {}", rows, frame.has_bulk_copies() ? warp_name : "warp_of_thread()"), rows};
-    for (const Affine& form : math.within->forms)
-        everywhere += fmt::format("{}{} >= 0", everywhere.empty() ? "" : " && ", lowest(frame, form, step.scope, &own));
-    if (math.within->by_data) everywhere += (everywhere.empty() ? "" : " && ") + is_unmasked_k_block(frame, step.scope);
+    if (math.within->whole >= 0) add(is_whole_tile(frame, math.within->whole, step.scope));
+    for (const Affine& form : math.within->forms) add(fmt::format("{} >= 0", lowest(frame, form, step.scope, &own)));
+    if (math.within->by_data) add(is_unmasked_k_block(frame, step.scope));
     out.open(fmt::format("if ({})", everywhere));
     write(*math.unmasked);
     out.close();
@@ -417,8 +424,11 @@ void write_fragment(const Frame& frame, Lines& out, const Step& step, const std:
     out.close();
 }
 
-void write_sum_of_thread(const Frame& frame, Lines& out, const Step& step, const std::string& target) {
-    write_reduction(frame, out, step, frame.shape(step).columns, {frame.math(step).any, nullptr, target + "[r_]", false});
+void write_sum_of_thread(const Frame& frame, Lines& out, const Step& step, const std::string& target,
+                         bool has_whole_columns) {
+    lower::PointMath point = frame.math(step).any;
+    point.has_whole_columns = has_whole_columns;
+    write_reduction(frame, out, step, frame.shape(step).columns, {point, nullptr, target + "[r_]", false});
 }
 
 void write_sums_of_rows(const Frame& frame, Lines& out, ScopeId scope) {

@@ -19,15 +19,20 @@ void write_fetches(const Frame& frame, Lines& out);
 inline constexpr const char* warp_name = "warp_";
 /// The block's number in its cluster, whose blocks lie beside each other in the grid.
 inline constexpr const char* cluster_rank_name = "cluster_rank_";
+/// Condition that the end of the axis does not cut its tile.
+std::string is_whole_tile(const Frame& frame, AxisId axis, ScopeId scope);
 /// Text of the number of the thread's warpgroup, whose four warps run products together.
 std::string warpgroup_text(const Frame& frame);
 /// Declaration of a thread's registers for a variable.
 std::string fragment_declaration(const Frame& frame, VariableId id);
-/// A map or a reduction along the columns. Where it is written twice, for tiles with and without masks, `then` writes
-/// what follows behind each of them, so that both run beside each other.
-void write_fragment(const Frame& frame, Lines& out, const Step& step, const std::function<void()>& then = {});
+/// Writes what follows a statement, in tiles whose columns the axis' end does not cut, or in any.
+using AfterFragment = std::function<void(bool has_whole_columns)>;
+/// A map or a reduction along the columns. Where it is written twice, for tiles from which nothing is excluded and for
+/// others, `then` writes what follows behind each of them, so that both run beside each other.
+void write_fragment(const Frame& frame, Lines& out, const Step& step, const AfterFragment& then = {});
 /// Every thread's sum over its columns of what the statement reduces, one for each of its rows.
-void write_sum_of_thread(const Frame& frame, Lines& out, const Step& step, const std::string& target);
+void write_sum_of_thread(const Frame& frame, Lines& out, const Step& step, const std::string& target,
+                         bool has_whole_columns);
 /// After a loop: each thread's own part of its sums becomes the sum of the row (is_kept_by_threads).
 void write_sums_of_rows(const Frame& frame, Lines& out, ScopeId scope);
 /// Before a product along these columns: what its target holds, corrected by the statement's carry where that is not

@@ -1,6 +1,8 @@
 // Operands in shared memory: the copies that fill their stages, and the barriers that say when these are full or free.
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "emit/emit_fragment.hpp"
 #include "emit/emit_index.hpp"
 #include "emit/emit_write.hpp"
@@ -50,6 +52,27 @@ std::string begin_of(const Frame& frame, const Variable& v, int dimension, Scope
     if (constant != 0) add(std::to_string(constant));
     if (!number.empty()) add(number);
     return form.terms.size() > 1 && !text.empty() ? "(" + text + ")" : text;
+}
+
+/// The index of the array's dimension `d`, one for the whole tile. Integers that it reads lie in memory.
+std::string looked_up(const Frame& frame, VariableId variable, const Index& index, ScopeId scope) {
+    const Variable& v = frame.variable(variable);
+    const auto coordinate = [&](AxisId p) {
+        const std::string begin = begin_of(frame, v, p.place(), scope);
+        return IntegerText{begin.empty() ? "0" : begin, {0, frame.extent(v.limits[at(p.place())]) - 1}};
+    };
+    return index_text(
+               index, coordinate,
+               [&](const Read& r) {
+                   const Variable& table = frame.variable(r.variable());
+                   std::string at;
+                   for (std::size_t d = 0; d < r.indices.size(); ++d)
+                       at += fmt::format("{}({}) * {}[{}]", d > 0 ? " + " : "",
+                                         index_text(r.indices[d], coordinate).text, frame.strides.at(table.array), d);
+                   return IntegerText{fmt::format("{}[{}]", frame.memory.at(table.array), at),
+                                      {std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()}};
+               })
+        .text;
 }
 
 /// Copies every thread's own parts of the tile.
@@ -127,20 +150,28 @@ void write_copy(const Frame& frame, Lines& out, VariableId variable, ScopeId sco
     const OperandTile tile = *frame.shape(variable).tile;
     const int number = operand_number(frame, variable);
     const std::string full = operand_barrier(frame, variable, false, stage);
-    out(fmt::format("expect_bytes({}, {});", full, tile.bytes));
+    out(fmt::format("expect_bytes({}, {});", full, tile.copied_bytes()));
     const auto part = frame.shape(variable).part;
     const std::int64_t panels = part ? part->panels : tile.panels;
     // Where a block's part begins, by its number in the cluster.
     const std::string first_row = part && part->by_rows ? fmt::format("{} * {}", part->rows, cluster_rank_name) : "",
                       first_panel = part && !part->by_rows ? fmt::format("{} * {}", part->panels, cluster_rank_name) : "";
     std::string coordinates;
-    for (std::size_t d = v.dims.size(); d-- > 0;) {
-        std::string at = begin_of(frame, v, static_cast<int>(d), scope);
+    const std::vector<Index> source = source_of(frame, variable);
+    for (std::size_t d = source.size(); d-- > 0;) {
+        const int p = source[d].single_axis().place();
+        std::string at = p < 0 ? looked_up(frame, variable, source[d], scope) : begin_of(frame, v, p, scope);
+        // Each panel would read the integers again.
+        if (p < 0 && panels > 1) {
+            const std::string name = fmt::format("{}_index_{}_", frame.name(variable), d);
+            out.declare("const Index", name, at);
+            at = name;
+        }
         if (at.empty()) at = "0";
-        if (static_cast<int>(d) == tile.outer && !first_row.empty()) at += " + " + first_row;
-        if (static_cast<int>(d) == tile.inner && !first_panel.empty())
+        if (p == tile.outer && !first_row.empty()) at += " + " + first_row;
+        if (p == tile.inner && !first_panel.empty())
             at += fmt::format(" + {} * {}", tile.width * part->panels, cluster_rank_name);
-        if (static_cast<int>(d) == tile.inner && panels > 1) at += fmt::format(" + {} * panel", tile.width);
+        if (p == tile.inner && panels > 1) at += fmt::format(" + {} * panel", tile.width);
         coordinates += fmt::format(", int({})", at);
     }
     std::string to = fmt::format("shared_address({})", frame.name(variable));

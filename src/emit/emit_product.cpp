@@ -137,10 +137,11 @@ void declare_word(const Frame& frame, Lines& out, const Product& p, const Read& 
 
 /// The fragments of A in registers, rounded, neighbours in each register: those of step k_ at i_. They are results in
 /// their own order (Instruction::result_types).
-std::string packed(const Frame& frame, const Product& p, ScopeId scope) {
+std::string packed(const Frame& frame, const Product& p, ScopeId scope, bool is_whole = false) {
     const std::string from = frame.name(p.a->variable());
     // Past the tile's end the other operand has zeros, which infinities must not meet.
-    const bool padded = frame.span(p.k, scope).ragged || frame.span(p.k, scope).tile != columns_of(frame, p.k, scope);
+    const bool padded = !is_whole &&
+                        (frame.span(p.k, scope).ragged || frame.span(p.k, scope).tile != columns_of(frame, p.k, scope));
     const RegisterTile& tile = frame.fragments();
     const std::int64_t each = word_bytes / bytes(p.type), step = each * words(p.instruction->a);
     const auto value = [&](int c) {
@@ -160,9 +161,19 @@ void declare_address(const Frame& frame, Lines& out, const Read& r) {
 std::string rounded_name(const Frame& frame, VariableId id) { return frame.name(id) + "_rounded_"; }
 
 /// Rounds the fragments of A for all steps.
-std::string round_all(const Frame& frame, const Product& p, ScopeId scope, const std::string& to) {
+void round_all(const Frame& frame, Lines& out, const Product& p, ScopeId scope, const std::string& to) {
     const std::int64_t of_a = words(p.instruction->a);
-    return fmt::format("EACH(k_, {}) EACH(i_, {}) {}[{} * k_ + i_] = {};", p.steps, of_a, to, of_a, packed(frame, p, scope));
+    const auto text = [&](bool is_whole) {
+        return fmt::format("EACH(k_, {}) EACH(i_, {}) {}[{} * k_ + i_] = {};", p.steps, of_a, to, of_a,
+                           packed(frame, p, scope, is_whole));
+    };
+    if (!is_cut_at_its_end(frame, p.k, scope)) return out(text(false));
+    out.open(fmt::format("if ({})", is_whole_tile(frame, p.k, scope)));
+    out(text(true));
+    out.close();
+    out.open("else");
+    out(text(false));
+    out.close();
 }
 
 /// One asynchronous group of instructions.
@@ -173,7 +184,7 @@ void write_together(const Frame& frame, Lines& out, const Product& p, ScopeId sc
             a_registers = rounded_name(frame, p.a->variable());
         } else {
             out(fmt::format("unsigned a_[{}];", words(p.instruction->a) * p.steps));
-            out(round_all(frame, p, scope, "a_"));
+            round_all(frame, out, p, scope, "a_");
         }
         a = fmt::format("&{}[{} * k_]", a_registers, words(p.instruction->a));
     } else {
@@ -272,7 +283,7 @@ void write_rounded(const Frame& frame, Lines& out, ScopeId scope, int ahead) {
         if (step.atom < 0 || step.scope != scope || step.ahead != ahead || !frame.shape(variable_of(step)).is_rounded_ahead)
             continue;
         const Product p(frame, product_of(frame, variable_of(step)));
-        out(round_all(frame, p, scope, rounded_name(frame, variable_of(step))));
+        round_all(frame, out, p, scope, rounded_name(frame, variable_of(step)));
     }
 }
 

@@ -46,10 +46,11 @@ public:
     /// Reduces each thread's columns, then those of the row where `of_row`. Returns a value for each lane and row.
     std::vector<double> reduced(const PointMath& math, bool of_row) {
         const ReduceOp op = *std::get<Compute>(*step_.statement).reduce;
+        const bool has_end = columns_ >= 0 && !math.has_whole_columns;
         PointProgram& program = warp_.grid.compiled(math.value);
         std::vector<double> out(lane_rows(), identity(op));
         each_lane(true, all_columns_, [&](const Spot& spot) {
-            if (columns_ >= 0 && column(spot) >= tile_.count[at(columns_)]) return;
+            if (has_end && column(spot) >= tile_.count[at(columns_)]) return;
             double& acc = out[number(spot)];
             acc = apply(op, acc, value(program, spot).as_real());
         });
@@ -83,8 +84,10 @@ public:
             }
     }
 
-    /// No mask excludes a point of the warp's rows in this iteration.
+    /// Nothing excludes a point of the warp's rows in this iteration.
     [[nodiscard]] bool is_unmasked(const Unmasked& within) const {
+        if (within.whole >= 0 && tile_.count[at(within.whole)] < kernel_.span(within.whole, step_.scope).tile)
+            return false;
         const std::int64_t rows = warp_.fragments().rows;
         const std::pair<std::int64_t, std::int64_t> own{rows * warp_.number, rows};
         for (const Affine& form : within.forms)

@@ -4,6 +4,7 @@
 
 #include "lower/interpret_state.hpp"
 #include "schedule/fragment_registers.hpp"
+#include "schedule/gathered.hpp"
 #include "support/ranges.hpp"
 
 namespace napkin::lower::interpreter {
@@ -26,7 +27,7 @@ std::vector<std::int64_t> begin_in_array(const Warp& warp, VariableId operand, S
     std::vector<std::int64_t> point(at.begin.size(), 0);
     for (std::size_t a = 0; a < point.size(); ++a)
         if (warp.kernel.span(AxisId::of(a), scope).begins) point[a] = at.begin[a];
-    return warp.coordinates(warp.grid.variable(operand).dims, point);
+    return warp.index_in_array(operand, warp.coordinates(warp.grid.variable(operand).dims, point));
 }
 
 /// Rows of a panel of the operand's tile, from a row and a column on; zeros outside of the array.
@@ -38,10 +39,12 @@ BulkCopy panel_of(const Warp& warp, VariableId operand, const Tile& tile, std::v
     const auto size = [&](int d) { return range_of(variable.dims[at(d)], tile.begin, tile.count).size(); };
     const std::int64_t all_rows = size(f.tile->outer), all_columns = size(f.tile->inner);
     BulkCopy out{0, rows, f.tile->width, f.bytes, {}, 0, 0};
-    const std::int64_t outer = begin[at(f.tile->outer)] + first_row, inner = begin[at(f.tile->inner)] + column;
+    const std::size_t row_of = at(array_dimension(warp.kernel, operand, f.tile->outer)),
+                      column_of = at(array_dimension(warp.kernel, operand, f.tile->inner));
+    const std::int64_t outer = begin[row_of] + first_row, inner = begin[column_of] + column;
     for (std::int64_t r = 0; r < rows; ++r)
         for (std::int64_t c = 0; c < f.tile->width; ++c) {
-            begin[at(f.tile->outer)] = outer + r, begin[at(f.tile->inner)] = inner + c;
+            begin[row_of] = outer + r, begin[column_of] = inner + c;
             const auto cell = warp.grid.cell(array, begin);
             out.values.push_back(cell ? warp.grid.memory[array][*cell] : 0);
             out.moved += cell ? 1 : 0;
@@ -57,7 +60,7 @@ BulkCopy panel_of(const Warp& warp, VariableId operand, const Tile& tile, std::v
 void copy_operand(Warp& warp, VariableId operand, ScopeId scope, std::int64_t stage, const Tile& at) {
     const VariableFact& f = warp.grid.fact(operand);
     MemoryBarrier& own = warp.cta.full[operand][static_cast<std::size_t>(stage)];
-    own.bytes += f.tile->bytes;
+    own.bytes += f.tile->copied_bytes();
     own.arrive();
     const auto begin = begin_in_array(warp, operand, scope, at);
     const std::int64_t rank = warp.cta.rank, rows = f.part ? f.part->rows : f.tile->rows,

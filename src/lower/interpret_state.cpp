@@ -322,9 +322,8 @@ std::vector<std::int64_t> Warp::coordinates(const std::vector<Index>& indices, c
     return mapped<std::int64_t>(indices, [&](const Index& index) { return value_at(index, point, {}); });
 }
 
-std::optional<std::vector<std::int64_t>> Warp::place_in_array(VariableId v, const std::vector<std::int64_t>& box) const {
-    const Variable& variable = grid.variable(v);
-    if (variable.gathers.empty()) return box;
+std::vector<std::int64_t> Warp::index_in_array(VariableId v, const std::vector<std::int64_t>& box) const {
+    if (grid.variable(v).gathers.empty()) return box;
     const auto element = [&](const Read& r) -> std::int64_t {
         const std::vector<std::int64_t> there = coordinates(r.indices, box);
         if (grid.variable(r.variable()).gathers.empty())
@@ -333,7 +332,13 @@ std::optional<std::vector<std::int64_t>> Warp::place_in_array(VariableId v, cons
     };
     std::vector<std::int64_t> out;
     for (const Index& index : kernel.facts(v).source) out.push_back(value_at(index, box, element));
-    return grid.cell(variable.array, out) ? std::optional(out) : std::nullopt;
+    return out;
+}
+
+std::optional<std::vector<std::int64_t>> Warp::place_in_array(VariableId v, const std::vector<std::int64_t>& box) const {
+    if (grid.variable(v).gathers.empty()) return box;
+    auto out = index_in_array(v, box);
+    return grid.cell(grid.variable(v).array, out) ? std::optional(std::move(out)) : std::nullopt;
 }
 
 }  // namespace napkin::lower::interpreter

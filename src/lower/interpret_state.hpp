@@ -245,7 +245,9 @@ struct Warp {
     /// The first byte of the operand's stage, and the value at a row and a column of the tile there.
     [[nodiscard]] std::int64_t stage_byte(VariableId operand, std::int64_t stage) const;
     [[nodiscard]] double operand(VariableId v, std::int64_t byte, std::int64_t row, std::int64_t column) const;
-    /// The element of the variable's array at coordinates of its box, gathered where it is.
+    /// The index in the variable's array of coordinates of its box, gathered where it is. It may lie outside.
+    [[nodiscard]] std::vector<std::int64_t> index_in_array(VariableId v, const std::vector<std::int64_t>& box) const;
+    /// The same where it lies inside.
     [[nodiscard]] std::optional<std::vector<std::int64_t>> place_in_array(VariableId v,
                                                                           const std::vector<std::int64_t>& box) const;
     [[nodiscard]] std::vector<std::int64_t> coordinates(const std::vector<Index>& indices,

@@ -179,7 +179,10 @@ StatementMath of_statement(const ScheduledKernel& kernel, IntegerValues& integer
     };
     out.any = point(compute.body, compute.carry);
     if (kind == AtomKind::fragment) out.within = unmasked(kernel, step);
-    if (out.within) out.unmasked = point(out.within->body, out.within->carry);
+    if (out.within) {
+        out.unmasked = point(out.within->body, out.within->carry);
+        out.unmasked->has_whole_columns = out.within->whole >= 0;
+    }
     return out;
 }
 

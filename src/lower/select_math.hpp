@@ -43,11 +43,12 @@ const MathChoice& choice_at(const MathChoices& choices, const Expr& node);
 struct PointMath {
     Expr value, carry = nullptr;  ///< null: it computes none
     Expr factor = nullptr;        ///< of numbers and sizes: a reduction's result is multiplied by it, before the carry
+    bool has_whole_columns = false;  ///< no column of the tile lies past the axis' end
     MathChoices choices = {};
 };
 struct StatementMath {
     PointMath any;                           ///< in any tile; of a product: the correction of its target
-    std::optional<Unmasked> within = {};     ///< where no mask excludes a point; none: masks make no difference
+    std::optional<Unmasked> within = {};     ///< where nothing excludes a point; none: it makes no difference
     std::optional<PointMath> unmasked = {};  ///< what it computes there
     bool reduces_columns = false;            ///< a reduction along the columns of fragments
 };

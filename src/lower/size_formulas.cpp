@@ -128,13 +128,9 @@ Expr SizeFormulas::k_blocks(const ScheduledLoop& loop) const {
 
 /// A variable that gathers has the array's dimensions in another order.
 std::size_t SizeFormulas::array_dimension(VariableId variable, std::size_t dimension) const {
-    if (kernel_.variable(variable).gathers.empty()) return dimension;
-    const std::vector<Index>& source = kernel_.facts(variable).source;
-    const auto found = find_if(source, [&](const Index& index) {
-        return index.single_axis().place() == static_cast<std::ptrdiff_t>(dimension);
-    });
-    internal_check(found != source.end(), "lower: a view has a dimension that its array has not");
-    return static_cast<std::size_t>(found - source.begin());
+    const int found = napkin::array_dimension(kernel_, variable, static_cast<int>(dimension));
+    internal_check(found >= 0, "lower: a view has a dimension that its array has not");
+    return at(found);
 }
 
 Expr SizeFormulas::stride(VariableId variable, std::size_t dimension) const {

@@ -18,8 +18,8 @@ namespace {
 
 /// Size of tiles along an axis before any sizes are chosen, where the axis is that long.
 constexpr std::int64_t ordinary_group = 64;
-/// K blocks to try where tensor core tiles are so wide that operand tiles of a K block of 128 do not fit beside them.
-constexpr std::int64_t shorter_k_blocks[] = {64, 32};
+/// K blocks to try where operand tiles of a K block of 128 do not fit beside wide tiles, or do not divide their pages.
+constexpr std::int64_t shorter_k_blocks[] = {64, 32, 16};
 
 VectorUnit unit_of(const Simulator& model) {
     const Machine& machine = model.machine();
@@ -147,11 +147,18 @@ std::vector<TilingStrategy> CandidateSchedules::on_tensor_cores() const {
         // a scale each. A K block of it is then a single value.
         const TilingStrategy first = on_tensor_cores(axis);
         TilingStrategy shape = first;
-        bool found = runs_there(shape, scratch);
-        for (const std::int64_t chunk : shorter_k_blocks)
-            if (!found && any_of(streamed, [&](AxisId a) { return longest_k_block(a) > chunk; }))
-                shape.chunk = chunk, found = runs_there(shape, scratch);
-        if (!found) shape = first, found = find_columns(shape, scratch);
+        bool found = false;
+        const auto try_k_block = [&](std::int64_t chunk, bool with_columns) {
+            if (found) return;
+            shape = first, shape.chunk = chunk;
+            found = with_columns ? find_columns(shape, scratch) : runs_there(shape, scratch);
+        };
+        for (const bool with_columns : {false, true}) {
+            try_k_block(first.chunk, with_columns);
+            for (const std::int64_t chunk : shorter_k_blocks)
+                if (any_of(streamed, [&](AxisId a) { return longest_k_block(a) > chunk; }))
+                    try_k_block(chunk, with_columns);
+        }
         for (const AxisId single : streamed)
             if (!found && !overrides_.fixes(ChoiceKind::stream, single))
                 shape = first, shape.single = single, found = runs_there(shape, scratch) || find_columns(shape, scratch);

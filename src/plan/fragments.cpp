@@ -192,9 +192,15 @@ void choose_stages(ScheduledKernel& kernel) {
                                        [&](const ScheduledLoop& loop) { return only_adds_products(kernel, loop.scope); });
     const auto stages = static_cast<int>(
         std::clamp<std::int64_t>(std::min(fit, chunks), 1, only_adds ? most_stages_of_products : most_stages));
+    // The operands of a loop have as many stages as each other: those that a line fixes, if one does.
+    const auto is_staged = [&](VariableId v) { return kernel.is_operand(v) && kernel.layouts[v].scope > 0; };
+    std::map<ScopeId, int> fixed;
     for (const VariableId v : kernel.layouts.ids())
-        if (kernel.is_operand(v) && kernel.layouts[v].scope > 0 && !kernel.schedule.places[v].by_user)
-            kernel.schedule.places[v].stages = stages;
+        if (is_staged(v) && kernel.schedule.places[v].by_user)
+            fixed[kernel.layouts[v].scope] = kernel.schedule.places[v].stages;
+    for (const VariableId v : kernel.layouts.ids())
+        if (is_staged(v) && !kernel.schedule.places[v].by_user)
+            kernel.schedule.places[v].stages = value_or(fixed, kernel.layouts[v].scope, stages);
 }
 
 void choose_staging(ScheduledKernel& kernel) {

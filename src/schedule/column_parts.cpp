@@ -67,11 +67,14 @@ private:
             if (product->n != axis || !begins_at_parts(k_, *product, step, out_.columns))
                 return fmt::format("the operand of {} has no parts of {} columns", name(number), out_.columns);
         } else if (k_.atom(step).kind != AtomKind::fragment ||
-                   any_of(step.reads, [&](const Read* r) { return k_.is_operand(r->variable()); })) {
+                   any_of(step.reads, [&](const Read* r) { return has_operand_rows(r->variable()); })) {
             return fmt::format("{} is no map of columns in registers", name(number));
         }
         out_.steps.push_back(number);
         return "";
+    }
+    [[nodiscard]] bool has_operand_rows(VariableId id) const {
+        return k_.is_operand(id) && operand_tile(k_, id).value().rows > 1;
     }
     [[nodiscard]] bool is_accessed_by_all_of(VariableId id) const {
         bool is_accessed = false;

@@ -5,6 +5,7 @@
 
 #include "diagram/guards.hpp"
 #include "schedule/fragments.hpp"
+#include "schedule/gathered.hpp"
 #include "schedule/k_block_ranges.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
@@ -40,6 +41,12 @@ AxisId columns_of_statement(const ScheduledKernel& kernel, const Step& step) {
     for (const AxisId axis : compute.reduce_axes)
         if (axis >= 0 && axis != kernel.schedule.mma_m && kernel.span(axis, step.scope).tile > 1) return axis;
     return -1;
+}
+
+bool is_cut_at_its_end(const ScheduledKernel& kernel, AxisId axis, ScopeId scope) {
+    const Span& span = kernel.span(axis, scope);
+    return span.ragged && span.tile == columns_of(kernel, axis, scope) &&
+           (kernel.is_any(axis) || kernel.extent(axis) > span.tile);
 }
 
 std::optional<double> constant_value(const ScheduledKernel& kernel, const Expr& e) {
@@ -127,6 +134,20 @@ bool begins_aligned(const ScheduledKernel& kernel, const Index& inner, std::int6
     return of && kernel.span(of->axis, scope).tile * value_bytes % operand_stride_bytes == 0;
 }
 
+/// Whether one thread finds where the tile lies, from integers that lie in memory.
+bool may_be_looked_up_by_copies(const ScheduledKernel& kernel, VariableId id) {
+    return kernel.has_bulk_copies() && all_of(kernel.variable(id).gathers, [&](const Index& index) {
+               bool are_there = true;
+               if (!index.is_gathered()) return true;
+               visit(*index.expression(), [&](const Expr& e) {
+                   const auto* r = as<Read>(e);
+                   are_there = are_there &&
+                               (!r || (kernel.facts(r->variable()).is_only_gathered && is_loaded(kernel, r->variable())));
+               });
+               return are_there;
+           });
+}
+
 }  // namespace
 
 std::optional<AxisId> running_axis(const ScheduledKernel& kernel, const Index& index, ScopeId scope) {
@@ -147,27 +168,36 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
     const Variable& variable = kernel.variable(id);
     const ScopeId scope = kernel.layout(id).scope;
     const std::int64_t value = bytes(variable.memory_type);
-    const std::size_t rank = variable.dims.size();
-    if (!variable.gathers.empty() || rank < 2) return std::nullopt;
+    const std::vector<Index> source = source_of(kernel, id);
+    const std::size_t rank = source.size();
+    if (rank < 2 || source.back().single_axis() < 0) return std::nullopt;
     if (kernel.has_bulk_copies() && rank > static_cast<std::size_t>(kernel.unit.copies.bulk_dimensions))
         return std::nullopt;
-    OperandTile out{.outer = -1, .inner = static_cast<int>(rank) - 1};
-    std::int64_t stride = value;
-    for (std::size_t d = rank; d-- > 0;) {
-        const auto axis = running_axis(kernel, variable.dims[d], scope);
-        if (!axis || may_lie_outside(kernel, variable, d)) return std::nullopt;
-        if (static_cast<int>(d) != out.inner && stride % operand_stride_bytes != 0) return std::nullopt;
-        stride *= kernel.extent(variable.limits[d]);
-        if (static_cast<int>(d) == out.inner || *axis < 0 || kernel.span(*axis, scope).tile <= 1) continue;
+    if (!variable.gathers.empty() && !may_be_looked_up_by_copies(kernel, id)) return std::nullopt;
+    OperandTile out{.outer = -1, .inner = source.back().single_axis().place()};
+    const auto runs = [&](AxisId axis) { return axis >= 0 && kernel.span(axis, scope).tile > 1; };
+    // What a gathered index is made of has one value, so that the whole tile lies in one block of the array.
+    for (std::size_t p = 0; p < variable.dims.size(); ++p) {
+        const auto axis = running_axis(kernel, variable.dims[p], scope);
+        const bool is_plain = array_dimension(kernel, id, static_cast<int>(p)) >= 0;
+        if (!axis || (!is_plain && runs(*axis)) || may_lie_outside(kernel, variable, p)) return std::nullopt;
+        if (!is_plain || static_cast<int>(p) == out.inner || !runs(*axis)) continue;
         if (out.outer >= 0) return std::nullopt;
-        out.outer = static_cast<int>(d);
+        out.outer = static_cast<int>(p);
     }
-    if (out.outer < 0) out.outer = 0;
+    const std::vector<AxisId>& axes = kernel.program->diagram.array(variable.array).axes;
+    std::int64_t stride = value;
+    for (std::size_t d = rank; d-- > 0; stride *= kernel.extent(axes[d]))
+        if (d + 1 < rank && stride % operand_stride_bytes != 0) return std::nullopt;
+    for (const Index& index : source)
+        if (const AxisId p = index.single_axis(); out.outer < 0 && p >= 0 && p.place() != out.inner)
+            out.outer = p.place();
+    if (out.outer < 0) return std::nullopt;
     const AxisId rows = *running_axis(kernel, variable.dims[at(out.outer)], scope),
                  columns = *running_axis(kernel, variable.dims[at(out.inner)], scope);
     if (columns < 0 || !begins_aligned(kernel, variable.dims[at(out.inner)], value, scope)) return std::nullopt;
     out.width = operand_row_bytes / value;
-    out.rows = rows < 0 ? 2 * kernel.fragments().columns : columns_of(kernel, rows, scope);
+    out.rows = rows < 0 || kernel.span(rows, scope).tile <= 1 ? 1 : columns_of(kernel, rows, scope);
     out.panels = (kernel.span(columns, scope).tile + out.width - 1) / out.width;
     // Each warp has its rows of the M axis, past the tile's end too.
     const std::int64_t dealt = kernel.fragment_rows();
@@ -213,8 +243,9 @@ std::vector<AxisId> inner_axes(const ScheduledKernel& kernel, const std::vector<
 }
 
 bool is_read_by_rows(const ScheduledKernel& kernel, VariableId id) {
-    if (!kernel.is_read_by_threads(id) || kernel.is_whole(id) || !may_be_read_by_threads(kernel, id) || runs_ahead(kernel))
-        return false;
+    if (!kernel.is_read_by_threads(id) || kernel.is_whole(id) || !may_be_read_by_threads(kernel, id)) return false;
+    // Where an iteration begins before the one before it ends, both would have values of their own.
+    if (kernel.layout(id).scope > 0 && runs_ahead(kernel)) return false;
     const std::vector<AxisId> axes = inner_axes(kernel, kernel.variable(id).dims, kernel.layout(id).scope);
     return all_of(axes, [&](AxisId axis) { return axis == kernel.schedule.mma_m; });
 }
@@ -360,7 +391,14 @@ std::optional<Unmasked> unmasked(const ScheduledKernel& kernel, const Step& step
         });
     };
     out.body = within(compute.body), out.carry = within(compute.carry);
-    if (out.forms.empty() && !out.by_data) return std::nullopt;
+    // A reduction leaves out what lies past the end, and a read from memory finds another value for it. Weights are
+    // added up where they are computed (ConditionalRescale).
+    const AxisId columns = columns_of_statement(kernel, step);
+    const bool minds_end = column_axis(kernel, compute.variable) < 0 ||
+                           (kernel.rescale && kernel.rescale->weights == kernel.number(step)) ||
+                           any_of(step.reads, [&](const Read* r) { return !kernel.is_in_registers(r->variable()); });
+    if (columns >= 0 && minds_end && is_cut_at_its_end(kernel, columns, step.scope)) out.whole = columns;
+    if (out.forms.empty() && !out.by_data && out.whole < 0) return std::nullopt;
     return out;
 }
 

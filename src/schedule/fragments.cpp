@@ -138,6 +138,9 @@ private:
             for (const Read* r : {product->a, product->b})
                 if (!computed_[at(r->variable())]) operands_.insert(r->variable());
         }
+        for (const Step& step : kernel_.steps)
+            if (comes_with_operands(step)) vectors_.insert(std::get<Load>(*step.statement).variable);
+        operands_.insert(vectors_.begin(), vectors_.end());
         if (!contains(out_.atoms, AtomKind::mma))
             return fmt::format("no statement is a product that an instruction of the unit takes, with rows along {}", axis);
         for (const Step& step : kernel_.steps) {
@@ -170,6 +173,30 @@ private:
             if (computed_[id] && !has_fragments(id)) return fmt::format("{} has no values along {}", name(id), axis);
         }
         return "";
+    }
+
+    /// A vector of which threads read their columns in each iteration of a stream. It comes with the operands of
+    /// products. Read from memory where it is needed, it would take the memory's latency. Read ahead by threads, it
+    /// would take registers for each column.
+    [[nodiscard]] bool comes_with_operands(const Step& step) const {
+        const auto* load = std::get_if<Load>(step.statement);
+        if (!load || !kernel_.has_bulk_copies() || !streams_.contains(step.scope) || computed_[at(load->variable)])
+            return false;
+        const Variable& variable = kernel_.variable(load->variable);
+        const auto tile = variable.memory_type == DType::f32 ? operand_tile(kernel_, load->variable) : std::nullopt;
+        const auto loads = [&](const Step& other, bool is_same) {
+            const auto* l = std::get_if<Load>(other.statement);
+            return l && (is_same ? &other != &step && l->variable == load->variable
+                                 : other.scope == step.scope && operands_.contains(l->variable));
+        };
+        return tile && tile->rows == 1 && any_of(kernel_.steps, [&](const Step& other) { return loads(other, false); }) &&
+               none_of(kernel_.steps, [&](const Step& other) { return loads(other, true); }) &&
+               all_of(kernel_.steps, [&](const Step& other) {
+                   return all_of(other.reads, [&](const Read* r) {
+                       return r->variable() != load->variable ||
+                              (other.scope == step.scope && other.atom >= 0 && r->indices == variable.dims);
+                   });
+               });
     }
 
     void find_loops() {
@@ -241,7 +268,8 @@ private:
 
     /// The read has the tile's own rows and columns, whichever of them is contiguous.
     [[nodiscard]] bool reads_operand(const Read& r, ScopeId scope) const {
-        return r.indices == kernel_.variable(r.variable()).dims && runs_along(kernel_, r, row_, scope) &&
+        return r.indices == kernel_.variable(r.variable()).dims &&
+               (vectors_.contains(r.variable()) || runs_along(kernel_, r, row_, scope)) &&
                kernel_.layout(r.variable()).scope <= scope;
     }
 
@@ -249,7 +277,7 @@ private:
     AxisId row_;
     MmaRoles out_;
     std::vector<bool> computed_;
-    std::set<VariableId> operands_;
+    std::set<VariableId> operands_, vectors_;
     std::set<int> streams_;  ///< scopes of outermost loops
 };
 

@@ -9,7 +9,9 @@
 // of a result, rounded, are those of the first operand of the next product.
 #include <optional>
 
+#include "algebra/fragment.hpp"
 #include "schedule/scheduled.hpp"
+#include "support/saturate.hpp"
 
 namespace napkin {
 
@@ -67,11 +69,15 @@ MmaRoles mma_roles(const ScheduledKernel& kernel);
 /// The tile of an operand in shared memory: panels of `width` columns, in each of which every row takes 128 bytes.
 struct OperandTile {
     int outer = 0, inner = 0;  ///< dimensions of the variable: its rows, and what is contiguous in memory
-    std::int64_t rows = 0;     ///< of the tile, up to a multiple of 16
+    std::int64_t rows = 0;     ///< of the tile, up to a multiple of 16; 1: it has no rows but one
     std::int64_t width = 0;    ///< values in 128 bytes
     std::int64_t panels = 0;
     std::int64_t bytes = 0;  ///< of one stage
-    [[nodiscard]] std::int64_t panel_bytes() const { return rows * operand_row_bytes; }
+    /// A panel begins where the swizzle does, which 8 rows repeat.
+    [[nodiscard]] std::int64_t panel_rows() const { return round_up(rows, layouts::core_rows); }
+    [[nodiscard]] std::int64_t panel_bytes() const { return panel_rows() * operand_row_bytes; }
+    /// What a copy brings of one stage.
+    [[nodiscard]] std::int64_t copied_bytes() const { return panels * rows * operand_row_bytes; }
 };
 /// None where the tile cannot be copied so. The variable is gathered, has one dimension, or is cut at the end of its
 /// array. More than two dimensions are wide, or an index has no running axis. Rows or tiles do not begin at multiples
@@ -150,15 +156,18 @@ RowFactors with_row_factors_together(const ScheduledKernel& kernel, const Expr& 
 /// on fragments read it, at coordinates inside the array. Pre: atoms are chosen.
 bool may_be_read_by_threads(const ScheduledKernel& kernel, VariableId id);
 
-/// What a statement is on a tile where none of its masks excludes a point. That is where none of these forms is
-/// negative.
+/// What a statement is on a tile where neither a mask nor the end of an axis excludes a point. That is where none of
+/// these forms is negative.
 struct Unmasked {
     std::vector<Affine> forms;
     /// and in K blocks in which data mask nothing, as the loop's ranges say (k_block_ranges.hpp)
     bool by_data = false;
+    /// and in tiles that the end of this axis, the statement's columns, does not cut; −1: the end makes no difference
+    AxisId whole = -1;
     Expr body, carry;  ///< the statement's, with what each mask lets through in its place
 };
-/// None where no select of the statement depends on affine forms of axes, or on what its loop's ranges know.
+/// None where no select of the statement depends on affine forms of axes, or on what its loop's ranges know, and the
+/// end of its columns makes no difference.
 std::optional<Unmasked> unmasked(const ScheduledKernel& kernel, const Step& step);
 
 /// Number of barriers in shared memory, 8 bytes each at the end of the arena, in the order of the variables. Each stage
@@ -179,6 +188,8 @@ bool has_rows(const ScheduledKernel& kernel, VariableId id);
 AxisId column_axis(const ScheduledKernel& kernel, VariableId id);
 /// The axis of a statement's columns: of its target, or of what it reduces; -1: it has one value a row.
 AxisId columns_of_statement(const ScheduledKernel& kernel, const Step& step);
+/// Whether the axis' last tile alone may have fewer values than the columns of fragments that hold it.
+bool is_cut_at_its_end(const ScheduledKernel& kernel, AxisId axis, ScopeId scope);
 /// The value of an expression of numbers and sizes alone; none of any other.
 std::optional<double> constant_value(const ScheduledKernel& kernel, const Expr& e);
 

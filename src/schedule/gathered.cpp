@@ -10,6 +10,20 @@ std::size_t GatheredCopy::depth(std::size_t d) const {
     return depth;
 }
 
+std::vector<Index> source_of(const ScheduledKernel& kernel, VariableId id) {
+    if (!kernel.variable(id).gathers.empty()) return kernel.facts(id).source;
+    std::vector<Index> out;
+    for (std::size_t d = 0; d < kernel.variable(id).dims.size(); ++d) out.emplace_back(Affine::axis(AxisId::of(d)));
+    return out;
+}
+
+int array_dimension(const ScheduledKernel& kernel, VariableId id, int dimension) {
+    if (kernel.variable(id).gathers.empty()) return dimension;
+    const std::vector<Index>& source = kernel.facts(id).source;
+    const auto found = find_if(source, [&](const Index& index) { return index.is_axis(AxisId::of(at(dimension))); });
+    return found == source.end() ? -1 : static_cast<int>(found - source.begin());
+}
+
 bool lies_in_one_block(const ScheduledKernel& kernel, VariableId id) {
     const Variable& variable = kernel.variable(id);
     const std::vector<Index>& source = kernel.facts(id).source;

@@ -27,6 +27,11 @@ struct GatheredCopy {
 /// Pre: the variable gathers and has its shape.
 GatheredCopy gathered_copy(const ScheduledKernel& kernel, VariableId id);
 
+/// The index of each of the array's dimensions. Axis p stands for the variable's dimension p (VariableFacts::source).
+std::vector<Index> source_of(const ScheduledKernel& kernel, VariableId id);
+/// The array's dimension that is this one of the variable; -1: a gathered index is made of it.
+int array_dimension(const ScheduledKernel& kernel, VariableId id, int dimension);
+
 /// Whether every index that data decide has one value in the tile. Then the tile lies in one block of memory.
 bool lies_in_one_block(const ScheduledKernel& kernel, VariableId id);
 

@@ -154,7 +154,12 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
                                  : std::max<double>(1, static_cast<double>(tile[at(axis)]) / threads_a_row);
             lines *= is_near ? 1 : axis == row ? static_cast<double>(k.lanes) / threads_a_row : threads_a_row;
         }
-        pipes.load += static_cast<double>(k.schedule.warps.value) * loads * lines * load_clocks_;
+        const double of_warps = static_cast<double>(k.schedule.warps.value) * loads * lines;
+        pipes.load += of_warps * load_clocks_;
+        // The port of shared memory fills a register of every thread at a time, whether the threads read one value or
+        // many. Measured on an H200 on 2026-11-28, in a gradient of attention.
+        if (k.is_operand(r->variable()))
+            pipes.shared += clocks_of_shared(k, of_warps * static_cast<double>(k.unit.warp_threads * word_bytes));
     }
     return pipes;
 }

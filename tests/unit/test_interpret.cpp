@@ -246,6 +246,59 @@ std::vector<Subject> products() {
     return out;
 }
 
+/// Operands of which integers in memory say where their tiles lie: matrices of experts, and pages of keys and values.
+std::vector<Subject> gathered_operands() {
+    const auto experts = [](int block, const char* sizes) {
+        return fmt::format(
+            "experts(X[p, c]: bf16, W[e, h, c]: bf16, E[b]: i32) -> Y[p, h]: bf16\n"
+            "    Y[p, h] = sum(c) X[p, c] * W[E[p // {}], h, c]\nsizes {}\n",
+            block, sizes);
+    };
+    const auto pages = [](int page, const char* score, const char* sizes) {
+        return fmt::format(
+            "paged(Q[b, h, g, k]: bf16, K[page, slot, h, k]: bf16, V[page, slot, h, d]: bf16, table[b, n]: i32)"
+            " -> O[b, h, g, d]: bf16\n"
+            "    S[b, h, g, x] = sum(k) Q[b, h, g, k] * K[table[b, x // {0}], x % {0}, h, k]\n"
+            "    P[b, h, g, x] = softmax(x) {1}\n"
+            "    O[b, h, g, d] = sum(x) P[b, h, g, x] * V[table[b, x // {0}], x % {0}, h, d]\nsizes {2}\n",
+            page, score, sizes);
+    };
+    const char* const scaled = "S[b, h, g, x] * k^-0.5";
+    const std::string of_p = "mma_m p\nwarps 4\nrole copies 4\n", of_g = "mma_m g\nwarps 4\nrole copies 4\n";
+    return {{"experts", experts(64, "p = 256, b = 4, c = 96, h = 72, e = 3"), of_p + "threads 3\n"},
+            {"experts that end early", experts(128, "p = 200, b = 2, c = 64, h = 64, e = 2"), of_p},
+            {"pages", pages(32, scaled, "b = 2, h = 2, g = 5, x = n * 32, n = 4, slot = 32, page = 7, k = d = 32"), of_g},
+            {"short pages",
+             pages(16, scaled, "b = 3, h = 1, g = 8, x = n * 16, n = 6, slot = 16, page = 20, k = 64, d = 32"), of_g},
+            {"an end within a page",
+             pages(32, scaled, "b = 2, h = 2, g = 8, x = 100, n = 4, slot = 32, page = 9, k = d = 32"), of_g},
+            {"masked pages",
+             pages(32, "where(x < 3 * g + 40, S[b, h, g, x], -inf)",
+                   "b = 2, h = 2, g = 8, x = n * 32, n = 4, slot = 32, page = 9, k = d = 32"),
+             of_g}};
+}
+
+/// Vectors by column in a loop, which come with its operands.
+std::vector<Subject> vectors() {
+    std::vector<Subject> out;
+    for (const char* sizes : {"h = 2, q = 128, x = 200, k = d = 32", "h = 1, q = 200, x = 72, k = d = 64",
+                              "h = 2, q = 101, x = 64, k = d = 32"})
+        for (const char* mask : {"", "where(x <= q, "})
+            out.push_back(
+                {fmt::format("keys' gradients {} {}", mask, sizes),
+                 fmt::format("f(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16, G[h, q, d]: bf16, L[h, q]: f32, "
+                             "D[h, q]: f32) -> A[h, x, k]: bf16, B[h, x, d]: bf16\n"
+                             "    S[h, q, x]: f32 = sum(k) Q[h, q, k] * K[h, x, k]\n"
+                             "    P[h, q, x]: bf16 = {0}exp(S[h, q, x] * 0.2 - L[h, q]){1}\n"
+                             "    R[h, q, x]: f32 = sum(d) G[h, q, d] * V[h, x, d]\n"
+                             "    T[h, q, x]: bf16 = P[h, q, x] * (R[h, q, x] - D[h, q])\n"
+                             "    A[h, x, k] = sum(q) T[h, q, x] * Q[h, q, k]\n"
+                             "    B[h, x, d] = sum(q) P[h, q, x] * G[h, q, d]\nsizes {2}\n",
+                             mask, *mask == 0 ? "" : ", 0)", sizes),
+                 "mma_m x\nwarps 4\nrole copies 4\nstream q = 32\n"});
+    return out;
+}
+
 /// The examples, at sizes at which they take little time.
 std::vector<Subject> examples() {
     using Sizes = std::map<std::string, std::int64_t>;
@@ -361,6 +414,16 @@ TEST(Interpret, ProductsAreWhatTheDefinitionSays) {
     fmt::print("{} programs, {} kernels, {} on tensor cores, {} counted\n", seen.programs, seen.kernels,
                seen.on_tensor_cores, seen.counted);
     EXPECT_GE(seen.counted, 20);
+}
+TEST(Interpret, GatheredOperandsAreWhatTheDefinitionSays) {
+    Seen seen;
+    expect_right(gathered_operands(), "h200", seen);
+    EXPECT_EQ(seen.on_tensor_cores, seen.kernels);
+}
+TEST(Interpret, VectorsBesideOperandsAreWhatTheDefinitionSays) {
+    Seen seen;
+    expect_right(vectors(), "h200", seen);
+    EXPECT_EQ(seen.on_tensor_cores, seen.kernels);
 }
 TEST(Interpret, ExamplesAreWhatTheDefinitionSays) {
     Seen seen;

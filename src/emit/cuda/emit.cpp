@@ -52,10 +52,10 @@ std::vector<TensorMap> tensor_maps(const lower::KernelProgram& program) {
     if (!kernel.has_bulk_copies()) return maps;
     for (const VariableId v : writers::operands_of(kernel)) {
         const OperandTile tile = *program.shapes.variables[v].tile;
-        TensorMap map{kernel.variable(v).array, std::vector<std::int64_t>(kernel.variable(v).dims.size(), 1)};
+        TensorMap map{kernel.variable(v).array, std::vector<std::int64_t>(source_of(kernel, v).size(), 1)};
         const auto part = program.shapes.variables[v].part;
-        map.box[at(tile.outer)] = part ? part->rows : tile.rows;
-        map.box[at(tile.inner)] = tile.width;
+        map.box[at(array_dimension(kernel, v, tile.outer))] = part ? part->rows : tile.rows;
+        map.box[at(array_dimension(kernel, v, tile.inner))] = tile.width;
         maps.push_back(std::move(map));
     }
     for (const VariableId v : writers::staged_out(kernel)) {
