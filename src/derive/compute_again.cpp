@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "derive/normal_form.hpp"
 #include "derive/replay.hpp"
@@ -15,7 +16,10 @@ namespace {
 struct Consumed {
     std::vector<AxisId> axes;
     int pass = 0;  ///< PassesOfReductions
-    auto operator<=>(const Consumed&) const = default;
+    friend bool operator==(const Consumed&, const Consumed&) = default;
+    friend bool operator<(const Consumed& a, const Consumed& b) {
+        return std::tie(a.axes, a.pass) < std::tie(b.axes, b.pass);
+    }
 };
 
 /// The pass over its axes in which each reduction happens, from 1. One that starts from another over the same axes

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <map>
 #include <set>
 
@@ -281,6 +282,54 @@ private:
         return false;
     }
 
+    /// The sets of cuts whose kernels cost the least, the best first. What a row costs up to a cut is what its kernels
+    /// cost. So a set is among the best only if its part before each cut is.
+    std::vector<std::vector<std::size_t>> best_cut_sets(const Targets& targets, std::vector<std::size_t> cuts) {
+        constexpr std::size_t most = 64, most_joined = 12, wanted = 8;
+        struct Row {
+            std::vector<std::size_t> cuts;
+            KernelCost cost;
+        };
+        cuts.insert(cuts.begin(), 0), cuts.push_back(targets.size());
+        std::vector<std::vector<Row>> rows(cuts.size());
+        rows[0].push_back({});
+        for (std::size_t to = 1; to < cuts.size(); ++to) {
+            std::vector<Row>& here = rows[to];
+            for (std::size_t from = to > most_joined ? to - most_joined : 0; from < to; ++from) {
+                const auto cost = rows[from].empty() ? std::nullopt : cost_of_piece(targets, cuts[from], cuts[to]);
+                if (!cost) continue;
+                for (Row row : rows[from]) {
+                    if (from > 0) row.cuts.push_back(cuts[from]);
+                    row.cost += *cost;
+                    here.push_back(std::move(row));
+                }
+            }
+            double least = std::numeric_limits<double>::infinity();
+            for (const Row& row : here) least = std::min(least, row.cost.flops);
+            stable_sort(here, [&](const Row& a, const Row& b) { return ranks_before(a.cost, b.cost, least); });
+            if (here.size() > most) here.resize(most);
+        }
+        std::vector<std::vector<std::size_t>> out;
+        for (Row& row : rows.back())
+            if (!row.cuts.empty() && out.size() < wanted) out.push_back(std::move(row.cuts));
+        return out;
+    }
+    /// As one kernel, or as one for each linked part.
+    std::optional<KernelCost> cost_of_piece(const Targets& targets, std::size_t from, std::size_t to) {
+        const Targets piece(targets.begin() + static_cast<std::ptrdiff_t>(from),
+                            targets.begin() + static_cast<std::ptrdiff_t>(to));
+        if (const auto cost = cost_of(builder_, streams_.with_axis(piece))) return cost;
+        const std::vector<Targets> parts = linked_parts(builder_, piece);
+        std::optional<KernelCost> sum;
+        for (const Targets& part : parts.size() > 1 ? parts : std::vector<Targets>()) {
+            const auto cost = cost_of(builder_, streams_.with_axis(part));
+            if (!cost) return std::nullopt;
+            sum = sum.value_or(KernelCost{});
+            *sum += *cost;
+        }
+        return sum;
+    }
+
     /// Other ways to compute the equations of one part: along another axis, and cut before reductions (a map alone has
     /// no reason to leave the kernel of its operands).
     std::vector<std::vector<Gathering>> splittings(const Gathering& part) {
@@ -300,6 +349,8 @@ private:
         for (std::size_t i = 1; i < part.targets.size(); ++i)
             if (builder_.definition(part.targets[i]).reduce) cuts.push_back(i);
         auto sets = cut_sets(cuts);
+        for (auto& best : best_cut_sets(part.targets, cuts))
+            if (!contains(sets, best)) sets.push_back(std::move(best));
         if (const auto layers = layer_cuts(builder_, part.targets); !layers.empty() && !contains(sets, layers))
             sets.insert(sets.begin(), layers);
         for (const auto& chosen : sets) {
@@ -317,8 +368,8 @@ private:
             for (const Gathering& piece : pieces)
                 for (const Targets& linked : linked_parts(builder_, piece.targets))
                     apart.push_back(streams_.with_axis(linked));
-            const bool any_apart = apart.size() > pieces.size();
-            out.push_back(std::move(pieces));
+            const bool any_apart = apart.size() > pieces.size() && !contains(out, apart);
+            if (!contains(out, pieces)) out.push_back(std::move(pieces));
             if (any_apart) out.push_back(std::move(apart));
         }
         return out;

@@ -14,15 +14,12 @@
 
 namespace napkin {
 namespace {
-constexpr std::size_t most_alternatives = 8;
+constexpr std::size_t most_alternatives = 16;
 
 struct Candidate {
     std::vector<Gathering> kernels;
     Weight weight;
-    bool one_core = false;  ///< some kernel can only be cut into groups that repeat work
-    /// arrays that lie whole at the core along an axis that is reduced, where a stream would bring them in chunks
-    int whole = 0;
-    double flops = 0, transfers = 0;
+    KernelCost cost;
 };
 
 /// The kernel's groups repeat work along every axis over which there are any.
@@ -30,11 +27,10 @@ bool repeats_work(const Kernel& kernel) {
     return !kernel.recompute_axes.empty() && kernel.recompute_axes.size() == kernel.group_axes.size();
 }
 
-/// One kernel of a candidate; nothing where it cannot be built.
+/// One kernel of a candidate.
 struct Piece {
     Weight weight;
-    bool one_core = false;
-    int whole = 0;
+    KernelCost cost;
 };
 
 /// Counts what the core holds all at once, whatever its size. What is reduced without a stream counts once. So does
@@ -54,10 +50,14 @@ int held_whole(const KernelBuilder& builder, const Gathering& g, const Kernel& k
     }
     return whole;
 }
-std::optional<Piece> piece(KernelBuilder& builder, const Gathering& g) {
+/// Nothing where the kernel cannot be built.
+std::optional<Piece> piece(KernelBuilder& builder, const Gathering& g, const std::vector<double>& sizes) {
     const auto trial = builder.try_kernel(g);
     if (!trial) return std::nullopt;
-    return Piece{weigh(*trial), repeats_work(trial->kernel), held_whole(builder, g, trial->kernel)};
+    Weight weight = weigh(*trial);
+    const KernelCost cost{repeats_work(trial->kernel), held_whole(builder, g, trial->kernel),
+                          at_sizes(weight.flops, sizes), at_sizes(weight.transfers, sizes), 1};
+    return Piece{std::move(weight), cost};
 }
 
 /// a − b as what is more in a, and what is more in b.
@@ -84,8 +84,8 @@ std::string when_less(const AxisPolynomial& a, const AxisPolynomial& b, const Di
 
 std::string condition(const Candidate& c, const Candidate& first, const Diagram& diagram) {
     if (&c == &first) return "its tiles fit a core's memory";
-    if (first.one_core && !c.one_core) return "there is more than one core";
-    if (c.whole > first.whole) return "what is reduced is short enough to lie whole at the core";
+    if (first.cost.one_core && !c.cost.one_core) return "there is more than one core";
+    if (c.cost.whole > first.cost.whole) return "what is reduced is short enough to lie whole at the core";
     const std::string flops = when_less(c.weight.flops, first.weight.flops, diagram);
     if (!flops.empty() && flops != "always") return "fewer FLOPs: " + flops;
     const std::string transfers = when_less(c.weight.transfers, first.weight.transfers, diagram);
@@ -95,6 +95,26 @@ std::string condition(const Candidate& c, const Candidate& first, const Diagram&
 
 }  // namespace
 
+KernelCost& KernelCost::operator+=(const KernelCost& other) {
+    one_core = one_core || other.one_core, whole += other.whole, kernels += other.kernels;
+    flops += other.flops, transfers += other.transfers;
+    return *this;
+}
+
+std::optional<KernelCost> cost_of(KernelBuilder& builder, const Gathering& g) {
+    const auto found = piece(builder, g, nominal_sizes(builder.diagram()));
+    return found ? std::optional(found->cost) : std::nullopt;
+}
+
+bool ranks_before(const KernelCost& a, const KernelCost& b, double least_flops) {
+    // FLOPs are alike up to a factor of two: a map that is computed again costs less than bringing its result.
+    const auto rank = [&](const KernelCost& c) {
+        const int times = least_flops > 0 ? static_cast<int>(std::log2(c.flops / least_flops)) : 0;
+        return std::tuple(c.one_core, c.whole, times, c.transfers, c.flops, c.kernels);
+    };
+    return rank(a) < rank(b);
+}
+
 Region ranked(KernelBuilder& builder, const std::vector<std::vector<Gathering>>& candidates) {
     const Diagram& diagram = builder.diagram();
     const std::vector<double> sizes = nominal_sizes(diagram);
@@ -102,33 +122,22 @@ Region ranked(KernelBuilder& builder, const std::vector<std::vector<Gathering>>&
     std::map<std::pair<std::vector<ArrayId>, std::optional<AxisId>>, std::optional<Piece>> pieces;
     if (candidates.size() == 1) return {{{candidates[0], {}, {}, "there is no other"}}, 0};
     for (const auto& kernels : candidates) {
-        Candidate c{kernels, {}, false, 0, 0, 0};
+        Candidate c{kernels, {}, {}};
         bool legal = true;
         for (const Gathering& g : kernels) {
             const auto [known, fresh] = pieces.try_emplace({g.targets, g.stream});
-            if (fresh) known->second = piece(builder, g);
+            if (fresh) known->second = piece(builder, g, sizes);
             legal = legal && known->second.has_value();
             if (!legal) break;
             c.weight += known->second->weight;
-            c.one_core = c.one_core || known->second->one_core;
-            c.whole += known->second->whole;
+            c.cost += known->second->cost;
         }
-        if (!legal) continue;
-        c.flops = at_sizes(c.weight.flops, sizes);
-        c.transfers = at_sizes(c.weight.transfers, sizes);
-        built.push_back(std::move(c));
+        if (legal) built.push_back(std::move(c));
     }
     internal_check(!built.empty(), "no alternative of a region can be built");
-    // FLOPs are alike up to a factor of two: a map that is computed again costs less than bringing its result.
-    double least = built.front().flops;
-    for (const Candidate& c : built) least = std::min(least, c.flops);
-    const auto times_least = [&](const Candidate& c) {
-        return least > 0 ? static_cast<int>(std::log2(c.flops / least)) : 0;
-    };
-    stable_sort(built, [&](const Candidate& a, const Candidate& b) {
-        return std::tuple(a.one_core, a.whole, times_least(a), a.transfers, a.flops, a.kernels.size()) <
-               std::tuple(b.one_core, b.whole, times_least(b), b.transfers, b.flops, b.kernels.size());
-    });
+    double least = built.front().cost.flops;
+    for (const Candidate& c : built) least = std::min(least, c.cost.flops);
+    stable_sort(built, [&](const Candidate& a, const Candidate& b) { return ranks_before(a.cost, b.cost, least); });
     if (built.size() > most_alternatives) built.resize(most_alternatives);
     Region region;
     for (const Candidate& c : built)

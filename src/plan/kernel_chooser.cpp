@@ -29,7 +29,7 @@ namespace {
 constexpr int most_simulated = 64;
 /// Most kernels of a form of which each may have that many. Kernels of a longer form share the total of so many, so
 /// that no form takes long to plan.
-constexpr std::size_t most_kernels_in_full = 16;
+constexpr std::size_t most_kernels_in_full = 64;
 /// The fewest that each of them has.
 constexpr int least_simulated = 16;
 /// Vector axes that are searched where small tiles do not tell them apart: the fastest ones there.

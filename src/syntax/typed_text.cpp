@@ -72,7 +72,8 @@ Result<std::shared_ptr<const Source>> with_types_in_text(const std::shared_ptr<c
     for (const AstArray& result : open->results) add(result, type_of(result, promoted.value_or(DType::f32)));
     if (additions.empty()) return source;
     std::string text = source->text;
-    std::ranges::sort(additions, std::greater(), &Addition::at);  // from the end, so that places before stay
+    // From the end, so that places before stay.
+    sort(additions, [](const Addition& a, const Addition& b) { return a.at > b.at; });
     for (const Addition& addition : additions) text.insert(addition.at, ": " + std::string(name(addition.type)));
     return std::make_shared<const Source>(Source{source->name, std::move(text)});
 }

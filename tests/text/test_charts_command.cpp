@@ -236,10 +236,10 @@ TEST_F(Reports, SayWhatIsWrong) {
     expect_error("nowhere.nk", 1, "no-such-file");
     expect_error("attention.nk --machine h100", 1, "unknown-machine");
     expect_error("attention.nk --set q=-1 --machine h100-sxm5", 2, "whole size of at least 0");
-    expect_error("attention.nk --machine h100-sxm5 --wasm attention.nk", 1, "not-a-core");
-    expect_error("attention.nk --machine h100-sxm5 --wasm /nowhere", 3, "unreadable-file");
-    expect_error("attention.nk --machine h100-sxm5 --measured attention.nk", 1, "not-a-measurement");
-    expect_error("attention.nk --machine h100-sxm5 --wasm none -o /nowhere/a.html", 1, "unwritable-file");
+    expect_error("softmax.nk --machine h100-sxm5 --wasm attention.nk", 1, "not-a-core");
+    expect_error("softmax.nk --machine h100-sxm5 --wasm /nowhere", 3, "unreadable-file");
+    expect_error("softmax.nk --machine h100-sxm5 --measured attention.nk", 1, "not-a-measurement");
+    expect_error("softmax.nk --machine h100-sxm5 --wasm none -o /nowhere/a.html", 1, "unwritable-file");
 }
 
 }  // namespace

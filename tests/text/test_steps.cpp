@@ -90,7 +90,9 @@ TEST_F(StepsCommand, OnAllMachines) {
         EXPECT_NE(machine["kernels"][0]["steady_state"]["bound_by"], "");
         EXPECT_FALSE(machine["kernels"][0]["instructions"].empty());
     }
-    write("deep.schedule", "mma_m q\nwarps 4\ngroup q 64\nstream x 64\nstorage K operand, stages 7\n");
+    write("deep.schedule",
+          "kernel O\nmma_m q\nwarps 4\ngroup q 64\nstream x 256\nstorage K operand, stages 1\n"
+          "storage V operand, stages 1\n");
     const Outcome some = steps("attention_bf16.nk --diagram attention --machine h100-sxm5,rtx-4090 --schedule " +
                                path("deep.schedule").string());
     EXPECT_EQ(some.code, 0) << some.err;

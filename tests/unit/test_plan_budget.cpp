@@ -52,9 +52,9 @@ Searched searched(int count) {
 }
 
 TEST(PlanBudget, IsSharedByTheKernelsOfALongForm) {
-    const Searched few = searched(2), many = searched(64);
+    const Searched few = searched(2), many = searched(256);
     EXPECT_LT(many.simulated, 0.6 * few.simulated);
-    EXPECT_THAT(many.plan, HasSubstr("; 16 and not 64 schedules are simulated for each: the form has 64 kernels"));
+    EXPECT_THAT(many.plan, HasSubstr("; 16 and not 64 schedules are simulated for each: the form has 256 kernels"));
     EXPECT_THAT(few.plan, Not(HasSubstr("schedules are simulated")));
 }
 
