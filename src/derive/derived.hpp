@@ -196,6 +196,8 @@ enum class Form {
 struct Rewriting {
     bool flat_rows = false;  ///< axes along which products have rows become one (diagram/flat_axes.hpp)
     bool again = false;      ///< what is consumed along several axes is computed for each (compute_again)
+    bool padded = false;     ///< factors with conditions are read from arrays with zeros around (pad_reads)
+    bool grouped = false;    ///< rows that choose the same matrix stand beside each other (group_rows)
     friend bool operator==(const Rewriting&, const Rewriting&) = default;
 };
 

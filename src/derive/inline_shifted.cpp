@@ -7,6 +7,7 @@
 #include "derive/normal_form.hpp"
 #include "derive/replay.hpp"
 #include "derive/share.hpp"
+#include "diagram/padded_reads.hpp"
 #include "support/ranges.hpp"
 
 namespace napkin {
@@ -26,7 +27,8 @@ bool has_all_values_of(DType wide, DType narrow) {
 
 class ShiftedMaps {
 public:
-    ShiftedMaps(Diagram& diagram, std::vector<DerivationStep>& steps) : d_(diagram), steps_(steps) {
+    ShiftedMaps(Diagram& diagram, bool keeps_padding, std::vector<DerivationStep>& steps)
+        : d_(diagram), keeps_padding_(keeps_padding), steps_(steps) {
         for (const Equation& e : d_.equations)
             visit(e.body, [&](const Expr& node) {
                 if (const auto* r = as<Read>(node)) ++reads_[r->array];
@@ -59,12 +61,15 @@ public:
                      e.range, std::move(edit)});
             }
             const Array& array = d_.array(e.target);
-            if (!e.reduce && array.role == ArrayRole::temporary && is_float(array.type)) maps_[e.target] = e.body;
+            if (!e.reduce && array.role == ArrayRole::temporary && is_float(array.type) &&
+                !(keeps_padding_ && is_padding(e)))
+                maps_[e.target] = e.body;
         }
     }
 
 private:
     Diagram& d_;
+    const bool keeps_padding_;
     std::vector<DerivationStep>& steps_;
     std::map<ArrayId, int> reads_;  ///< places where each array is read
     std::map<ArrayId, Expr> maps_;  ///< temporary arrays that are maps
@@ -86,6 +91,8 @@ private:
 
 }  // namespace
 
-void inline_shifted_maps(Diagram& diagram, std::vector<DerivationStep>& steps) { ShiftedMaps(diagram, steps).run(); }
+void inline_shifted_maps(Diagram& diagram, bool keeps_padding, std::vector<DerivationStep>& steps) {
+    ShiftedMaps(diagram, keeps_padding, steps).run();
+}
 
 }  // namespace napkin

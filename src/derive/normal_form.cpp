@@ -4,13 +4,15 @@ namespace napkin {
 
 Diagram normal_form(const Diagram& diagram, const Rewriting& chosen, std::vector<DerivationStep>& steps) {
     Diagram out = diagram;
+    if (chosen.padded) pad_reads(out, steps);
+    if (chosen.grouped) group_rows(out, steps);
     join_dimensions(out, steps);
     unify_axes(out, steps);
     flatten_axes(out, chosen.flat_rows, steps);
     drop_exact_casts(out, steps);
     move_scales(out, steps);
     merge_equal_equations(out, steps);
-    inline_shifted_maps(out, steps);
+    inline_shifted_maps(out, chosen.padded, steps);
     sum_blocks(out, steps);
     order_contractions(out, steps);
     if (chosen.again) compute_again(out, steps);

@@ -39,7 +39,16 @@ void move_scales(Diagram& diagram, std::vector<DerivationStep>& steps);
 void merge_equal_equations(Diagram& diagram, std::vector<DerivationStep>& steps);
 
 /// A map that is read at other indices than its own is inlined where it is read, if it is cheap or read once.
-void inline_shifted_maps(Diagram& diagram, std::vector<DerivationStep>& steps);
+/// `keeps_padding`: padded arrays are not.
+void inline_shifted_maps(Diagram& diagram, bool keeps_padding, std::vector<DerivationStep>& steps);
+
+/// Factors that conditions alone keep inside of their arrays are read from arrays with zeros around the values
+/// (diagram/padded_reads.hpp). Factors of products then have no conditions, as in a convolution without padding.
+void pad_reads(Diagram& diagram, std::vector<DerivationStep>& steps);
+
+/// Products whose rows choose their matrix by an integer have the rows of one matrix beside each other
+/// (diagram/grouped_rows.hpp). A tile of them then has one matrix.
+void group_rows(Diagram& diagram, std::vector<DerivationStep>& steps);
 
 /// A sum over k = c · block becomes a sum over blocks of sums in them. Factors that depend on k // c alone then stand
 /// outside of the inner sums.

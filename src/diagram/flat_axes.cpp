@@ -184,13 +184,6 @@ AxisId flat_axis_of(const Diagram& diagram, const std::vector<AxisId>& parts) {
     return found == all.end() ? AxisId(-1) : *found;
 }
 
-std::vector<AxisId> axes_of_text(const Diagram& diagram) {
-    std::vector<AxisId> out;
-    for (const AxisId axis : diagram.axes.ids())
-        if (parts_of_flat_axis(diagram, axis).empty()) out.push_back(axis);
-    return out;
-}
-
 bool is_named_in_schedule(const Diagram& diagram, AxisId axis) {
     const std::string& name = diagram.axis(axis).name;
     return any_of(diagram.schedule, [&](const ScheduleItem& item) {
@@ -200,7 +193,7 @@ bool is_named_in_schedule(const Diagram& diagram, AxisId axis) {
     });
 }
 
-Diagram with_flat_axes(Diagram diagram) {
+void add_flat_axes(Diagram& diagram) {
     // A schedule may name the parts, and a later one may not.
     Diagram any = diagram;
     any.schedule.clear();
@@ -213,7 +206,6 @@ Diagram with_flat_axes(Diagram diagram) {
         diagram.axes[flat].size = size_of(run);
         diagram.axes[flat].is_any = any_of(run, [&](AxisId axis) { return diagram.axis(axis).is_any; });
     }
-    return diagram;
 }
 
 }  // namespace napkin

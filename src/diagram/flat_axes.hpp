@@ -21,13 +21,10 @@ std::vector<AxisId> parts_of_flat_axis(const Diagram& diagram, AxisId axis);
 /// The flat axis of these parts; -1: there is none.
 AxisId flat_axis_of(const Diagram& diagram, const std::vector<AxisId>& parts);
 
-/// The axes that are no flat ones, which a text has itself.
-std::vector<AxisId> axes_of_text(const Diagram& diagram);
-
 bool is_named_in_schedule(const Diagram& diagram, AxisId axis);
 
-/// The diagram with a flat axis for each run of both kinds, and for all axes over which a sum multiplies two arrays, if
-/// an array has them all. They are the last axes.
-Diagram with_flat_axes(Diagram diagram);
+/// Adds a flat axis for each run of both kinds, and for all axes over which a sum multiplies two arrays, if an array
+/// has them all. They are the last axes.
+void add_flat_axes(Diagram& diagram);
 
 }  // namespace napkin

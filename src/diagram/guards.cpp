@@ -171,6 +171,12 @@ void for_each_guarded_read(const Expr& e, const std::function<bool(const Read&)>
     GuardWalk(wanted, f).walk(e);
 }
 
+const Select* zero_elsewhere(const Expr& e) {
+    const auto* select = as<Select>(e);
+    const auto* zero = select ? as<Constant>(select->b) : nullptr;
+    return zero && zero->value == 0 ? select : nullptr;
+}
+
 Expr both_hold(const Expr& a, const Expr& b) { return a && b ? binary(BinaryOp::logical_and, a, b) : a ? a : b; }
 
 std::vector<Expr> conditions_in(const Expr& condition) {

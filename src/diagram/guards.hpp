@@ -35,6 +35,9 @@ Expr guard_of_reads(const Diagram& diagram, const Expr& e, const Expr& condition
 /// says nothing.
 Expr with_guarded_reads(const Diagram& diagram, const Expr& e, const Expr& condition, const MayLeave& may_leave);
 
+/// The select that gives 0 where its condition does not hold; null: another expression.
+const Select* zero_elsewhere(const Expr& e);
+
 /// The condition that both hold. Null says nothing.
 Expr both_hold(const Expr& a, const Expr& b);
 /// What all holds where the condition does.

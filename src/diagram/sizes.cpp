@@ -8,7 +8,7 @@
 
 #include "diagram/blocks.hpp"
 #include "diagram/check_reads.hpp"
-#include "diagram/flat_axes.hpp"
+#include "diagram/hidden_axes.hpp"
 #include "diagram/product.hpp"
 #include "diagram/solve_sizes.hpp"
 #include "diagram/symbol_names.hpp"

@@ -5,7 +5,7 @@
 
 #include "derive/derive.hpp"
 #include "diagram/empty_axes.hpp"
-#include "diagram/flat_axes.hpp"
+#include "diagram/hidden_axes.hpp"
 #include "draw/plot.hpp"
 #include "machine/builtin.hpp"
 #include "plan/choose.hpp"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "diagram/flat_axes.hpp"
+#include "diagram/hidden_axes.hpp"
 #include "draw/configuration_chart.hpp"
 #include "draw/diagram_picture.hpp"
 #include "draw/hierarchy_chart.hpp"

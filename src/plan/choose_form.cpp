@@ -13,9 +13,9 @@
 #include "derive/derive.hpp"
 #include "derive/kernel_forms.hpp"
 #include "diagram/flat_axes.hpp"
-#include "plan/aligned.hpp"
 #include "plan/blocks.hpp"
 #include "plan/choose.hpp"
+#include "plan/copied.hpp"
 #include "plan/lines_of_form.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
@@ -56,8 +56,14 @@ Derived without_schedule(Derived derived) {
 
 struct FoundForm {
     Derived form;
-    double seconds = 0;
+    double seconds = 0;  ///< times `worth_of_room` where it leaves much in memory
 };
+
+/// Between its kernels a form may leave in memory so many times what all arguments and results take, or what the cache
+/// holds. One that leaves more must be faster than others by the factor that follows. Attention's gradient with scores
+/// in memory is predicted 1.1 times as fast as without (h200, 16 heads of 4096 × 4096 × 128). It leaves nine times its
+/// arguments there. The logits of a language model are some twice the arguments of its cross-entropy, and may stay.
+constexpr double room_of_arguments = 4, worth_of_room = 1.25;
 
 /// One way to stream the equations of a kernel.
 struct Way {
@@ -131,6 +137,7 @@ private:
     std::optional<std::pair<std::vector<Gathering>, double>> fastest(const Region& region, double enough) {
         std::vector<Partition> partitions = partitions_of(region);
         const std::vector<Gathering> first = first_of(partitions.front());
+        std::optional<std::pair<std::vector<Gathering>, double>> large;
         while (!partitions.empty()) {
             const double gain = times_ == FormTimes::of_closed_form ? least_gain_by_closed_form : 1;
             const auto best = min_element(partitions, [gain](const Partition& next, const Partition& least) {
@@ -148,9 +155,13 @@ private:
             }
             std::vector<Gathering> kernels = mapped<Gathering>(
                 *best, [](std::vector<Way>* ways) { return least(*ways).gathering; });
-            if (fits(kernels)) return std::pair(std::move(kernels), seconds);
+            const Room room = room_of(kernels);
+            if (room == Room::little) return std::pair(std::move(kernels), seconds);
             partitions.erase(best);
+            if (room == Room::much && worth_of_room * seconds < enough)
+                enough = worth_of_room * seconds, large = std::pair(std::move(kernels), enough);
         }
+        if (large) return large;
         // Where no form can be planned, the plan of the first one says why.
         if (enough < never) return std::nullopt;
         return std::pair(first, never);
@@ -217,8 +228,8 @@ private:
 
     /// Plans the kernel, or finds out that it takes longer by more than `slack` than is known.
     void plan(Way& way, double slack) {
-        // Copied rows make another form, with other kernels.
-        if (!has_cuda_blocks(machine_) || with_copied_rows(way.form, extents_, machine_)) {
+        // Copied factors make another form, with other kernels.
+        if (!has_cuda_blocks(machine_) || with_copied_factors(way.form, extents_, machine_)) {
             const auto plan = choose_plan(way.form, extents_, machine_, way.lines.readable, options_);
             way.seconds = plan ? std::max(way.seconds, plan->seconds()) : never, way.is_planned = true;
             return;
@@ -232,9 +243,14 @@ private:
         way.seconds = plan ? plan->seconds() : never;
     }
 
-    /// Whether the memory holds what lies between the kernels.
-    [[nodiscard]] bool fits(const std::vector<Gathering>& kernels) const {
-        return footprint(forms_.of(kernels), extents_).bytes() <= machine_.levels[0].capacity_bytes.value;
+    /// What lies in memory between the kernels, beside what must (worth_of_room).
+    enum class Room { little, much, too_much };
+    [[nodiscard]] Room room_of(const std::vector<Gathering>& kernels) const {
+        const Footprint taken = footprint(forms_.of(kernels), extents_);
+        if (taken.bytes() > machine_.levels[0].capacity_bytes.value) return Room::too_much;
+        const double cached = machine_.levels.size() > 2 ? machine_.levels[1].capacity_bytes.value : 0;
+        return taken.between > std::max(cached, room_of_arguments * (taken.inputs + taken.outputs)) ? Room::much
+                                                                                                    : Room::little;
     }
 
     const Derived& derived_;
@@ -267,6 +283,9 @@ bool names_an_array_of(const Derived& other, const Derived& derived, const std::
     });
 }
 
+/// Rewritings whose forms have arrays of their own, which lines may name.
+const std::vector<Rewriting> with_other_arrays{{.again = true}, {.padded = true}, {.grouped = true}};
+
 }  // namespace
 
 Derived choose_form(const Derived& derived, const Extents& extents, const Machine& machine,
@@ -283,11 +302,13 @@ Derived choose_form(const Derived& derived, const Extents& extents, const Machin
     if (!by_user.empty() && names_flat_rows(derived, by_user))
         if (const auto flat = rewritten(derived, {.flat_rows = true})) return fastest(*flat, never)->form;
     if (!by_user.empty())
-        if (const auto again = rewritten(derived, {.again = true}); again && names_an_array_of(*again, derived, by_user))
-            return fastest(*again, never)->form;
+        for (const Rewriting& rewriting : with_other_arrays)
+            if (const auto other = rewritten(derived, rewriting); other && names_an_array_of(*other, derived, by_user))
+                return fastest(*other, never)->form;
     FoundForm found = *fastest(derived, never);
-    for (const Rewriting other : {Rewriting{.flat_rows = true}, Rewriting{.again = true}}) {
-        if (!may_search) break;
+    std::vector<Rewriting> others = with_other_arrays;
+    others.insert(others.begin(), {.flat_rows = true});
+    for (const Rewriting& other : may_search ? others : std::vector<Rewriting>()) {
         const auto form = rewritten(derived, other);
         if (!form) continue;
         if (auto faster = fastest(*form, found.seconds)) found = std::move(*faster);

@@ -24,7 +24,7 @@ struct KernelPlan {
 /// How the planned form was made from the derived one.
 struct FormChange {
     std::vector<TiledReduction> tiled;  ///< plan/tiled.hpp
-    bool has_aligned_rows = false;      ///< then: plan/aligned.hpp
+    bool has_copies = false;            ///< then: plan/copied.hpp
     std::vector<std::int64_t> parts;    ///< then: of every kernel's stream (plan/parts.hpp)
     friend bool operator==(const FormChange&, const FormChange&) = default;
 };

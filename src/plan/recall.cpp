@@ -10,7 +10,7 @@
 #include "derive/kernel_forms.hpp"
 #include "lower/passes.hpp"
 #include "lower/rules.hpp"
-#include "plan/aligned.hpp"
+#include "plan/copied.hpp"
 #include "plan/overrides.hpp"
 #include "plan/parts.hpp"
 #include "plan/tiled.hpp"
@@ -32,7 +32,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Busy, what, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Traffic, path, loaded_bytes, stored_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Simulation, seconds, core_seconds, waves, transfers, groups, launch_seconds, busy, traffic)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TiledReduction, producer, consumer, axis, tile)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FormChange, tiled, has_aligned_rows, parts)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FormChange, tiled, has_copies, parts)
 void to_json(nlohmann::json& j, const Gathering& g) {
     j = {{"targets", g.targets}, {"stream", g.stream.value_or(AxisId(-1))}};
 }
@@ -151,14 +151,13 @@ std::optional<Cut> changed_form(const Derived& derived, const Extents& extents, 
                                 const FormChange& change) {
     const auto tiled = with_tiled_reductions(derived, extents, change.tiled);
     if (!tiled) return std::nullopt;
-    std::optional<WithAlignedRows> aligned;
-    if (change.has_aligned_rows && !(aligned = with_copied_rows(tiled->form, tiled->extents, machine)))
-        return std::nullopt;
-    const Derived& form = aligned ? aligned->form : tiled->form;
+    std::optional<WithCopies> copied;
+    if (change.has_copies && !(copied = with_copied_factors(tiled->form, tiled->extents, machine))) return std::nullopt;
+    const Derived& form = copied ? copied->form : tiled->form;
     if (change.parts.size() != form.kernels.size()) return std::nullopt;
-    Cut cut = cut_streams(form, aligned ? aligned->extents : tiled->extents, change.parts);
+    Cut cut = cut_streams(form, copied ? copied->extents : tiled->extents, change.parts);
     for (std::size_t& whole : cut.whole)
-        if (aligned) whole = aligned->whole[whole];
+        if (copied) whole = copied->whole[whole];
     return cut;
 }
 
@@ -171,7 +170,9 @@ std::string to_text(const ChosenPlan& chosen) {
               {"notes", chosen.notes},
               {"schedules", schedules},
               {"flat_rows", chosen.derived.rewriting.flat_rows},
-              {"again", chosen.derived.rewriting.again}};
+              {"again", chosen.derived.rewriting.again},
+              {"padded", chosen.derived.rewriting.padded},
+              {"grouped", chosen.derived.rewriting.grouped}};
     for (const Region& region : chosen.derived.regions)
         text["regions"].push_back(region.alternatives[region.chosen].kernels);
     for (const KernelPlan& kernel : chosen.plan.kernels)
@@ -183,7 +184,8 @@ std::string to_text(const ChosenPlan& chosen) {
 std::optional<ChosenPlan> recall(const std::string& text, const Derived& first, const Extents& extents,
                                  const Machine& machine, const std::shared_ptr<const Source>& file) try {
     const json read = json::parse(text);
-    const auto other = rewritten(first, {read.at("flat_rows").get<bool>(), read.at("again").get<bool>()});
+    const auto other = rewritten(
+        first, {read.at("flat_rows").get<bool>(), read.at("again").get<bool>(), read.at("padded").get<bool>()});
     const Derived& derived = other ? *other : first;
     auto form = with_read_kernels(derived, read.at("regions").get<std::vector<std::vector<Gathering>>>());
     if (!form) return std::nullopt;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "plan/aligned.hpp"
+#include "plan/copied.hpp"
 #include "plan/overrides.hpp"
 #include "plan/parts.hpp"
 
@@ -41,7 +41,7 @@ std::optional<WithTiledReduction> with_tiled_reductions(const Derived& derived, 
 
 Result<Plan> choose_tiled(const Derived& derived, const Extents& extents, const Machine& gpu,
                           const std::vector<ScheduleItem>& by_user, const PlanOptions& options) {
-    auto best = choose_aligned(derived, extents, gpu, by_user, options);
+    auto best = choose_copied(derived, extents, gpu, by_user, options);
     if (!best || options.is_batch_invariant || !by_user.empty() || !own_schedule(derived).empty() || options.file ||
         options.quick)
         return best;
@@ -51,7 +51,7 @@ Result<Plan> choose_tiled(const Derived& derived, const Extents& extents, const 
         next.tile = columns_of_group(*best, next.producer, next.axis);
         auto tiled = next.tile == 0 ? std::nullopt : with_tiled_reduction(form.form, form.extents, next);
         if (!tiled) continue;
-        auto plan = choose_aligned(tiled->form, tiled->extents, gpu, {}, options);
+        auto plan = choose_copied(tiled->form, tiled->extents, gpu, {}, options);
         if (!plan || plan->seconds() >= worth_tiling * best->seconds()) continue;
         taken.push_back(next), form = std::move(*tiled), best = std::move(plan);
         best->change.tiled = taken;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "diagram/flat_axes.hpp"
+#include "diagram/hidden_axes.hpp"
 #include "study/compare.hpp"
 #include "support/ids.hpp"
 #include "support/text.hpp"

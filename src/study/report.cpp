@@ -7,7 +7,7 @@
 
 #include "cost/footprint.hpp"
 #include "cost/report.hpp"
-#include "diagram/flat_axes.hpp"
+#include "diagram/hidden_axes.hpp"
 #include "machine/peaks.hpp"
 #include "study/kernel_costs.hpp"
 #include "study/outcome_columns.hpp"

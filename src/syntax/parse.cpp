@@ -6,7 +6,7 @@
 
 #include "diagram/blocks.hpp"
 #include "diagram/conversions.hpp"
-#include "diagram/flat_axes.hpp"
+#include "diagram/hidden_axes.hpp"
 #include "support/ranges.hpp"
 #include "syntax/elaborate.hpp"
 #include "syntax/jagged.hpp"
@@ -78,7 +78,7 @@ void check_schedule_axes(const Diagram& d, const AstDefinition& definition, Diag
     if (definition.broken) return;
     const std::set<std::string> like_axes = axis_like_names(definition);
     std::vector<std::string> names(like_axes.begin(), like_axes.end());
-    for (const Axis& axis : with_flat_axes(d).axes) names.push_back(axis.name);
+    for (const Axis& axis : with_hidden_axes(d).axes) names.push_back(axis.name);
     for (const ScheduleItem& item : d.schedule) {
         if (!contains(kinds_of_axes, item.kind)) continue;
         if (item.axis.empty() || contains(names, item.axis)) continue;

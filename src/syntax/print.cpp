@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "diagram/flat_axes.hpp"
+#include "diagram/hidden_axes.hpp"
 #include "diagram/symbol_names.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
@@ -167,7 +167,7 @@ Diagram canonical(const Diagram& d) {
         });
         out.equations.push_back(std::move(e));
     }
-    return with_flat_axes(std::move(out));
+    return with_hidden_axes(std::move(out));
 }
 
 std::string print(const Diagram& d) {
@@ -198,7 +198,7 @@ std::string print(const Diagram& d) {
     std::string sizes;
     for (const AxisId i : d.axes.ids()) {
         const Axis& axis = d.axes[i];
-        if ((!axis.size && !axis.is_any && shown[i]) || !parts_of_flat_axis(d, i).empty()) continue;
+        if ((!axis.size && !axis.is_any && shown[i]) || is_hidden(d, i)) continue;
         sizes += (sizes.empty() ? "sizes " : ", ") + axis.name;
         const std::string size = axis.size ? to_string(*axis.size, symbol_names(d), true) : "";
         if (axis.is_any)

@@ -10,9 +10,12 @@
 
 #include "algebra/fragment.hpp"
 #include "algebra/shared_operand.hpp"
+#include "diagram/grouped_rows.hpp"
 #include "numeric/planned_on_cpu.hpp"
 #include "numeric/without_a_wait.hpp"
 #include "schedule/fragments.hpp"
+#include "support/parsed.hpp"
+#include "syntax/print.hpp"
 
 namespace napkin {
 namespace {
@@ -278,6 +281,75 @@ TEST(BulkKernels, ReadRowsBesideFragments) {
              "mma_m q\nwarps 4\nrole copies 4\nstream x = 32\nthreads 1\n"},
         },
         {"ask_for_run(R_in", "take_run(R_run_", "take_run(R_2_run_", "fetch_rows(R_in", "take_run(B_run_"});
+}
+
+/// Matrices of experts and pages: the thread that asks for copies reads where the tiles lie.
+TEST(BulkKernels, FindTilesByIntegersInMemory) {
+    const std::string experts =
+        "f(X[p, c]: bf16, W[e, h, c]: bf16, E[b]: i32) -> Y[p, h]: bf16\n"
+        "    Y[p, h] = sum(c) X[p, c] * W[E[p // 64], h, c]\nsizes p = 200, b = 4, c = 136, h = 72, e = 3\n";
+    const auto pages = [](const char* x, const char* score) {
+        return fmt::format(
+            "f(Q[b, g, k]: bf16, K[page, slot, k]: bf16, V[page, slot, d]: bf16, table[b, n]: i64) -> O[b, g, d]: "
+            "bf16\n"
+            "    S[b, g, x] = sum(k) Q[b, g, k] * K[table[b, x // 32], x % 32, k]\n    P[b, g, x] = softmax(x) {1}\n"
+            "    O[b, g, d] = sum(x) P[b, g, x] * V[table[b, x // 32], x % 32, d]\n"
+            "sizes b = 3, g = 9, x = {0}, n = 4, slot = 32, page = 7, k = d = 32\n",
+            x, score);
+    };
+    const std::string of_p = "mma_m p\nwarps 4\nrole copies 4\n", of_g = "mma_m g\nwarps 4\nrole copies 4\n";
+    expect_all_right({{"experts", experts, of_p + "group p = 64\nthreads 3\n"},
+                      {"pages", pages("128", "S[b, g, x] * k^-0.5"), of_g},
+                      {"an end within a page", pages("107", "S[b, g, x] * k^-0.5"), of_g + "stream x = 16\n"},
+                      {"masked", pages("128", "where(x < 5 * g + 40, S[b, g, x], -inf)"), of_g}},
+                     {"E_in[", "table_in["});
+}
+
+/// The equations by which rows that choose a matrix stand beside others that choose the same.
+TEST(BulkKernels, MultiplyRowsInGroups) {
+    const Diagram experts = parsed(
+        "f(X[t, c]: bf16, W[e, h, c]: bf16, of[t]: i32) -> Y[t, h]: bf16\n"
+        "    Y[t, h] = sum(c) X[t, c] * W[of[t], h, c]\nsizes t = 45, c = 32, h = 24, e = 3\n");
+    expect_all_right({{"grouped", print(with_grouped_rows(experts)),
+                       "kernel Y_rows\nmma_m t_rows\nwarps 4\nrole copies 4\nstream c = 16\n"}},
+                     {"of_matrix_in["});
+}
+
+/// A value of each column, which copies bring with the operands of the iteration.
+TEST(BulkKernels, ReadVectorsBesideOperands) {
+    const auto gradient = [](const char* mask, const char* sizes) {
+        return fmt::format(
+            "f(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16, G[h, q, d]: bf16, L[h, q]: f32, D[h, q]: f32)"
+            " -> A[h, x, k]: bf16, B[h, x, d]: bf16\n"
+            "    S[h, q, x]: f32 = sum(k) Q[h, q, k] * K[h, x, k]\n"
+            "    P[h, q, x]: bf16 = {0}exp(S[h, q, x] * 0.2 - L[h, q]){1}\n"
+            "    R[h, q, x]: f32 = sum(d) G[h, q, d] * V[h, x, d]\n"
+            "    T[h, q, x]: bf16 = P[h, q, x] * (R[h, q, x] - D[h, q])\n"
+            "    A[h, x, k] = sum(q) T[h, q, x] * Q[h, q, k]\n"
+            "    B[h, x, d] = sum(q) P[h, q, x] * G[h, q, d]\nsizes {2}\n",
+            mask, *mask == 0 ? "" : ", 0)", sizes);
+    };
+    const std::string of_x = "mma_m x\nwarps 4\nrole copies 4\nstream q = 32\n";
+    expect_all_right({{"dense", gradient("", "h = 2, q = 128, x = 200, k = d = 32"), of_x},
+                      {"causal", gradient("where(x <= q, ", "h = 2, q = 168, x = 168, k = d = 32"), of_x}},
+                     {"operand_value<float, 8>(L, ", "operand_value<float, 8>(D, "});
+}
+
+/// Copies of factors of 8 bits: in a wider type, and in another order of dimensions.
+TEST(BulkKernels, MultiplyCopiesOfWhatNoInstructionTakes) {
+    const std::string of_q = "kernel O\nmma_m q\nwarps 4\nrole copies 4\nstream x = 32\n",
+                      of_m = "kernel C\nmma_m m\nwarps 4\nrole copies 4\nstream k = 32\n";
+    expect_all_right(
+        {{"attention",
+          "f(Q[h, q, k]: e4m3, K[h, x, k]: e4m3, V[h, x, d]: e4m3) -> O[h, q, d]: bf16\n"
+          "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    P[h, q, x] = softmax(x) S[h, q, x] * k^-0.5\n"
+          "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\nsizes h = 2, q = 72, x = 96, k = d = 32\n",
+          of_q},
+         {"transposed",
+          "f(A[k, m]: e4m3, B[k, n]: e4m3) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[k, m] * B[k, n]\n"
+          "sizes m = 80, n = 48, k = 100\n",
+          of_m}},
+        {"V_bf16", "B_rows", "A_rows"});
 }
 
 TEST(BulkKernels, TakeAnyTilesAndTypes) {

@@ -1,5 +1,6 @@
 // The choice among forms, by several threads and by whole searches.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -17,6 +18,7 @@
 #include "study/cost_study.hpp"
 #include "support/parsed.hpp"
 #include "support/paths.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 #include "syntax/parse.hpp"
 #include "syntax/print.hpp"
@@ -315,6 +317,75 @@ double seconds_on_h200(const std::string& text) {
     const auto made = compiled(text, "", {}, "h200");
     if (!made) throw std::runtime_error(render(made.errors()));
     return made->plan.seconds();
+}
+
+// Projections, attention and what follows stand in one row of equations.
+TEST(ChooseForm, AttentionBetweenProductsIsOneKernel) {
+    const std::string layer =
+        "layer(X[t, c]: bf16, G[c]: bf16, WQ[h, k, c]: bf16, WK[h, k, c]: bf16, WV[h, k, c]: bf16, WO[c, h, k]: bf16, "
+        "G2[c]: bf16, WG[f, c]: bf16, WU[f, c]: bf16, WD[c, f]: bf16) -> Z[t, c]: bf16\n"
+        "    N[t, c]: bf16 = rmsnorm(c)(X[t, c], G[c])\n"
+        "    Q[h, t, k]: bf16 = sum(c) N[t, c] * WQ[h, k, c]\n"
+        "    K[h, s, k]: bf16 = sum(c) N[s, c] * WK[h, k, c]\n"
+        "    V[h, s, k]: bf16 = sum(c) N[s, c] * WV[h, k, c]\n"
+        "    S[h, t, s] = sum(k) Q[h, t, k] * K[h, s, k]\n"
+        "    P[h, t, s] = softmax(s) where(s <= t, S[h, t, s] * k^-0.5, -inf)\n"
+        "    A[h, t, k]: bf16 = sum(s) P[h, t, s] * V[h, s, k]\n"
+        "    Y[t, c] = X[t, c] + sum(h, k) A[h, t, k] * WO[c, h, k]\n"
+        "    M[t, c]: bf16 = rmsnorm(c)(Y[t, c], G2[c])\n"
+        "    H[t, f]: bf16 = silu(sum(c) M[t, c] * WG[f, c]) * (sum(c) M[t, c] * WU[f, c])\n"
+        "    Z[t, c] = Y[t, c] + sum(f) H[t, f] * WD[c, f]\n"
+        "sizes t = s = 4096, c = 4096, h = 32, k = 128, f = 14336\n";
+    const auto made = compiled(layer, "", {}, "h200");
+    ASSERT_TRUE(made.ok()) << render(made.errors());
+    EXPECT_LE(made->plan.kernels.size(), 9U) << to_string(made->plan);
+    EXPECT_LT(made->plan.seconds(), 3e-3) << to_string(made->plan);
+}
+
+// Pairs of queries and keys stay on the chip, though a form with all of them in memory is predicted somewhat faster.
+TEST(ChooseForm, LeavesNoPairsInMemoryForALittleTime) {
+    const std::string gradient =
+        "f(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16, O[h, q, d]: bf16, L[h, q]: f32, dO[h, q, d]: bf16) -> "
+        "dQ[h, q, k]: bf16, dK[h, x, k]: bf16, dV[h, x, d]: bf16\n"
+        "    S[h, q, x]: bf16 = sum(k) Q[h, q, k] * K[h, x, k] * size(k)^-0.5\n"
+        "    P[h, q, x]: bf16 = exp(S[h, q, x] - L[h, q])\n    R[h, q, x]: bf16 = sum(d) dO[h, q, d] * V[h, x, d]\n"
+        "    D[h, q]: f32 = sum(d) dO[h, q, d] * O[h, q, d]\n"
+        "    T[h, q, x]: bf16 = P[h, q, x] * (R[h, q, x] - D[h, q])\n"
+        "    dQ[h, q, k] = sum(x) T[h, q, x] * (K[h, x, k] * size(k)^-0.5)\n"
+        "    dK[h, x, k] = sum(q) T[h, q, x] * (Q[h, q, k] * size(k)^-0.5)\n"
+        "    dV[h, x, d] = sum(q) dO[h, q, d] * P[h, q, x]\nsizes h = 16, q = x = 4096, k = d = 128\n";
+    const auto made = compiled(gradient, "", {}, "h200");
+    ASSERT_TRUE(made.ok()) << render(made.errors());
+    const Diagram& d = made->derived.diagram;
+    for (const KernelPlan& kernel : made->plan.kernels)
+        for (const ArrayId id : kernel.scheduled.outputs)
+            EXPECT_LT(d.array(id).axes.size(), 4U + (d.array(id).role == ArrayRole::output ? 1 : 0)) << d.array(id).name;
+    EXPECT_EQ(made->plan.kernels.size(), 2U) << to_string(made->plan);
+}
+
+std::vector<std::string> planned_kernels(const Plan& plan) {
+    return mapped<std::string>(plan.kernels, [](const KernelPlan& k) { return k.scheduled.kernel->name; });
+}
+
+// Factors that no instruction multiplies as they lie are copied. Values of 8 bits beside weights that the kernel
+// computes become bf16. Those that are not contiguous along the sum change their dimensions.
+TEST(ChooseForm, CopiesFactorsThatNoInstructionTakesAsTheyLie) {
+    const std::string attention =
+        "f(Q[h, q, k]: e4m3, K[h, x, k]: e4m3, V[h, x, d]: e4m3) -> O[h, q, d]: bf16\n"
+        "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    P[h, q, x] = softmax(x) S[h, q, x] * k^-0.5\n"
+        "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\nsizes h = 16, q = x = 4096, k = d = 128\n";
+    const auto copied = compiled(attention, "", {}, "h200");
+    ASSERT_TRUE(copied.ok()) << render(copied.errors());
+    EXPECT_THAT(planned_kernels(copied->plan), testing::ElementsAre("V_bf16", "O"));
+    const std::string product =
+        "f(A[m, k]: {0}, B[k, n]: {0}) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[k, n]\n"
+        "sizes m = n = k = 4096\n";
+    for (const char* type : {"e4m3", "e5m2", "tf32"}) {
+        const auto transposed = compiled(fmt::format(fmt::runtime(product), type), "", {}, "h200");
+        ASSERT_TRUE(transposed.ok()) << render(transposed.errors());
+        EXPECT_THAT(planned_kernels(transposed->plan), testing::ElementsAre("B_rows", "C")) << type;
+        EXPECT_TRUE(transposed->plan.kernels.back().scheduled.on_tensor_cores()) << type;
+    }
 }
 
 // The same function with several axes of a product written as one. Summed axes lie beside each other, or one operand

@@ -57,10 +57,10 @@ TEST(Misses, SayWhyAProductIsOffTheTensorCores) {
 /// A factor that the kernel computes has a type, too: that of an operand in registers.
 TEST(Misses, NameTheTypesOfAFactorThatIsComputed) {
     const std::string text =
-        "f(Q[q, k]: f16, K[x, k]: f16, V[x, d]: e4m3) -> O[q, d]: f16\n    S[q, x] = sum(k) Q[q, k] * K[x, k]\n"
+        "f(Q[q, k]: f16, K[x, k]: f16, V[x, d]: tf32) -> O[q, d]: f16\n    S[q, x] = sum(k) Q[q, k] * K[x, k]\n"
         "    M[q] = max(x) S[q, x]\n    E[q, x] = exp(S[q, x] - M[q])\n    Z[q] = sum(x) E[q, x]\n"
         "    O[q, d] = sum(x) E[q, x] / Z[q] * V[x, d]\nsizes q = x = 4096, k = d = 128\n";
-    EXPECT_THAT(told(text), Contains(testing::AllOf(HasSubstr("V is e4m3, and "), HasSubstr("f16 or bf16: two types"),
+    EXPECT_THAT(told(text), Contains(testing::AllOf(HasSubstr("V is tf32, and "), HasSubstr("f16 or bf16: two types"),
                                                     HasSubstr("it takes V in f16 or bf16 in the text"))));
 }
 

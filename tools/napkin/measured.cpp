@@ -6,7 +6,7 @@
 #include <chrono>
 #include <iostream>
 
-#include "diagram/flat_axes.hpp"
+#include "diagram/hidden_axes.hpp"
 #include "run/npy.hpp"
 #include "support/ranges.hpp"
 #include "support/text.hpp"

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "diagram/flat_axes.hpp"
+#include "diagram/hidden_axes.hpp"
 #include "napkin/measured.hpp"
 #include "run/derivation.hpp"
 #include "support/numbers.hpp"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "diagram/flat_axes.hpp"
+#include "diagram/hidden_axes.hpp"
 #include "draw/drawings.hpp"
 #include "draw/machine_steps.hpp"
 #include "napkin/step_report.hpp"

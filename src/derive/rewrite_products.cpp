@@ -1,0 +1,48 @@
+// Products that read arrays made for them, over axes that the text has not (diagram/hidden_axes.hpp).
+#include <fmt/format.h>
+
+#include <functional>
+
+#include "derive/normal_form.hpp"
+#include "derive/replay.hpp"
+#include "diagram/grouped_rows.hpp"
+#include "diagram/padded_reads.hpp"
+#include "support/text.hpp"
+
+namespace napkin {
+namespace {
+
+/// What the rewrite is called, what it replaces, why it holds, and what it does, behind the names of new arrays.
+struct NewArrays {
+    const char *rule, *instead_of, *because, *what;
+};
+
+void rewrite(Diagram& diagram, Diagram rewritten, const NewArrays& made, std::vector<DerivationStep>& steps) {
+    const std::vector<Equation> before = diagram.equations;
+    const std::size_t num_arrays = diagram.arrays.size();
+    diagram = std::move(rewritten);
+    if (diagram.arrays.size() == num_arrays) return;
+    std::vector<std::string> names;
+    for (std::size_t i = num_arrays; i < diagram.arrays.size(); ++i)
+        names.push_back(diagram.array(ArrayId::of(i)).name);
+    steps.push_back({made.rule, made.instead_of, made.because, fmt::format("{}: {}", fmt::join(names, ", "), made.what),
+                     before.front().range, edit_between(before, num_arrays, diagram)});
+}
+
+}  // namespace
+
+void pad_reads(Diagram& diagram, std::vector<DerivationStep>& steps) {
+    rewrite(diagram, with_padded_reads(diagram),
+            {"pad reads", "read in place", "an array with zeros around it is 0 where it has no value",
+             "zeros around the values"},
+            steps);
+}
+
+void group_rows(Diagram& diagram, std::vector<DerivationStep>& steps) {
+    rewrite(diagram, with_grouped_rows(diagram),
+            {"group rows", "read in place", "the rows of a product may stand in any order",
+             "rows of one matrix beside each other"},
+            steps);
+}
+
+}  // namespace napkin

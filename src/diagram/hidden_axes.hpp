@@ -1,0 +1,23 @@
+#pragma once
+// Axes over which only rewritten diagrams run. They are the last ones of a diagram, and their sizes follow from others.
+#include "diagram/diagram.hpp"
+
+namespace napkin {
+
+/// Whether the axis is hidden: its size follows from others, and no array, equation or count of rows has to do with it.
+bool is_hidden(const Diagram& diagram, AxisId axis);
+
+/// The hidden axis of this size, other than those that are taken; -1: there is none.
+AxisId free_axis(const Diagram& diagram, const Size& size, const std::vector<AxisId>& taken);
+/// The same. Where there is none it is added, under the name of the axis `like` with this behind it.
+AxisId free_axis_of(Diagram& diagram, const Size& size, const std::vector<AxisId>& taken, AxisId like,
+                    const std::string& suffix);
+
+/// The diagram with all hidden axes: flat ones (flat_axes.hpp), those of padded arrays (padded_reads.hpp) and of groups
+/// (grouped_rows.hpp), and the flat ones of diagrams with padded arrays.
+Diagram with_hidden_axes(Diagram diagram);
+
+/// The axes that are no hidden ones, which a text has itself.
+std::vector<AxisId> axes_of_text(const Diagram& diagram);
+
+}  // namespace napkin

@@ -1,0 +1,134 @@
+// Diagrams whose products read arrays that are made for them: they are what the text says.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "diagram/evaluate.hpp"
+#include "diagram/grouped_rows.hpp"
+#include "diagram/hidden_axes.hpp"
+#include "diagram/padded_reads.hpp"
+#include "diagram/sizes.hpp"
+#include "support/parsed.hpp"
+#include "support/ranges.hpp"
+
+namespace napkin {
+namespace {
+
+std::vector<std::string> new_arrays(const Diagram& before, const Diagram& after) {
+    std::vector<std::string> out;
+    for (std::size_t i = before.arrays.size(); i < after.arrays.size(); ++i)
+        out.push_back(after.array(ArrayId::of(i)).name);
+    return out;
+}
+
+/// The rewritten diagram has these arrays more, and the values of the text.
+void expect_alike(const std::string& text, Diagram (*rewrite)(Diagram), const std::vector<std::string>& arrays) {
+    SCOPED_TRACE(text);
+    const Diagram d = parsed(text), other = rewrite(d);
+    EXPECT_THAT(new_arrays(d, other), testing::ElementsAreArray(arrays));
+    const Extents extents = bind_sizes(d).value();
+    for (const std::uint64_t seed : {1, 2, 3}) {
+        Values first = random_inputs(d, extents, seed), second = first;
+        second.resize(other.arrays.size());
+        evaluate(d, extents, first), evaluate(other, extents, second);
+        for (const ArrayId id : d.outputs)
+            for (std::size_t i = 0; i < first[id].size(); ++i) ASSERT_EQ(first[id][i], second[id][i]) << i;
+    }
+}
+
+const std::string inside_of_image =
+    "where(y + i >= 1, where(y + i <= size(y), where(z + j - 1 >= 0, where(z + j - 1 < size(z), "
+    "X[n, y + i - 1, z + j - 1, c], 0), 0), 0), 0)";
+
+TEST(PaddedReads, AreWhatTheTextSays) {
+    const auto convolution = [](const std::string& factor, const std::string& sizes) {
+        return fmt::format(
+            "f(X[n, y, z, c]: bf16, W[f, i, j, c]: bf16) -> O[n, y, z, f]\n"
+            "    O[n, y, z, f] = sum(i, j, c) {} * W[f, i, j, c]\nsizes {}\n",
+            factor, sizes);
+    };
+    expect_alike(convolution(inside_of_image, "n = 2, y = 5, z = 4, i = j = 3, c = 3, f = 2"), with_padded_reads,
+                 {"X_padded"});
+    // With a number for the size, and a condition that says more, which stays.
+    expect_alike(convolution("where(y + i < 6, where(y + i >= 1, where(z >= 2, X[n, y + i - 1, z, c], 0), 0), 0)",
+                             "n = 2, y = 5, z = 4, i = 3, j = 1, c = 3, f = 2"),
+                 with_padded_reads, {"X_padded"});
+    // Strides, and two factors that need the same array.
+    expect_alike(
+        "f(X[a, c], W[i, c], V[i, c]) -> O[p], R[p]\n"
+        "    O[p] = sum(i, c) where(2 * p + i - 2 >= 0, where(2 * p + i - 2 < size(a), X[2 * p + i - 2, c], 0), 0) * "
+        "W[i, c]\n"
+        "    R[p] = sum(i, c) V[i, c] * where(2 * p + i >= 2, where(2 * p + i - 2 < size(a), X[2 * p + i - 2, c], 0), "
+        "0)\n"
+        "sizes a = 9, p = 5, i = 4, c = 3\n",
+        with_padded_reads, {"X_padded"});
+}
+
+TEST(PaddedReads, StayWhereConditionsSayMoreOrIndicesFall) {
+    expect_alike(
+        "f(X[n, c], W[w, c]) -> Y[n, c]\n    Y[n, c] = sum(w) where(n - w >= 0, X[n - w, c], 0) * W[w, c]\n"
+        "sizes n = 7, w = 3, c = 2\n",
+        with_padded_reads, {});
+    expect_alike(
+        "f(X[n, c], W[w, c]) -> Y[n, c]\n    Y[n, c] = sum(w) where(n + w >= 2, X[n, c], 0) * W[w, c]\n"
+        "sizes n = 7, w = 3, c = 2\n",
+        with_padded_reads, {});
+}
+
+TEST(GroupedRows, AreWhatTheTextSays) {
+    const std::vector<std::string> of{"of_count",  "of_start", "of_rank",  "of_place",
+                                      "of_source", "of_begun", "of_matrix"};
+    const auto with = [&](std::vector<std::string> more) {
+        std::vector<std::string> out = of;
+        append(out, more);
+        return out;
+    };
+    for (const int tokens : {1, 40, 300})
+        expect_alike(fmt::format("f(X[t, c]: bf16, W[e, h, c]: bf16, of[t]: i32) -> Y[t, h]: bf16\n"
+                                 "    Y[t, h] = sum(c) X[t, c] * W[of[t], h, c]\nsizes t = {}, c = 5, h = 3, e = 4\n",
+                                 tokens),
+                     with_grouped_rows, with({"X_rows", "Y_rows"}));
+    // Integers that are computed, two products of them, and rows in the middle of their array.
+    expect_alike(
+        "f(X[a, t, c]: bf16, S[t, e], W[e, h, c]: bf16, V[e, h, d]: bf16) -> Z[a, t, d]: bf16\n"
+        "    of[t] = argmax(e) S[t, e]\n    Y[a, t, h]: bf16 = sum(c) W[of[t], h, c] * X[a, t, c]\n"
+        "    Z[a, t, d] = sum(h) Y[a, t, h] * V[of[t], h, d]\nsizes a = 2, t = 37, c = 4, h = 3, d = 5, e = 3\n",
+        with_grouped_rows, with({"X_rows", "Y_rows", "Y_rows_2", "Z_rows"}));
+}
+
+// Behind the last of packed sequences rows are 0, whatever matrix they choose.
+TEST(GroupedRows, AreThoseOfPackedSequences) {
+    expect_alike(
+        "f(X[t, c]: bf16, W[e, h, c]: bf16, of[t]: i32, n[t]: i32) -> Y[t, h]: bf16\n"
+        "    Y[t, h] = sum(c) where(t < n[t] + 3, X[t, c] * W[of[t], h, c], 0)\nsizes t = 40, c = 5, h = 3, e = 4\n",
+        with_grouped_rows,
+        {"of_chosen", "of_count", "of_start", "of_rank", "of_place", "of_source", "of_begun", "of_matrix", "X_rows",
+         "Y_rows"});
+}
+
+TEST(GroupedRows, StayWhereMatricesAreNoneOrTypesAreWide) {
+    expect_alike(
+        "f(X[t, c], W[e, h, c], of[t]: i32) -> Y[t, h]\n    Y[t, h] = sum(c) X[t, c] * W[of[t], h, c]\n"
+        "sizes t = 20, c = 5, h = 3, e = 4\n",
+        with_grouped_rows, {});
+    expect_alike(
+        "f(X[t, c]: bf16, W[t, e, c]: bf16, of[t]: i32) -> Y[t]: bf16\n    Y[t] = sum(c) X[t, c] * W[t, of[t], c]\n"
+        "sizes t = 20, c = 5, e = 4\n",
+        with_grouped_rows, {});
+}
+
+/// Nobody sees axes over which no array of the text runs.
+TEST(HiddenAxes, AreNoneOfTheText) {
+    const Diagram d = parsed(
+        "f(X[t, c]: bf16, W[e, h, c]: bf16, of[t]: i32) -> Y[t, h]: bf16\n"
+        "    Y[t, h] = sum(c) X[t, c] * W[of[t], h, c]\nsizes t = 20, c = 5, h = 3, e = 4\n");
+    EXPECT_EQ(axes_of_text(d).size(), 4U);
+    EXPECT_GT(d.axes.size(), 4U);
+    EXPECT_EQ(with_hidden_axes(d).axes, d.axes);
+}
+
+}  // namespace
+}  // namespace napkin
