@@ -68,8 +68,12 @@ std::optional<GroupedProduct> grouped_product(const Diagram& d, const Equation& 
         out->condition = masked->condition;
         if (free_axes(out->condition) != std::vector<AxisId>{out->row}) return std::nullopt;
     }
+    // A matrix has columns of the result, or else each row multiplies a vector of its own.
     const auto& target = d.array(e.target).axes;
-    return contains(target, out->row) ? out : std::nullopt;
+    const bool has_columns = any_of(target, [&](AxisId axis) {
+        return depends_on(out->matrices->indices, axis) && !depends_on(out->rows->indices, axis);
+    });
+    return has_columns && contains(target, out->row) ? out : std::nullopt;
 }
 
 class Grouping {

@@ -139,8 +139,8 @@ private:
                 if (!computed_[at(r->variable())]) operands_.insert(r->variable());
         }
         for (const Step& step : kernel_.steps)
-            if (comes_with_operands(step)) vectors_.insert(std::get<Load>(*step.statement).variable);
-        operands_.insert(vectors_.begin(), vectors_.end());
+            if (comes_with_operands(step)) beside_.insert(std::get<Load>(*step.statement).variable);
+        operands_.insert(beside_.begin(), beside_.end());
         if (!contains(out_.atoms, AtomKind::mma))
             return fmt::format("no statement is a product that an instruction of the unit takes, with rows along {}", axis);
         for (const Step& step : kernel_.steps) {
@@ -175,21 +175,24 @@ private:
         return "";
     }
 
-    /// A vector of which threads read their columns in each iteration of a stream. It comes with the operands of
-    /// products. Read from memory where it is needed, it would take the memory's latency. Read ahead by threads, it
-    /// would take registers for each column.
+    /// What threads read in each iteration of a stream and what comes with the operands of products. That is a vector
+    /// by columns: read from memory where it is needed, it would take the memory's latency, and read ahead by threads,
+    /// registers for each column. And it is a matrix of 8-bit values, which threads would read byte by byte.
     [[nodiscard]] bool comes_with_operands(const Step& step) const {
         const auto* load = std::get_if<Load>(step.statement);
         if (!load || !kernel_.has_bulk_copies() || !streams_.contains(step.scope) || computed_[at(load->variable)])
             return false;
         const Variable& variable = kernel_.variable(load->variable);
-        const auto tile = variable.memory_type == DType::f32 ? operand_tile(kernel_, load->variable) : std::nullopt;
+        const bool is_narrow = bytes(variable.memory_type) == 1;
+        const auto tile = is_narrow || variable.memory_type == DType::f32 ? operand_tile(kernel_, load->variable)
+                                                                          : std::nullopt;
         const auto loads = [&](const Step& other, bool is_same) {
             const auto* l = std::get_if<Load>(other.statement);
             return l && (is_same ? &other != &step && l->variable == load->variable
                                  : other.scope == step.scope && operands_.contains(l->variable));
         };
-        return tile && tile->rows == 1 && any_of(kernel_.steps, [&](const Step& other) { return loads(other, false); }) &&
+        return tile && (is_narrow || tile->rows == 1) &&
+               any_of(kernel_.steps, [&](const Step& other) { return loads(other, false); }) &&
                none_of(kernel_.steps, [&](const Step& other) { return loads(other, true); }) &&
                all_of(kernel_.steps, [&](const Step& other) {
                    return all_of(other.reads, [&](const Read* r) {
@@ -269,7 +272,7 @@ private:
     /// The read has the tile's own rows and columns, whichever of them is contiguous.
     [[nodiscard]] bool reads_operand(const Read& r, ScopeId scope) const {
         return r.indices == kernel_.variable(r.variable()).dims &&
-               (vectors_.contains(r.variable()) || runs_along(kernel_, r, row_, scope)) &&
+               (beside_.contains(r.variable()) || runs_along(kernel_, r, row_, scope)) &&
                kernel_.layout(r.variable()).scope <= scope;
     }
 
@@ -277,8 +280,8 @@ private:
     AxisId row_;
     MmaRoles out_;
     std::vector<bool> computed_;
-    std::set<VariableId> operands_, vectors_;
-    std::set<int> streams_;  ///< scopes of outermost loops
+    std::set<VariableId> operands_, beside_;  ///< of products; and what comes with them
+    std::set<int> streams_;                   ///< scopes of outermost loops
 };
 
 }  // namespace

@@ -154,6 +154,8 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
                                  : std::max<double>(1, static_cast<double>(tile[at(axis)]) / threads_a_row);
             lines *= is_near ? 1 : axis == row ? static_cast<double>(k.lanes) / threads_a_row : threads_a_row;
         }
+        // The swizzle puts rows of an operand into banks of their own.
+        if (k.is_operand(r->variable())) lines = 1;
         const double of_warps = static_cast<double>(k.schedule.warps.value) * loads * lines;
         pipes.load += of_warps * load_clocks_;
         // The port of shared memory fills a register of every thread at a time, whether the threads read one value or

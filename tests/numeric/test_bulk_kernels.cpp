@@ -352,6 +352,27 @@ TEST(BulkKernels, MultiplyCopiesOfWhatNoInstructionTakes) {
         {"V_bf16", "B_rows", "A_rows"});
 }
 
+/// Weights of 8 bits become the first factor in registers, where each thread finds its own.
+TEST(BulkKernels, ReadMatricesOfEightBitsBesideOperands) {
+    const auto weights = [](const char* type, const char* value) {
+        return fmt::format(
+            "f(X[m, k]: bf16, W[n, k]: {}, S[n]: f32) -> Y[m, n]: bf16\n    Y[m, n] = sum(k) X[m, k] * ({} * S[n])\n"
+            "sizes m = 16, n = 72, k = 176\n",
+            type, value);
+    };
+    const std::string of_n = "mma_m n\nwarps 4\nrole copies 4\nstream k = 32\n";
+    expect_all_right(
+        {{"i8", weights("i8", "f32(W[n, k])"), of_n},
+         {"u8 in halves", weights("u8", "f32(W[n, k] // 16 - 8)"), of_n},
+         {"e4m3", weights("e4m3", "W[n, k]"), of_n},
+         {"mask",
+          "f(Q[q, k]: bf16, K[x, k]: bf16, V[x, d]: bf16, M[q, x]: bool) -> O[q, d]: bf16\n"
+          "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    P[q, x] = softmax(x) where(M[q, x], S[q, x], -100)\n"
+          "    O[q, d] = sum(x) P[q, x] * V[x, d]\nsizes q = 72, x = 144, k = 32, d = 24\n",
+          "mma_m q\nwarps 4\nrole copies 4\nstream x = 32\n"}},
+        {"operand_value<int8_t", "operand_value<uint8_t", "operand_value<e4m3"});
+}
+
 TEST(BulkKernels, TakeAnyTilesAndTypes) {
     expect_all_right(
         {

@@ -278,7 +278,7 @@ std::vector<Subject> gathered_operands() {
              of_g}};
 }
 
-/// Vectors by column in a loop, which come with its operands.
+/// Vectors by column, and matrices of 8 bits, that come with the operands of a loop.
 std::vector<Subject> vectors() {
     std::vector<Subject> out;
     for (const char* sizes : {"h = 2, q = 128, x = 200, k = d = 32", "h = 1, q = 200, x = 72, k = d = 64",
@@ -296,6 +296,16 @@ std::vector<Subject> vectors() {
                              "    B[h, x, d] = sum(q) P[h, q, x] * G[h, q, d]\nsizes {2}\n",
                              mask, *mask == 0 ? "" : ", 0)", sizes),
                  "mma_m x\nwarps 4\nrole copies 4\nstream q = 32\n"});
+    for (const auto& [type, value] :
+         {std::pair("i8", "f32(W[n, k])"), {"u8", "f32(W[n, k] % 16 - 8)"}, {"e5m2", "W[n, k]"}})
+        out.push_back({fmt::format("weights of {}", type),
+                       fmt::format("f(X[m, k]: bf16, W[n, k]: {}, S[n]: f32) -> Y[m, n]: bf16\n"
+                                   "    Y[m, n] = sum(k) X[m, k] * ({} * S[n])\nsizes m = 16, n = 136, k = 176\n",
+                                   type, value),
+                       "mma_m n\nwarps 4\nrole copies 4\nstream k = 32\n"});
+    out.push_back(
+        {"a mask in memory",
+         attention("where(M[q, x], S[h, q, x], -1000)", "h = 2, q = 72, x = 96, k = d = 32", ", M[q, x]: bool"), rows});
     return out;
 }
 
@@ -420,7 +430,7 @@ TEST(Interpret, GatheredOperandsAreWhatTheDefinitionSays) {
     expect_right(gathered_operands(), "h200", seen);
     EXPECT_EQ(seen.on_tensor_cores, seen.kernels);
 }
-TEST(Interpret, VectorsBesideOperandsAreWhatTheDefinitionSays) {
+TEST(Interpret, WhatComesWithOperandsIsWhatTheDefinitionSays) {
     Seen seen;
     expect_right(vectors(), "h200", seen);
     EXPECT_EQ(seen.on_tensor_cores, seen.kernels);

@@ -111,6 +111,10 @@ TEST(GroupedRows, AreThoseOfPackedSequences) {
 
 TEST(GroupedRows, StayWhereMatricesAreNoneOrTypesAreWide) {
     expect_alike(
+        "f(X[t, c]: bf16, E[v, c]: bf16, of[t]: i32) -> Y[t]: bf16\n    Y[t] = sum(c) X[t, c] * E[of[t], c]\n"
+        "sizes t = 20, c = 5, v = 40\n",
+        with_grouped_rows, {});
+    expect_alike(
         "f(X[t, c], W[e, h, c], of[t]: i32) -> Y[t, h]\n    Y[t, h] = sum(c) X[t, c] * W[of[t], h, c]\n"
         "sizes t = 20, c = 5, h = 3, e = 4\n",
         with_grouped_rows, {});

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Products that are no plain ones, beside what a user of torch would pick, in the same process: with padding, experts, pages, masks, narrow types, whole layers.
+
+    python3 bench/products_gpu.py [--output bench/results/NAME.json] [--only NAME,...]
+
+Each program is a text that no code knows, planned for the GPU at hand. Values are compared with torch's. Where torch has no kernel of the same types, as for
+attention in e4m3, the peer computes in bf16 and the row says so."""
+import gpu
+import in_process
+import torch
+
+F = torch.nn.functional
+BF16, E4M3 = torch.bfloat16, torch.float8_e4m3fn
+
+
+def normal(*shape, dtype=BF16):
+    return torch.randn(*shape, device="cuda", dtype=torch.float32).to(dtype)
+
+
+def whole(high, *shape, dtype=torch.int32):
+    return torch.randint(0, high, shape, device="cuda", dtype=dtype)
+
+
+def convolution(images=32, side=56, channels=128):
+    inside = " and ".join(f"{a} + {i} - 1 >= 0 and {a} + {i} - 1 < size({a})" for a, i in (("y", "i"), ("z", "j")))
+    text = ("conv(X[n, y, z, c]: bf16, W[f, i, j, c]: bf16) -> O[n, y, z, f]: bf16\n"
+            f"    O[n, y, z, f] = sum(i, j, c) where({inside}, X[n, y + i - 1, z + j - 1, c], 0) * W[f, i, j, c]\n")
+    x, w = normal(images, side, side, channels), normal(channels, 3, 3, channels)
+    sizes = {"n": images, "y": side, "z": side, "c": channels, "f": channels, "i": 3, "j": 3}
+    at_torch = [t.permute(0, 3, 1, 2) for t in (x, w)]
+    return text, sizes, [x, w], torch.empty_like(x), lambda: F.conv2d(*at_torch, padding=1).permute(0, 2, 3, 1)
+
+
+def experts(tokens=4096, width=2048, count=8):
+    text = ("experts(X[t, c]: bf16, W[e, h, c]: bf16, of[t]: i32) -> Y[t, h]: bf16\n"
+            "    Y[t, h] = sum(c) X[t, c] * W[of[t], h, c]\n")
+    x, w, of = normal(tokens, width), normal(count, width, width), whole(count, tokens)
+    # The peer's rows are sorted, and sorting is not counted.
+    order = torch.argsort(of, stable=True)
+    rows, ends = x[order].contiguous(), torch.cumsum(torch.bincount(of, minlength=count), 0).to(torch.int32)
+    transposed = w.transpose(1, 2)
+
+    def peer():
+        return torch._grouped_mm(rows, transposed, offs=ends)
+
+    back = torch.empty_like(order)
+    back[order] = torch.arange(tokens, device="cuda")
+    peer.in_order = lambda out: out[back]
+    return text, {"t": tokens, "c": width, "h": width, "e": count}, [x, w, of], normal(tokens, width), peer
+
+
+def paged(page, batch=64, heads=8, group=8, length=4096, width=128):
+    text = (f"paged(Q[b, h, g, k]: bf16, K[p, s, h, k]: bf16, V[p, s, h, d]: bf16, table[b, n]: i32) -> O[b, h, g, d]: bf16\n"
+            f"    S[b, h, g, x] = sum(k) Q[b, h, g, k] * K[table[b, x // {page}], x % {page}, h, k]\n"
+            "    P[b, h, g, x] = softmax(x) S[b, h, g, x] * k^-0.5\n"
+            f"    O[b, h, g, d] = sum(x) P[b, h, g, x] * V[table[b, x // {page}], x % {page}, h, d]\n")
+    pages = batch * length // page
+    q, k, v = normal(batch, heads, group, width), normal(pages, page, heads, width), normal(pages, page, heads, width)
+    table = torch.randperm(pages, device="cuda").to(torch.int32).reshape(batch, -1)
+    of = lambda t: t[table.long()].reshape(batch, length, heads, width).transpose(1, 2).contiguous()
+    keys, values = of(k), of(v)  # the peer's lie side by side
+    sizes = {"b": batch, "h": heads, "g": group, "k": width, "d": width, "p": pages, "s": page, "n": length // page, "x": length}
+    return text, sizes, [q, k, v, table], torch.empty_like(q), lambda: F.scaled_dot_product_attention(q, keys, values)
+
+
+def attention(dtype, is_causal, is_masked=False, heads=16, length=8192, width=128):
+    name = "e4m3" if dtype == E4M3 else "bf16"
+    score = "S[h, q, x] * k^-0.5"
+    score = f"where({'M[q, x]' if is_masked else 'x <= q'}, {score}, -inf)" if is_causal or is_masked else score
+    mask = ", M[q, x]: bool" if is_masked else ""
+    text = (f"attention(Q[h, q, k]: {name}, K[h, x, k]: {name}, V[h, x, d]: {name}{mask}) -> O[h, q, d]: bf16\n"
+            f"    S[h, q, x] = sum(k) Q[h, q, k] * K[h, x, k]\n    P[h, q, x] = softmax(x) {score}\n"
+            "    O[h, q, d] = sum(x) P[h, q, x] * V[h, x, d]\n")
+    q, k, v = (normal(heads, length, width, dtype=dtype) for _ in range(3))
+    extra = [torch.rand(length, length, device="cuda") < 0.9] if is_masked else []
+    wide = [t.to(BF16)[None] for t in (q, k, v)]
+    peer = lambda: F.scaled_dot_product_attention(*wide, attn_mask=extra[0] if extra else None, is_causal=is_causal)[0]
+    return text, {"h": heads, "q": length, "x": length, "k": width, "d": width}, [q, k, v, *extra], normal(heads, length, width), peer
+
+
+def layer(tokens=4096, heads=32, width=128):
+    text = ("layer(X[t, c]: bf16, G[c]: bf16, A[h, k, c]: bf16, B[h, k, c]: bf16, C[h, k, c]: bf16, D[o, h, k]: bf16) -> Y[t, o]: bf16\n"
+            "    N[t, c]: bf16 = rmsnorm(c)(X[t, c], G[c])\n    Q[h, t, k]: bf16 = sum(c) N[t, c] * A[h, k, c]\n"
+            "    K[h, s, k]: bf16 = sum(c) N[s, c] * B[h, k, c]\n    V[h, s, k]: bf16 = sum(c) N[s, c] * C[h, k, c]\n"
+            "    S[h, t, s] = sum(k) Q[h, t, k] * K[h, s, k]\n    P[h, t, s] = softmax(s) where(s <= t, S[h, t, s] * k^-0.5, -inf)\n"
+            "    O[h, t, k]: bf16 = sum(s) P[h, t, s] * V[h, s, k]\n    Y[t, o] = sum(h, k) O[h, t, k] * D[o, h, k]\n")
+    c = heads * width
+    x, g = normal(tokens, c), normal(c)
+    a, b, w = (normal(heads, width, c) / c ** 0.5 for _ in range(3))
+    d = normal(c, heads, width) / c ** 0.5
+
+    def peer(x, g, a, b, w, d):
+        n = F.rms_norm(x, (c,), g, 1e-6)
+        q, k, v = ((n @ m.reshape(c, c).T).reshape(tokens, heads, width).transpose(0, 1)[None] for m in (a, b, w))
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)[0].transpose(0, 1).reshape(tokens, c) @ d.reshape(c, c).T
+
+    compiled = torch.compile(peer)
+    sizes = {"t": tokens, "s": tokens, "c": c, "o": c, "h": heads, "k": width}
+    return text, sizes, [x, g, a, b, w, d], torch.empty_like(x), lambda: compiled(x, g, a, b, w, d)
+
+
+def weights(rows, width=8192):
+    text = ("f(X[m, k]: bf16, W[n, k]: i8, S[n]: bf16) -> Y[m, n]: bf16\n    Y[m, n] = sum(k) X[m, k] * f32(W[n, k]) * S[n]\n")
+    x, w, s = normal(rows, width), torch.randint(-127, 128, (width, width), device="cuda", dtype=torch.int8), normal(width)
+    wide = w.to(BF16)  # the peer's weights have 16 bits
+    return text, {"m": rows, "k": width, "n": width}, [x, w, s], normal(rows, width), lambda: (x @ wide.T) * s
+
+
+PROGRAMS = {
+    "convolution with padding": (convolution, "torch's conv2d, channels last"),
+    "experts": (experts, "torch._grouped_mm of sorted rows"),
+    "pages of 16": (lambda: paged(16), "torch's attention, without pages"),
+    "pages of 64": (lambda: paged(64), "torch's attention, without pages"),
+    "pages of 256": (lambda: paged(256), "torch's attention, without pages"),
+    "attention e4m3": (lambda: attention(E4M3, False), "torch's attention in bf16"),
+    "attention e4m3 causal": (lambda: attention(E4M3, True), "torch's attention in bf16"),
+    "attention with a mask": (lambda: attention(BF16, False, True), "torch's attention"),
+    "attention layer": (layer, "torch.compile"),
+    "weights of 8 bits, 16 rows": (lambda: weights(16), "torch's product in bf16"),
+    "weights of 8 bits, 512 rows": (lambda: weights(512), "torch's product in bf16"),
+}
+
+
+def measured(napkin, name, seconds):
+    make, peer_is = PROGRAMS[name]
+    text, sizes, inputs, out, peer = make()
+    kernel = napkin.kernel(text, sizes).compile()
+    ours = lambda: kernel(*inputs, out)
+    ours()
+    wanted = peer()
+    wanted = peer.in_order(wanted) if hasattr(peer, "in_order") else wanted
+    torch.cuda.synchronize()
+    apart = ((out.float() - wanted.float()).abs().max() / wanted.float().abs().max()).item()
+    row = {"program": name, "sizes": sizes, "peer": peer_is, "predicted_seconds": kernel.predicted_seconds,
+           "seconds": gpu.seconds_of(ours, seconds), "peer_seconds": gpu.seconds_of(peer, seconds), "largest_difference": apart}
+    kernel.free()
+    print("{program:28} {0:9.1f} µs, predicted {1:9.1f}  peer {2:9.1f} ({peer})  {3:.3f} ×  apart {largest_difference:.4f}".format(
+        *(row[key] * 1e6 for key in ("seconds", "predicted_seconds", "peer_seconds")), row["peer_seconds"] / row["seconds"], **row), flush=True)
+    return row
+
+
+def main():
+    parser = gpu.parser(__doc__)
+    parser.add_argument("--only", default="", help="names of programs, or parts of them, separated by commas")
+    options = parser.parse_args()
+    napkin = in_process.Napkin()
+    torch.manual_seed(1)
+    found = []
+    for name in PROGRAMS:
+        if options.only and not any(part in name for part in options.only.split(",")):
+            continue
+        try:
+            found.append(measured(napkin, name, options.seconds))
+        except Exception as error:  # one program that fails must not hide the others
+            print(name, "failed:", str(error)[:600], flush=True)
+    gpu.write(options, "napkin.products/1", torch.cuda.get_device_name(0), programs=found)
+
+
+if __name__ == "__main__":
+    main()
