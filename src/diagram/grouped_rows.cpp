@@ -63,7 +63,7 @@ std::optional<GroupedProduct> grouped_product(const Diagram& d, const Equation& 
         const DType type = d.array(r->array).type;
         return is_float(type) && bytes(type) <= 2;
     };
-    if (!out || !is_narrow(a) || !is_narrow(b) || d.axis(out->row).is_any) return std::nullopt;
+    if (!out || !is_narrow(a) || !is_narrow(b)) return std::nullopt;
     if (masked) {
         out->condition = masked->condition;
         if (free_axes(out->condition) != std::vector<AxisId>{out->row}) return std::nullopt;

@@ -184,8 +184,9 @@ std::string to_text(const ChosenPlan& chosen) {
 std::optional<ChosenPlan> recall(const std::string& text, const Derived& first, const Extents& extents,
                                  const Machine& machine, const std::shared_ptr<const Source>& file) try {
     const json read = json::parse(text);
+    const auto is_chosen = [&](const char* name) { return read.at(name).get<bool>(); };
     const auto other = rewritten(
-        first, {read.at("flat_rows").get<bool>(), read.at("again").get<bool>(), read.at("padded").get<bool>()});
+        first, {is_chosen("flat_rows"), is_chosen("again"), is_chosen("padded"), is_chosen("grouped")});
     const Derived& derived = other ? *other : first;
     auto form = with_read_kernels(derived, read.at("regions").get<std::vector<std::vector<Gathering>>>());
     if (!form) return std::nullopt;

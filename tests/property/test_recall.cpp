@@ -90,6 +90,19 @@ TEST(Recall, GivesFormsThatWereChangedAndChoicesByHand) {
                "    Q[m] = sum(n) D[m, n] * D[m, n]\nsizes m = 8192, n = 4096, k = 1024\n"),
         gpu);
     EXPECT_EQ(tiled.plan.change.tiled.size(), 1U);
+    const ChosenPlan padded = chosen_twice(
+        "padding",
+        parsed("f(X[n, y, c]: bf16, W[h, i, c]: bf16) -> O[n, y, h]: bf16\n    O[n, y, h] = sum(i, c) where(y + i >= 1 "
+               "and y "
+               "+ i <= size(y), X[n, y + i - 1, c], 0) * W[h, i, c]\nsizes n = 32, y = 4096, i = 3, c = h = 128\n"),
+        gpu);
+    EXPECT_TRUE(padded.derived.rewriting.padded);
+    const ChosenPlan grouped = chosen_twice(
+        "groups",
+        parsed("f(X[t, c]: bf16, W[e, h, c]: bf16, of[t]: i32) -> Y[t, h]: bf16\n"
+               "    Y[t, h] = sum(c) X[t, c] * W[of[t], h, c]\nsizes t = 4096, c = h = 2048, e = 8\n"),
+        gpu);
+    EXPECT_TRUE(grouped.derived.rewriting.grouped);
     const auto file = std::make_shared<const Source>(
         Source{"by hand", "group q = 64\nsubloop k = 32\nthreads = 3\nvector q\n"});
     const ChosenPlan by_user = chosen_twice("by hand", parsed(bf16_attention), cpu, file);
