@@ -176,7 +176,7 @@ void give_values(const Frame& frame, const Step& step, BodyWriter& body, const s
     for (const Read* r : step.reads) {
         if (frame.is_in_registers(r->variable())) body.give(r->variable(), element(frame, step, r->variable()));
         if (frame.is_read_by_threads(r->variable()))
-            body.give_in_memory(r->variable(), [&frame, &step, &runs](const Read& read) {
+            body.give_in_memory(r->variable(), [&frame, &step, runs](const Read& read) {
                 if (any_of(runs, [&](const Read* run) { return run->array == read.array; }))
                     return BodyWriter::Element{run_name(frame, read.variable()) + "[2 * i_ + c_]",
                                                inner_axes(frame, read.indices, step.scope)};
