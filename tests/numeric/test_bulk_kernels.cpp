@@ -14,6 +14,7 @@
 #include "numeric/planned_on_cpu.hpp"
 #include "numeric/without_a_wait.hpp"
 #include "schedule/fragments.hpp"
+#include "support/keys_gradient.hpp"
 #include "support/parsed.hpp"
 #include "syntax/print.hpp"
 
@@ -317,21 +318,9 @@ TEST(BulkKernels, MultiplyRowsInGroups) {
 
 /// A value of each column, which copies bring with the operands of the iteration.
 TEST(BulkKernels, ReadVectorsBesideOperands) {
-    const auto gradient = [](const char* mask, const char* sizes) {
-        return fmt::format(
-            "f(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16, G[h, q, d]: bf16, L[h, q]: f32, D[h, q]: f32)"
-            " -> A[h, x, k]: bf16, B[h, x, d]: bf16\n"
-            "    S[h, q, x]: f32 = sum(k) Q[h, q, k] * K[h, x, k]\n"
-            "    P[h, q, x]: bf16 = {0}exp(S[h, q, x] * 0.2 - L[h, q]){1}\n"
-            "    R[h, q, x]: f32 = sum(d) G[h, q, d] * V[h, x, d]\n"
-            "    T[h, q, x]: bf16 = P[h, q, x] * (R[h, q, x] - D[h, q])\n"
-            "    A[h, x, k] = sum(q) T[h, q, x] * Q[h, q, k]\n"
-            "    B[h, x, d] = sum(q) P[h, q, x] * G[h, q, d]\nsizes {2}\n",
-            mask, *mask == 0 ? "" : ", 0)", sizes);
-    };
     const std::string of_x = "mma_m x\nwarps 4\nrole copies 4\nstream q = 32\n";
-    expect_all_right({{"dense", gradient("", "h = 2, q = 128, x = 200, k = d = 32"), of_x},
-                      {"causal", gradient("where(x <= q, ", "h = 2, q = 168, x = 168, k = d = 32"), of_x}},
+    expect_all_right({{"dense", keys_gradient(false, "h = 2, q = 128, x = 200, k = d = 32"), of_x},
+                      {"causal", keys_gradient(true, "h = 2, q = 168, x = 168, k = d = 32"), of_x}},
                      {"operand_value<float, 8>(L, ", "operand_value<float, 8>(D, "});
 }
 

@@ -23,6 +23,7 @@
 #include "plan/choose.hpp"
 #include "run/pipeline.hpp"
 #include "schedule/stream_k.hpp"
+#include "support/keys_gradient.hpp"
 #include "support/paths.hpp"
 #include "support/ranges.hpp"
 #include "syntax/parse.hpp"
@@ -283,19 +284,9 @@ std::vector<Subject> vectors() {
     std::vector<Subject> out;
     for (const char* sizes : {"h = 2, q = 128, x = 200, k = d = 32", "h = 1, q = 200, x = 72, k = d = 64",
                               "h = 2, q = 101, x = 64, k = d = 32"})
-        for (const char* mask : {"", "where(x <= q, "})
-            out.push_back(
-                {fmt::format("keys' gradients {} {}", mask, sizes),
-                 fmt::format("f(Q[h, q, k]: bf16, K[h, x, k]: bf16, V[h, x, d]: bf16, G[h, q, d]: bf16, L[h, q]: f32, "
-                             "D[h, q]: f32) -> A[h, x, k]: bf16, B[h, x, d]: bf16\n"
-                             "    S[h, q, x]: f32 = sum(k) Q[h, q, k] * K[h, x, k]\n"
-                             "    P[h, q, x]: bf16 = {0}exp(S[h, q, x] * 0.2 - L[h, q]){1}\n"
-                             "    R[h, q, x]: f32 = sum(d) G[h, q, d] * V[h, x, d]\n"
-                             "    T[h, q, x]: bf16 = P[h, q, x] * (R[h, q, x] - D[h, q])\n"
-                             "    A[h, x, k] = sum(q) T[h, q, x] * Q[h, q, k]\n"
-                             "    B[h, x, d] = sum(q) P[h, q, x] * G[h, q, d]\nsizes {2}\n",
-                             mask, *mask == 0 ? "" : ", 0)", sizes),
-                 "mma_m x\nwarps 4\nrole copies 4\nstream q = 32\n"});
+        for (const bool is_causal : {false, true})
+            out.push_back({fmt::format("keys' gradients{} {}", is_causal ? ", causal," : "", sizes),
+                           keys_gradient(is_causal, sizes), "mma_m x\nwarps 4\nrole copies 4\nstream q = 32\n"});
     for (const auto& [type, value] :
          {std::pair("i8", "f32(W[n, k])"), {"u8", "f32(W[n, k] % 16 - 8)"}, {"e5m2", "W[n, k]"}})
         out.push_back({fmt::format("weights of {}", type),
