@@ -121,9 +121,8 @@ PROGRAMS = {
 }
 
 
-def measured(napkin, name, seconds):
-    make, peer_is = PROGRAMS[name]
-    text, sizes, inputs, out, peer = make()
+def measured_program(napkin, name, text, sizes, inputs, out, peer, peer_is, seconds):
+    """One program beside its peer: times, and how far their values are apart. Says so on a line."""
     kernel = napkin.kernel(text, sizes).compile()
     ours = lambda: kernel(*inputs, out)
     ours()
@@ -134,7 +133,7 @@ def measured(napkin, name, seconds):
     row = {"program": name, "sizes": sizes, "peer": peer_is, "predicted_seconds": kernel.predicted_seconds,
            "seconds": gpu.seconds_of(ours, seconds), "peer_seconds": gpu.seconds_of(peer, seconds), "largest_difference": apart}
     kernel.free()
-    print("{program:28} {0:9.1f} µs, predicted {1:9.1f}  peer {2:9.1f} ({peer})  {3:.3f} ×  apart {largest_difference:.4f}".format(
+    print("{program:36} {0:9.1f} µs, predicted {1:9.1f}  peer {2:9.1f} ({peer})  {3:.3f} ×  apart {largest_difference:.4f}".format(
         *(row[key] * 1e6 for key in ("seconds", "predicted_seconds", "peer_seconds")), row["peer_seconds"] / row["seconds"], **row), flush=True)
     return row
 
@@ -150,7 +149,8 @@ def main():
         if options.only and not any(part in name for part in options.only.split(",")):
             continue
         try:
-            found.append(measured(napkin, name, options.seconds))
+            make, peer_is = PROGRAMS[name]
+            found.append(measured_program(napkin, name, *make(), peer_is, options.seconds))
         except Exception as error:  # one program that fails must not hide the others
             print(name, "failed:", str(error)[:600], flush=True)
     gpu.write(options, "napkin.products/1", torch.cuda.get_device_name(0), programs=found)

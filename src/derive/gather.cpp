@@ -288,7 +288,7 @@ private:
         constexpr std::size_t most = 64, most_joined = 12, wanted = 8;
         struct Row {
             std::vector<std::size_t> cuts;
-            KernelCost cost;
+            GatheringCost cost;
         };
         cuts.insert(cuts.begin(), 0), cuts.push_back(targets.size());
         std::vector<std::vector<Row>> rows(cuts.size());
@@ -315,16 +315,16 @@ private:
         return out;
     }
     /// As one kernel, or as one for each linked part.
-    std::optional<KernelCost> cost_of_piece(const Targets& targets, std::size_t from, std::size_t to) {
+    std::optional<GatheringCost> cost_of_piece(const Targets& targets, std::size_t from, std::size_t to) {
         const Targets piece(targets.begin() + static_cast<std::ptrdiff_t>(from),
                             targets.begin() + static_cast<std::ptrdiff_t>(to));
         if (const auto cost = cost_of(builder_, streams_.with_axis(piece))) return cost;
         const std::vector<Targets> parts = linked_parts(builder_, piece);
-        std::optional<KernelCost> sum;
+        std::optional<GatheringCost> sum;
         for (const Targets& part : parts.size() > 1 ? parts : std::vector<Targets>()) {
             const auto cost = cost_of(builder_, streams_.with_axis(part));
             if (!cost) return std::nullopt;
-            sum = sum.value_or(KernelCost{});
+            sum = sum.value_or(GatheringCost{});
             *sum += *cost;
         }
         return sum;

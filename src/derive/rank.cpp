@@ -19,7 +19,7 @@ constexpr std::size_t most_alternatives = 16;
 struct Candidate {
     std::vector<Gathering> kernels;
     Weight weight;
-    KernelCost cost;
+    GatheringCost cost;
 };
 
 /// The kernel's groups repeat work along every axis over which there are any.
@@ -30,7 +30,7 @@ bool repeats_work(const Kernel& kernel) {
 /// One kernel of a candidate.
 struct Piece {
     Weight weight;
-    KernelCost cost;
+    GatheringCost cost;
 };
 
 /// Counts what the core holds all at once, whatever its size. What is reduced without a stream counts once. So does
@@ -55,8 +55,8 @@ std::optional<Piece> piece(KernelBuilder& builder, const Gathering& g, const std
     const auto trial = builder.try_kernel(g);
     if (!trial) return std::nullopt;
     Weight weight = weigh(*trial);
-    const KernelCost cost{repeats_work(trial->kernel), held_whole(builder, g, trial->kernel),
-                          at_sizes(weight.flops, sizes), at_sizes(weight.transfers, sizes), 1};
+    const GatheringCost cost{repeats_work(trial->kernel), held_whole(builder, g, trial->kernel),
+                             at_sizes(weight.flops, sizes), at_sizes(weight.transfers, sizes), 1};
     return Piece{std::move(weight), cost};
 }
 
@@ -95,20 +95,20 @@ std::string condition(const Candidate& c, const Candidate& first, const Diagram&
 
 }  // namespace
 
-KernelCost& KernelCost::operator+=(const KernelCost& other) {
+GatheringCost& GatheringCost::operator+=(const GatheringCost& other) {
     one_core = one_core || other.one_core, whole += other.whole, kernels += other.kernels;
     flops += other.flops, transfers += other.transfers;
     return *this;
 }
 
-std::optional<KernelCost> cost_of(KernelBuilder& builder, const Gathering& g) {
+std::optional<GatheringCost> cost_of(KernelBuilder& builder, const Gathering& g) {
     const auto found = piece(builder, g, nominal_sizes(builder.diagram()));
     return found ? std::optional(found->cost) : std::nullopt;
 }
 
-bool ranks_before(const KernelCost& a, const KernelCost& b, double least_flops) {
+bool ranks_before(const GatheringCost& a, const GatheringCost& b, double least_flops) {
     // FLOPs are alike up to a factor of two: a map that is computed again costs less than bringing its result.
-    const auto rank = [&](const KernelCost& c) {
+    const auto rank = [&](const GatheringCost& c) {
         const int times = least_flops > 0 ? static_cast<int>(std::log2(c.flops / least_flops)) : 0;
         return std::tuple(c.one_core, c.whole, times, c.transfers, c.flops, c.kernels);
     };

@@ -10,18 +10,18 @@
 namespace napkin {
 
 /// What kernels cost whatever machine runs them, at the sizes that are known.
-struct KernelCost {
+struct GatheringCost {
     bool one_core = false;  ///< some kernel can only be cut into groups that repeat work
     /// arrays that lie whole at the core along an axis that is reduced, where a stream would bring them in chunks
     int whole = 0;
     double flops = 0, transfers = 0;
     std::size_t kernels = 0;
-    KernelCost& operator+=(const KernelCost& other);
+    GatheringCost& operator+=(const GatheringCost& other);
 };
 /// Nothing where the equations are no kernel.
-std::optional<KernelCost> cost_of(KernelBuilder& builder, const Gathering& g);
+std::optional<GatheringCost> cost_of(KernelBuilder& builder, const Gathering& g);
 /// The order among alternatives of which the least has so many FLOPs.
-bool ranks_before(const KernelCost& a, const KernelCost& b, double least_flops);
+bool ranks_before(const GatheringCost& a, const GatheringCost& b, double least_flops);
 
 /// At most sixteen of the candidates that can be built, the best first, each with the condition on sizes under which it
 /// is the best. The first candidate can be built.

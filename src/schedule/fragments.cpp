@@ -57,7 +57,7 @@ private:
         if (const auto* s = as<Select>(e)) return expression(s->a, reader) && expression(s->b, reader);
         if (const auto* u = as<Unary>(e))
             return (u->op == UnaryOp::exp || u->op == UnaryOp::exp2) &&
-                   maxima_.is_at_most_zero(u->a, reader, Dominance::nearly);
+                   maxima_.is_at_most_zero(u->a, reader, Bounding::nearly);
         const auto* b = as<Binary>(e);
         if (!b) return false;
         if (b->op == BinaryOp::mul) return expression(b->a, reader) && expression(b->b, reader);

@@ -13,13 +13,13 @@ namespace {
 
 /// Whether the condition says that m is the identity of `op`: -inf of a maximum. Under `nearly` it may also say that m
 /// is infinite.
-bool is_infinite(ReduceOp op, const Expr& condition, const Expr& m, Dominance how) {
+bool is_infinite(ReduceOp op, const Expr& condition, const Expr& m, Bounding how) {
     const auto* test = as<Binary>(condition);
     const auto* bound = test && test->op == BinaryOp::eq ? as<Constant>(test->b) : nullptr;
     if (!bound || !std::isinf(bound->value)) return false;
-    if (equal(test->a, m)) return bound->value == identity(op) || how == Dominance::nearly;
+    if (equal(test->a, m)) return bound->value == identity(op) || how == Bounding::nearly;
     const auto* size = as<Unary>(test->a);
-    return how == Dominance::nearly && size && size->op == UnaryOp::abs && equal(size->a, m);
+    return how == Bounding::nearly && size && size->op == UnaryOp::abs && equal(size->a, m);
 }
 
 /// A variable's value, its product with a number or with another variable's value, or a select between such values.
@@ -66,7 +66,7 @@ bool Maxima::is_read_in_place(const Read& r) const {
     return true;
 }
 
-bool Maxima::is_at_most_zero(const Expr& exponent, StepId reader, Dominance how) const {
+bool Maxima::is_at_most_zero(const Expr& exponent, StepId reader, Bounding how) const {
     const auto* b = as<Binary>(exponent);
     if (!b) return false;
     if (b->op == BinaryOp::sub)
@@ -76,7 +76,7 @@ bool Maxima::is_at_most_zero(const Expr& exponent, StepId reader, Dominance how)
                                       (is_positive(b->b) && is_at_most_zero(b->a, reader, how)));
 }
 
-bool Maxima::dominates(ReduceOp op, const Expr& m, const Expr& value, StepId reader, Dominance how) const {
+bool Maxima::dominates(ReduceOp op, const Expr& m, const Expr& value, StepId reader, Bounding how) const {
     if (const auto* s = as<Select>(m)) {
         const auto* zero = as<Constant>(s->a);
         return zero && zero->value == 0 && is_infinite(op, s->condition, s->b, how) &&
@@ -111,7 +111,7 @@ std::vector<const Unary*> nonpositive_exponentials(const ScheduledKernel& kernel
         const auto* u = as<Unary>(e);
         const auto* difference = u && u->op == UnaryOp::exp ? as<Binary>(u->a) : nullptr;
         if (difference && difference->op == BinaryOp::sub && is_rounded_once(difference->a) &&
-            is_rounded_once(difference->b) && maxima.is_at_most_zero(u->a, reader, Dominance::exactly))
+            is_rounded_once(difference->b) && maxima.is_at_most_zero(u->a, reader, Bounding::exactly))
             out.push_back(u);
     });
     return out;

@@ -8,7 +8,7 @@
 namespace napkin {
 
 /// How an extremum bounds its values.
-enum class Dominance : std::uint8_t {
+enum class Bounding : std::uint8_t {
     exactly,  ///< none of them is beyond it; 0 stands in for it only where all of them are infinite
     nearly,   ///< 0 may stand in for it wherever it is infinite, as the result is infinite anyway
 };
@@ -22,13 +22,13 @@ public:
 
     /// Whether the exponent is at most 0, as step `reader` finds it. It is a value less a maximum over such values, a
     /// minimum less one of its values, or a positive number times that.
-    [[nodiscard]] bool is_at_most_zero(const Expr& exponent, StepId reader, Dominance how) const;
+    [[nodiscard]] bool is_at_most_zero(const Expr& exponent, StepId reader, Bounding how) const;
 
 private:
     /// Whether `m` is an extremum over values, `value` among them, or 0 where that extremum is infinite. Both are as
     /// step `reader` finds them. What is read has to be computed before it is read. An extremum that is updated later
     /// may lie on the other side of the value.
-    [[nodiscard]] bool dominates(ReduceOp op, const Expr& m, const Expr& value, StepId reader, Dominance how) const;
+    [[nodiscard]] bool dominates(ReduceOp op, const Expr& m, const Expr& value, StepId reader, Bounding how) const;
     [[nodiscard]] const Compute& compute(StepId step) const;
     [[nodiscard]] bool is_known_before(const Expr& e, StepId step) const;
     [[nodiscard]] bool is_read_in_place(const Read& r) const;
