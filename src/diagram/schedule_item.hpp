@@ -113,6 +113,7 @@ inline constexpr ClauseField clause_fields[] = {
     {.of = ChoiceKind::storage, .word = "global", .alone = true},
     {.of = ChoiceKind::storage, .word = "registers", .alone = true},
     {.of = ChoiceKind::storage, .word = "operand", .alone = true},
+    {.of = ChoiceKind::storage, .word = "lanes", .alone = true},
     {ChoiceKind::storage, "inner", ClauseOperand::index},
     {ChoiceKind::storage, "dimension", ClauseOperand::number},
     {ChoiceKind::storage, "stages", ClauseOperand::number, 1, 64},

@@ -23,9 +23,13 @@ public:
         for (const VariableId v : used) {
             const bool written = any_of(computes, [&](const Compute* c) { return c->variable == v; });
             const bool shared = any_of(used, [&](VariableId other) {
-                return other != v && !frame_.is_view(v) && !frame_.is_view(other) &&
-                       frame_.layout(other).offset == frame_.layout(v).offset;
+                return other != v && frame_.is_held(v) && frame_.is_held(other) && !frame_.is_view(v) &&
+                       !frame_.is_view(other) && frame_.layout(other).offset == frame_.layout(v).offset;
             });
+            if (frame_.is_in_lanes(v)) {
+                pass_lanes(v, written);
+                continue;
+            }
             pass(fmt::format("{}{}*{} ", written ? "" : "const ", frame_.cell_type(v), shared ? "" : " __restrict"),
                  frame_.name(v));
         }
@@ -53,8 +57,18 @@ private:
     void pass_if_used(const std::string& type, const std::string& name) {
         if (!name.empty() && mentions_name(text_, name)) pass(type, name);
     }
-    void pass(const std::string& type, const std::string& name) {
-        parameters += fmt::format("{}{}{}", parameters.empty() ? "" : ", ", type, name);
+    void pass_lanes(VariableId v, bool written) {
+        const LaneTile tile = *frame_.shape(v).lanes;
+        if (frame_.shape(v).passes_by_rounds)
+            return pass(fmt::format("const {}& ", lanes_type(frame_, v)), lanes_in_memory(frame_, v));
+        const std::string type = written ? "real" : "const real", &name = frame_.name(v);
+        add_parameter(
+            tile.axis < 0 ? fmt::format("{}& {}", type, name) : fmt::format("{} (&{})[{}]", type, name, tile.values()),
+            name);
+    }
+    void pass(const std::string& type, const std::string& name) { add_parameter(type + name, name); }
+    void add_parameter(const std::string& declared, const std::string& name) {
+        parameters += fmt::format("{}{}", parameters.empty() ? "" : ", ", declared);
         arguments += fmt::format("{}{}", arguments.empty() ? "" : ", ", name);
     }
 

@@ -59,7 +59,8 @@ protected:
           step_(step),
           atom_(frame.atom(step)),
           scope_(step.scope),
-          compute_(std::get<Compute>(*step.statement)) {}
+          compute_(std::get<Compute>(*step.statement)),
+          lanes_(frame.shape(step).lanes) {}
 
     /// Each thread of a block has points of its own. Else all lanes of a warp work on each point.
     [[nodiscard]] bool is_by_threads() const { return frame_.in_blocks() && atom_.vector_axis < 0; }
@@ -97,6 +98,8 @@ protected:
         return atom_.vector_axis < 0 ? target(false) : fmt::format("load(&{})", target(true));
     }
     [[nodiscard]] std::string store(const std::string& text, bool is_vector) const {
+        if (frame_.is_in_lanes(compute_.variable))
+            return fmt::format("{} = {};", in_lanes(compute_.variable), at_width(text));
         const std::string guard = guard_of_rows();
         if (atom_.vector_axis < 0 || atom_.across)
             return frame_.in_blocks() && !is_by_threads()
@@ -155,7 +158,10 @@ protected:
         if (atom_.across) {
             // Lanes past the end must not take part.
             const Span& span = frame_.span(atom_.vector_axis, scope_);
-            if (span.ragged || span.tile % frame_.block_size(atom_, atom_.vector_axis) != 0) {
+            if (lanes_ && (span.tile % lanes_->values_a_round != 0 || (span.ragged && !fills_lanes_))) {
+                value = fmt::format("where({} < {}, {}, {})", value_in_lanes(), frame_.count(atom_.vector_axis, scope_),
+                                    value, literal(identity(op), frame_.is_double));
+            } else if (!lanes_ && (span.ragged || span.tile % frame_.block_size(atom_, atom_.vector_axis) != 0)) {
                 std::string left = frame_.count(atom_.vector_axis, scope_);
                 if (const std::string name = body_->loop_name(atom_.vector_axis); !name.empty()) left += " - " + name;
                 if (atom_.vectors > 1) left += fmt::format(" - {} * j", frame_.lanes);
@@ -210,149 +216,7 @@ protected:
         }
     }
 
-    const Frame& frame_;
-    Lines& out_;
-    const Step& step_;
-    const Atom& atom_;
-    ScopeId scope_;
-    const Compute& compute_;
-    BodyWriter* body_ = nullptr;
-};
-
-/// Says how the reduction's loop of this number is unrolled, where the compiler does not decide. It leaves the
-/// innermost loop as it is where a register block is large, and each of its loads is waited for.
-void write_unrolling(Lines& out, const Frame& frame, const Atom& atom, int first_unrolled, int reduced, int num_reduced) {
-    if (reduced < 0) return;
-    const bool is_alone = reduced == first_unrolled && reduced + 1 == num_reduced;
-    if (reduced < first_unrolled)
-        out("NAPKIN_UNROLL_BY(1)");
-    else if (frame.in_blocks() && is_alone && atom.rows * atom.vectors > 1)
-        out(fmt::format("NAPKIN_UNROLL_BY({})", iterations_together));
-}
-
-/// Writes one statement: loops over the target's points around loops over the reduced ones, hoisting as BodyWriter
-/// decides.
-class ComputeWriter : RegisterBlock {
-public:
-    ComputeWriter(const Frame& frame, Lines& out, const Step& step)
-        : RegisterBlock(frame, out, step), names_(frame.names) {
-        const bool in_panel = atom_.run >= 0;
-        if (atom_.vector_axis >= 0 && !atom_.across && !in_panel && !atom_.vector_inner) add_loop(atom_.vector_axis);
-        for (const AxisId a : atom_.points) add_loop(a);
-        if (atom_.row_axis >= 0) add_loop(atom_.row_axis);
-        if (atom_.vector_inner) add_loop(atom_.vector_axis);
-        target_level_ = static_cast<int>(loops_.size());
-        for (const AxisId a : atom_.reduced) add_loop(a);
-        if (atom_.across && atom_.shared)
-            loops_.push_back(atom_.vector_axis);
-        else if (atom_.across)
-            add_loop(atom_.vector_axis);
-        for (std::size_t l = 0; l < loops_.size(); ++l)
-            if (atom_.cut_axis >= 0 && loops_[l] == atom_.cut_axis) cut_level_ = static_cast<int>(l) + 1;
-        if (frame.in_blocks())
-            first_unrolled_ = static_cast<int>(first_unrolled(frame, step, {loops_.begin() + target_level_, loops_.end()}));
-    }
-
-    /// `before`: a statement of the previous group, which runs at every point before this one does.
-    void run(const Step* before) {
-        if (frame_.partials(step_) > 0) return run_shared();
-        BodyWriter body(frame_, step_, choices(), loops_, target_level_, names_);
-        body_ = &body;
-        const int last = static_cast<int>(loops_.size());
-        const ValueId root = body.add_root(compute_.body, last, true, true, is_whole());
-        const ValueId carry = compute_.carry
-                                  ? body.add_root(compute_.carry, target_level_, !atom_.across, true, is_whole())
-                                  : -1;
-        body.decide();
-        if (step_.follower >= 0) plan_fused_reduction();
-        if (before) plan_before(*before);
-
-        hoist(0);
-        if (frame_.in_blocks()) share_points();
-        for (int level = 1; level <= target_level_; ++level) frame_.in_blocks() ? hoist(level) : open_loop(level);
-        if (!compute_.reduce) {
-            if (fused_reduction_) out_(fmt::format("vec {}{};", result(), dims()));
-            if (before_) before_->write_point();
-            prefetches();
-            body.statement(out_, root, [&](const std::string& text) {
-                return fused_reduction_
-                           ? fmt::format("{}{} = {};", result(), index(), as_vector(text, body.is_vector(root)))
-                           : store(text, body.is_vector(root));
-            });
-        } else if (cut_level_ > 0) {
-            cut_sum(root, carry);
-        } else {
-            declare("acc");
-            for (int level = target_level_ + 1; level <= last; ++level) open_loop(level);
-            prefetches();
-            body.statement(out_, root, [&](const std::string& text) { return accumulate(text, body.is_vector(root)); });
-            for (int level = target_level_ + 1; level <= last; ++level) out_.close();
-            write_back(carry);
-        }
-        if (fused_reduction_) follow();
-        for (int level = target_level_; level >= 0; --level) {
-            if (fused_reduction_ && level == fused_reduction_->level) finish_fused_reduction();
-            if (level > (frame_.in_blocks() ? target_level_ - 1 : 0)) out_.close();
-        }
-    }
-
-private:
-    [[nodiscard]] const lower::MathChoices& choices() const { return frame_.math(step_).any.choices; }
-    /// Warps share the vectors of every row, and each leaves its result in a copy of the target of its own. Then the
-    /// warps share the rows and combine these results.
-    void run_shared() {
-        const int last = static_cast<int>(loops_.size());
-        BodyWriter shares(frame_, step_, choices(), loops_, target_level_, names_);
-        body_ = &shares;
-        const ValueId root = shares.add_root(compute_.body, last, true);
-        shares.decide();
-        hoist(0);
-        for (int level = 1; level <= target_level_; ++level) open_loop(level);
-        declare("acc");
-        for (int level = target_level_ + 1; level <= last; ++level) open_loop(level);
-        prefetches();
-        shares.statement(out_, root, [&](const std::string& text) { return accumulate(text, shares.is_vector(root)); });
-        for (int level = target_level_ + 1; level <= last; ++level) out_.close();
-        out_(rows() + fmt::format("put(&{}, real({}));", partial("warp_of_thread() * " + partials_of_warp() + " + "),
-                                  over_lanes()));
-        for (int level = 1; level <= target_level_; ++level) out_.close();
-        if (step_.synchronizes_inside) out_("sync();");
-
-        BodyWriter totals(frame_, step_, choices(), {loops_.begin(), loops_.begin() + target_level_}, target_level_, names_);
-        body_ = &totals;
-        const ValueId carry = compute_.carry ? totals.add_root(compute_.carry, target_level_, false) : -1;
-        totals.decide();
-        hoist(0);
-        share_points();
-        for (int level = 1; level <= target_level_; ++level) hoist(level);
-        const ReduceOp op = *compute_.reduce;
-        write_back(carry, fmt::format("{}(of_warps(&{}, {}, {}))", horizontal(op), partial(""), partials_of_warp(),
-                                      literal(identity(op), frame_.is_double)));
-        out_.close();
-    }
-
-    // ---- the loops
-    // ------------------------------------------------------------
-
-    /// A long sum: the target takes up the sums of parts, so that no chain of additions grows with the whole length.
-    void cut_sum(ValueId root, ValueId carry) {
-        const int last = static_cast<int>(loops_.size());
-        if (carry < 0)
-            out_(rows() + vectors() + store(as_vector(literal(0, frame_.is_double), false), true));
-        else
-            body_->statement(out_, carry, [&](const std::string& text) { return store(text, body_->is_vector(carry)); });
-        for (int level = target_level_ + 1; level < cut_level_; ++level) open_loop(level);
-        out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; {0} += {2})", block_name(),
-                              frame_.count(atom_.cut_axis, scope_), atom_.cut));
-        declare("acc");
-        for (int level = cut_level_; level <= last; ++level) open_loop(level);
-        prefetches();
-        body_->statement(out_, root, [&](const std::string& text) { return accumulate(text, body_->is_vector(root)); });
-        for (int level = cut_level_; level <= last; ++level) out_.close();
-        const std::string sum = fmt::format("{} + acc{}", value_of_target(), index());
-        out_(rows() + vectors() + store(sum, true));
-        for (int level = target_level_; level < cut_level_; ++level) out_.close();
-    }
+    // ---- the loops over the target's points
 
     /// The warps of a block share the register blocks of the target, or its threads the points, whichever loops these
     /// stand in.
@@ -392,11 +256,257 @@ private:
         for (auto line = lines.rbegin(); line != lines.rend(); ++line) out_(*line);
     }
 
+    [[nodiscard]] AxisId axis_at(int level) const { return loops_[static_cast<std::size_t>(level) - 1]; }
+
+    // ---- values in lanes (schedule/lane_registers.hpp)
+
+    /// A thread's value of the variable at round i_ and vector j.
+    [[nodiscard]] std::string in_lanes(VariableId id) const {
+        const LaneTile tile = *frame_.shape(id).lanes;
+        if (tile.axis < 0) return frame_.name(id);
+        if (frame_.shape(id).passes_by_rounds) return frame_.name(id) + (tile.vectors == 1 ? "[0]" : "[j]");
+        return tile.vectors == 1 ? fmt::format("{}[i_]", frame_.name(id))
+                                 : fmt::format("{}[{} * i_ + j]", frame_.name(id), tile.vectors);
+    }
+    void give_lanes(BodyWriter& body) const {
+        for (const Read* r : step_.reads)
+            if (frame_.is_in_lanes(r->variable())) body.give(r->variable(), in_lanes(r->variable()));
+    }
+    /// Where it lies in the tile.
+    [[nodiscard]] std::string value_in_lanes() const {
+        return fmt::format("place_in_lanes<{}>(i_){}", lanes_->vectors, lanes_->vectors == 1 ? "" : " + j");
+    }
+
+    const Frame& frame_;
+    Lines& out_;
+    const Step& step_;
+    const Atom& atom_;
+    ScopeId scope_;
+    const Compute& compute_;
+    std::optional<LaneTile> lanes_;  ///< where the statement goes through values in lanes
+    bool fills_lanes_ = false;       ///< here all threads have values in all rounds
+    BodyWriter* body_ = nullptr;
+    std::vector<AxisId> loops_;
+    int target_level_ = 0;
+};
+
+/// The same where threads hold values in lanes (schedule/lane_registers.hpp).
+class BlockInLanes : protected RegisterBlock {
+protected:
+    using RegisterBlock::RegisterBlock;
+
+    /// The rounds of a statement on values in lanes.
+    void open_rounds() { out_.open(fmt::format("EACH(i_, {})", lanes_->rounds)); }
+    /// The thread's part of a reduction. Tiles that fill all rounds need no look at where they end.
+    void sum_in_lanes(ValueId root) {
+        const auto all = [&] {
+            open_rounds();
+            body_->hoist(out_, 1);
+            body_->statement(out_, root,
+                             [&](const std::string& text) { return accumulate(text, body_->is_vector(root)); });
+            out_.close();
+        };
+        const Span& span = frame_.span(lanes_->axis, scope_);
+        if (!span.ragged) return all();
+        out_.open(fmt::format("if ({} == {})", frame_.count(lanes_->axis, scope_), span.tile));
+        fills_lanes_ = true;
+        all();
+        fills_lanes_ = false;
+        out_.close();
+        out_.open("else");
+        all();
+        out_.close();
+    }
+    /// A map on values in lanes. Where threads find neighbours of all arrays that pass beside each other in memory, all
+    /// rounds access them so.
+    void map_in_lanes(ValueId root) {
+        std::vector<VariableId> loaded;
+        for (const Read* r : step_.reads)
+            if (frame_.shape(r->variable()).passes_by_rounds && !contains(loaded, r->variable()))
+                loaded.push_back(r->variable());
+        const VariableId target = compute_.variable;
+        const bool stores = frame_.shape(target).passes_by_rounds;
+        const auto rounds = [&](const char* together) {
+            open_rounds();
+            for (const VariableId v : loaded) {
+                out_(fmt::format("real {}[{}];", frame_.name(v), lanes_->vectors));
+                out_(fmt::format("{}.load_round<{}>({}, i_);", lanes_in_memory(frame_, v), together, frame_.name(v)));
+            }
+            if (stores) out_(fmt::format("real {}[{}];", frame_.name(target), lanes_->vectors));
+            body_->hoist(out_, 1);
+            body_->statement(out_, root, [&](const std::string& text) { return store(text, body_->is_vector(root)); });
+            if (stores)
+                out_(fmt::format("{}.store_round<{}>({}, i_);", lanes_in_memory(frame_, target), together,
+                                 frame_.name(target)));
+            out_.close();
+        };
+        if (stores) loaded.push_back(target);
+        std::string together;
+        for (const VariableId v : loaded)
+            together += fmt::format("{}{}.together", together.empty() ? "" : " && ", lanes_in_memory(frame_, v));
+        if (stores) loaded.pop_back();
+        if (together.empty()) return rounds("");
+        out_.open(fmt::format("if ({})", together));
+        rounds("true");
+        out_.close();
+        out_.open("else");
+        rounds("false");
+        out_.close();
+    }
+};
+
+/// Says how the reduction's loop of this number is unrolled, where the compiler does not decide. It leaves the
+/// innermost loop as it is where a register block is large, and each of its loads is waited for.
+void write_unrolling(Lines& out, const Frame& frame, const Atom& atom, int first_unrolled, int reduced, int num_reduced) {
+    if (reduced < 0) return;
+    const bool is_alone = reduced == first_unrolled && reduced + 1 == num_reduced;
+    if (reduced < first_unrolled)
+        out("NAPKIN_UNROLL_BY(1)");
+    else if (frame.in_blocks() && is_alone && atom.rows * atom.vectors > 1)
+        out(fmt::format("NAPKIN_UNROLL_BY({})", iterations_together));
+}
+
+/// Writes one statement: loops over the target's points around loops over the reduced ones, hoisting as BodyWriter
+/// decides.
+class ComputeWriter : BlockInLanes {
+public:
+    ComputeWriter(const Frame& frame, Lines& out, const Step& step)
+        : BlockInLanes(frame, out, step), names_(frame.names) {
+        if (lanes_) {
+            loops_.push_back(lanes_->axis), target_level_ = atom_.across ? 0 : 1;
+            return;
+        }
+        const bool in_panel = atom_.run >= 0;
+        if (atom_.vector_axis >= 0 && !atom_.across && !in_panel && !atom_.vector_inner) add_loop(atom_.vector_axis);
+        for (const AxisId a : atom_.points) add_loop(a);
+        if (atom_.row_axis >= 0) add_loop(atom_.row_axis);
+        if (atom_.vector_inner) add_loop(atom_.vector_axis);
+        target_level_ = static_cast<int>(loops_.size());
+        for (const AxisId a : atom_.reduced) add_loop(a);
+        if (atom_.across && atom_.shared)
+            loops_.push_back(atom_.vector_axis);
+        else if (atom_.across)
+            add_loop(atom_.vector_axis);
+        for (std::size_t l = 0; l < loops_.size(); ++l)
+            if (atom_.cut_axis >= 0 && loops_[l] == atom_.cut_axis) cut_level_ = static_cast<int>(l) + 1;
+        if (frame.in_blocks())
+            first_unrolled_ = static_cast<int>(first_unrolled(frame, step, {loops_.begin() + target_level_, loops_.end()}));
+    }
+
+    /// `before`: a statement of the previous group, which runs at every point before this one does.
+    void run(const Step* before) {
+        if (frame_.partials(step_) > 0) return run_shared();
+        BodyWriter body(frame_, step_, choices(), loops_, target_level_, names_);
+        body_ = &body;
+        give_lanes(body);
+        const int last = static_cast<int>(loops_.size());
+        const ValueId root = body.add_root(compute_.body, last, true, true, is_whole());
+        const ValueId carry = compute_.carry
+                                  ? body.add_root(compute_.carry, target_level_, !atom_.across, true, is_whole())
+                                  : -1;
+        body.decide();
+        if (step_.follower >= 0) plan_fused_reduction();
+        if (before) plan_before(*before);
+
+        hoist(0);
+        if (lanes_ && !compute_.reduce) return map_in_lanes(root);
+        if (frame_.in_blocks()) frame_.is_in_lanes(compute_.variable) ? out_.open("") : share_points();
+        for (int level = 1; level <= target_level_; ++level) frame_.in_blocks() ? hoist(level) : open_loop(level);
+        if (!compute_.reduce) {
+            if (fused_reduction_) out_(fmt::format("vec {}{};", result(), dims()));
+            if (before_) before_->write_point();
+            prefetches();
+            body.statement(out_, root, [&](const std::string& text) {
+                return fused_reduction_
+                           ? fmt::format("{}{} = {};", result(), index(), as_vector(text, body.is_vector(root)))
+                           : store(text, body.is_vector(root));
+            });
+        } else if (cut_level_ > 0) {
+            cut_sum(root, carry);
+        } else {
+            declare("acc");
+            for (int level = target_level_ + 1; level <= last; ++level) open_loop(level);
+            prefetches();
+            body.statement(out_, root, [&](const std::string& text) { return accumulate(text, body.is_vector(root)); });
+            for (int level = target_level_ + 1; level <= last; ++level) out_.close();
+            write_back(carry);
+        }
+        if (fused_reduction_) follow();
+        for (int level = target_level_; level >= 0; --level) {
+            if (fused_reduction_ && level == fused_reduction_->level) finish_fused_reduction();
+            if (level > (frame_.in_blocks() ? target_level_ - 1 : 0)) out_.close();
+        }
+    }
+
+private:
+    [[nodiscard]] const lower::MathChoices& choices() const { return frame_.math(step_).any.choices; }
+    /// Warps share the vectors of every row, and each leaves its result in a copy of the target of its own. Then the
+    /// warps share the rows and combine these results.
+    void run_shared() {
+        const int last = static_cast<int>(loops_.size());
+        BodyWriter shares(frame_, step_, choices(), loops_, target_level_, names_);
+        body_ = &shares;
+        give_lanes(shares);
+        const ValueId root = shares.add_root(compute_.body, last, true);
+        shares.decide();
+        hoist(0);
+        for (int level = 1; level <= target_level_; ++level) open_loop(level);
+        declare("acc");
+        if (lanes_) {
+            sum_in_lanes(root);
+        } else {
+            for (int level = target_level_ + 1; level <= last; ++level) open_loop(level);
+            prefetches();
+            shares.statement(out_, root,
+                             [&](const std::string& text) { return accumulate(text, shares.is_vector(root)); });
+            for (int level = target_level_ + 1; level <= last; ++level) out_.close();
+        }
+        out_(rows() + fmt::format("put(&{}, real({}));", partial("warp_of_thread() * " + partials_of_warp() + " + "),
+                                  over_lanes()));
+        for (int level = 1; level <= target_level_; ++level) out_.close();
+        if (step_.synchronizes_inside) out_("sync();");
+
+        BodyWriter totals(frame_, step_, choices(), {loops_.begin(), loops_.begin() + target_level_}, target_level_, names_);
+        body_ = &totals;
+        give_lanes(totals);
+        const ValueId carry = compute_.carry ? totals.add_root(compute_.carry, target_level_, false) : -1;
+        totals.decide();
+        hoist(0);
+        frame_.is_in_lanes(compute_.variable) ? out_.open("") : share_points();
+        for (int level = 1; level <= target_level_; ++level) hoist(level);
+        const ReduceOp op = *compute_.reduce;
+        write_back(carry, fmt::format("{}(of_warps(&{}, {}, {}))", horizontal(op), partial(""), partials_of_warp(),
+                                      literal(identity(op), frame_.is_double)));
+        out_.close();
+    }
+
+    // ---- the loops
+    // ------------------------------------------------------------
+
+    /// A long sum: the target takes up the sums of parts, so that no chain of additions grows with the whole length.
+    void cut_sum(ValueId root, ValueId carry) {
+        const int last = static_cast<int>(loops_.size());
+        if (carry < 0)
+            out_(rows() + vectors() + store(as_vector(literal(0, frame_.is_double), false), true));
+        else
+            body_->statement(out_, carry, [&](const std::string& text) { return store(text, body_->is_vector(carry)); });
+        for (int level = target_level_ + 1; level < cut_level_; ++level) open_loop(level);
+        out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; {0} += {2})", block_name(),
+                              frame_.count(atom_.cut_axis, scope_), atom_.cut));
+        declare("acc");
+        for (int level = cut_level_; level <= last; ++level) open_loop(level);
+        prefetches();
+        body_->statement(out_, root, [&](const std::string& text) { return accumulate(text, body_->is_vector(root)); });
+        for (int level = cut_level_; level <= last; ++level) out_.close();
+        const std::string sum = fmt::format("{} + acc{}", value_of_target(), index());
+        out_(rows() + vectors() + store(sum, true));
+        for (int level = target_level_; level < cut_level_; ++level) out_.close();
+    }
+
     /// A block that covers the axis needs no loop.
     void add_loop(AxisId axis) {
         if (frame_.span(axis, scope_).tile > frame_.block_size(atom_, axis)) loops_.push_back(axis);
     }
-    [[nodiscard]] AxisId axis_at(int level) const { return loops_[static_cast<std::size_t>(level) - 1]; }
 
     [[nodiscard]] const std::string& block_name() const { return frame_.axis(axis_at(cut_level_)).block; }
     void open_loop(int level) {
@@ -524,8 +634,6 @@ private:
     }
 
     Names names_;
-    std::vector<AxisId> loops_;
-    int target_level_ = 0;
     int cut_level_ = 0;                     ///< whose loop is cut into parts; 0: none
     int first_unrolled_ = 0;                ///< of the reduction's loops: those around it stay loops
     std::unique_ptr<BodyWriter> own_body_;  ///< of the previous group's statement

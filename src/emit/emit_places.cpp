@@ -100,6 +100,12 @@ void write_variable_pointers(const Frame& frame, Lines& out) {
     for (const VariableId id : frame.layouts.ids()) {
         const Layout& l = frame.layouts[id];
         const int inner = frame.place(id).innermost;
+        if (frame.is_in_lanes(id) && !l.lives.empty() && !frame.shape(id).passes_by_rounds) {
+            const LaneTile tile = *frame.shape(id).lanes;
+            out(tile.axis < 0 ? fmt::format("real {};  // in every thread", frame.name(id))
+                              : fmt::format("real {}[{}];  // of {} over all threads", frame.name(id), tile.values(),
+                                            frame.span(tile.axis, l.scope).tile));
+        }
         if (!frame.is_held(id)) continue;
         std::string shape;
         for (std::size_t d = 0; d < l.sizes.size(); ++d)

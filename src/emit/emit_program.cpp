@@ -58,6 +58,7 @@ void ProgramPrinter::print(const lower::Copy& copy) {
             out_(about("load", step));
             return copy.way == Copy::load ? write_load(frame_, out_, step) : write_load_of_rows(frame_, out_, step);
         case Copy::store:
+            if (frame_.shape(variable_of(step)).passes_by_rounds) return;
             out_(about("store", step));
             return frame_.is_in_registers(variable_of(step))
                        ? write_store_of_fragments(frame_, out_, variable_of(step), step.scope)
@@ -148,7 +149,8 @@ void ProgramPrinter::compute_in_blocks(const Step& step) {
             if (variable_of(step) == id || reads(step, id)) out_(fmt::format("{} = {};", before, frame_.name(id)));
         return;
     }
-    if (frame_.is_view(variable_of(step))) write_target(frame_, out_, variable_of(step), step.scope);
+    if (frame_.is_view(variable_of(step)) || frame_.shape(variable_of(step)).passes_by_rounds)
+        write_target(frame_, out_, variable_of(step), step.scope);
     if (step.deferred < 0) return call_of_blocks(step);
     const Step& before = frame_.step(step.deferred);
     out_.open(fmt::format("if ({})", frame_.before.at(variable_of(before))));

@@ -47,6 +47,7 @@ public:
     }
 
     void load() {
+        if (frame_.is_in_lanes(variable_)) return in_lanes(true);
         if (frame_.facts(variable_).is_cut) return load_cut();
         if (!frame_.is_view(variable_)) {
             copy(true, frame_.name(variable_));
@@ -62,8 +63,9 @@ public:
         out_(fmt::format("{} = {};", name, buffer));
         out_.close();
     }
-    void store() { copy(false, frame_.name(variable_)); }
+    void store() { frame_.is_in_lanes(variable_) ? in_lanes(false) : copy(false, frame_.name(variable_)); }
     void target() {
+        if (frame_.is_in_lanes(variable_)) return declare_lanes();
         const std::string position = position_in_memory();
         out_(fmt::format("real* const {} = {}{};", frame_.name(variable_), memory_,
                          position.empty() ? "" : " + " + position));
@@ -103,6 +105,35 @@ private:
         copy(true, name);
         out_.close();
         out_.close();
+    }
+
+    /// Where the tile of a variable in lanes begins.
+    [[nodiscard]] std::string begin_of_lanes() const {
+        std::string out = memory_;
+        for (const Dimension& d : dimensions_)
+            if (!d.low.empty()) out += fmt::format(" + {} * {}", in_brackets(d.low), d.memory_stride);
+        return out;
+    }
+    /// Threads load and store what they hold. One of them stores a value that all of them have. What passes by rounds
+    /// is loaded, or has been stored, by the statement that it passes through.
+    void in_lanes(bool is_load) {
+        const std::string& name = frame_.name(variable_);
+        if (frame_.shape(variable_).lanes->axis < 0)
+            return out_(is_load ? fmt::format("{} = static_cast<real>(*({}));", name, begin_of_lanes())
+                                : fmt::format("if (thread_of_block() == 0) *({}) = convert<{}>({});", begin_of_lanes(),
+                                              memory_type(v_.memory_type), name));
+        const bool passes = frame_.shape(variable_).passes_by_rounds;
+        if (is_load || !passes) declare_lanes();
+        if (!passes)
+            out_(fmt::format("{}.{}({});", lanes_in_memory(frame_, variable_), is_load ? "load" : "store", name));
+    }
+    void declare_lanes() {
+        const LaneTile tile = *frame_.shape(variable_).lanes;
+        std::string stride = "1";
+        for (std::size_t d = 0; d < v_.dims.size(); ++d)
+            if (v_.dims[d].is_axis(tile.axis)) stride = dimensions_[d].memory_stride;
+        out_(fmt::format("const {} {}({}, {}, {});", lanes_type(frame_, variable_), lanes_in_memory(frame_, variable_),
+                         begin_of_lanes(), stride, frame_.count(tile.axis, scope_)));
     }
 
     void copy(bool is_load, const std::string& name) {
@@ -267,6 +298,15 @@ std::string stride_text(const Frame& frame, VariableId variable, std::size_t dim
                             lower::SizeFormulas(frame.lowered).stride(variable, dimension));
 }
 
+std::string lanes_in_memory(const Frame& frame, VariableId variable) { return frame.name(variable) + "_lanes_"; }
+std::string lanes_type(const Frame& frame, VariableId variable) {
+    const LaneTile tile = *frame.shape(variable).lanes;
+    const Span& span = frame.span(tile.axis, frame.layout(variable).scope);
+    return fmt::format("Lanes<{}{}, {}, {}>", frame.is_output(variable) ? "" : "const ",
+                       memory_type(frame.variable(variable).memory_type), tile.vectors,
+                       !span.ragged && span.tile % tile.values_a_round == 0);
+}
+
 std::string memory_type(DType type) { return std::string(facts(type).memory_text); }
 
 void write_load(const Frame& frame, Lines& out, const Step& step) {
@@ -284,6 +324,8 @@ void write_target(const Frame& frame, Lines& out, VariableId variable, ScopeId s
 
 void write_init(const Frame& frame, Lines& out, const Init& init) {
     const DType type = frame.variable(init.variable).memory_type;
+    if (frame.is_in_lanes(init.variable))
+        return out(fmt::format("{} = {};", frame.name(init.variable), literal(init.value, frame.is_double)));
     out(fmt::format("fill({}, {}, {});", frame.name(init.variable), frame.layout(init.variable).count,
                     frame.is_whole(init.variable) ? integer_literal(whole_of(type, init.value))
                                                   : literal(init.value, frame.is_double)));

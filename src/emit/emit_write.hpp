@@ -11,6 +11,9 @@ void write_store(const Frame& frame, Lines& out, VariableId variable, ScopeId sc
 std::string last_view_text(const Frame& frame, VariableId variable);
 /// How far neighbours along a dimension of the variable's array, which has no gaps, are apart in memory.
 std::string stride_text(const Frame& frame, VariableId variable, std::size_t dimension);
+/// For a variable in lanes: the name by which the kernel knows where its values lie in memory.
+std::string lanes_in_memory(const Frame& frame, VariableId variable);
+std::string lanes_type(const Frame& frame, VariableId variable);
 void write_target(const Frame& frame, Lines& out, VariableId variable, ScopeId scope);
 void write_init(const Frame& frame, Lines& out, const Init& init);
 /// The loop nest of a compute statement. It stands inside of the panel's loop if it runs along the kernel's vector

@@ -21,6 +21,7 @@ public:
           compute_(std::get<Compute>(*step.statement)),
           tile_(warp.at[at(step.scope)]),
           axes_(target_axes(warp.grid.variable(compute_.variable))),
+          lanes_(warp.grid.program.shapes.steps[warp.kernel.number(step)].lanes),
           body_(warp.grid.compiled(compute_.body)),
           point_(tile_.begin) {
         if (step.is_tile_pipelined() || step.deferred >= 0) unsupported("a statement of the tile before");
@@ -60,8 +61,16 @@ private:
             move_to(axes_, p);
             std::int64_t number = 0;
             for (const AxisId a : by) number = number * tile_.count[at(a)] + point_[at(a)] - tile_.begin[at(a)];
-            if ((number + leader) % warp_.warps() == warp_.number) f();
+            const bool is_own = has_lanes(compute_.variable) ? lanes_ && !compute_.reduce ? is_in_lane() : true
+                                                             : (number + leader) % warp_.warps() == warp_.number;
+            if (is_own) f();
         });
+    }
+
+    [[nodiscard]] bool has_lanes(VariableId v) const { return warp_.grid.fact(v).lanes.has_value(); }
+    /// Whether the warp has the values at the point of a statement that goes through values in lanes.
+    [[nodiscard]] bool is_in_lane() const {
+        return warp_.has_lane(*lanes_, point_[at(lanes_->axis)] - tile_.begin[at(lanes_->axis)]);
     }
 
     Number value(PointProgram& program) {
@@ -73,8 +82,9 @@ private:
         Number all = identity(*compute_.reduce, kind);
         std::int64_t number = 0;
         for_each_point(counts_of(compute_.reduce_axes, tile_), [&](const std::vector<std::int64_t>& p) {
-            if (number++ % of != first) return;
+            if (!lanes_ && number++ % of != first) return;
             move_to(compute_.reduce_axes, p);
+            if (lanes_ && !is_in_lane()) return;
             all = apply(*compute_.reduce, all, value(body_).to(kind));
         });
         for (const AxisId a : compute_.reduce_axes) point_[at(a)] = tile_.begin[at(a)];
@@ -128,6 +138,7 @@ private:
         const VariableFact& f = warp_.grid.fact(v);
         if (f.in_registers || f.is_operand)
             unsupported("warps that share a statement read fragments or operands: " + warp_.grid.variable(v).name);
+        if (f.lanes) return warp_.read_lanes(v, warp_.coordinates(r.indices, point_));
         const Located& there = located(r);
         Moved& moved = f.is_view ? warp_.grid.moved.global_to_registers : warp_.grid.moved.shared_to_registers;
         moved.add(1, f.is_view ? f.bytes : kernel_.value_bytes());
@@ -150,6 +161,7 @@ private:
         const DType type = warp_.grid.variable(v).memory_type;
         const std::vector<std::int64_t> there = warp_.coordinates(warp_.grid.variable(v).dims, point_);
         const Number cell = is_float(type) ? Number::real(value.as_real()) : value.to(type);
+        if (has_lanes(v)) return warp_.write_lanes(v, there, cell);
         if (!warp_.grid.fact(v).is_view) {
             warp_.grid.moved.registers_to_shared.add(1, kernel_.value_bytes());
             return warp_.write_arena(v, warp_.byte_of(v, there), cell);
@@ -163,8 +175,10 @@ private:
     [[nodiscard]] std::int64_t partial(std::int64_t of_warp) const {
         const VariableId v = compute_.variable;
         const Layout& layout = kernel_.layout(v);
-        const std::int64_t in_tile = warp_.byte_of(v, warp_.coordinates(warp_.grid.variable(v).dims, point_)) -
-                                     layout.offset * kernel_.value_bytes();
+        const std::int64_t in_tile = has_lanes(v)
+                                         ? 0
+                                         : warp_.byte_of(v, warp_.coordinates(warp_.grid.variable(v).dims, point_)) -
+                                               layout.offset * kernel_.value_bytes();
         return (kernel_.partials_offset + of_warp * layout.count) * kernel_.value_bytes() + in_tile;
     }
     void store(std::int64_t byte, double value) {
@@ -178,6 +192,7 @@ private:
     const Compute& compute_;
     const Tile& tile_;
     std::vector<AxisId> axes_;
+    std::optional<LaneTile> lanes_;  ///< where the statement goes through values in lanes
     PointProgram& body_;
     std::vector<std::int64_t> point_;
     std::deque<Located> located_;

@@ -130,9 +130,12 @@ void for_each_of_box(Warp& warp, const Step& step, F f) {
     std::int64_t number = warp.kernel.number(step);
     std::vector<std::int64_t> there(low.size());
     for_each_point(count, [&](const std::vector<std::int64_t>& point) {
-        if (number++ % warp.warps() != warp.number) return;
         for (std::size_t d = 0; d < point.size(); ++d) there[d] = low[d] + point[d];
-        f(there);
+        const auto& lanes = warp.grid.fact(v).lanes;
+        const bool is_turn = number++ % warp.warps() == warp.number,
+                   is_single_store = lanes && lanes->axis < 0 && std::holds_alternative<Store>(*step.statement);
+        if (is_single_store ? warp.number == 0 : lanes ? warp.has_lane(*lanes, warp.place_in_lanes(v, there)) : is_turn)
+            f(there);
     });
 }
 
@@ -161,9 +164,11 @@ void load_tile(Warp& warp, const Step& load) {
     for_each_of_box(warp, load, [&](const std::vector<std::int64_t>& box) {
         if (!is_inside(warp, v, box)) return;
         const auto place = warp.place_in_array(v, box);
-        warp.grid.moved.global_to_shared.add(place ? 1 : 0, f.bytes);
-        warp.write_arena(v, warp.byte_of(v, box),
-                         place ? warp.grid.load(warp.grid.variable(v).array, *place) : Number::real(0));
+        const Number value = place ? warp.grid.load(warp.grid.variable(v).array, *place) : Number::real(0);
+        Moved& moved = f.lanes ? warp.grid.moved.global_to_registers : warp.grid.moved.global_to_shared;
+        // What every warp loads for itself counts once.
+        moved.add(place && !(f.lanes && f.lanes->axis < 0 && warp.number > 0) ? 1 : 0, f.bytes);
+        f.lanes ? warp.write_lanes(v, box, value) : warp.write_arena(v, warp.byte_of(v, box), value);
     });
 }
 
@@ -171,9 +176,11 @@ namespace {
 
 void store_arena(Warp& warp, const Step& store, VariableId v) {
     for_each_of_box(warp, store, [&](const std::vector<std::int64_t>& box) {
-        if (!warp.grid.store(warp.grid.variable(v).array, box, warp.read_arena(v, warp.byte_of(v, box))))
+        const bool in_lanes = warp.grid.fact(v).lanes.has_value();
+        if (!warp.grid.store(warp.grid.variable(v).array, box,
+                             in_lanes ? warp.read_lanes(v, box) : warp.read_arena(v, warp.byte_of(v, box))))
             throw InternalError("interpret: a store leaves its array");
-        warp.grid.moved.shared_to_global.add(1, warp.grid.fact(v).bytes);
+        (in_lanes ? warp.grid.moved.registers_to_global : warp.grid.moved.shared_to_global).add(1, warp.grid.fact(v).bytes);
     });
 }
 

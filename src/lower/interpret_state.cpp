@@ -273,6 +273,12 @@ Warp::Warp(Grid& grid, Cta& cta, std::int64_t number, bool is_producer)
     : grid(grid), kernel(grid.kernel), cta(cta), number(number), is_producer(is_producer) {
     for (const VariableId v : kernel.layouts.ids())
         registers.emplace_back(static_cast<std::size_t>(is_producer ? 0 : lanes * grid.fact(v).registers), nothing);
+    for (const VariableId v : kernel.layouts.ids()) {
+        const auto& lane_tile = grid.fact(v).lanes;
+        in_lanes.emplace_back(static_cast<std::size_t>(
+                                  lane_tile ? lane_tile->rounds * std::max<std::int64_t>(1, lane_tile->values_a_round) : 0),
+                              nothing);
+    }
     const Tile all{std::vector<std::int64_t>(kernel.extents.size(), 0), {kernel.extents.begin(), kernel.extents.end()}};
     at.assign(kernel.scopes.size(), all);
 }
@@ -307,6 +313,23 @@ Number Warp::read_arena(VariableId v, std::int64_t byte) const {
 void Warp::write_arena(VariableId v, std::int64_t byte, const Number& value) {
     grid.fact(v).is_whole ? cta.shared.write_whole(byte, value.as_whole(Kind::i64))
                           : cta.shared.write(byte, kernel.value_bytes(), value.as_real());
+}
+
+std::int64_t Warp::place_in_lanes(VariableId v, const std::vector<std::int64_t>& coordinates) const {
+    const LaneTile& tile = *grid.fact(v).lanes;
+    for (std::size_t d = 0; d < coordinates.size(); ++d)
+        if (tile.axis >= 0 && grid.variable(v).dims[d].is_axis(tile.axis)) return coordinates[d] - origin(v, d);
+    return 0;
+}
+Number Warp::read_lanes(VariableId v, const std::vector<std::int64_t>& coordinates) const {
+    return Number::real(in_lanes[v][static_cast<std::size_t>(place_in_lanes(v, coordinates))]);
+}
+void Warp::write_lanes(VariableId v, const std::vector<std::int64_t>& coordinates, const Number& value) {
+    const double real = value.as_real();
+    in_lanes[v][static_cast<std::size_t>(place_in_lanes(v, coordinates))] = kernel.is_double
+                                                                                ? real
+                                                                                : static_cast<double>(
+                                                                                      static_cast<float>(real));
 }
 
 std::int64_t Warp::stage_byte(VariableId operand, std::int64_t stage) const {

@@ -215,7 +215,8 @@ struct Warp {
     std::map<VariableId, bool> deferred;
     ByVariable<std::vector<double>> registers;  ///< lane after lane
     std::map<VariableId, std::vector<double>> rounded;
-    std::map<VariableId, std::vector<Number>> rows;                    ///< that it has read in place, lane after lane
+    ByVariable<std::vector<double>> in_lanes;        ///< by the place in the tile; only the warp's own are ever written
+    std::map<VariableId, std::vector<Number>> rows;  ///< that it has read in place, lane after lane
     std::map<VariableId, std::deque<std::vector<Number>>> rows_ahead;  ///< of iterations to come
     std::deque<Product> products;
     std::deque<std::vector<BulkCopy>> own_copies;                 ///< what its threads copy, in groups
@@ -242,6 +243,14 @@ struct Warp {
     [[nodiscard]] std::int64_t byte_of(VariableId v, const std::vector<std::int64_t>& coordinates) const;
     [[nodiscard]] Number read_arena(VariableId v, std::int64_t byte) const;
     void write_arena(VariableId v, std::int64_t byte, const Number& value);
+    /// The warp's value in lanes at these coordinates of the variable's box, which lies so far from the tile's begin.
+    [[nodiscard]] std::int64_t place_in_lanes(VariableId v, const std::vector<std::int64_t>& coordinates) const;
+    [[nodiscard]] Number read_lanes(VariableId v, const std::vector<std::int64_t>& coordinates) const;
+    void write_lanes(VariableId v, const std::vector<std::int64_t>& coordinates, const Number& value);
+    /// Whether the warp has the value in lanes that lies so far from the tile's begin.
+    [[nodiscard]] bool has_lane(const LaneTile& tile, std::int64_t local) const {
+        return tile.axis < 0 || tile.warp_of(local, kernel.lanes) == number;
+    }
     /// The first byte of the operand's stage, and the value at a row and a column of the tile there.
     [[nodiscard]] std::int64_t stage_byte(VariableId operand, std::int64_t stage) const;
     [[nodiscard]] double operand(VariableId v, std::int64_t byte, std::int64_t row, std::int64_t column) const;

@@ -11,6 +11,7 @@ namespace {
 VariableShape shape_of(const ScheduledKernel& kernel, VariableId id) {
     VariableShape out;
     if (!kernel.variable(id).gathers.empty()) out.gathered = gathered_copy(kernel, id);
+    if (kernel.is_in_lanes(id)) out.lanes = lane_tile(kernel, id), out.passes_by_rounds = passes_by_rounds(kernel, id);
     if (!kernel.on_tensor_cores()) return out;
     out.has_rows = has_rows(kernel, id), out.columns = column_axis(kernel, id);
     if (kernel.is_in_registers(id)) {
@@ -39,6 +40,7 @@ bool outlasts_iteration(const ScheduledKernel& kernel, const MmaProduct& product
 
 StepShape shape_of(const ScheduledKernel& kernel, const Step& step) {
     StepShape out;
+    out.lanes = lanes_of(kernel, step);
     if (!kernel.on_tensor_cores()) return out;
     out.iterations_ahead = iterations_read_ahead(kernel, step);
     if (step.atom < 0 || kernel.atom(step).kind == AtomKind::block) return out;

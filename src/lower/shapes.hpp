@@ -8,6 +8,7 @@
 #include "schedule/fragments.hpp"
 #include "schedule/gathered.hpp"
 #include "schedule/k_block_ranges.hpp"
+#include "schedule/lane_registers.hpp"
 #include "schedule/scheduled.hpp"
 #include "schedule/stream_k.hpp"
 
@@ -27,6 +28,8 @@ struct VariableShape {
     std::optional<ClusterPart> part;      ///< of that, what one CTA of a cluster copies for all
     std::optional<StagingTiles> staging;  ///< of a result that bulk copies store
     std::optional<GatheredCopy> gathered;
+    std::optional<LaneTile> lanes;  ///< of one in lanes
+    bool passes_by_rounds = false;  ///< of that: registers hold a round of it at a time
 };
 
 struct StepShape {
@@ -38,6 +41,7 @@ struct StepShape {
     std::int64_t runs_together = 1;     ///< segments of a row that a thread asks for before it waits for one
     std::vector<const Read*> in_runs;   ///< arrays of which threads read contiguous segments of rows, each once
     std::vector<const Read*> fetched;   ///< those that are fetched into L2 as the tile begins
+    std::optional<LaneTile> lanes;      ///< of a statement that goes through values in lanes
 };
 
 struct LoopShape {

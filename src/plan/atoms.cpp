@@ -1,5 +1,6 @@
 // Chooses for every compute statement the axis of its vectors and the extent of its register block.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "plan/complete.hpp"
@@ -56,6 +57,9 @@ public:
         else
             atom.vectors = fitting_block(vectors,
                                          std::max(kernel_.schedule.panel_vectors.value, least_chains(atom, vectors)));
+        // Threads that hold a row between them access neighbours of it together, as many as a power of two.
+        if (kernel_.in_blocks() && atom.vector_axis >= 0 && (atom.across || !compute_.reduce) && is_one_row(atom.vector_axis))
+            atom.vectors = static_cast<int>(std::bit_floor(static_cast<unsigned>(atom.vectors)));
         if (has_known_lanes()) atom.vectors = known->vectors;
         while (atom.vector_axis >= 0 && !takes_blocks(atom.vector_axis, atom.vectors * kernel_.lanes)) --atom.vectors;
         choose_rows(atom);
@@ -86,6 +90,11 @@ public:
 private:
     [[nodiscard]] bool has_known_lanes() const { return known_ && known_->across; }
     [[nodiscard]] std::int64_t tile(AxisId axis) const { return scope_[axis].tile; }
+
+    /// The target has one value along all axes but this one.
+    [[nodiscard]] bool is_one_row(AxisId axis) const {
+        return all_of(targets_, [&](AxisId a) { return a == axis || tile(a) == 1; });
+    }
 
     [[nodiscard]] bool takes_blocks(AxisId axis, std::int64_t size) const {
         return kernel_.takes_blocks(axis, step_.scope, size);

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "plan/complete.hpp"
+#include "schedule/lane_registers.hpp"
 #include "schedule/legality.hpp"
 #include "support/ranges.hpp"
 
@@ -95,6 +96,24 @@ bool is_better_in_place(ScheduledKernel& kernel, VariableId id) {
     return !layout.may_overrun || layout.reach <= 2 * copied;
 }
 
+/// Registers that a thread keeps for addresses, counters and what it computes at a time. Estimated.
+constexpr std::int64_t registers_beside_lanes = 14;
+
+/// What fits registers goes there, instead of through shared memory. If tiles are too large, single values still do.
+void choose_lanes(ScheduledKernel& kernel) {
+    const ByVariable<bool> may = may_lie_in_lanes(kernel);
+    const ByVariable<Place> before = kernel.schedule.places;
+    const auto put = [&](bool with_wide) {
+        for (const VariableId id : kernel.layouts.ids())
+            if (may[id] && !kernel.place(id).by_user && (with_wide || lane_tile(kernel, id).axis < 0))
+                kernel.schedule.places[id].holding = MemorySpace::lanes;
+    };
+    put(true);
+    if (lane_registers(kernel) + registers_beside_lanes <= kernel.unit.registers * 4 / 3) return;
+    kernel.schedule.places = before;
+    put(false);
+}
+
 }  // namespace
 
 void choose_storage(ScheduledKernel& kernel) {
@@ -112,6 +131,7 @@ void choose_storage(ScheduledKernel& kernel) {
             place.holding = kernel.schedule.vector_axis >= 0 && local[id] ? MemorySpace::register_panel
                                                                           : MemorySpace::buffer;
     }
+    if (kernel.in_blocks() && !kernel.on_tensor_cores()) choose_lanes(kernel);
 }
 
 }  // namespace napkin

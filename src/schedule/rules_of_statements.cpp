@@ -8,6 +8,7 @@
 
 #include "schedule/fragments.hpp"
 #include "schedule/gathered.hpp"
+#include "schedule/lane_registers.hpp"
 #include "schedule/legality.hpp"
 #include "schedule/views.hpp"
 #include "support/ranges.hpp"
@@ -49,7 +50,7 @@ private:
             report(field, "{} is shared by warps, and a CPU's thread computes alone", name);
         if (a.shared && !a.across)
             report(field, "{} is shared by warps, and only what is reduced across lanes can be", name);
-        if (a.shared && k_.place(compute.variable).holding != MemorySpace::buffer)
+        if (a.shared && k_.place(compute.variable).holding != MemorySpace::buffer && !k_.is_in_lanes(compute.variable))
             report(field, "{} is shared by warps, which meet in a buffer, and it is held as {}", name,
                    napkin::name(k_.place(compute.variable).holding));
         std::vector<AxisId> points = a.points, reduced = a.reduced;
@@ -186,6 +187,7 @@ private:
 
     void check_storage() {
         const std::vector<bool> local = in_one_fusion(k_);
+        const ByVariable<bool> in_lanes = may_lie_in_lanes(k_, true);
         for (std::size_t v = 0; v < k_.layouts.size(); ++v) {
             const auto id = VariableId::of(v);
             const Layout& l = k_.layout(id);
@@ -203,6 +205,9 @@ private:
                 report(place_of(id), "{} cannot lie in panels one after the other", name);
             if (k_.is_panel(id) && !local[v])
                 report(place_of(id), "{} does not live within one run, and one panel of it is held", name);
+            if (k_.is_in_lanes(id) && !in_lanes[id])
+                report(place_of(id), "{} cannot lie in registers of all threads: some statement accesses it otherwise",
+                       name);
             if (k_.place(id).stages != 1 && !k_.is_operand(id))
                 report(place_of(id), "{} has {} stages, and can have 1 alone: {}", name, k_.place(id).stages,
                        on_either("a CPU's loads are done when they return",

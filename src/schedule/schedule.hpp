@@ -87,10 +87,12 @@ enum class MemorySpace : std::uint8_t {
     /// a shared-memory operand tile in its type in memory, as the mma reads it: rows of 128 bytes with swizzled 16-byte
     /// parts
     operand,
+    /// each thread of a CTA without tensor cores holds the values that it computes with (lane_registers.hpp)
+    lanes,
 };
 
-inline constexpr std::string_view memory_space_names[] = {"buffer", "register_panel", "packed_panel",
-                                                          "global", "registers",      "operand"};
+inline constexpr std::string_view memory_space_names[] = {"buffer",    "register_panel", "packed_panel", "global",
+                                                          "registers", "operand",        "lanes"};
 constexpr std::string_view name(MemorySpace holding) { return memory_space_names[at(holding)]; }
 
 struct Place {

@@ -302,6 +302,7 @@ struct ScheduledKernel {
     [[nodiscard]] bool is_panel(VariableId id) const { return place(id).holding == MemorySpace::register_panel; }
     [[nodiscard]] bool is_packed(VariableId id) const { return place(id).holding == MemorySpace::packed_panel; }
     [[nodiscard]] bool is_in_registers(VariableId id) const { return place(id).holding == MemorySpace::registers; }
+    [[nodiscard]] bool is_in_lanes(VariableId id) const { return place(id).holding == MemorySpace::lanes; }
     [[nodiscard]] bool is_operand(VariableId id) const { return place(id).holding == MemorySpace::operand; }
     [[nodiscard]] bool on_tensor_cores() const { return schedule.mma_m >= 0; }
     /// What a thread holds of tiles in registers. Pre: on_tensor_cores().
@@ -336,7 +337,8 @@ struct ScheduledKernel {
     }
     /// It has values in the arena.
     [[nodiscard]] bool is_held(VariableId id) const {
-        return !layout(id).lives.empty() && !is_in_registers(id) && (!is_view(id) || layout(id).may_overrun);
+        return !layout(id).lives.empty() && !is_in_registers(id) && !is_in_lanes(id) &&
+               (!is_view(id) || layout(id).may_overrun);
     }
     /// Warps share the work of each statement; else one thread does all of it.
     [[nodiscard]] bool in_blocks() const { return schedule.warps.value > 0; }

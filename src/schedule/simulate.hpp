@@ -115,14 +115,18 @@ private:
     /// Work of all output tiles of a kernel whose CTAs share SMs: on a CTA's share of the units, in the dependence
     /// chain of a lone CTA, and in memory.
     struct BlockWork {
-        double core_clocks = 0, chain_clocks = 0, memory_seconds = 0;
-        double load_phases = 1;   ///< loads of a CTA that wait for what it computes in between
-        double uneven_waves = 0;  ///< wave quantization factor where output tiles differ in length; 0: none does
+        double core_clocks = 0, chain_clocks = 0;
+        double memory_seconds = 0;      ///< of what CTAs wait for
+        double all_memory_seconds = 0;  ///< of the busiest level, whoever waits
+        bool in_bursts = false;         ///< a CTA asks for all that it needs at once
+        double load_phases = 1;         ///< loads of a CTA that wait for what it computes in between
+        double uneven_waves = 0;        ///< wave quantization factor where output tiles differ in length; 0: none does
     };
     /// Seconds of an output tile: on its SM's units, on the SM's share of memory, and those for which its CTA waits for
     /// its own results. Then those in which it waits for other CTAs at the units and at memory.
     struct BlockTime {
         double core = 0, memory = 0, chain = 0;
+        double all_memory = 0;
         double core_queue = 0, memory_queue = 0;
         double cycle = 0;  ///< until the CTA's next tile begins
     };
@@ -170,6 +174,7 @@ private:
     [[nodiscard]] double chain_of_copy(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile,
                                        bool is_load) const;
     [[nodiscard]] static BlockTime cycle_of(double blocks, const BlockTime& group);
+    [[nodiscard]] static BlockTime cycle_in_bursts(double blocks, const BlockTime& group);
     [[nodiscard]] static TimeSum rounds_of(const BlockTime& cycle, double times, double blocks, double clock,
                                            const BlockTerms& terms);
     [[nodiscard]] static double latency_of_warpgroups(const ScheduledKernel& k, const Step& step, double instructions);
@@ -187,6 +192,8 @@ private:
     [[nodiscard]] TimeSum seconds_of_blocks(double groups, double workers, const BlockWork& work,
                                             const BlockTerms* terms = nullptr) const;
     [[nodiscard]] double gather_clocks(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile) const;
+    [[nodiscard]] static double values_of_access(const ScheduledKernel& k, VariableId id);
+    [[nodiscard]] bool stays_in_l1(const ScheduledKernel& k, VariableId id) const;
     [[nodiscard]] bool tables_stay(const ScheduledKernel& k) const;
     [[nodiscard]] static std::int64_t groups_ahead(const ScheduledKernel& k, VariableId id);
     [[nodiscard]] bool flows_through_first_cache(const ScheduledKernel& k, const std::vector<Moved>& moved) const;

@@ -8,6 +8,7 @@
 
 #include "machine/block_machine.hpp"
 #include "schedule/fragments.hpp"
+#include "schedule/lane_registers.hpp"
 #include "schedule/simulate_parts.hpp"
 #include "support/ids.hpp"
 
@@ -31,6 +32,11 @@ constexpr double first_instructions_s = 1e-6;
 /// each later group of loads. Fitted on one H200 on 2026-11-29: 24 examples of less than 45 µs took -1.4 to 6 µs longer
 /// than all else adds up to, 1.4 in the median. One small tile took no longer, and one with five groups 5.3.
 constexpr double first_addresses_s = 0.8e-6, further_addresses_s = 0.5e-6;
+
+/// For CTAs that ask for all that they need at once. Dependence chains take a multiple of what latencies add up to.
+/// And how sharply the time of CTAs beside each other goes over from that of a lone one to that of the busiest
+/// unit. Fitted on one H200 on 2026-11-30 to 23 kernels of rows with 1 to 12 CTAs an SM.
+constexpr double chain_share = 1.6, queue_exponent = 2.5;
 
 /// Instructions that a thread issues for an operation beside its unit's own instruction, counted in what NVRTC 13 makes
 /// of the prelude's functions. A power is taken in double precision.
@@ -123,7 +129,7 @@ double Simulator::chain_of_compute(const ScheduledKernel& k, const Step& step, c
     }
     double answer = 0, loads = 0;  // loads: of one register block
     for (const Read* r : step.reads) {
-        if (r->variable() == compute.variable) continue;
+        if (r->variable() == compute.variable || k.is_in_lanes(r->variable())) continue;
         answer = std::max(answer, k.is_view(r->variable()) ? answer_clocks(k, r->variable()) : shared_clocks);
         loads += (depends_on(r->indices, atom.row_axis) ? atom.rows / values_in_a_load(k, atom, *r, tile) : 1) *
                  (depends_on(r->indices, v) ? atom.vectors : 1);
@@ -134,7 +140,10 @@ double Simulator::chain_of_compute(const ScheduledKernel& k, const Step& step, c
     // Each of an SM's four schedulers has a fourth of the warps.
     const double issue = turns * passes * (values * issued + loads * (1 + address_instructions / unrolled)) *
                          std::max(1.0, std::min(warps, blocks) / schedulers_a_core);
-    double clocks = std::max(issue, std::ceil(bodies) * (answer + depth)) + shared_clocks;
+    // All rounds of values in lanes are unrolled: only the additions of a thread wait for each other.
+    const double latencies = lanes_of(k, step) ? answer + depth + (compute.reduce ? passes * step_clocks : 0)
+                                               : std::ceil(bodies) * (answer + depth);
+    double clocks = std::max(issue, latencies) + shared_clocks;
     const double halvings = std::log2(lanes),
                  over_lanes = halvings * (k.unit.copies.exchange_clocks + step_clocks) + shared_clocks;
     if (atom.across) clocks += turns * over_lanes;
@@ -151,6 +160,13 @@ double Simulator::chain_of_copy(const ScheduledKernel& k, VariableId id, const s
     double values = 1;
     for (const Index& dim : variable.dims)
         values *= static_cast<double>(range_of(dim, std::vector<std::int64_t>(tile.size(), 0), tile).size());
+    if (k.is_in_lanes(id)) {
+        // All rounds are outstanding at once.
+        const double accesses = static_cast<double>(lane_tile(k, id).values()) / values_of_access(k, id),
+                     issue = accesses * copy_instructions *
+                             std::max(1.0, static_cast<double>(k.schedule.warps.value) / schedulers_a_core);
+        return std::max(issue, is_load ? answer_clocks(k, id) : 0);
+    }
     const double threads = static_cast<double>(k.schedule.warps.value) * static_cast<double>(k.lanes);
     const double bytes_a_value = bytes(variable.memory_type);
     const bool is_near = !variable.dims.empty() && k.place(id).innermost + 1 == static_cast<int>(variable.dims.size()),
@@ -186,13 +202,29 @@ Simulator::BlockTime Simulator::cycle_of(double blocks, const BlockTime& group) 
     return out;
 }
 
+/// The same where a CTA asks for all that it needs at once, as for values in lanes. Alone, it waits `chain` for itself,
+/// and takes its time at the SM's units and at its share of memory. Beside others it cannot be faster than all of them
+/// one after the other at either. Between the two, times join as those of units that delay each other do.
+Simulator::BlockTime Simulator::cycle_in_bursts(double blocks, const BlockTime& group) {
+    BlockTime out = group;
+    const double own = group.chain + group.core + group.memory;
+    const double queue = together({own, blocks * group.core, blocks * group.all_memory}, queue_exponent) -
+                         together({own, group.core, group.memory}, queue_exponent);
+    const double at_core = group.core + group.memory > 0 ? group.core / (group.core + group.memory) : 0;
+    out.cycle = own + queue;
+    out.core_queue = queue * at_core, out.memory_queue = queue * (1 - at_core);
+    return out;
+}
+
 TimeSum Simulator::seconds_of_blocks(double groups, double workers, const BlockWork& work, const BlockTerms* terms) const {
     const double share = blocks_a_core(machine_), clock = machine_.clock_hz.value;
     const double cores = std::min(machine_.cores.value / share, workers), used = std::min(cores, groups);
     BlockTime group;
     group.core = work.core_clocks / groups / share / clock;
     group.memory = work.memory_seconds / groups * used;
-    group.chain = std::max(0.0, work.chain_clocks / groups / clock - group.core) + group_clocks / clock;
+    group.all_memory = work.all_memory_seconds / groups * used;
+    group.chain = std::max(0.0, (work.in_bursts ? chain_share : 1) * work.chain_clocks / groups / clock - group.core) +
+                  group_clocks / clock;
     const double slots = std::ceil(workers / cores), rounds = std::floor(groups / (cores * slots)),
                  rest = groups - rounds * cores * slots;
     TimeSum out(terms != nullptr);
@@ -203,7 +235,7 @@ TimeSum Simulator::seconds_of_blocks(double groups, double workers, const BlockW
                         fmt::format("{} groups of loads", number_text(work.load_phases))};
     });
     const auto add_rounds = [&](double times, double blocks) {
-        const BlockTime t = cycle_of(blocks, group);
+        const BlockTime t = work.in_bursts ? cycle_in_bursts(blocks, group) : cycle_of(blocks, group);
         out.add(times * t.cycle, [&] { return rounds_of(t, times, blocks, clock, *terms); });
     };
     // Tiles of unequal lengths: the CTA that ends last runs so many tiles of the mean length.

@@ -5,6 +5,7 @@
 #include "schedule/fragment_registers.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/gathered.hpp"
+#include "schedule/lane_registers.hpp"
 #include "schedule/legality.hpp"
 #include "schedule/simulate_parts.hpp"
 #include "support/ids.hpp"
@@ -55,7 +56,7 @@ double Simulator::clocks_of_copy(const ScheduledKernel& k, const Variable& varia
 /// as it reads 16-bit values from memory. It reads 35 GB/s where they become a tile of 16 KiB, 24 to 28 for 24 KiB, and
 /// 15 for 64 KiB.
 double Simulator::clocks_of_spilled_tile(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile) const {
-    if (k.is_view(id) || k.is_operand(id) || k.is_in_registers(id)) return 0;
+    if (k.is_view(id) || k.is_operand(id) || k.is_in_registers(id) || k.is_in_lanes(id)) return 0;
     const Variable& variable = k.variable(id);
     double values = 1;
     for (const Index& dim : variable.dims) values *= span_of(dim, tile);
@@ -83,6 +84,17 @@ double Simulator::partial_sectors_a_value(const ScheduledKernel& k, VariableId i
                                                                  : 1 / threads_a_row;
 }
 
+/// Values in lanes that a thread accesses together: all of a round where every tile of every row has whole rounds.
+double Simulator::values_of_access(const ScheduledKernel& k, VariableId id) {
+    const LaneTile lanes = lane_tile(k, id);
+    if (lanes.axis < 0) return 1;
+    const Variable& variable = k.variable(id);
+    const Span& span = k.span(lanes.axis, k.layout(id).scope);
+    const bool fits = variable.dims.back().is_axis(lanes.axis) && k.extent(variable.limits.back()) % lanes.vectors == 0 &&
+                      (!span.begins || span.tile % lanes.vectors == 0);
+    return fits ? static_cast<double>(lanes.vectors) : 1;
+}
+
 /// Clocks of a core to bring a tile in or out: none where it is accessed in place. It takes whole vectors where the
 /// innermost dimension is innermost in memory too, else a block transpose. At the same time the tile passes through L1.
 double Simulator::copy_clocks(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile,
@@ -103,6 +115,12 @@ double Simulator::copy_clocks(const ScheduledKernel& k, VariableId id, const std
         const double clocks = values / static_cast<double>(lanes_) * store_clocks_ * lines;
         if (is_load || columns < 0) return clocks;
         return std::max(clocks, values * partial_sectors_a_value(k, id) * machine_.partial_store_clocks.value);
+    }
+    if (k.is_in_lanes(id)) {
+        // A thread's neighbours cross in one instruction, up to the widest of memory.
+        const double vectors = values / static_cast<double>(lanes_), together = values_of_access(k, id);
+        return beside({vectors / together * (is_load ? load_clocks_ : store_clocks_),
+                       clocks_of_conversion(k, variable, vectors, is_load), clocks_of_copy(k, variable, values, is_load)});
     }
     const double runs = values / span_of(variable.dims.back(), tile), vectors = values / static_cast<double>(lanes_);
     const bool is_near = k.place(id).innermost + 1 == static_cast<int>(variable.dims.size());

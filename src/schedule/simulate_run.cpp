@@ -229,6 +229,7 @@ struct Simulator::Run {
     };
     InTurn in_turn();
     [[nodiscard]] TimeSum beside_producer(const InTurn& turn, const TimeSum& ahead) const;
+    [[nodiscard]] TimeSum tiles_in_scratch() const;
     [[nodiscard]] TimeSum joined_blocks();
     [[nodiscard]] TimeSum joined();
     TimeSum split_tiles(double total);
@@ -319,6 +320,21 @@ static double load_phases(const ScheduledKernel& k) {
     return std::max(1, phases);
 }
 
+/// Seconds of statements whose tiles are larger than the CTA's shared memory. They lie in scratch memory, which is
+/// global.
+TimeSum Simulator::Run::tiles_in_scratch() const {
+    if (static_cast<double>(k.memory_bytes()) <= s.usable_bytes()) return TimeSum(keeps_terms);
+    const double vectors = sum.load / s.load_clocks_ + sum.store / s.store_clocks_,
+                 bytes = vectors * static_cast<double>(k.lanes * k.value_bytes()) + bytes_moved,
+                 taken = bytes / s.machine_.levels[1].bandwidth_bytes_per_s.value;
+    return part(taken, [&] {
+        return TimeTerm{"tiles in scratch memory", 0,
+                        fmt::format("{}: they take {} KiB, a CTA has {}", transfer_text(bytes, taken),
+                                    number_text(static_cast<double>(k.memory_bytes()) / 1024),
+                                    number_text(s.usable_bytes() / 1024))};
+    });
+}
+
 /// Seconds of CTAs that use what others leave idle.
 TimeSum Simulator::Run::joined_blocks() {
     for (const double clocks : core) of_blocks.core_clocks += clocks;
@@ -326,8 +342,15 @@ TimeSum Simulator::Run::joined_blocks() {
     of_blocks.load_phases = load_phases(k);
     out.core_seconds = s.seconds_of_blocks(groups, workers, of_blocks).seconds();
     BlockTerms terms{TimeSum(keeps_terms), TimeSum(keeps_terms)};
-    for (const TimeSum& of_step : waited) terms.memory.add(of_step);
-    of_blocks.memory_seconds = terms.memory.seconds();
+    // Where values lie in lanes, nobody waits for stores but at the busiest level.
+    of_blocks.in_bursts = any_of(k.layouts.ids(), [&](VariableId v) { return k.is_in_lanes(v); });
+    for (const StepId i : k.steps.ids())
+        if (!of_blocks.in_bursts || !std::holds_alternative<Store>(*k.steps[i].statement))
+            terms.memory.add(waited[at(i)]);
+    terms.memory.add(tiles_in_scratch());
+    of_blocks.memory_seconds = of_blocks.all_memory_seconds = terms.memory.seconds();
+    for (const TimeSum& level : into)
+        of_blocks.all_memory_seconds = std::max(of_blocks.all_memory_seconds, level.seconds());
     for (std::size_t i = 0; i < k.steps.size() && keeps_terms; ++i) terms.core.add(terms_of_statement(StepId::of(i)));
     return s.seconds_of_blocks(groups, workers, of_blocks, keeps_terms ? &terms : nullptr);
 }

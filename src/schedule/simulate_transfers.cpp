@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 
+#include "machine/block_machine.hpp"
 #include "schedule/cluster.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/group_order.hpp"
@@ -126,7 +127,7 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
             moved.unique = std::min(moved.bytes,
                                     static_cast<double>(count_values(derived_.diagram, variable.array, extents_)) *
                                         bytes(variable.memory_type));
-        moved.stays = stay && !variable.gathers.empty();
+        moved.stays = (stay && !variable.gathers.empty()) || (load && stays_in_l1(k, id));
         if (moved.unique > 0)
             moved.by_groups = load ? std::min(moved.bytes,
                                               bytes_of_group(k, variable) * static_cast<double>(k.num_groups()))
@@ -162,6 +163,21 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
         out.push_back(moved);
     }
     return out;
+}
+
+/// Whether all output tiles load the same into lanes, which L1 then keeps. It shares its memory with the SM's tiles.
+bool Simulator::stays_in_l1(const ScheduledKernel& k, VariableId id) const {
+    if (!k.is_in_lanes(id)) return false;
+    double held = static_cast<double>(k.arena_bytes());
+    for (const VariableId v : k.layouts.ids()) {
+        if (!k.is_in_lanes(v) || !is_loaded(k, v)) continue;
+        const bool is_own = any_of(groups_of(*k.kernel, k.sizes),
+                                   [&](const auto& group) { return carries(k.variable(v), group.first); });
+        if (v == id && is_own) return false;
+        held += static_cast<double>(k.layout(v).tile) * bytes(k.variable(v).memory_type) *
+                (is_own ? 1 : 1 / static_cast<double>(blocks_a_core(machine_)));
+    }
+    return held <= usable_bytes();
 }
 
 std::int64_t Simulator::groups_ahead(const ScheduledKernel& k, VariableId id) {

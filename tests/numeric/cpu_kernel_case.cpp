@@ -24,6 +24,7 @@
 #include "run/kernel.hpp"
 #include "run/tensor.hpp"
 #include "schedule/fragments.hpp"
+#include "schedule/lane_registers.hpp"
 #include "schedule/legality.hpp"
 #include "schedule/reduction_trees.hpp"
 #include "support/random_diagram.hpp"
@@ -220,8 +221,18 @@ ScheduledKernel varied(const ScheduledKernel& kernel, std::uint64_t seed) {
         const auto target = std::get<Compute>(*step.statement).variable;
         const bool is_shared = random() % 2 == 0;
         schedule.atoms[step.atom].shared = is_shared;
-        if (is_shared) schedule.places[target].holding = MemorySpace::buffer;
+        if (is_shared && schedule.places[target].holding != MemorySpace::lanes)
+            schedule.places[target].holding = MemorySpace::buffer;
     }
+    // Some of what lies in lanes goes to buffers, and what then cannot stay goes with it.
+    ScheduledKernel changed = kernel;
+    changed.schedule = schedule;
+    for (Place& place : changed.schedule.places)
+        if (place.holding == MemorySpace::lanes && random() % 5 == 0) place.holding = MemorySpace::buffer;
+    const ByVariable<bool> in_lanes = may_lie_in_lanes(changed, true);
+    for (const VariableId v : kernel.layouts.ids())
+        if (schedule.places[v].holding == MemorySpace::lanes && !in_lanes[v])
+            schedule.places[v].holding = MemorySpace::buffer;
     const auto with = [&] {
         return scheduled(kernel.program, static_cast<std::size_t>(kernel.kernel - kernel.program->kernels.data()),
                          kernel.extents, schedule, kernel.unit);

@@ -6,6 +6,7 @@
 #include "derive/derive.hpp"
 #include "emit/cuda/emit.hpp"
 #include "plan/choose.hpp"
+#include "plan/choose_form.hpp"
 #include "plan/explain.hpp"
 #include "support/schedules.hpp"
 #include "syntax/parse.hpp"
@@ -29,8 +30,10 @@ KernelPlan planned_rows(const std::string& text, std::int64_t rows, std::int64_t
     const auto diagram = parse_diagram(std::make_shared<const Source>(Source{"a.nk", text}));
     EXPECT_TRUE(diagram.ok()) << render(diagram.errors());
     const Derived derived = derive(*diagram).value();
-    const auto plan = choose_plan(derived, bind_sizes(derived.diagram, {{"r", rows}, {"c", columns}}).value(),
-                                  load_machine("h200").value(), by_user);
+    const Extents extents = bind_sizes(derived.diagram, {{"r", rows}, {"c", columns}}).value();
+    const Machine machine = load_machine("h200").value();
+    const Derived form = choose_form(derived, extents, machine, by_user, nullptr, FormTimes::of_plans);
+    const auto plan = choose_plan(form, extents, machine, by_user);
     EXPECT_TRUE(plan.ok()) << render(plan.errors());
     return plan->kernels.at(0);
 }
@@ -45,18 +48,18 @@ struct Measured {
     double microseconds;
 };
 
-/// Medians of one H200 on 2026-11-22 between two events, the caches flushed before each.
+/// Medians of one H200 on 2026-11-30 between two events, the caches flushed before each.
 TEST(BlocksTime, IsNearWhatWasMeasured) {
-    for (const Measured& m : std::vector<Measured>{{softmax_of_rows, 64, 64, 4.54},
-                                                   {softmax_of_rows, 1024, 1024, 7.71},
-                                                   {softmax_of_rows, 4096, 4096, 40.45},
-                                                   {softmax_of_rows, 8192, 16384, 297.66},
-                                                   {softmax_of_rows, 32768, 1024, 75.94},
-                                                   {softmax_of_rows, 65536, 64, 18.37},
-                                                   {layernorm_of_rows, 1024, 1024, 9.22},
-                                                   {layernorm_of_rows, 8192, 4096, 95.65},
-                                                   {layernorm_of_rows, 32768, 1024, 92.42},
-                                                   {logsumexp_of_rows, 4096, 8192, 45.92}}) {
+    for (const Measured& m : std::vector<Measured>{{softmax_of_rows, 64, 64, 4.35},
+                                                   {softmax_of_rows, 1024, 1024, 6.34},
+                                                   {softmax_of_rows, 4096, 4096, 38.14},
+                                                   {softmax_of_rows, 8192, 16384, 280.13},
+                                                   {softmax_of_rows, 32768, 1024, 70.66},
+                                                   {softmax_of_rows, 65536, 64, 17.50},
+                                                   {layernorm_of_rows, 1024, 1024, 6.78},
+                                                   {layernorm_of_rows, 8192, 4096, 74.11},
+                                                   {layernorm_of_rows, 32768, 1024, 72.90},
+                                                   {logsumexp_of_rows, 4096, 8192, 43.42}}) {
         const double predicted = planned_rows(m.text, m.rows, m.columns).time.seconds * 1e6;
         EXPECT_THAT(predicted / m.microseconds, AllOf(Ge(1 / 1.4), Le(1.4))) << m.rows << " × " << m.columns << ":\n"
                                                                              << m.text;
@@ -66,7 +69,8 @@ TEST(BlocksTime, IsNearWhatWasMeasured) {
 /// Whole rows, several blocks of few warps an SM: while one waits for memory others compute.
 TEST(BlocksTime, LeadsToWholeRowsInManyBlocks) {
     const KernelPlan plan = planned_rows(softmax_of_rows, 32768, 1024);
-    EXPECT_EQ(plan.schedule().stream.begin()->second.value, 1024);
+    const SizesByAxis& stream = plan.schedule().stream;
+    EXPECT_TRUE(stream.empty() || stream.begin()->second.value == 1024);
     EXPECT_GE(plan.scheduled.unit.blocks_a_core, 4);
     EXPECT_EQ(plan.scheduled.program->diagram.axis(plan.schedule().vector_axis).name, "c");
 }

@@ -70,7 +70,7 @@ const std::string open_product =
 const std::string open_rows =
     "softmaxes(X[r, c]) -> Y[r, c]\n"
     "    Y[r, c] = softmax(c) X[r, c]\n"
-    "sizes r = any, c = 512\n";
+    "sizes r = any, c = 4096\n";
 INSTANTIATE_TEST_SUITE_P(Programs, SizeClassesOf,
                          ::testing::Values(OpenText{"product_h200", open_product, "h200"},
                                            OpenText{"rows_cpu", open_rows, "generic-cpu"},

@@ -36,10 +36,10 @@ TEST(UnrolledLoops, TakeNoMoreOperandsThanThereAreRegistersFor) {
     Plan plan = planned(text);
     ScheduledKernel& kernel = plan.kernels[0].scheduled;
     EXPECT_EQ(kept_loops(kernel, 10), 2U) << "the innermost may always be unrolled";
-    EXPECT_EQ(kept_loops(kernel, 80), 2U) << "nine iterations load 54 values where there are four rows of two vectors";
+    EXPECT_EQ(kept_loops(kernel, 40), 2U) << "nine iterations load 36 values where there are two rows of two vectors";
     EXPECT_EQ(kept_loops(kernel, 200), 1U);
     EXPECT_EQ(kept_loops(kernel, 10000), 0U);
-    kernel.unit.registers = 80;
+    kernel.unit.registers = 40;
     EXPECT_THAT(cuda::emit(plan.program()).text,
                 testing::ContainsRegex("NAPKIN_UNROLL_BY\\(1\\)\n *for \\(Index u = 0; u < 3; \\+\\+u\\)"));
 }
