@@ -8,6 +8,7 @@
 #include "machine/block_machine.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/group_order.hpp"
+#include "schedule/lane_registers.hpp"
 #include "schedule/simulate.hpp"
 #include "schedule/simulate_parts.hpp"
 #include "schedule/stream_k.hpp"
@@ -343,7 +344,7 @@ TimeSum Simulator::Run::joined_blocks() {
     out.core_seconds = s.seconds_of_blocks(groups, workers, of_blocks).seconds();
     BlockTerms terms{TimeSum(keeps_terms), TimeSum(keeps_terms)};
     // Where values lie in lanes, nobody waits for stores but at the busiest level.
-    of_blocks.in_bursts = any_of(k.layouts.ids(), [&](VariableId v) { return k.is_in_lanes(v); });
+    of_blocks.in_bursts = any_of(k.steps, [&](const Step& step) { return lanes_of(k, step).has_value(); });
     for (const StepId i : k.steps.ids())
         if (!of_blocks.in_bursts || !std::holds_alternative<Store>(*k.steps[i].statement))
             terms.memory.add(waited[at(i)]);
