@@ -8,7 +8,6 @@
 #include "machine/block_machine.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/group_order.hpp"
-#include "schedule/lane_registers.hpp"
 #include "schedule/simulate.hpp"
 #include "schedule/simulate_parts.hpp"
 #include "schedule/stream_k.hpp"
@@ -343,8 +342,9 @@ TimeSum Simulator::Run::joined_blocks() {
     of_blocks.load_phases = load_phases(k);
     out.core_seconds = s.seconds_of_blocks(groups, workers, of_blocks).seconds();
     BlockTerms terms{TimeSum(keeps_terms), TimeSum(keeps_terms)};
-    // Where values lie in lanes, nobody waits for stores but at the busiest level.
-    of_blocks.in_bursts = any_of(k.steps, [&](const Step& step) { return lanes_of(k, step).has_value(); });
+    // CTAs that reduce whole rows ask for all of a row at once. Nobody waits for their stores but at the busiest level.
+    of_blocks.in_bursts = k.loops.empty() &&
+                          any_of(k.steps, [&](const Step& step) { return step.atom >= 0 && k.atom(step).across; });
     for (const StepId i : k.steps.ids())
         if (!of_blocks.in_bursts || !std::holds_alternative<Store>(*k.steps[i].statement))
             terms.memory.add(waited[at(i)]);
