@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Programs that memory bounds, beside torch.compile in the same process: normalisations, sums, transposes, rotations, optimizers, losses.
+"""Programs that memory bounds, beside torch.compile in the same process: normalisations, sums, transposes, rotations, losses.
 
     python3 bench/rows_gpu.py [--output bench/results/NAME.json] [--only NAME,...]
 

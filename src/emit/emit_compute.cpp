@@ -60,7 +60,7 @@ protected:
           atom_(frame.atom(step)),
           scope_(step.scope),
           compute_(std::get<Compute>(*step.statement)),
-          lanes_(frame.shape(step).lanes) {}
+          lanes_(frame.in_blocks() ? frame.shape(step).lanes : std::nullopt) {}
 
     /// Each thread of a block has points of its own. Else all lanes of a warp work on each point.
     [[nodiscard]] bool is_by_threads() const { return frame_.in_blocks() && atom_.vector_axis < 0; }
