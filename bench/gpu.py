@@ -80,6 +80,11 @@ def parser(text):
     return out
 
 
+def each_selected(programs, only):
+    """The programs whose names have one of the parts that `only` lists, separated by commas; all of them where it is empty."""
+    return {name: of for name, of in programs.items() if not only or any(part in name for part in only.split(","))}.items()
+
+
 def write(options, schema, device, **fields):
     """The record, where one is asked for."""
     if options.output:

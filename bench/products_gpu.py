@@ -145,11 +145,8 @@ def main():
     napkin = in_process.Napkin()
     torch.manual_seed(1)
     found = []
-    for name in PROGRAMS:
-        if options.only and not any(part in name for part in options.only.split(",")):
-            continue
+    for name, (make, peer_is) in gpu.each_selected(PROGRAMS, options.only):
         try:
-            make, peer_is = PROGRAMS[name]
             found.append(measured_program(napkin, name, *make(), peer_is, options.seconds))
         except Exception as error:  # one program that fails must not hide the others
             print(name, "failed:", str(error)[:600], flush=True)

@@ -101,9 +101,7 @@ def main():
     del large, copy
     print(f"a copy: {rate / 1e12:.2f} TB/s")
     found = []
-    for name, make in PROGRAMS.items():
-        if options.only and not any(part in name for part in options.only.split(",")):
-            continue
+    for name, make in gpu.each_selected(PROGRAMS, options.only):
         try:
             text, sizes, inputs, out, peer = make()
             row = products_gpu.measured_program(napkin, name, text, sizes, inputs, out, peer, "torch.compile", options.seconds)

@@ -19,9 +19,6 @@ constexpr std::int64_t fewest_registers = 32, most_registers_of_role = 240, regi
 /// the kernels of 3 × 64 rows and 160 registers, and of 4 × 64 rows and 112, that the assembler takes without spilling.
 constexpr std::int64_t registers_beside_tiles = 20;
 
-/// The part of a thread's registers that tiles may take where no warps copy for others; the rest is for addresses and
-/// operands. Estimated.
-constexpr double share_of_registers = 0.75;
 /// Clocks from a multiply-add to one that needs its result: those of Volta (Jia et al. 2018, arXiv:1804.06826).
 constexpr double fma_latency_clocks = 4;
 

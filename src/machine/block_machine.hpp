@@ -23,6 +23,9 @@ struct RoleRegisters {
 /// multiples of 4, and a thread has 24 registers at least.
 RoleRegisters role_registers(std::int64_t block_registers, std::int64_t computing, std::int64_t copying);
 
+/// The part of a thread's registers that tiles may take where no warps copy for others; the rest is for addresses and
+/// operands. Estimated.
+inline constexpr double share_of_registers = 0.75;
 /// The machine whose cores are the blocks that run at the same time, each of `warps` warps, `blocks_a_core` of them on
 /// every SM, beside `producer_warps` that ask for copies. Rates are the sustained ones where the file has them. What a
 /// GPU's file does not say of code is estimated, with its source. Pre: a GPU with thread limits.

@@ -2,6 +2,7 @@
 // one after the other.
 #include <numeric>
 
+#include "machine/block_machine.hpp"
 #include "plan/complete.hpp"
 #include "schedule/lane_registers.hpp"
 #include "schedule/legality.hpp"
@@ -109,7 +110,8 @@ void choose_lanes(ScheduledKernel& kernel) {
                 kernel.schedule.places[id].holding = MemorySpace::lanes;
     };
     put(true);
-    if (lane_registers(kernel) + registers_beside_lanes <= kernel.unit.registers * 4 / 3) return;
+    const double registers = kernel.unit.registers / share_of_registers;
+    if (static_cast<double>(lane_registers(kernel) + registers_beside_lanes) <= registers) return;
     kernel.schedule.places = before;
     put(false);
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
@@ -40,6 +39,20 @@ bool has_coordinate(const Expr& e, AxisId axis) {
         if (const auto* coordinate = as<AxisIndex>(node)) found |= coordinate->axis == axis;
     });
     return found;
+}
+
+std::vector<VariableId> accessed(const Step& step) {
+    std::vector<VariableId> out{variable_of(step)};
+    for (const Read* r : step.reads)
+        if (!contains(out, r->variable())) out.push_back(r->variable());
+    return out;
+}
+
+/// Vectors of the first statement along the axis, which all have in common; 0: there is none.
+int vectors_along(const ScheduledKernel& kernel, AxisId axis) {
+    const auto first = find_if(
+        kernel.steps, [&](const Step& step) { return step.atom >= 0 && kernel.atom(step).vector_axis == axis; });
+    return first == kernel.steps.end() ? 0 : kernel.atom(*first).vectors;
 }
 
 class Eligible {
@@ -80,21 +93,13 @@ private:
             for (const Index& index : kernel_.variable(v).gathers)
                 for (const VariableId by : read_variables(index.value())) out_[by] = false;
     }
-    static std::vector<VariableId> accessed(const Step& step) {
-        std::vector<VariableId> out{variable_of(step)};
-        for (const Read* r : step.reads)
-            if (!contains(out, r->variable())) out.push_back(r->variable());
-        return out;
-    }
-
     [[nodiscard]] bool takes(const Step& step, VariableId v) const {
         const AxisId axis = *wide_[v];
         const auto* compute = std::get_if<Compute>(step.statement);
         const bool is_here = step.scope == kernel_.layout(v).scope;
         if (!compute) return axis < 0 ? true : is_here && !std::holds_alternative<Init>(*step.statement);
         if (axis < 0) return compute->variable != v || is_for_all_threads(step);
-        return is_here && goes_along(step, axis) && compute->variable == v ? !compute->reduce
-                                                                           : is_here && goes_along(step, axis);
+        return is_here && goes_along(step, axis) && (compute->variable != v || !compute->reduce);
     }
     /// Whether every thread may have the statement's one result.
     [[nodiscard]] bool is_for_all_threads(const Step& step) const {
@@ -108,7 +113,7 @@ private:
         const auto& compute = std::get<Compute>(*step.statement);
         if (!is_one_row(kernel_, step) || atom.vector_axis != axis || (atom.across && !atom.shared)) return false;
         if (compute.reduce && !atom.across) return false;
-        if (kernel_.span(axis, step.scope).is_part || atom.vectors != vectors_along(axis)) return false;
+        if (kernel_.span(axis, step.scope).is_part || atom.vectors != vectors_along(kernel_, axis)) return false;
         if (has_coordinate(compute.body, axis) || (compute.carry && has_coordinate(compute.carry, axis))) return false;
         for (const Read* r : step.reads) {
             const VariableId v = r->variable();
@@ -117,12 +122,6 @@ private:
         }
         const VariableId target = compute.variable;
         return atom.across || (out_[target] && *wide_[target] == axis);
-    }
-    /// Vectors of the first statement along the axis.
-    [[nodiscard]] int vectors_along(AxisId axis) const {
-        for (const Step& step : kernel_.steps)
-            if (step.atom >= 0 && kernel_.atom(step).vector_axis == axis) return kernel_.atom(step).vectors;
-        return 0;
     }
 
     const ScheduledKernel& kernel_;
@@ -136,20 +135,14 @@ private:
 LaneTile lane_tile(const ScheduledKernel& kernel, VariableId id) {
     LaneTile out{wide_axis(kernel, id).value_or(AxisId(-1))};
     if (out.axis < 0) return out;
-    for (const Step& step : kernel.steps)
-        if (step.atom >= 0 && kernel.atom(step).vector_axis == out.axis) {
-            out.vectors = kernel.atom(step).vectors;
-            break;
-        }
+    out.vectors = std::max(1, vectors_along(kernel, out.axis));
     out.values_a_round = out.vectors * kernel.lanes * kernel.schedule.warps.value;
     out.rounds = ceil_div(kernel.span(out.axis, kernel.layout(id).scope).tile, out.values_a_round);
     return out;
 }
 
 std::optional<LaneTile> lanes_of(const ScheduledKernel& kernel, const Step& step) {
-    std::vector<VariableId> accessed{variable_of(step)};
-    for (const Read* r : step.reads) accessed.push_back(r->variable());
-    for (const VariableId v : accessed)
+    for (const VariableId v : accessed(step))
         if (kernel.is_in_lanes(v))
             if (const LaneTile tile = lane_tile(kernel, v); tile.axis >= 0) return tile;
     return std::nullopt;

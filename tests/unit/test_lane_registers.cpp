@@ -58,7 +58,7 @@ TEST(LaneRegisters, HoldLongRowsWithoutSharedMemory) {
     EXPECT_THAT(code, Not(HasSubstr("copy_in(X")));
 }
 
-TEST(LaneRegisters, OwnersAreThreadsInTurn) {
+TEST(LaneRegisters, OwnersAreThreadsInRounds) {
     const LaneTile tile{.axis = AxisId(0), .vectors = 4, .rounds = 2, .values_a_round = 4 * 32 * 2};
     EXPECT_EQ(tile.warp_of(0, 32), 0);
     EXPECT_EQ(tile.warp_of(127, 32), 0);
@@ -80,6 +80,19 @@ TEST(LaneRegisters, AreRefusedWhereAThreadNeedsAnothersValue) {
         const Plan other = planned(text, {{"r", 4096}, {"c", 4096}});
         const ScheduledKernel& k = other.kernels.at(0).scheduled;
         EXPECT_FALSE(k.is_in_lanes(named(k, "Y"))) << text;
+    }
+}
+
+/// Tiles beyond a CTA's share of shared memory have their price, so that CTAs which have the room are chosen. The
+/// coordinate keeps the row out of lanes.
+TEST(LaneRegisters, RowsInBuffersFitTheirCta) {
+    const Plan plan = planned(
+        "f(X[r, c]: bf16, G[c]: bf16, B[c]: bf16) -> Y[r, c]: bf16\n"
+        "    Y[r, c] = layernorm(c)(X[r, c], G[c], B[c]) + where(c < 7, 1, 0)\n",
+        {{"r", 32768}, {"c", 4096}});
+    for (const KernelPlan& kernel : plan.kernels) {
+        EXPECT_FALSE(kernel.scheduled.is_in_lanes(named(kernel.scheduled, "X")));
+        EXPECT_LE(kernel.scheduled.memory_bytes(), kernel.scheduled.unit.share_bytes) << kernel.schedule().kernel;
     }
 }
 
