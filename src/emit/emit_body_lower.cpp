@@ -249,16 +249,19 @@ ValueId BodyWriter::read_value(const Read& r) {
         return intern(std::move(v));
     }
     const Address address = frame_.address(r.variable(), r.indices, scope_);
-    if (!address.others.empty()) return read_by_lane(r, address);
+    const auto given = given_.find(r.variable());
+    if (!address.others.empty() && given == given_.end()) return read_by_lane(r, address);
     Value v;
     std::int64_t along = 0;
+    for (const Address::Other& other : address.others)
+        for (const AxisId axis : other.index.axes()) v.level = std::max(v.level, level_of(axis));
     for (const auto& [axis, c] : address.local) {
         v.level = std::max(v.level, level_of(axis));
         v.row |= axis == atom_.row_axis;
         if (axis == atom_.vector_axis) along = c;
     }
     v.vec = along != 0;
-    if (const auto given = given_.find(r.variable()); given != given_.end()) {
+    if (given != given_.end()) {
         v.is_given = true;
         v.vec |= given->second.is_vector;
         v.pattern = given->second.text;

@@ -132,19 +132,6 @@ std::vector<AxisId> loops_of(const Frame& frame, AxisId columns) {
     return loops;
 }
 
-/// An element of an array, read in place at the thread's own coordinates.
-BodyWriter::Element element_in_memory(const Frame& frame, const Read& r, ScopeId scope) {
-    const ArrayId array = frame.variable(r.variable()).array;
-    std::string at;
-    for (std::size_t d = 0; d < r.indices.size(); ++d)
-        if (const std::string index = index_in_tile(frame, r.indices[d], scope); index != "0")
-            at += fmt::format("{}{} * {}[{}]", at.empty() ? "" : " + ", index, frame.strides.at(array), d);
-    const bool is_whole = frame.is_whole(r.variable());
-    return {fmt::format("static_cast<{}>({}[{}])", is_whole ? "int64_t" : "real", frame.memory.at(array),
-                        at.empty() ? "0" : at),
-            inner_axes(frame, r.indices, scope), is_whole};
-}
-
 std::string run_name(const Frame& frame, VariableId id) { return frame.name(id) + "_run_"; }
 void ask_for_runs(const Frame& frame, Lines& out, const Step& step, AxisId columns, const std::vector<const Read*>& runs) {
     const std::int64_t together = frame.shape(step).runs_together;
@@ -317,6 +304,18 @@ void write_rows_at(const Frame& frame, Lines& out, const Step& step, const std::
 }
 
 }  // namespace
+
+BodyWriter::Element element_in_memory(const Frame& frame, const Read& r, ScopeId scope) {
+    const ArrayId array = frame.variable(r.variable()).array;
+    std::string at;
+    for (std::size_t d = 0; d < r.indices.size(); ++d)
+        if (const std::string index = index_in_tile(frame, r.indices[d], scope); index != "0")
+            at += fmt::format("{}{} * {}[{}]", at.empty() ? "" : " + ", index, frame.strides.at(array), d);
+    const bool is_whole = frame.is_whole(r.variable());
+    return {fmt::format("static_cast<{}>({}[{}])", is_whole ? "int64_t" : "real", frame.memory.at(array),
+                        at.empty() ? "0" : at),
+            inner_axes(frame, r.indices, scope), is_whole};
+}
 
 std::string is_whole_tile(const Frame& frame, AxisId axis, ScopeId scope) {
     return fmt::format("{} == {}", frame.count(axis, scope), frame.span(axis, scope).tile);

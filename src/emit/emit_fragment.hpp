@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "emit/emit_body.hpp"
 #include "emit/emit_frame.hpp"
 
 namespace napkin::writers {
@@ -30,6 +31,10 @@ using AfterFragment = std::function<void(bool has_whole_columns)>;
 /// A map or a reduction along the columns. Where it is written twice, for tiles from which nothing is excluded and for
 /// others, `then` writes what follows behind each of them, so that both run beside each other.
 void write_fragment(const Frame& frame, Lines& out, const Step& step, const AfterFragment& then = {});
+/// A map whose values all threads write to a tile of an operand (MemorySpace::written).
+void write_tile(const Frame& frame, Lines& out, const Step& step);
+/// An element of an array, read in place at the thread's own coordinates.
+BodyWriter::Element element_in_memory(const Frame& frame, const Read& r, ScopeId scope);
 /// Every thread's sum over its columns of what the statement reduces, one for each of its rows.
 void write_sum_of_thread(const Frame& frame, Lines& out, const Step& step, const std::string& target,
                          bool has_whole_columns);

@@ -99,7 +99,9 @@ void write_own_copies(const Frame& frame, Lines& out, VariableId variable, Scope
 
 }  // namespace
 
-std::string stage_name(const Frame& frame, VariableId variable) { return frame.name(variable) + "_begin_"; }
+std::string stage_name(const Frame& frame, VariableId variable) {
+    return frame.is_written(variable) ? "0" : frame.name(variable) + "_begin_";
+}
 
 std::vector<VariableId> operands_of(const ScheduledKernel& kernel) {
     std::vector<VariableId> out;

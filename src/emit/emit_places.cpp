@@ -117,7 +117,7 @@ void write_variable_pointers(const Frame& frame, Lines& out) {
             frame.variable_facts[id].is_whole ? fmt::format("reinterpret_cast<int64_t*>({})", place) : place, shape,
             frame.is_panel(id)    ? ", one panel"
             : frame.is_packed(id) ? fmt::format(", panels of {}", frame.panel())
-            : frame.is_operand(id)
+            : frame.lies_as_operand(id)
                 ? fmt::format(" {}, stages: {}", name(frame.variable(id).memory_type), frame.place(id).stages)
                 : ""));
     }

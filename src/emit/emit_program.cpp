@@ -137,7 +137,7 @@ void ProgramPrinter::print(const lower::Map& map) {
     const Step& step = frame_.step(map.step);
     if (frame_.atom(step).kind == AtomKind::block) return compute_in_blocks(step);
     out_(fmt::format("// {}", equation(frame_, std::get<Compute>(*step.statement))));
-    write_fragment(frame_, out_, step);
+    frame_.is_written(variable_of(step)) ? write_tile(frame_, out_, step) : write_fragment(frame_, out_, step);
 }
 
 /// A statement whose loops stand in a function of their own.

@@ -43,6 +43,30 @@ public:
         });
     }
 
+    /// The warp's own parts of the tile that it writes for products. Past the tile's end they are zeros.
+    void write_tile(const PointMath& math) {
+        PointProgram& program = warp_.grid.compiled(math.value);
+        const VariableId v = variable_of(step_);
+        const Variable& variable = warp_.grid.variable(v);
+        const OperandTile& tile = *target_.tile;
+        const AxisId rows = variable.dims[at(tile.outer)].single_axis(), columns = variable.dims[at(tile.inner)].single_axis();
+        const std::int64_t parts = columns_of(kernel_, columns, step_.scope) / written_values,
+                           threads = warp_.warps() * Warp::lanes;
+        for (std::int64_t p = 0; p < tile.rows * parts; ++p) {
+            if (p % threads / Warp::lanes != warp_.number) continue;
+            const std::int64_t row = p / parts;
+            for (std::int64_t i = 0; i < written_values; ++i) {
+                const std::int64_t column = p % parts * written_values + i;
+                point_ = tile_.begin, point_[at(rows)] += row, point_[at(columns)] += column;
+                const bool is_inside = row < tile_.count[at(rows)] && column < tile_.count[at(columns)];
+                const double value = is_inside ? program.at(point_, [&](const Read& r) { return element(r, Spot{}); }).as_real()
+                                               : 0;
+                warp_.cta.shared.write(warp_.operand_byte(v, warp_.stage_byte(v, 0), row, column), target_.bytes,
+                                       round_to(variable.memory_type, value));
+            }
+        }
+    }
+
     /// Reduces each thread's columns, then those of the row where `of_row`. Returns a value for each lane and row.
     std::vector<double> reduced(const PointMath& math, bool of_row) {
         const ReduceOp op = *std::get<Compute>(*step_.statement).reduce;
@@ -218,6 +242,7 @@ void run_fragment(Warp& warp, StepId id) {
     const StatementMath& math = warp.grid.math(step);
     OnFragments on(warp, step);
     const PointMath& point = math.within && on.is_unmasked(*math.within) ? *math.unmasked : math.any;
+    if (warp.kernel.is_written(variable_of(step))) return on.write_tile(point);
     math.reduces_columns ? on.reduce(point) : on.map(point);
 }
 
@@ -285,7 +310,9 @@ Product product_at(Warp& warp, const Step& step, const ProductFact& fact, bool b
     const MmaProduct& m = fact.product;
     Product p{.step = warp.kernel.number(step), .target = variable_of(step), .adds = m.adds};
     const RegisterTile& tile = warp.fragments();
-    const auto byte = [&](VariableId v) { return warp.stage_byte(v, warp.stage.at(v)); };
+    const auto byte = [&](VariableId v) {
+        return warp.stage_byte(v, warp.kernel.is_written(v) ? 0 : warp.stage.at(v));
+    };
     if (m.a_in_registers) {
         if (warp.grid.fact(m.a->variable()).is_rounded_ahead)
             p.rounded = m.a->variable();

@@ -335,10 +335,13 @@ void Warp::write_lanes(VariableId v, const std::vector<std::int64_t>& coordinate
 std::int64_t Warp::stage_byte(VariableId operand, std::int64_t stage) const {
     return kernel.layout(operand).offset * kernel.value_bytes() + stage * grid.fact(operand).tile->bytes;
 }
-double Warp::operand(VariableId v, std::int64_t byte, std::int64_t row, std::int64_t column) const {
+std::int64_t Warp::operand_byte(VariableId v, std::int64_t byte, std::int64_t row, std::int64_t column) const {
     const VariableFact& f = grid.fact(v);
-    return cta.shared.read(byte + column / f.tile->width * f.tile->panel_bytes() + row * operand_row_bytes +
-                           column % f.tile->width * f.bytes);
+    return byte + column / f.tile->width * f.tile->panel_bytes() + row * operand_row_bytes +
+           column % f.tile->width * f.bytes;
+}
+double Warp::operand(VariableId v, std::int64_t byte, std::int64_t row, std::int64_t column) const {
+    return cta.shared.read(operand_byte(v, byte, row, column));
 }
 
 std::vector<std::int64_t> Warp::coordinates(const std::vector<Index>& indices, const std::vector<std::int64_t>& point) const {

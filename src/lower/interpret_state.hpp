@@ -253,6 +253,8 @@ struct Warp {
     }
     /// The first byte of the operand's stage, and the value at a row and a column of the tile there.
     [[nodiscard]] std::int64_t stage_byte(VariableId operand, std::int64_t stage) const;
+    /// The byte of a value in a tile of an operand that begins at `byte`; and the value.
+    [[nodiscard]] std::int64_t operand_byte(VariableId v, std::int64_t byte, std::int64_t row, std::int64_t column) const;
     [[nodiscard]] double operand(VariableId v, std::int64_t byte, std::int64_t row, std::int64_t column) const;
     /// The index in the variable's array of coordinates of its box, gathered where it is. It may lie outside.
     [[nodiscard]] std::vector<std::int64_t> index_in_array(VariableId v, const std::vector<std::int64_t>& box) const;

@@ -218,7 +218,7 @@ struct WaitProducts {
 struct WaitStaging {
     int outstanding = 0;
 };
-/// Bulk copies see what the warp has written to shared memory.
+/// Bulk copies and products see what the warp has written to shared memory.
 struct FenceProxy {};
 /// Stores past the caches are visible to others.
 struct FenceStores {};

@@ -31,6 +31,7 @@ private:
     void load(const Step& step, Block& out);
     void store(const Step& step, Block& out);
     void compute(const Step& step, Block& out);
+    [[nodiscard]] bool is_read_beside(const Step& s) const;
     void panels(const FusedStatements& run, Block& out);
     void wait_group(const WaitGroup& settle, Block& out, Arrive::When when = Arrive::always, LoopId loop = {});
 

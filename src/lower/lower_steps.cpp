@@ -69,6 +69,12 @@ void RoleLowering::compute(const Step& s, Block& out) {
         out.emplace_back(Mma{number, iteration});
     else
         out.emplace_back(Map{number, s.synchronizes_inside});
+    if (kernel_.is_written(variable_of(s)) && is_read_beside(s)) out.emplace_back(FenceProxy{});
+}
+
+/// A product that runs beside its warps reads what the statement writes to shared memory.
+bool RoleLowering::is_read_beside(const Step& s) const {
+    return any_of(kernel_.steps, [&](const Step& other) { return reads(other, variable_of(s)) && runs_beside(kernel_, other); });
 }
 
 void RoleLowering::panels(const FusedStatements& run, Block& out) {

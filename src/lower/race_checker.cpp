@@ -157,7 +157,7 @@ struct RegionAccesses {
 
 /// A product of a warp, in flight.
 struct Product {
-    VariableId result = -1;
+    const Event* begin = nullptr;
     std::vector<Event> factors;
 };
 
@@ -228,7 +228,7 @@ public:
         makes_barriers_ = any_of(traces_.front(), [](const Event& e) { return e.kind == Event::init_barriers; });
         accesses_.assign(1 + block_of(traces_.size() - 1), std::vector<RegionAccesses>(touches.areas.size()));
         stages_.resize(accesses_.size());
-        products_.resize(traces_.size()), staging_.resize(traces_.size());
+        products_.resize(traces_.size()), staging_.resize(traces_.size()), unfenced_.resize(traces_.size());
     }
 
     std::optional<Fault> run() {
@@ -248,7 +248,7 @@ public:
         for (std::size_t w = 0; w < traces_.size(); ++w)
             if (next_[w] < traces_[w].size()) fail("is waited for without end", traces_[w][next_[w]]);
         for (const std::vector<Product>& left : products_)
-            if (!left.empty()) fail("is never waited for", {Event::begin, left.front().result, 0});
+            if (!left.empty()) fail("is never waited for", *left.front().begin);
         for (const StagingTiles& tiles : staging_)
             if (const auto left = tiles.open()) fail("may still be read as the block ends", {Event::send, *left, 0});
         return fault_;
@@ -325,14 +325,19 @@ private:
         if (e.kind >= Event::fill && e.kind <= Event::await) uses_barriers(w, e);
         if (e.kind == Event::free || e.kind == Event::refill) uses_barriers(w, e);
         std::vector<Product>& products = products_[w];
-        if (e.kind == Event::begin) products.push_back({e.operand, {}});
+        if (e.kind == Event::begin) begin(w, e);
         if (e.kind == Event::settle)
-            for (; static_cast<std::int64_t>(products.size()) > e.turn; products.erase(products.begin()))
+            for (; static_cast<std::int64_t>(products.size()) > e.turn; products.erase(products.begin())) {
                 for (const Event& factor : products.front().factors)
                     --stage(block_of(w), factor).reading[w], stage(block_of(w), factor).read[w] = mark(w);
+                each_tile_of(*products.front().begin, [&](int area) {
+                    accesses_[block_of(w)][at(area)].read[w] = {mark(w), products.front().begin};
+                });
+            }
+        if (e.kind == Event::publish) unfenced_[w].clear();
         if (e.kind == Event::touch)
             for (const Product& p : products)
-                if (p.result == e.operand) fail("is touched while a product computes it", e);
+                if (p.begin->operand == e.operand) fail("is touched while a product computes it", e);
         if (e.kind == Event::begin || e.kind == Event::settle || e.kind == Event::touch) return true;
         if (StagingTiles::is_about(e)) {
             if (const std::string what = staging_[w].happens(e); !what.empty()) fail(what, e);
@@ -418,6 +423,31 @@ private:
                 }
     }
 
+    /// The tiles that threads write and the product reads.
+    template <class F>
+    void each_tile_of(const Event& product, F f) const {
+        for (const MemoryAccess& read : accesses_of_steps_.steps[product.step].first)
+            if (!read.writes) f(read.area);
+    }
+    /// The tensor cores see what threads wrote to shared memory only after a proxy fence of those threads.
+    void begin(std::size_t w, const Event& e) {
+        products_[w].push_back({&e, {}});
+        each_tile_of(e, [&](int area) {
+            for (std::size_t other = first_of_block(w); other < first_of_block(w) + num_computing; ++other)
+                for (const int met : accesses_of_steps_.areas[at(area)].meets)
+                    if (contains(unfenced_[other], met))
+                        fail("is read by the tensor cores where threads wrote, with no fence between them", e);
+        });
+    }
+    /// Checks a write against products in flight that read there.
+    void written_under_product(std::size_t w, const Event& e, const MemoryAccess& touch, int met) {
+        for (std::size_t other = first_of_block(w); other < first_of_block(w) + num_computing; ++other)
+            for (const Product& p : products_[other])
+                each_tile_of(*p.begin, [&](int area) {
+                    if (area == met) fail(e, *p.begin, touch);
+                });
+    }
+
     /// Where no warp can go on, one that waits for others to make as many accesses goes on by itself: warpgroups with K
     /// blocks of their own make fewer.
     bool access_out_of_step() {
@@ -441,6 +471,7 @@ private:
             for (const int met : accesses_of_steps_.areas[at(touch.area)].meets) {
                 if (accesses_of_steps_.areas[at(met)].operand >= 0)
                     common_operand(w, e, touch, accesses_of_steps_.areas[at(met)].operand);
+                if (touch.writes) written_under_product(w, e, touch, met);
                 for (std::size_t other = first; other < first + num_computing; ++other) {
                     if (other == w) continue;
                     const RegionAccesses& there = accesses_[block_of(w)][at(met)];
@@ -453,6 +484,7 @@ private:
         for (const MemoryAccess& touch : all) {
             RegionAccesses& there = accesses_[block_of(w)][at(touch.area)];
             (touch.writes ? there.written : there.read)[w] = {now, &e};
+            if (touch.writes) unfenced_[w].push_back(touch.area);
         }
         return true;
     }
@@ -512,6 +544,7 @@ private:
     std::array<int, num_warps> last_reach_{};            ///< by warp: its last step that accessed another CTA's memory
     std::vector<std::vector<Product>> products_;         ///< by warp
     std::vector<StagingTiles> staging_;                  ///< by warp
+    std::vector<std::vector<int>> unfenced_;             ///< by warp: regions that it wrote since its last proxy fence
     std::vector<std::vector<RegionAccesses>> accesses_;  ///< by CTA, then by region
     std::array<std::int64_t, num_warps> num_accesses_{};
     bool makes_barriers_ = false;

@@ -40,7 +40,7 @@ struct Event {
         free,             ///< releases the tile
         await_staging,    ///< waits until at most so many of its staging tiles are being read
         write_staging,    ///< writes the staging tile of this number
-        publish,          ///< proxy fence: bulk copies see what it has written to staging tiles
+        publish,          ///< proxy fence: bulk copies and products see what it has written to shared memory
         send,             ///< asks for the copy of the staging tile to global memory
         refill,           ///< producer acquire: waits until all warps have released the tile that is copied over
         access,           ///< accesses what its step shares with other warps
@@ -65,7 +65,7 @@ struct Event {
     VariableId operand = -1;
     /// For an access: its number among those of its warp. Accesses of the same number do not conflict.
     std::int64_t turn = 0;
-    StepId step = {};        ///< of an access
+    StepId step = {};        ///< of an access, or of a product that begins
     bool is_second = false;  ///< of an access: it follows the barrier inside the step
 };
 using Trace = std::vector<Event>;

@@ -21,7 +21,8 @@ VariableShape shape_of(const ScheduledKernel& kernel, VariableId id) {
     }
     if (kernel.is_read_by_threads(id)) out.is_read_by_rows = is_read_by_rows(kernel, id);
     if (out.is_read_by_rows) out.row_values = row_values(kernel, id);
-    if (kernel.is_operand(id)) out.tile = operand_tile(kernel, id), out.part = cluster_part(kernel, id);
+    if (kernel.lies_as_operand(id)) out.tile = operand_tile(kernel, id);
+    if (kernel.is_operand(id)) out.part = cluster_part(kernel, id);
     if (kernel.is_staged_out(id)) out.staging = staging_tiles_of(kernel, id);
     return out;
 }
@@ -43,7 +44,7 @@ StepShape shape_of(const ScheduledKernel& kernel, const Step& step) {
     out.lanes = lanes_of(kernel, step);
     if (!kernel.on_tensor_cores()) return out;
     out.iterations_ahead = iterations_read_ahead(kernel, step);
-    if (step.atom < 0 || kernel.atom(step).kind == AtomKind::block) return out;
+    if (step.atom < 0 || kernel.atom(step).kind == AtomKind::block || kernel.atom(step).kind == AtomKind::tile) return out;
     out.columns = columns_of_statement(kernel, step);
     if (kernel.atom(step).kind == AtomKind::mma) {
         out.product = mma_product(kernel, step), out.by_warp = product_by_warp(kernel, step);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lower/prove.hpp"
+#include "lower/race_events.hpp"
 #include "lower/traces.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/stream_k.hpp"
@@ -213,7 +214,8 @@ private:
     void walk(const Mma& product) {
         touch(product.step), access(product.step, false);
         const StepAccesses& touched = touches_.steps[product.step];
-        if (touched.runs_beside) add(Event::begin, variable_of(kernel_.step(product.step)));
+        if (touched.runs_beside)
+            out_.push_back({Event::begin, variable_of(kernel_.step(product.step)), -1, product.step});
         for (const VariableId v : touched.operands)
             add(touched.runs_beside ? Event::factor : Event::read, v, number(of_operand(v, product.iteration)));
     }
@@ -232,10 +234,12 @@ private:
         compute(kernel_.rescale->weights, false);
         compute(kernel_.rescale->sum, false);
         if (rescale.is_first) return;
-        for (const StepId again : kernel_.rescale->again)
+        for (const StepId again : kernel_.rescale->again) {
+            access(again, false);
             for (const Read* r : kernel_.step(again).reads)
                 if (kernel_.is_operand(r->variable()))
                     add(Event::read, r->variable(), number(of_operand(r->variable(), rescale.iteration)));
+        }
     }
     void walk(const SumRows&) {}
     void walk(const Round&) {}

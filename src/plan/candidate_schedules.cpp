@@ -267,11 +267,15 @@ std::vector<AxisId> CandidateSchedules::streamed_axes() const {
     return streamed;
 }
 
+bool CandidateSchedules::repeats(const TilingStrategy& shape, AxisId axis) const {
+    return axis != shape.tensor && contains(model_.kernel().recompute_axes, axis);
+}
+
 std::vector<SearchedSize> CandidateSchedules::sizes(const TilingStrategy& shape) const {
     const Kernel& kernel = model_.kernel();
     std::vector<SearchedSize> out;
     for (const AxisId axis : kernel.group_axes)
-        if (!contains(kernel.recompute_axes, axis) || overrides_.fixes(ChoiceKind::group, axis))
+        if (!repeats(shape, axis) || overrides_.fixes(ChoiceKind::group, axis))
             if (auto size = group_size(shape, axis)) out.push_back(std::move(*size));
     for (const AxisId axis : streamed_axes()) out.push_back(stream_size(shape, axis));
     return out;
@@ -280,7 +284,7 @@ std::vector<SearchedSize> CandidateSchedules::sizes(const TilingStrategy& shape)
 std::vector<SearchedSize> CandidateSchedules::repeating_sizes(const TilingStrategy& shape) const {
     std::vector<SearchedSize> out;
     for (const AxisId axis : model_.kernel().recompute_axes)
-        if (!overrides_.fixes(ChoiceKind::group, axis))
+        if (repeats(shape, axis) && !overrides_.fixes(ChoiceKind::group, axis))
             if (auto size = group_size(shape, axis)) out.push_back(std::move(*size));
     return out;
 }
@@ -336,7 +340,7 @@ KernelSchedule CandidateSchedules::ordinary(const TilingStrategy& shape) const {
         if (is_cut_whole(axis)) continue;
         if (const auto fixed = fixed_size(ChoiceKind::group, axis)) {
             s.group[axis] = {*fixed, "", true};
-        } else if (!contains(model_.kernel().recompute_axes, axis)) {
+        } else if (!repeats(shape, axis)) {
             const bool batch = shape.columns >= 0 ? axis != shape.columns && axis != shape.tensor
                                                   : model_.carried_by_all_memory(axis) && axis != shape.axis.axis &&
                                                         axis != shape.tensor;

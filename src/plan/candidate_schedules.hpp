@@ -84,6 +84,8 @@ public:
     [[nodiscard]] std::int64_t threads() const { return threads_; }
 
 private:
+    /// Grouping the axis repeats work. Not what the mma rows do: each tile of them multiplies anyway.
+    [[nodiscard]] bool repeats(const TilingStrategy& shape, AxisId axis) const;
     [[nodiscard]] KernelSchedule of_shape(const TilingStrategy& shape) const;
     [[nodiscard]] TilingStrategy on_tensor_cores(AxisId axis) const;
     [[nodiscard]] bool find_columns(TilingStrategy& shape, ScheduledKernel& scratch) const;

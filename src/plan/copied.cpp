@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "derive/converted_factors.hpp"
 #include "plan/blocks.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
@@ -19,7 +20,7 @@ struct Factor {
     const Statement* sum = nullptr;
 };
 
-/// The copies that some product of the form needs.
+/// The copies and conversions that some product of the form needs.
 class FactorCopies {
 public:
     FactorCopies(const Derived& derived, const Extents& extents, const Machine& gpu)
@@ -29,8 +30,8 @@ public:
                 const auto* product = s.reduce == ReduceOp::sum ? as<Binary>(s.body) : nullptr;
                 if (!product || product->op != BinaryOp::mul) return;
                 for (const auto& [factor, other] : {std::pair(&product->a, &product->b), {&product->b, &product->a}})
-                    if (const auto* r = as<Read>(*factor); r && contains(kernel.inputs, r->array))
-                        add(kernel, {r, other, &s});
+                    if (const auto* r = as<Read>(*factor))
+                        contains(kernel.inputs, r->array) ? add(kernel, {r, other, &s}) : add_map(kernel, {r, other, &s});
             });
     }
 
@@ -39,6 +40,14 @@ public:
         std::erase_if(copies_,
                       [&](const FactorCopy& copy) { return contains(refused_, copy.array) || is_as_it_is(copy); });
         return std::move(copies_);
+    }
+    /// Those of which every product wants one type.
+    std::vector<FactorConversion> take_conversions() {
+        std::erase_if(conversions_, [&](const FactorConversion& c) {
+            return any_of(conversions_,
+                          [&](const FactorConversion& other) { return other.array == c.array && other.type != c.type; });
+        });
+        return std::move(conversions_);
     }
 
 private:
@@ -49,9 +58,27 @@ private:
     }
     [[nodiscard]] bool is_as_it_is(const FactorCopy& copy) const { return copy == as_it_is(copy.array); }
 
+    void add_conversion(ArrayId id, DType type) {
+        if (type != d_.array(id).type && !contains(conversions_, FactorConversion{id, type}))
+            conversions_.push_back({id, type});
+    }
+    /// What the kernel computes of memory alone may have the other factor's type, to which it is rounded anyway.
+    void add_map(const Kernel& kernel, const Factor& factor) {
+        const auto* other = as<Read>(*factor.other);
+        const ArrayId id = factor.read->array;
+        if (!other || !contains(kernel.inputs, other->array) || !takes_results(d_.array(other->array).type)) return;
+        bool is_map = false;
+        for_each_statement(kernel, [&](const Statement& s) {
+            if (s.target == id)
+                is_map = !s.reduce && !s.carry &&
+                         all_of(read_arrays(s.body), [&](ArrayId a) { return contains(kernel.inputs, a); });
+        });
+        if (is_map) add_conversion(id, d_.array(other->array).type);
+    }
     void add(const Kernel& kernel, const Factor& factor) {
         const ArrayId id = factor.read->array;
         const FactorCopy copy = needed(kernel, factor);
+        add_conversion(id, copy.type);
         const auto known = find_if(copies_, [&](const FactorCopy& c) { return c.array == id; });
         if (known == copies_.end())
             copies_.push_back(copy);
@@ -62,9 +89,10 @@ private:
     [[nodiscard]] FactorCopy needed(const Kernel& kernel, const Factor& factor) const {
         FactorCopy copy = as_it_is(factor.read->array);
         if (copy.order.empty() || !is_multiplied(copy.type)) return copy;
-        if (is_computed(kernel, *factor.other) && !takes_results(copy.type) && takes_results(DType::bf16) &&
-            bytes(copy.type) == 1 && is_float(copy.type))
-            copy.type = DType::bf16;
+        const auto* other = as<Read>(*factor.other);
+        const DType others = is_computed(kernel, *factor.other) ? DType::bf16 : d_.array(other->array).type;
+        if (!takes_results(copy.type) && takes_results(others) && bytes(copy.type) == 1 && is_float(copy.type))
+            copy.type = others;
         if (!may_be_either_major(copy.type)) put_sum_last(factor, copy);
         const std::int64_t row = extents_[d_.array(copy.array).axes[at(copy.order.back())]] * bytes(copy.type);
         // Rows that begin inside a sector share it with their neighbours, and it is read for both. On one H200 a
@@ -101,35 +129,45 @@ private:
     const Extents& extents_;
     const Machine& gpu_;
     std::vector<FactorCopy> copies_;  ///< of every factor, also those that are left as they are
+    std::vector<FactorConversion> conversions_;
     std::vector<ArrayId> refused_;
 };
 
 }  // namespace
 
-std::optional<WithCopies> with_copied_factors(const Derived& derived, const Extents& extents, const Machine& gpu) {
-    const std::vector<FactorCopy> copies = FactorCopies(derived, extents, gpu).take();
-    if (copies.empty()) return std::nullopt;
-    return with_copies(derived, extents, copies);
+std::optional<WithCopies> with_factors(const Derived& derived, const Extents& extents, const Machine& gpu, FactorForm factors) {
+    FactorCopies needed(derived, extents, gpu);
+    if (factors == FactorForm::copied)
+        if (const std::vector<FactorCopy> copies = needed.take(); !copies.empty())
+            return with_copies(derived, extents, copies);
+    if (factors != FactorForm::converted) return std::nullopt;
+    const std::vector<FactorConversion> conversions = needed.take_conversions();
+    if (conversions.empty()) return std::nullopt;
+    WithCopies out{with_conversions(derived, conversions), extents, {}};
+    for (std::size_t k = 0; k < derived.kernels.size(); ++k) out.whole.push_back(k);
+    return out;
 }
 
 Result<Plan> choose_copied(const Derived& derived, const Extents& extents, const Machine& gpu,
                            const std::vector<ScheduleItem>& by_user, const PlanOptions& options) {
-    auto as_it_is = choose_blocks(derived, extents, gpu, by_user, options);
-    const auto with = with_copied_factors(derived, extents, gpu);
-    if (!with) return as_it_is;
-    auto copied = choose_blocks(with->form, with->extents, gpu, by_user, options);
-    // In a program of several kernels, an override that this kernel refuses may go unreported (why_no_mma). So a copied
+    auto best = choose_blocks(derived, extents, gpu, by_user, options);
+    // In a program of several kernels, an override that this kernel refuses may go unreported (why_no_mma). So another
     // form without tensor cores is not taken, and one with them is where a line asks for them.
     const auto on_tensor_cores = [](const Plan& plan) {
         return any_of(plan.kernels, [](const KernelPlan& kernel) { return kernel.scheduled.on_tensor_cores(); });
     };
-    const bool asks = any_of(by_user, [](const ScheduleItem& item) { return item.kind == ChoiceKind::mma_m; }) &&
-                      as_it_is && !on_tensor_cores(*as_it_is);
-    if (!copied || !on_tensor_cores(*copied)) return as_it_is;
-    if (as_it_is && !asks && copied->seconds() >= as_it_is->seconds()) return as_it_is;
-    for (KernelPlan& kernel : copied->kernels) kernel.whole = with->whole[kernel.whole];
-    copied->change.has_copies = true;
-    return copied;
+    const bool asks = any_of(by_user, [](const ScheduleItem& item) { return item.kind == ChoiceKind::mma_m; });
+    for (const FactorForm factors : {FactorForm::copied, FactorForm::converted}) {
+        const auto with = with_factors(derived, extents, gpu, factors);
+        if (!with) continue;
+        auto other = choose_blocks(with->form, with->extents, gpu, by_user, options);
+        if (!other || !on_tensor_cores(*other)) continue;
+        if (best && (!asks || on_tensor_cores(*best)) && other->seconds() >= best->seconds()) continue;
+        for (KernelPlan& kernel : other->kernels) kernel.whole = with->whole[kernel.whole];
+        other->change.factors = factors;
+        best = std::move(other);
+    }
+    return best;
 }
 
 }  // namespace napkin

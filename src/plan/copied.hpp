@@ -1,5 +1,5 @@
 #pragma once
-// Decides whether factors of products are copied before a GPU multiplies them.
+// Decides whether factors of products are copied or converted before a GPU multiplies them.
 #include <optional>
 
 #include "derive/copied_factors.hpp"
@@ -7,15 +7,16 @@
 
 namespace napkin {
 
-/// The form with these copies. Nothing where every factor is multiplied as it lies. Copied is a factor of a type that
-/// some instruction multiplies, if
+/// The form with these factors; nothing where that changes none. Copied is a factor of a type that some instruction
+/// multiplies, if
 /// - no instruction copies its rows as they lie;
-/// - it is multiplied by what its kernel computes, which lies for no instruction of the type. Its copy has a type for
-///   which it does, and which holds all values;
+/// - it has another type than what it is multiplied by: the other factor's, or that of what its kernel computes, which
+///   lies for no instruction of the factor's type. Its copy has a type which has all its values;
 /// - it is contiguous along another axis than the sum's, and every instruction takes the type along that one alone.
-std::optional<WithCopies> with_copied_factors(const Derived& derived, const Extents& extents, const Machine& gpu);
+/// Converted is one of another type, and a map that the kernel computes as a factor.
+std::optional<WithCopies> with_factors(const Derived& derived, const Extents& extents, const Machine& gpu, FactorForm factors);
 
-/// The plan of choose_blocks, or that of the form with copied factors, if that one is predicted to be faster.
+/// The plan of choose_blocks, or that of the form with copied or converted factors, if one is predicted to be faster.
 /// Pre and errors: those of choose_blocks.
 Result<Plan> choose_copied(const Derived& derived, const Extents& extents, const Machine& gpu,
                            const std::vector<ScheduleItem>& by_user, const PlanOptions& options);

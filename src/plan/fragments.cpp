@@ -72,6 +72,8 @@ SharedBytes shared_bytes(ScheduledKernel& kernel) {
             const bool is_staged = kernel.layouts[id].scope > 0;
             (is_staged ? out.staged : out.others) += operand_bytes(kernel, id);
             if (is_staged) out.stages = std::max<std::int64_t>(out.stages, place.stages);
+        } else if (kernel.is_written(id)) {
+            out.others += operand_bytes(kernel, id);
         } else if (!kernel.is_in_registers(id)) {
             shape(kernel, id);
             out.others += kernel.layouts[id].count * kernel.value_bytes();
@@ -92,7 +94,7 @@ bool choose_fragments(ScheduledKernel& kernel) {
         Place& place = kernel.schedule.places[v];
         if (!roles.places[v] || place.by_user) continue;
         place.holding = *roles.places[v];
-        if (place.holding == MemorySpace::operand)
+        if (place.holding == MemorySpace::operand || place.holding == MemorySpace::written)
             place.innermost = static_cast<int>(kernel.kernel->variables[v].dims.size()) - 1;
     }
     return true;

@@ -57,7 +57,7 @@ std::optional<Plan> with_blocks_for(const Plan& made, Plan read, const Machine& 
 
 std::vector<Plan> in_other_parts(const Plan& made, const Plan& read, const Machine& machine) {
     std::vector<Plan> out;
-    if (made.change.has_copies) return out;
+    if (made.change.factors == FactorForm::copied) return out;
     for (const KernelPlan& kernel : read.kernels) {
         const ScheduledKernel& k = kernel.scheduled;
         const StreamParts& parts = k.kernel->parts;

@@ -21,10 +21,17 @@ struct KernelPlan {
     [[nodiscard]] const KernelSchedule& schedule() const { return scheduled.schedule; }
 };
 
+/// Factors of products that no instruction multiplies as they lie (plan/copied.hpp).
+enum class FactorForm : std::uint8_t {
+    as_they_are,
+    copied,     ///< by kernels before the first one that reads them
+    converted,  ///< by each kernel that multiplies them
+};
+
 /// How the planned form was made from the derived one.
 struct FormChange {
     std::vector<TiledReduction> tiled;  ///< plan/tiled.hpp
-    bool has_copies = false;            ///< then: plan/copied.hpp
+    FactorForm factors = FactorForm::as_they_are;
     std::vector<std::int64_t> parts;    ///< then: of every kernel's stream (plan/parts.hpp)
     friend bool operator==(const FormChange&, const FormChange&) = default;
 };

@@ -32,7 +32,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Busy, what, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Traffic, path, loaded_bytes, stored_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Simulation, seconds, core_seconds, waves, transfers, groups, launch_seconds, busy, traffic)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TiledReduction, producer, consumer, axis, tile)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FormChange, tiled, has_copies, parts)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FormChange, tiled, factors, parts)
 void to_json(nlohmann::json& j, const Gathering& g) {
     j = {{"targets", g.targets}, {"stream", g.stream.value_or(AxisId(-1))}};
 }
@@ -152,7 +152,9 @@ std::optional<Cut> changed_form(const Derived& derived, const Extents& extents, 
     const auto tiled = with_tiled_reductions(derived, extents, change.tiled);
     if (!tiled) return std::nullopt;
     std::optional<WithCopies> copied;
-    if (change.has_copies && !(copied = with_copied_factors(tiled->form, tiled->extents, machine))) return std::nullopt;
+    if (change.factors != FactorForm::as_they_are &&
+        !(copied = with_factors(tiled->form, tiled->extents, machine, change.factors)))
+        return std::nullopt;
     const Derived& form = copied ? copied->form : tiled->form;
     if (change.parts.size() != form.kernels.size()) return std::nullopt;
     Cut cut = cut_streams(form, copied ? copied->extents : tiled->extents, change.parts);

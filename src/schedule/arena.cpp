@@ -158,7 +158,7 @@ public:
         walk(kernel.body);
         // Operand tiles are copied before the loop that reads them.
         for (const VariableId v : kernel_.layouts.ids())
-            if (kernel_.is_operand(v)) kernel_.layouts[v].lives = {{0, std::max(0, position_ - 1)}};
+            if (kernel_.lies_as_operand(v)) kernel_.layouts[v].lives = {{0, std::max(0, position_ - 1)}};
         // A statement that is pipelined across tiles reads, during the next tile, what this tile left.
         for (const Step& step : kernel_.steps)
             for (const Read* r : step.reads)
@@ -334,7 +334,7 @@ VariableId overwritten(const ScheduledKernel& kernel, const std::vector<const St
 void place(ScheduledKernel& kernel, bool whole) {
     const std::int64_t behind = kernel.arena_values;
     const auto unit_of = [&](VariableId v) {
-        return (kernel.is_operand(v) ? operand_alignment : alignment_bytes) / kernel.value_bytes();
+        return (kernel.lies_as_operand(v) ? operand_alignment : alignment_bytes) / kernel.value_bytes();
     };
     const auto cells = [&](const Layout& layout) { return layout.count * kernel.cell_values(whole); };
     std::vector<VariableId> variables(kernel.layouts.size());
@@ -483,7 +483,7 @@ void shape(ScheduledKernel& kernel, VariableId id) {
     measure(kernel, id);
     // A schedule file may ask for a view that is not legal. It has the shape of a buffer until the rules refuse it.
     kernel.is_view(id) && may_be_view(kernel, id) ? shape_view(kernel, id) : shape_buffer(kernel, id);
-    if (kernel.is_operand(id)) shape_operand(kernel, id);
+    if (kernel.lies_as_operand(id)) shape_operand(kernel, id);
 }
 
 void apply_storage(ScheduledKernel& kernel) {

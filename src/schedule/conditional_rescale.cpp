@@ -287,6 +287,8 @@ private:
             const auto s = StepId::of(before);
             const Step& step = k_.step(s);
             if (step.atom < 0 || !is_in_loop(s) || found_.moves(s) || !contains(wanted, variable_of(step))) continue;
+            // What threads wrote to shared memory is still there.
+            if (k_.atom(step).kind == AtomKind::tile) continue;
             if (compute(s).carry || step.ahead != ahead || k_.atom(step).kind == AtomKind::block)
                 return fmt::format("{} is not computed again within a turn", name(variable_of(step)));
             if (k_.atom(step).kind == AtomKind::mma && !product_by_warp(k_, step))

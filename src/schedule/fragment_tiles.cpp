@@ -164,7 +164,49 @@ std::optional<AxisId> running_axis(const ScheduledKernel& kernel, const Index& i
     return running;
 }
 
+bool may_be_written(const ScheduledKernel& kernel, VariableId id) {
+    if (!kernel.has_bulk_copies() || kernel.is_whole(id)) return false;
+    const DType type = kernel.variable(id).memory_type;
+    if (none_of(kernel.unit.matrix, [&](const Instruction& i) { return contains(i.result_types, type); })) return false;
+    bool is_computed = false;
+    for (const Step& step : kernel.steps) {
+        if (step.statement == nullptr || variable_of(step) != id) continue;
+        const auto* compute = std::get_if<Compute>(step.statement);
+        if (!compute || is_computed || compute->reduce || compute->carry) return false;
+        if (!all_of(step.reads, [&](const Read* r) { return is_loaded(kernel, r->variable()); })) return false;
+        is_computed = true;
+    }
+    return is_computed;
+}
+
+namespace {
+
+/// The tile of what threads write: its last two wide dimensions are rows and columns.
+std::optional<OperandTile> written_tile(const ScheduledKernel& kernel, VariableId id) {
+    const Variable& variable = kernel.variable(id);
+    const ScopeId scope = kernel.layout(id).scope;
+    OperandTile out{.outer = -1, .inner = -1};
+    for (std::size_t d = variable.dims.size(); d-- > 0;) {
+        const AxisId axis = variable.dims[d].single_axis();
+        if (axis < 0) return std::nullopt;
+        if (kernel.span(axis, scope).tile <= 1) continue;
+        int& place = out.inner < 0 ? out.inner : out.outer;
+        if (place >= 0) return std::nullopt;
+        place = static_cast<int>(d);
+    }
+    if (out.outer < 0) return std::nullopt;
+    const AxisId rows = variable.dims[at(out.outer)].single_axis(), columns = variable.dims[at(out.inner)].single_axis();
+    out.width = operand_row_bytes / bytes(variable.memory_type);
+    out.rows = columns_of(kernel, rows, scope);
+    out.panels = (columns_of(kernel, columns, scope) + out.width - 1) / out.width;
+    out.bytes = out.panels * out.panel_bytes();
+    return out;
+}
+
+}  // namespace
+
 std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableId id) {
+    if (may_be_written(kernel, id)) return written_tile(kernel, id);
     const Variable& variable = kernel.variable(id);
     const ScopeId scope = kernel.layout(id).scope;
     const std::int64_t value = bytes(variable.memory_type);
@@ -348,7 +390,10 @@ bool may_be_read_by_threads(const ScheduledKernel& kernel, VariableId id) {
         if (range.low < 0 || range.high >= kernel.extent(variable.limits[d])) return false;
     }
     return all_of(kernel.steps,
-                  [&](const Step& step) { return !reads(step, id) || kernel.atom(step).kind == AtomKind::fragment; });
+                  [&](const Step& step) {
+                      return !reads(step, id) || kernel.atom(step).kind == AtomKind::fragment ||
+                             kernel.atom(step).kind == AtomKind::tile;
+                  });
 }
 
 namespace {

@@ -137,7 +137,9 @@ private:
             out_.atoms[at(step.atom)] = AtomKind::mma;
             for (const Read* r : {product->a, product->b})
                 if (!computed_[at(r->variable())]) operands_.insert(r->variable());
+            if (computed_[at(product->b->variable())]) written_.insert(product->b->variable());
         }
+        find_written();
         for (const Step& step : kernel_.steps)
             if (comes_with_operands(step)) beside_.insert(std::get<Load>(*step.statement).variable);
         operands_.insert(beside_.begin(), beside_.end());
@@ -145,8 +147,10 @@ private:
             return fmt::format("no statement is a product that an instruction of the unit takes, with rows along {}", axis);
         for (const Step& step : kernel_.steps) {
             if (step.atom >= 0) {
-                const bool fits = out_.atoms[at(step.atom)] == AtomKind::mma ? reads_fragments(step)
-                                                                             : runs_on_fragments(step);
+                const AtomKind kind = out_.atoms[at(step.atom)];
+                const bool fits = kind == AtomKind::mma    ? reads_fragments(step)
+                                  : kind == AtomKind::tile ? writes_tile(step)
+                                                           : runs_on_fragments(step);
                 if (!fits)
                     return fmt::format("{} is neither a product nor a map or reduction of rows and one axis of columns",
                                        name(std::get<Compute>(*step.statement).variable));
@@ -169,8 +173,8 @@ private:
         }
         for (const VariableId id : out_.places.ids()) {
             if (operands_.contains(id)) out_.places[id] = MemorySpace::operand;
-            if (computed_[id]) out_.places[id] = MemorySpace::registers;
-            if (computed_[id] && !has_fragments(id)) return fmt::format("{} has no values along {}", name(id), axis);
+            if (computed_[id]) out_.places[id] = is_written(id) ? MemorySpace::written : MemorySpace::registers;
+            if (computed_[id] && !is_written(id) && !has_fragments(id)) return fmt::format("{} has no values along {}", name(id), axis);
         }
         return "";
     }
@@ -211,6 +215,31 @@ private:
             if (is_outermost && !loop.loop->is_sub) streams_.insert(loop.scope);
         }
     }
+    [[nodiscard]] bool is_written(VariableId id) const { return written_.contains(id); }
+    /// The statements that write tiles of operands, and the operands that they read.
+    void find_written() {
+        for (const Step& step : kernel_.steps) {
+            if (step.atom < 0 || !is_written(variable_of(step))) continue;
+            out_.atoms[at(step.atom)] = AtomKind::tile;
+            for (const Read* r : step.reads)
+                if (is_loaded(kernel_, r->variable()) && operand_tile(kernel_, r->variable()))
+                    operands_.insert(r->variable());
+        }
+    }
+    /// It reads tiles at its own rows and columns, and else what threads read in memory. Products alone read it.
+    [[nodiscard]] bool writes_tile(const Step& step) const {
+        const VariableId target = variable_of(step);
+        return all_of(step.reads, [&](const Read* r) {
+                   return !operands_.contains(r->variable()) ||
+                          (r->indices == kernel_.variable(r->variable()).dims &&
+                           kernel_.layout(r->variable()).scope <= step.scope);
+               }) &&
+               all_of(kernel_.steps, [&](const Step& other) {
+                   return !reads(other, target) ||
+                          (other.atom >= 0 && out_.atoms[at(other.atom)] == AtomKind::mma &&
+                           mma_product(kernel_, other)->b->variable() == target);
+               });
+    }
     /// One value a row, or one for each column of the row along one axis. What has no rows is a map: each thread
     /// computes it for its own columns.
     [[nodiscard]] bool has_fragments(VariableId id) const {
@@ -239,7 +268,8 @@ private:
     [[nodiscard]] bool reads_fragments(const Step& step) const {
         return all_of(step.reads, [&](const Read* r) {
             if (!computed_[at(r->array)]) return true;
-            return r->indices == kernel_.variable(r->variable()).dims && has_fragments(r->variable()) &&
+            return r->indices == kernel_.variable(r->variable()).dims &&
+                   (is_written(r->variable()) || has_fragments(r->variable())) &&
                    kernel_.layout(r->variable()).scope <= step.scope;
         });
     }
@@ -281,6 +311,7 @@ private:
     MmaRoles out_;
     std::vector<bool> computed_;
     std::set<VariableId> operands_, beside_;  ///< of products; and what comes with them
+    std::set<VariableId> written_;            ///< tiles that threads write for products
     std::set<int> streams_;                   ///< scopes of outermost loops
 };
 
@@ -321,7 +352,8 @@ std::optional<MmaProduct> product_of_threads(const ScheduledKernel& kernel, cons
 
     out.adds = compute->carry != nullptr;
     out.type = kernel.variable(out.b->variable()).memory_type;
-    if (!is_loaded(kernel, out.b->variable()) || !operand_tile(kernel, out.b->variable())) return std::nullopt;
+    if (!is_loaded(kernel, out.b->variable()) && !may_be_written(kernel, out.b->variable())) return std::nullopt;
+    if (!operand_tile(kernel, out.b->variable())) return std::nullopt;
     out.a_in_registers = !is_loaded(kernel, out.a->variable());
     if (!out.a_in_registers &&
         (kernel.variable(out.a->variable()).memory_type != out.type || !operand_tile(kernel, out.a->variable())))

@@ -57,6 +57,13 @@ std::optional<MmaProduct> mma_product(const ScheduledKernel& kernel, const Step&
 /// The same with the instruction that every warp runs by itself; none where the machine has none for it.
 std::optional<MmaProduct> product_by_warp(const ScheduledKernel& kernel, const Step& step);
 
+/// Whether the variable is a map of loaded ones of a type that instructions multiply. Threads may then write its tile
+/// to shared memory, where a product reads it.
+bool may_be_written(const ScheduledKernel& kernel, VariableId id);
+
+/// Values of a row that a thread writes to such a tile at a time: 16 bytes.
+inline constexpr std::int64_t written_values = 8;
+
 /// What each statement and variable is in a kernel on the tensor cores.
 struct MmaRoles {
     std::string refusal;                            ///< why it cannot run there; empty: it can
@@ -79,7 +86,8 @@ struct OperandTile {
     /// What a copy brings of one stage.
     [[nodiscard]] std::int64_t copied_bytes() const { return panels * rows * operand_row_bytes; }
 };
-/// None where the tile cannot be copied so. The variable is gathered, has one dimension, or is cut at the end of its
+/// The tile of what threads write (may_be_written) has the same layout, with any rows and columns. That of what copies
+/// bring is none where the tile cannot be copied so. The variable is gathered, has one dimension, or is cut at the end of its
 /// array. More than two dimensions are wide, or an index has no running axis. Rows or tiles do not begin at multiples
 /// of 16 bytes in memory. A bulk copy takes fewer rows or dimensions.
 std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableId id);

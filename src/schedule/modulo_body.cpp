@@ -42,6 +42,8 @@ private:
             const StepId* s = std::get_if<StepId>(&node);
             if (!s) return "there are loops in it";
             const Step& step = k_.step(*s);
+            if (k_.is_written(variable_of(step)))
+                return fmt::format("all warps write {} together", name(variable_of(step)));
             if (step.atom >= 0 && k_.atom(step).kind != AtomKind::block)
                 out_.steps.push_back(*s);
             else if (step.atom >= 0 || (!k_.loads_operand(step) && !k_.is_read_by_threads(variable_of(step))))

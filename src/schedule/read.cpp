@@ -145,7 +145,7 @@ private:
             const auto has = [&](std::string_view word) {
                 return std::any_of(c.names.begin() + 1, c.names.end(), [&](const auto& n) { return n.text == word; });
             };
-            for (const AtomKind kind : {AtomKind::fragment, AtomKind::mma})
+            for (const AtomKind kind : {AtomKind::fragment, AtomKind::mma, AtomKind::tile})
                 if (c.word == name(kind)) a.kind = kind;
             if (c.word == "vectors") {
                 a.vector_axis = axis_of(c), a.vectors = number;

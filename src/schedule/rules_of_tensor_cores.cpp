@@ -40,7 +40,7 @@ private:
         std::map<int, int> stages;  // by scope
         for (const VariableId id : k_.layouts.ids()) {
             const auto role = k_.on_tensor_cores() ? roles.places[id] : std::nullopt;
-            const bool is_apart = k_.is_in_registers(id) || k_.is_operand(id);
+            const bool is_apart = k_.is_in_registers(id) || k_.lies_as_operand(id);
             if (role ? k_.place(id).holding != *role : is_apart)
                 report(place_of(id), "{} is held as {}, and can only be {}", k_.variable(id).name,
                        name(k_.place(id).holding), role ? std::string(name(*role)) : join(holdings(id), " or "));

@@ -36,9 +36,11 @@ enum class AtomKind : std::uint8_t {
     /// each thread computes its own register fragment, in the accumulator layout of the mma
     fragment,
     mma,  ///< of the tensor cores
+    /// threads compute an operand's tile in shared memory, 16 bytes of a row at a time
+    tile,
 };
 
-inline constexpr std::string_view atom_kind_names[] = {"block", "fragment", "mma"};
+inline constexpr std::string_view atom_kind_names[] = {"block", "fragment", "mma", "tile"};
 constexpr std::string_view name(AtomKind kind) { return atom_kind_names[at(kind)]; }
 
 /// How a statement is executed. A block atom is a register block of vectors with the loops around it. It holds rows ×
@@ -89,10 +91,11 @@ enum class MemorySpace : std::uint8_t {
     operand,
     /// each thread of a CTA without tensor cores holds the values that it computes with (lane_registers.hpp)
     lanes,
+    written,  ///< a shared-memory tile that lies as an operand's, which threads compute
 };
 
 inline constexpr std::string_view memory_space_names[] = {"buffer",    "register_panel", "packed_panel", "global",
-                                                          "registers", "operand",        "lanes"};
+                                                          "registers", "operand",        "lanes",        "written"};
 constexpr std::string_view name(MemorySpace holding) { return memory_space_names[at(holding)]; }
 
 struct Place {

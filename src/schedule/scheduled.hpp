@@ -304,6 +304,9 @@ struct ScheduledKernel {
     [[nodiscard]] bool is_in_registers(VariableId id) const { return place(id).holding == MemorySpace::registers; }
     [[nodiscard]] bool is_in_lanes(VariableId id) const { return place(id).holding == MemorySpace::lanes; }
     [[nodiscard]] bool is_operand(VariableId id) const { return place(id).holding == MemorySpace::operand; }
+    [[nodiscard]] bool is_written(VariableId id) const { return place(id).holding == MemorySpace::written; }
+    /// Its tile lies in shared memory as the mma reads it, whether copies bring it or threads write it.
+    [[nodiscard]] bool lies_as_operand(VariableId id) const { return is_operand(id) || is_written(id); }
     [[nodiscard]] bool on_tensor_cores() const { return schedule.mma_m >= 0; }
     /// What a thread holds of tiles in registers. Pre: on_tensor_cores().
     [[nodiscard]] const RegisterTile& fragments() const { return unit.matrix.tile(); }

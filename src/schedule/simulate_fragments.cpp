@@ -77,6 +77,26 @@ void Simulator::add_product(const ScheduledKernel& k, const Step& step, const Mm
     }
 }
 
+/// Threads read and write 16 bytes at a time. Each value takes an instruction to widen it and one to round it.
+void Simulator::add_written_tile(const ScheduledKernel& k, const Step& step, double values, Pipes& pipes) const {
+    const auto lanes = static_cast<double>(k.lanes);
+    const auto accesses = [&](DType type) {
+        const double parts = values / static_cast<double>(written_values);
+        return parts / lanes * std::max(1.0, static_cast<double>(written_values * bytes(type)) / operand_stride_bytes);
+    };
+    const DType type = k.variable(variable_of(step)).memory_type;
+    double crossing = values * bytes(type);
+    for (const Read* r : step.reads) {
+        if (!k.is_operand(r->variable())) continue;
+        const DType from = k.variable(r->variable()).memory_type;
+        pipes.load += accesses(from) * load_clocks_, crossing += values * bytes(from);
+    }
+    pipes.store += accesses(type) * store_clocks_;
+    pipes.shared += clocks_of_shared(k, crossing);
+    const double converted = 2 * values / lanes * clocks_a_vector_[at(OpKind::simple)];
+    pipes.by_kind[at(OpKind::simple)] += converted, pipes.arithmetic += converted;
+}
+
 /// Tensor cores multiply whole tiles, padding included. In fragments each thread goes through its own values.
 Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,
                                             const std::vector<std::int64_t>& tile) const {
@@ -91,7 +111,7 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
     };
     const StepId number = k.number(step);
     // Each warp computes for itself what has no rows: half of what it computes for its 16 rows.
-    const double for_each_warp = has_rows(k, variable_of(step)) ? 1
+    const double for_each_warp = has_rows(k, variable_of(step)) || atom.kind == AtomKind::tile ? 1
                                                                 : static_cast<double>(k.fragment_rows()) /
                                                                       static_cast<double>(k.fragments().rows_a_thread);
     const double moves = share_of_moves(k, step.scope), runs = k.rescale && k.rescale->moves(number) ? moves : for_each_warp;
@@ -126,6 +146,10 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
                             clocks_a_vector_[at(static_cast<int>(OpKind::simple))]);
     if (product) {
         add_product(k, step, *product, tile, pipes);
+        return pipes;
+    }
+    if (atom.kind == AtomKind::tile) {
+        add_written_tile(k, step, block.points(work.target_axes), pipes);
         return pipes;
     }
     // Each warp loads for itself. A thread loads one value for each of its rows and pairs of columns that the read

@@ -58,7 +58,8 @@ double Simulator::latency_of_warpgroups(const ScheduledKernel& k, const Step& st
     const AtomKind kind = k.atom(step).kind;
     if (kind == AtomKind::block) return 0;
     const StepId number = k.number(step);
-    if (kind == AtomKind::fragment) return k.rescale && k.rescale->moves(number) ? 0 : statement_latency_clocks;
+    if (kind == AtomKind::fragment || kind == AtomKind::tile)
+        return k.rescale && k.rescale->moves(number) ? 0 : statement_latency_clocks;
     const auto& compute = std::get<Compute>(*step.statement);
     if (only_adds_products(k, step.scope)) return 0;
     const bool is_corrected = compute.carry && !adds_in_place(compute) && !(k.rescale && k.rescale->is_corrected(step));

@@ -71,13 +71,14 @@ private:
     }
 
     [[nodiscard]] VariableId target(StepId step) const { return variable_of(kernel_.step(step)); }
-    /// The step reads or writes registers that the outstanding product reads or writes.
+    /// The step reads or writes registers that the outstanding product reads or writes, or writes over its operand.
     [[nodiscard]] bool touches(StepId step, const UnderWay& product) const {
         const Step &s = kernel_.step(step), &p = kernel_.step(product.step);
         const VariableId result = target(product.step);
         if (step == product.step)
             return mma_product(kernel_, p)->a_in_registers || !adds_in_place(std::get<Compute>(*s.statement));
-        return variable_of(s) == result || reads(s, result);
+        const bool writes_over = kernel_.is_written(variable_of(s)) && reads(p, variable_of(s));
+        return variable_of(s) == result || reads(s, result) || writes_over;
     }
 
     Products list(std::vector<Node>& nodes, Products products) {

@@ -32,7 +32,9 @@ constexpr StandIn instructions[] = {
     {"cvt.f32.f16", "x = emulated::number(emulated::f16, h);"},
     {"cvt.rn.f16.f32", "h = emulated::to_f16(x);"},
     {"cvt.rn.bf16.f32", "h = emulated::to_bf16(x);"},
-    {"cvt.rn.f16x2.e4m3x2", "halves = emulated::to_f16(emulated::number(emulated::e4m3, h));"},
+    {"cvt.rn.f16x2.e4m3x2",
+     "halves = emulated::to_f16(emulated::number(emulated::e4m3, h & 0xff)) | "
+     "emulated::to_f16(emulated::number(emulated::e4m3, h >> 8)) << 16;"},
     {"cvt.rn.satfinite.e4m3x2",
      "both = with_sign_of(x, x != x ? 0x7f : pack<3, 7>(round_narrow<3, -6>(x, 448.0f, 448.0f)));"},
     {"cvt.rn.satfinite.e5m2x2",

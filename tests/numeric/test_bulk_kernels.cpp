@@ -362,6 +362,36 @@ TEST(BulkKernels, ReadMatricesOfEightBitsBesideOperands) {
         {"operand_value<int8_t", "operand_value<uint8_t", "operand_value<e4m3"});
 }
 
+/// Factors of another type, and what is computed of memory, which threads write to shared memory for a product.
+TEST(BulkKernels, WriteOperandsThatTheyConvert) {
+    const auto cache = [](const char* array, const char* read, const char* more, const char* scale, const char* sizes) {
+        return fmt::format(
+            "f(Q[b, g, k]: bf16, K[{0}, k]: e4m3, V[{0}, d]: e4m3{2}) -> O[b, g, d]: bf16\n"
+            "    S[b, g, x] = (sum(k) Q[b, g, k] * K[{1}, k]){3}\n    P[b, g, x] = softmax(x) S[b, g, x] * k^-0.5\n"
+            "    O[b, g, d] = sum(x) P[b, g, x] * V[{1}, d]\nsizes {4}\n",
+            array, read, more, scale, sizes);
+    };
+    const auto weights = [](const char* type, const char* value, const char* sizes) {
+        return fmt::format(
+            "f(X[m, k]: bf16, W[n, k]: {}, S[n]: f32) -> Y[m, n]: bf16\n    Y[m, n] = sum(k) X[m, k] * {}\nsizes {}\n",
+            type, value, sizes);
+    };
+    const std::string of_g = "mma_m g\nwarps 4\nrole copies 4\n", of_m = "mma_m m\nwarps 4\nrole copies 4\n";
+    expect_all_right(
+        {{"cache", cache("b, x", "b, x", ", s[b]", " * s[b]", "b = 3, g = 9, x = 107, k = 32, d = 64"), of_g + "stream x = 32\n"},
+         {"without a role", cache("b, x", "b, x", "", "", "b = 3, g = 72, x = 96, k = d = 64"),
+          "mma_m g\nwarps 4\nstream x = 32\n"},
+         {"pages",
+          cache("page, slot", "table[b, x // 32], x % 32", ", table[b, n]: i32", "",
+                "b = 3, g = 9, x = 128, n = 4, slot = 32, page = 7, k = d = 32"),
+          of_g + "stream x = 32\n"},
+         {"weights", weights("e4m3", "W[n, k]", "m = 72, n = 40, k = 176"), of_m + "stream k = 32\n"},
+         {"e5m2", weights("e5m2", "W[n, k]", "m = 72, n = 104, k = 176"), of_m + "stream k = 48\n"},
+         {"i8", weights("i8", "f32(W[n, k])", "m = 72, n = 40, k = 176"), of_m + "stream k = 32\n"},
+         {"scaled", weights("i8", "(f32(W[n, k]) * S[n])", "m = 130, n = 72, k = 144"), of_m + "stream k = 64\n"}},
+        {"write_operand<bf16, ", "operand_values<e4m3, ", "operand_values<int8_t, "});
+}
+
 TEST(BulkKernels, TakeAnyTilesAndTypes) {
     expect_all_right(
         {

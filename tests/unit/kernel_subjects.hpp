@@ -97,6 +97,13 @@ inline std::vector<Subject> subjects() {
                                         four + "group n = 64\nstream k = 16\nscheduler stream_k\nthreads 3\n",
                                         eight + "group n = 64\nstream k = 32\nscheduler dynamic\nthreads 3\n"})
         out.push_back({"product", product("m = 512, n = 512, k = 256"), schedule});
+    // Operands that threads convert and write to shared memory.
+    for (const char* schedule : {"", "mma_m j\nwarps 8\nrole copies 4\nstream x = 64\n"})
+        out.push_back({"written operands",
+                       "cache(Q[b, j, k]: bf16, K[b, x, k]: e4m3, V[b, x, d]: e4m3) -> O[b, j, d]: bf16\n"
+                       "    S[b, j, x] = sum(k) Q[b, j, k] * K[b, x, k]\n    P[b, j, x] = softmax(x) S[b, j, x]\n"
+                       "    O[b, j, d] = sum(x) P[b, j, x] * V[b, x, d]\nsizes b = 64, j = 128, x = 4096, k = d = 64\n",
+                       schedule});
     const char* const ragged = "h = 7, q = 200, x = 100, k = d = 16";
     for (const int warps : {4, 8})
         for (const char* scheduler : {"stream_k", "dynamic"})

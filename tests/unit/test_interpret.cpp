@@ -280,6 +280,11 @@ std::vector<Subject> gathered_operands() {
 }
 
 /// Vectors by column, and matrices of 8 bits, that come with the operands of a loop.
+std::string converted_cache() {
+    return "f(Q[b, g, k]: bf16, K[b, x, k]: e4m3, V[b, x, d]: e4m3, s[b]) -> O[b, g, d]: bf16\n"
+           "    S[b, g, x] = (sum(k) Q[b, g, k] * K[b, x, k]) * s[b]\n    P[b, g, x] = softmax(x) S[b, g, x] * k^-0.5\n"
+           "    O[b, g, d] = sum(x) P[b, g, x] * V[b, x, d]\nsizes b = 3, g = 9, x = 107, k = 32, d = 64\n";
+}
 std::vector<Subject> vectors() {
     std::vector<Subject> out;
     for (const char* sizes : {"h = 2, q = 128, x = 200, k = d = 32", "h = 1, q = 200, x = 72, k = d = 64",
@@ -294,6 +299,15 @@ std::vector<Subject> vectors() {
                                    "    Y[m, n] = sum(k) X[m, k] * ({} * S[n])\nsizes m = 16, n = 136, k = 176\n",
                                    type, value),
                        "mma_m n\nwarps 4\nrole copies 4\nstream k = 32\n"});
+    // Threads write these to shared memory, where products read them.
+    for (const auto& [type, value] :
+         {std::pair("i8", "f32(W[n, k])"), {"u8", "f32(W[n, k] % 16 - 8) * S[n]"}, {"e4m3", "W[n, k]"}})
+        out.push_back({fmt::format("converted weights of {}", type),
+                       fmt::format("f(X[m, k]: bf16, W[n, k]: {}, S[n]: f32) -> Y[m, n]: bf16\n"
+                                   "    Y[m, n] = sum(k) X[m, k] * ({})\nsizes m = 136, n = 72, k = 176\n",
+                                   type, value),
+                       "mma_m m\nwarps 4\nrole copies 4\nstream k = 32\n"});
+    out.push_back({"converted keys and values", converted_cache(), "mma_m g\nwarps 4\nrole copies 4\nstream x = 32\n"});
     out.push_back(
         {"a mask in memory",
          attention("where(M[q, x], S[h, q, x], -1000)", "h = 2, q = 72, x = 96, k = d = 32", ", M[q, x]: bool"), rows});
@@ -493,6 +507,7 @@ TEST(Interpret, StatementsThatAreLeftOutShow) {
               four + "group n = 32\nstream k = 32\nthreads 2\ncluster m 2\n"},
              {"no producer", product("m, k", "n, k", "bf16", "m = 128, n = 64, k = 192"),
               "mma_m m\nwarps 4\ngroup n = 64\nstream k = 32\nthreads 1\n"},
+             {"written operands", converted_cache(), "mma_m g\nwarps 4\nrole copies 4\nstream x = 32\n"},
              {"softmax", "f(X[r, c]) -> Y[r, c]\n    Y[r, c] = softmax(c) X[r, c]\nsizes r = 8, c = 500\n"}})
         subjects.emplace_back("h200", s);
     subjects.emplace_back("a100-sxm-80gb",
