@@ -106,6 +106,43 @@ def weights(rows, width=8192):
     return text, {"m": rows, "k": width, "n": width}, [x, w, s], normal(rows, width), lambda: (x @ wide.T) * s
 
 
+def cache(page=0, batch=64, heads=8, group=8, length=4096, width=128):
+    """Queries in bf16 beside keys and values in e4m3, whose peer has them in bf16."""
+    of = f"[table[b, x // {page}], x % {page}, h, " if page else "[b, x, h, "
+    text = (f"cache(Q[b, h, g, k]: bf16, K[{'p, s' if page else 'b, x'}, h, k]: e4m3, V[{'p, s' if page else 'b, x'}, h, d]: e4m3, "
+            f"u[h], v[h]{', table[b, n]: i32' if page else ''}) -> O[b, h, g, d]: bf16\n"
+            f"    S[b, h, g, x] = (sum(k) Q[b, h, g, k] * K{of}k]) * u[h]\n    P[b, h, g, x] = softmax(x) S[b, h, g, x] * k^-0.5\n"
+            f"    O[b, h, g, d] = (sum(x) P[b, h, g, x] * V{of}d]) * v[h]\n")
+    rows = (batch * length // page, page) if page else (batch, length)
+    q, k, v = normal(batch, heads, group, width), normal(*rows, heads, width, dtype=E4M3), normal(*rows, heads, width, dtype=E4M3)
+    ones = [torch.ones(heads, device="cuda") for _ in range(2)]
+    table = [torch.randperm(rows[0], device="cuda").to(torch.int32).reshape(batch, -1)] if page else []
+    wide = lambda t: (t[table[0].long()] if page else t).to(BF16).reshape(batch, length, heads, width).transpose(1, 2).contiguous()
+    keys, values = wide(k), wide(v)
+    sizes = {"b": batch, "h": heads, "g": group, "k": width, "d": width, "x": length}
+    if page:
+        sizes |= {"p": rows[0], "s": page, "n": length // page}
+    return text, sizes, [q, k, v, *ones, *table], torch.empty_like(q), lambda: F.scaled_dot_product_attention(q, keys, values)
+
+
+def weights_of_4_bits(rows, width=8192, block=128):
+    """Two in a byte, with a scale for each 128 of them."""
+    text = (f"f(X[m, k]: bf16, W[n, j]: u8, S[n, g]: bf16) -> Y[m, n]: bf16\n"
+            f"    Y[m, n] = sum(k) X[m, k] * (f32((W[n, k // 2] // where(k % 2 == 0, 1, 16)) % 16 - 8) * S[n, k // {block}])\n")
+    x, w, s = normal(rows, width), whole(256, width, width // 2, dtype=torch.uint8), normal(width, width // block)
+    halves = torch.stack([w % 16, w // 16], dim=-1).reshape(width, width).to(torch.float32) - 8
+    wide = (halves * s.float().repeat_interleave(block, dim=1)).to(BF16)
+    sizes = {"m": rows, "k": width, "n": width, "j": width // 2, "g": width // block}
+    return text, sizes, [x, w, s], normal(rows, width), lambda: x @ wide.T
+
+
+def weights_of_e4m3(rows, width=8192):
+    text = "f(X[m, k]: bf16, W[n, k]: e4m3, S[n]) -> Y[m, n]: bf16\n    Y[m, n] = (sum(k) X[m, k] * W[n, k]) * S[n]\n"
+    x, w, s = normal(rows, width), normal(width, width, dtype=E4M3), normal(width, dtype=torch.float32)
+    wide = w.to(BF16)
+    return text, {"m": rows, "k": width, "n": width}, [x, w, s], normal(rows, width), lambda: (x @ wide.T) * s
+
+
 PROGRAMS = {
     "convolution with padding": (convolution, "torch's conv2d, channels last"),
     "experts": (experts, "torch._grouped_mm of sorted rows"),
@@ -118,6 +155,13 @@ PROGRAMS = {
     "attention layer": (layer, "torch.compile"),
     "weights of 8 bits, 16 rows": (lambda: weights(16), "torch's product in bf16"),
     "weights of 8 bits, 512 rows": (lambda: weights(512), "torch's product in bf16"),
+    "weights of e4m3, 16 rows": (lambda: weights_of_e4m3(16), "torch's product in bf16"),
+    "weights of e4m3, 512 rows": (lambda: weights_of_e4m3(512), "torch's product in bf16"),
+    "weights of 4 bits, 1 row": (lambda: weights_of_4_bits(1), "torch's product in bf16"),
+    "weights of 4 bits, 16 rows": (lambda: weights_of_4_bits(16), "torch's product in bf16"),
+    "weights of 4 bits, 512 rows": (lambda: weights_of_4_bits(512), "torch's product in bf16"),
+    "cache of e4m3": (cache, "torch's attention in bf16"),
+    "cache of e4m3, pages of 64": (lambda: cache(64), "torch's attention in bf16, without pages"),
 }
 
 

@@ -18,9 +18,15 @@ public:
         for (Stage& stage : kernel.stages) {
             std::vector<Statement> out;
             converted_.clear();
+            // Conversions for a product stand right behind the product before it, beside which they then run.
+            std::size_t behind_product = 0;
             for (Statement& s : statements_of(stage)) {
-                if (s.reduce == ReduceOp::sum) s.body = multiplied(kernel, s, out);
+                std::vector<Statement> before;
+                if (s.reduce == ReduceOp::sum) s.body = multiplied(kernel, s, before);
+                const bool is_converted = !before.empty();
+                out.insert(out.begin() + static_cast<std::ptrdiff_t>(behind_product), before.begin(), before.end());
                 out.push_back(std::move(s));
+                if (is_converted) behind_product = out.size();
             }
             statements_of(stage) = std::move(out);
         }

@@ -25,8 +25,9 @@ public:
 
     /// The variable's element at the atom's point stands in registers under this name.
     /// `is_vector`: the name is that of a vector, even where the address does not run along the vector axis.
-    void give(VariableId variable, std::string text, bool is_vector = false) {
-        given_[variable] = {std::move(text), is_vector};
+    /// `is_whole`: it is an integer.
+    void give(VariableId variable, std::string text, bool is_vector = false, bool is_whole = false) {
+        given_[variable] = {std::move(text), is_vector, is_whole};
     }
 
     /// Threads read the variable where it lies in memory.
@@ -76,6 +77,7 @@ private:
         std::string hint;    ///< for its name
         // On what it depends.
         bool is_mask = false, is_pointer = false, is_given = false, vec = false, row = false;
+        bool is_small = false;  ///< an integer that 32 bits hold
         int level = 0;
         // How it is declared.
         int uses = 0;
@@ -110,12 +112,14 @@ private:
     ValueId as_whole(ValueId id);
     ValueId whole(std::string pattern, std::vector<ValueId> args, int precedence, std::vector<int> argument_precedence);
     ValueId lower_integer(const Expr& e, Kind kind);
+    std::optional<ValueId> by_powers_of_two(BinaryOp op, ValueId x, const Expr& by);
     ValueId lower_integer_binary(const Binary& b, Kind kind);
     ValueId lower(const Expr& e);
     ValueId nonpositive_exponential(const Expr& e, const Binary& difference);
     ValueId lower_unary(const Expr& e, const Unary& u);
     ValueId lower_binary(const Expr& e, const Binary& b);
-    ValueId axis_index(AxisId axis, bool whole = false);
+    /// `from_tile`: counted from where its tile begins.
+    ValueId axis_index(AxisId axis, bool whole = false, bool from_tile = false);
     ValueId read_value(const Read& r);
     ValueId read_by_lane(const Read& r, const Address& address);
     [[nodiscard]] std::string coordinate_sum(AxisId axis, const std::string& lane) const;
@@ -145,7 +149,7 @@ private:
     std::map<ValueId, Root> roots_;
     struct Given {
         std::string text;
-        bool is_vector = false;
+        bool is_vector = false, is_whole = false;
     };
     std::map<VariableId, Given> given_;
     std::map<VariableId, std::function<Element(const Read&)>> in_memory_;

@@ -62,7 +62,7 @@ ValueId BodyWriter::op(std::string pattern, std::vector<ValueId> args, int prece
 }
 
 ValueId BodyWriter::as_number(ValueId id) {
-    if (at(id).is_whole) return op("real({0})", {id}, 4, {0});
+    if (at(id).is_whole) return op(at(id).is_small ? "real(int({0}))" : "real({0})", {id}, 4, {0});
     if (!at(id).is_mask) return id;
     return op("number<real>({0})", {id}, 4, {0});
 }
@@ -152,10 +152,10 @@ ValueId BodyWriter::exponential(const Expr& e, double factor, const Expr& of) {
                                     plus(scaled(b, by), unary(UnaryOp::neg, more)))});
 }
 
-ValueId BodyWriter::axis_index(AxisId axis, bool whole) {
+ValueId BodyWriter::axis_index(AxisId axis, bool whole, bool from_tile) {
     const Span& span = frame_.span(axis, scope_);
     const bool is_vector = axis == atom_.vector_axis, is_row = axis == atom_.row_axis;
-    const std::string sum = coordinate_sum(axis, "");
+    const std::string sum = from_tile && span.tile > 1 ? loop_name(axis) : coordinate_sum(axis, "");
     Value v;
     v.level = span.tile > 1 ? level_of(axis) : 0;
     v.row = is_row && span.tile > 1;
@@ -262,7 +262,7 @@ ValueId BodyWriter::read_value(const Read& r) {
     }
     v.vec = along != 0;
     if (given != given_.end()) {
-        v.is_given = true;
+        v.is_given = true, v.is_whole = given->second.is_whole;
         v.vec |= given->second.is_vector;
         v.pattern = given->second.text;
         return intern(std::move(v));
@@ -358,7 +358,12 @@ ValueId BodyWriter::lower(const Expr& e) {
     const bool is_of_wide = narrowed && is_integer(integer_values_.kind(narrowed->a)) &&
                             !integer_values_.is_small(narrowed->a);
     if (is_integer(kind) && !is_number && (as<Select>(e) || divides || is_of_wide || !integer_values_.is_small(e)))
-        return lowered_[e.get()] = lower_integer(e, kind);
+{
+        const ValueId id = lower_integer(e, kind);
+        // A conversion from 32 bits takes less than one from 64.
+        if (frame_.in_blocks()) at(id).is_small = integer_values_.is_small(e);
+        return lowered_[e.get()] = id;
+    }
     if (const lower::MathChoice& choice = lower::choice_at(math_, e); choice.form == lower::MathForm::own_column)
         return lowered_[e.get()] = with_own_column(e, *choice.sum);
     const auto visitor = [&](const auto& node) -> ValueId {

@@ -2,6 +2,9 @@
 // type's width.
 #include <fmt/format.h>
 
+#include <bit>
+#include <optional>
+
 #include "algebra/scalar_function.hpp"
 #include "emit/emit_body.hpp"
 #include "emit/operator_text.hpp"
@@ -61,8 +64,30 @@ ValueId BodyWriter::lower_integer(const Expr& e, Kind kind) {
     return whole(fmt::format("whole_of<{}>({{0}})", bits), {as_number(a)}, 4, {0});
 }
 
+/// A quotient or a rest by a power of two, or by a choice between such. Both round down for negative numbers, too.
+std::optional<ValueId> BodyWriter::by_powers_of_two(BinaryOp op, ValueId x, const Expr& by) {
+    if (const auto* choice = as<Select>(by)) {
+        const auto a = by_powers_of_two(op, x, choice->a), b = by_powers_of_two(op, x, choice->b);
+        if (!a || !b) return std::nullopt;
+        return whole("({0} ? {1} : {2})", {as_mask(lower(choice->condition)), *a, *b}, 4, {1, 0, 0});
+    }
+    const auto* c = as<Constant>(by);
+    const auto n = c ? whole_of(*c) : std::nullopt;
+    if (!n || *n < 1 || !std::has_single_bit(static_cast<std::uint64_t>(*n))) return std::nullopt;
+    if (op == BinaryOp::mod) return whole(fmt::format("({{0}} & {})", *n - 1), {x}, 4, {1});
+    return *n == 1 ? x : whole(fmt::format("({{0}} >> {})", std::countr_zero(static_cast<std::uint64_t>(*n))), {x}, 4, {1});
+}
+
 ValueId BodyWriter::lower_integer_binary(const Binary& b, Kind kind) {
-    const ValueId x = as_whole(lower(b.a)), y = as_whole(lower(b.b));
+    const auto* of = as<AxisIndex>(b.a);
+    // A tile begins at a multiple of its length.
+    const auto* divisor = of && b.op == BinaryOp::mod ? as<Constant>(b.b) : nullptr;
+    const bool from_tile = divisor && frame_.on_tensor_cores() && !frame_.column_parts &&
+                           frame_.span(of->axis, scope_).tile % static_cast<std::int64_t>(divisor->value) == 0;
+    const ValueId x = of ? axis_index(of->axis, true, from_tile) : as_whole(lower(b.a));
+    if (b.op == BinaryOp::floor_div || b.op == BinaryOp::mod)
+        if (const auto part = by_powers_of_two(b.op, x, b.b)) return *part;
+    const ValueId y = as_whole(lower(b.b));
     const auto call_integer = [&](const char* function) {
         return whole(fmt::format("{}<{}>({{0}}, {{1}})", function, kind == Kind::i32 ? 32 : 64), {x, y}, 4, {0, 0});
     };

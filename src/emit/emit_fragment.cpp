@@ -176,13 +176,13 @@ void give_values(const Frame& frame, const Step& step, BodyWriter& body, const s
         if (!frame.is_operand(r->variable())) continue;
         const Variable& v = frame.variable(r->variable());
         const OperandTile tile = *frame.shape(r->variable()).tile;
-        const auto at_dimension = [&](int d) {
-            const AxisId axis = *running_axis(frame, v.dims[at(d)], step.scope);
-            return axis >= 0 && frame.span(axis, step.scope).tile > 1 ? frame.axis(axis).local : std::string("0");
-        };
-        body.give(r->variable(), fmt::format("operand_value<{}, {}>({}, {}, {}, {})", memory_type(v.memory_type),
-                                             tile.panel_rows(), frame.name(r->variable()), stage_name(frame, r->variable()),
-                                             at_dimension(tile.outer), at_dimension(tile.inner)));
+        const bool is_whole = step.is_whole && !is_float(v.memory_type);
+        body.give(r->variable(),
+                  fmt::format("operand_value<{}, {}{}>({}, {}, {}, {})", memory_type(v.memory_type), tile.panel_rows(),
+                              is_whole ? ", int" : "", frame.name(r->variable()), stage_name(frame, r->variable()),
+                              place_in_operand(frame, r->variable(), tile.outer, step.scope),
+                              place_in_operand(frame, r->variable(), tile.inner, step.scope)),
+                  false, is_whole);
     }
 }
 
@@ -315,6 +315,15 @@ BodyWriter::Element element_in_memory(const Frame& frame, const Read& r, ScopeId
     return {fmt::format("static_cast<{}>({}[{}])", is_whole ? "int64_t" : "real", frame.memory.at(array),
                         at.empty() ? "0" : at),
             inner_axes(frame, r.indices, scope), is_whole};
+}
+
+std::string place_in_operand(const Frame& frame, VariableId id, int dimension, ScopeId scope) {
+    const OperandTile tile = *frame.shape(id).tile;
+    const Index& index = frame.variable(id).dims[at(dimension)];
+    const bool is_packed = tile.packed > 1 && dimension == tile.inner;
+    const AxisId axis = is_packed ? index.axes().front() : *running_axis(frame, index, scope);
+    if (axis < 0 || frame.span(axis, scope).tile == 1) return "0";
+    return is_packed ? fmt::format("{} / {}", frame.axis(axis).local, tile.packed) : frame.axis(axis).local;
 }
 
 std::string is_whole_tile(const Frame& frame, AxisId axis, ScopeId scope) {

@@ -33,6 +33,8 @@ using AfterFragment = std::function<void(bool has_whole_columns)>;
 void write_fragment(const Frame& frame, Lines& out, const Step& step, const AfterFragment& then = {});
 /// A map whose values all threads write to a tile of an operand (MemorySpace::written).
 void write_tile(const Frame& frame, Lines& out, const Step& step);
+/// Text of the row or column of an operand's tile at the thread's own coordinates: its place along the dimension.
+std::string place_in_operand(const Frame& frame, VariableId id, int dimension, ScopeId scope);
 /// An element of an array, read in place at the thread's own coordinates.
 BodyWriter::Element element_in_memory(const Frame& frame, const Read& r, ScopeId scope);
 /// Every thread's sum over its columns of what the statement reduces, one for each of its rows.

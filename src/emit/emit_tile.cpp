@@ -11,7 +11,10 @@
 namespace napkin::writers {
 namespace {
 
-/// Parts of a thread up to which they are unrolled, so that their loads are in flight together; estimated.
+/// Parts that a thread computes before it writes them. The compiler moves no load over a write to shared memory, and
+/// one part at a time would wait for its own loads. Four have about as many instructions as a load takes clocks.
+constexpr std::int64_t parts_together = 4;
+/// Parts of a thread up to which their loops are unrolled; estimated.
 constexpr std::int64_t most_unrolled_parts = 16;
 
 /// Writes one tile. Threads take 16 bytes of a row at a time, neighbours beside each other, so that no two of them meet
@@ -39,15 +42,36 @@ public:
         body_.decide();
         out_.open("");
         body_.hoist(out_, 0);
-        out_.open(each <= most_unrolled_parts ? fmt::format("EACH(each_, {})", each)
-                                              : fmt::format("for (int each_ = 0; each_ < {}; ++each_)", each));
-        out_(fmt::format("const int part_ = {} * each_ + {} * {} + lane_of_thread();", threads, frame_.unit.warp_threads,
-                         warp_name));
-        if (parts % threads != 0) out_(fmt::format("if (part_ >= {}) break;", parts));
-        out_(fmt::format("const Index row_ = part_ / {0}, column_ = part_ % {0} * {1};", parts_of_row, written_values));
+        const std::int64_t together = std::min(each, parts_together), batches = (each + together - 1) / together;
+        out_.open(each <= most_unrolled_parts ? fmt::format("EACH(batch_, {})", batches)
+                                              : fmt::format("for (int batch_ = 0; batch_ < {}; ++batch_)", batches));
+        out_(fmt::format("unsigned words_[{}][{}];", together, words));
+        const auto each_part = [&](const std::function<void()>& write_part) {
+            out_.open(fmt::format("EACH(p_, {})", together));
+            out_(fmt::format("const int part_ = {} * ({} * batch_ + p_) + {} * {} + lane_of_thread();", threads, together,
+                             frame_.unit.warp_threads, warp_name));
+            if (parts % (threads * together) != 0) out_(fmt::format("if (part_ >= {}) break;", parts));
+            out_(fmt::format("const Index row_ = part_ / {0}, column_ = part_ % {0} * {1};", parts_of_row, written_values));
+            write_part();
+            out_.close();
+        };
+        const std::string type = memory_type(frame_.variable(id_).memory_type);
+        each_part([&] { compute_part(root, type); });
+        each_part([&] {
+            out_(fmt::format("write_operand<{}>({}, row_, column_, words_[p_]);", tile_.panel_rows(), frame_.name(id_)));
+        });
+        out_.close();
+        out_.close();
+    }
+
+private:
+    /// 32-bit words of a part.
+    static constexpr std::int64_t words = operand_stride_bytes / word_bytes;
+
+    void compute_part(ValueId root, const std::string& type) {
         coordinate(rows_, "row_");
-        body_.hoist(out_, 1);
         for (const std::string& line : loads_) out_(line);
+        body_.hoist(out_, 1);
         out_(fmt::format("float values_[{}];", written_values));
         out_.open(fmt::format("EACH(i_, {})", written_values));
         coordinate(columns_, "column_ + i_");
@@ -57,13 +81,8 @@ public:
             return fmt::format("values_[i_] = {};", inside.empty() ? text : fmt::format("{} ? {} : 0.0f", inside, text));
         });
         out_.close();
-        out_(fmt::format("write_operand<{}, {}>({}, row_, column_, values_);",
-                         memory_type(frame_.variable(id_).memory_type), tile_.panel_rows(), frame_.name(id_)));
-        out_.close();
-        out_.close();
+        out_(fmt::format("EACH(i_, {}) words_[p_][i_] = bits_of_pair<{}>(values_[2 * i_], values_[2 * i_ + 1]);", words, type));
     }
-
-private:
     [[nodiscard]] AxisId axis_of(int dimension) const { return frame_.variable(id_).dims[at(dimension)].single_axis(); }
     [[nodiscard]] bool may_end(AxisId axis, std::int64_t n) const {
         const Span& span = frame_.span(axis, step_.scope);
@@ -98,28 +117,62 @@ private:
             } else if (frame_.shape(v).is_read_by_rows) {
                 body_.give_in_memory(v, [&](const Read&) { return BodyWriter::Element{frame_.name(v) + "[0]", {}}; });
             } else if (frame_.is_read_by_threads(v)) {
-                body_.give_in_memory(v, [&](const Read& read) { return element_in_memory(frame_, read, step_.scope); });
+                body_.give_in_memory(v, [&](const Read& read) { return element(read); });
             }
         }
     }
     void give_operand(VariableId v) {
         const OperandTile tile = *frame_.shape(v).tile;
-        const auto running = [&](int dimension) {
-            const AxisId axis = *running_axis(frame_, frame_.variable(v).dims[at(dimension)], step_.scope);
-            return axis >= 0 && frame_.span(axis, step_.scope).tile > 1 ? axis : AxisId(-1);
+        const Variable& variable = frame_.variable(v);
+        const auto runs_along = [&](int dimension, AxisId axis) {
+            return variable.dims[at(dimension)].depends_on(axis) && frame_.span(axis, step_.scope).tile > 1;
         };
-        const auto local = [&](AxisId axis) { return axis < 0 ? std::string("0") : frame_.axis(axis).local; };
-        const AxisId outer = running(tile.outer), inner = running(tile.inner);
+        const bool is_whole = step_.is_whole && !is_float(variable.memory_type);
         const std::string where = fmt::format("{}, {}", frame_.name(v), stage_name(frame_, v)),
-                          type = memory_type(frame_.variable(v).memory_type);
-        if (inner != columns_ || outer == columns_)
-            return body_.give(v, fmt::format("operand_value<{}, {}>({}, {}, {})", type, tile.panel_rows(), where,
-                                             local(outer), local(inner)));
+                          type = memory_type(variable.memory_type),
+                          row = place_in_operand(frame_, v, tile.outer, step_.scope);
+        const bool is_part = runs_along(tile.inner, columns_) && !runs_along(tile.outer, columns_) &&
+                             written_values % tile.packed == 0;
+        if (!is_part)
+            return body_.give(v,
+                              fmt::format("operand_value<{}, {}{}>({}, {}, {})", type, tile.panel_rows(),
+                                          is_whole ? ", int" : "", where, row,
+                                          place_in_operand(frame_, v, tile.inner, step_.scope)),
+                              false, is_whole);
         const std::string name = frame_.name(v) + "_part_";
-        loads_.push_back(fmt::format("float {}[{}];", name, written_values));
-        loads_.push_back(fmt::format("operand_values<{}, {}>({}, {}, {}, column_);", type, tile.panel_rows(), name, where,
-                                     outer == rows_ ? "row_" : local(outer)));
-        body_.give(v, name + "[i_]");
+        const auto divided = [&](const char* text) {
+            return tile.packed > 1 ? fmt::format("{} / {}", text, tile.packed) : std::string(text);
+        };
+        loads_.push_back(fmt::format("{} {}[{}];", is_whole ? "int" : "float", name, written_values / tile.packed));
+        loads_.push_back(fmt::format("operand_values<{}, {}>({}, {}, {}, {});", type, tile.panel_rows(), name, where, row,
+                                     divided("column_")));
+        body_.give(v, fmt::format("{}[{}]", name, divided("i_")), false, is_whole);
+    }
+
+    /// A value in memory. One that is the same for all columns of a part is read once, as a scale of a block is.
+    BodyWriter::Element element(const Read& read) {
+        BodyWriter::Element found = element_in_memory(frame_, read, step_.scope);
+        if (!contains(found.axes, columns_) || !all_of(read.indices, [&](const Index& i) { return is_one_for_part(i); }))
+            return found;
+        std::erase(found.axes, columns_);
+        if (const auto known = read_once_.find(found.text); known != read_once_.end()) return found.text = known->second, found;
+        const std::string name = fmt::format("{}_of_part_{}_", frame_.name(read.variable()), read_once_.size());
+        read_once_[found.text] = name;
+        loads_.push_back(fmt::format("{} {};", found.is_whole ? "int64_t" : "real", name));
+        loads_.push_back("{");
+        loads_.push_back(fmt::format("    const Index {} = column_;", frame_.axis(columns_).local));
+        loads_.push_back(fmt::format("    {} = {};", name, found.text));
+        loads_.push_back("}");
+        found.text = name;
+        return found;
+    }
+    /// The index has the columns in quotients by whole parts alone.
+    [[nodiscard]] bool is_one_for_part(const Index& index) const {
+        if (!index.depends_on(columns_)) return true;
+        const auto* quotient = index.affine() || index.is_gathered() ? nullptr : as<Binary>(index.value());
+        const auto* of = quotient && quotient->op == BinaryOp::floor_div ? as<AxisIndex>(quotient->a) : nullptr;
+        const auto* by = of ? as<Constant>(quotient->b) : nullptr;
+        return by && static_cast<std::int64_t>(by->value) % written_values == 0;
     }
 
     const Frame& frame_;
@@ -130,7 +183,8 @@ private:
     AxisId rows_, columns_;
     Names names_;
     BodyWriter body_;
-    std::vector<std::string> loads_;  ///< of parts of other tiles
+    std::vector<std::string> loads_;  ///< of what a part reads at once
+    std::map<std::string, std::string> read_once_;  ///< by text of what it reads: the name that has it
 };
 
 }  // namespace

@@ -185,13 +185,17 @@ private:
     double operand(VariableId v, const VariableFact& f) {
         const auto [found, added] = running_.try_emplace(v);
         if (added)
-            for (const int d : {f.tile->outer, f.tile->inner})
-                found->second.push_back(*running_axis(kernel_, warp_.grid.variable(v).dims[at(d)], step_.scope));
+            for (const int d : {f.tile->outer, f.tile->inner}) {
+                const Index& index = warp_.grid.variable(v).dims[at(d)];
+                const bool is_packed = f.tile->packed > 1 && d == f.tile->inner;
+                found->second.push_back(is_packed ? index.axes().front() : *running_axis(kernel_, index, step_.scope));
+            }
         const auto local = [&](AxisId axis) {
             return axis >= 0 && kernel_.span(axis, step_.scope).tile > 1 ? point_[at(axis)] - tile_.begin[at(axis)] : 0;
         };
         warp_.grid.moved.shared_to_registers.add(1, f.bytes);
-        return warp_.operand(v, warp_.stage_byte(v, warp_.stage.at(v)), local(found->second[0]), local(found->second[1]));
+        return warp_.operand(v, warp_.stage_byte(v, warp_.stage.at(v)), local(found->second[0]),
+                             local(found->second[1]) / f.tile->packed);
     }
 
     Warp& warp_;

@@ -88,6 +88,11 @@ bool loads_operands_in_a_loop(const KernelPlan& plan) {
            any_of(k.steps, [&](const Step& step) { return step.scope > 0 && k.loads_operand(step); });
 }
 
+bool writes_operands(const KernelPlan& plan) {
+    const ScheduledKernel& k = plan.scheduled;
+    return !plan.is_bound && any_of(k.layouts.ids(), [&](VariableId v) { return k.is_written(v); });
+}
+
 std::string reason_of(std::size_t num_shapes) {
     return num_shapes == 1 ? "" : fmt::format("fastest of {} shapes of blocks", num_shapes);
 }
@@ -212,7 +217,7 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
     std::vector<CtaShape> shapes;
     std::optional<Result<Plan>> refused;
     std::vector<EstimatedStrategy> rated;
-    bool copies = false;
+    bool copies = false, writes = false;
     double least = std::numeric_limits<double>::infinity();
     const auto try_shapes = [&](const std::vector<CtaShape>& next) {
         PlanOptions whole = as_a_whole;
@@ -242,6 +247,7 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
                 refused = plan;
             if (!plan) continue;
             copies |= any_of(plan->kernels, loads_operands_in_a_loop);
+            writes |= any_of(plan->kernels, writes_operands);
             rated.push_back({next[i], refused_kernels(*plan, options), plan->seconds(), is_any_on_tensor_cores(*plan)});
         }
     };
@@ -254,7 +260,7 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
         try_shapes(next);
     };
     for (std::span<const ShapeMove> moves = shape_moves(); !moves.empty();)
-        try_all(shapes_of_next(moves, {wanted->copying > 0 || ((copies || wanted->needs_copies) && !wanted->warps),
+        try_all(shapes_of_next(moves, {wanted->copying > 0 || ((copies || wanted->needs_copies) && !wanted->warps), writes,
                                        !rated.empty() && !min_element(rated)->uses_tensor_cores}));
     if (rated.empty()) return *refused;
 

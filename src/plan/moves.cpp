@@ -22,6 +22,7 @@ namespace {
 
 bool always(const TriedShapes& /*tried*/) { return true; }
 bool copies_operands(const TriedShapes& tried) { return tried.copies_operands; }
+bool writes_operands(const TriedShapes& tried) { return tried.writes_operands; }
 bool leaves_tensor_cores(const TriedShapes& tried) { return tried.leaves_tensor_cores; }
 
 constexpr auto ahead = ProductOrder::ahead;
@@ -38,6 +39,8 @@ const ShapeMove of_shapes[] = {
      "The tensor cores multiply for the next K block while the other units compute."},
     {"one warpgroup an SM", copies_operands, [](AtShapes) { return Shapes{{4, 1}}; },
      "So few tiles all wait for memory. Each has an SM's shared memory for what is on its way."},
+    {"CTAs that write operands", writes_operands, [](AtShapes) { return Shapes{{4, 2}, {4, 2, 4}, {4, 3, 4}, {8, 2, 4}}; },
+     "The warps of a CTA meet around each tile that they write. Others compute meanwhile."},
     {"CTAs of rows", leaves_tensor_cores, [](AtShapes) { return Shapes{{8, 3}, {4, 12}, {32, 1}}; },
      "Three long rows fit an SM. Short ones need many CTAs, and few rows have an SM each."},
 };

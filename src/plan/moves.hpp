@@ -33,6 +33,7 @@ struct CtaShape {
 /// What the shapes that have been tried show.
 struct TriedShapes {
     bool copies_operands = false;      ///< in a loop, which producer warps could do
+    bool writes_operands = false;      ///< all warps of a CTA do so together
     bool leaves_tensor_cores = false;  ///< the fastest plan uses none
 };
 using ShapeMove = Move<TriedShapes, std::vector<CtaShape>>;

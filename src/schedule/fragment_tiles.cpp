@@ -128,10 +128,13 @@ bool begins_aligned(const ScheduledKernel& kernel, const Index& inner, std::int6
                 return false;
         return form->constant * value_bytes % operand_stride_bytes == 0;
     }
-    // The rest of t by n, in tiles that divide n, begins at multiples of the tile.
-    const auto* rest = as<Binary>(inner.value());
-    const auto* of = rest && rest->op == BinaryOp::mod ? as<AxisIndex>(rest->a) : nullptr;
-    return of && kernel.span(of->axis, scope).tile * value_bytes % operand_stride_bytes == 0;
+    // The rest of t by n, in tiles that divide n, begins at multiples of the tile. So does t // n, in tiles that n
+    // divides.
+    const auto* part = as<Binary>(inner.value());
+    const auto* of = part && (part->op == BinaryOp::mod || part->op == BinaryOp::floor_div) ? as<AxisIndex>(part->a) : nullptr;
+    const auto* by = of ? as<Constant>(part->b) : nullptr;
+    return by && kernel.span(of->axis, scope).tile / (part->op == BinaryOp::floor_div ? static_cast<std::int64_t>(by->value) : 1) *
+                         value_bytes % operand_stride_bytes == 0;
 }
 
 /// Whether one thread finds where the tile lies, from integers that lie in memory.
@@ -205,6 +208,20 @@ std::optional<OperandTile> written_tile(const ScheduledKernel& kernel, VariableI
 
 }  // namespace
 
+namespace {
+
+/// The axis t of an index t // n, in tiles that n divides; and n.
+std::optional<std::pair<AxisId, std::int64_t>> packed_axis(const ScheduledKernel& kernel, const Index& index, ScopeId scope) {
+    const auto* quotient = index.affine() ? nullptr : as<Binary>(index.value());
+    const auto* of = quotient && quotient->op == BinaryOp::floor_div ? as<AxisIndex>(quotient->a) : nullptr;
+    const auto* by = of ? as<Constant>(quotient->b) : nullptr;
+    const auto n = by ? static_cast<std::int64_t>(by->value) : 0;
+    if (n <= 1 || kernel.span(of->axis, scope).tile % n != 0) return std::nullopt;
+    return std::pair(of->axis, n);
+}
+
+}  // namespace
+
 std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableId id) {
     if (may_be_written(kernel, id)) return written_tile(kernel, id);
     const Variable& variable = kernel.variable(id);
@@ -219,8 +236,11 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
     OperandTile out{.outer = -1, .inner = source.back().single_axis().place()};
     const auto runs = [&](AxisId axis) { return axis >= 0 && kernel.span(axis, scope).tile > 1; };
     // What a gathered index is made of has one value, so that the whole tile lies in one block of the array.
+    const auto packed = packed_axis(kernel, variable.dims[at(out.inner)], scope);
+    if (packed) out.packed = packed->second;
     for (std::size_t p = 0; p < variable.dims.size(); ++p) {
-        const auto axis = running_axis(kernel, variable.dims[p], scope);
+        const auto axis = packed && static_cast<int>(p) == out.inner ? packed->first
+                                                                     : running_axis(kernel, variable.dims[p], scope);
         const bool is_plain = array_dimension(kernel, id, static_cast<int>(p)) >= 0;
         if (!axis || (!is_plain && runs(*axis)) || may_lie_outside(kernel, variable, p)) return std::nullopt;
         if (!is_plain || static_cast<int>(p) == out.inner || !runs(*axis)) continue;
@@ -236,14 +256,15 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
             out.outer = p.place();
     if (out.outer < 0) return std::nullopt;
     const AxisId rows = *running_axis(kernel, variable.dims[at(out.outer)], scope),
-                 columns = *running_axis(kernel, variable.dims[at(out.inner)], scope);
+                 columns = packed ? packed->first : *running_axis(kernel, variable.dims[at(out.inner)], scope);
     if (columns < 0 || !begins_aligned(kernel, variable.dims[at(out.inner)], value, scope)) return std::nullopt;
     out.width = operand_row_bytes / value;
     out.rows = rows < 0 || kernel.span(rows, scope).tile <= 1 ? 1 : columns_of(kernel, rows, scope);
-    out.panels = (kernel.span(columns, scope).tile + out.width - 1) / out.width;
+    out.panels = ceil_div(kernel.span(columns, scope).tile / out.packed, out.width);
     // Each warp has its rows of the M axis, past the tile's end too.
     const std::int64_t dealt = kernel.fragment_rows();
     if (rows == kernel.schedule.mma_m) out.rows = std::max(out.rows, dealt);
+    if (columns == kernel.schedule.mma_m && packed) return std::nullopt;
     if (columns == kernel.schedule.mma_m) out.panels = std::max(out.panels, (dealt + out.width - 1) / out.width);
     out.bytes = out.panels * out.panel_bytes();
     if (kernel.has_bulk_copies() && out.rows > kernel.unit.copies.bulk_box) return std::nullopt;

@@ -79,7 +79,8 @@ struct OperandTile {
     std::int64_t rows = 0;     ///< of the tile, up to a multiple of 16; 1: it has no rows but one
     std::int64_t width = 0;    ///< values in 128 bytes
     std::int64_t panels = 0;
-    std::int64_t bytes = 0;  ///< of one stage
+    std::int64_t bytes = 0;   ///< of one stage
+    std::int64_t packed = 1;  ///< neighbours along the inner dimension's axis that read one value: k // 2 has two
     /// A panel begins where the swizzle does, which 8 rows repeat.
     [[nodiscard]] std::int64_t panel_rows() const { return round_up(rows, layouts::core_rows); }
     [[nodiscard]] std::int64_t panel_bytes() const { return panel_rows() * operand_row_bytes; }

@@ -163,6 +163,7 @@ private:
     [[nodiscard]] Pipes fragment_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,
                                         const std::vector<std::int64_t>& tile) const;
     /// Clocks of the tensor core, or of the warps that feed it, for one product.
+    [[nodiscard]] double issue_share(const ScheduledKernel& k, const Step& step) const;
     void add_written_tile(const ScheduledKernel& k, const Step& step, double values, Pipes& pipes) const;
     void add_product(const ScheduledKernel& k, const Step& step, const MmaProduct& product,
                      const std::vector<std::int64_t>& tile, Pipes& pipes) const;

@@ -112,7 +112,7 @@ struct Simulator::Run {
                 const double together = beside_others
                                             ? s.beside({pipes.issue(), pipes.load + pipes.store, pipes.cache})
                                             : s.beside({pipes.arithmetic, pipes.load, pipes.store, pipes.cache});
-                core[i] += times * (together + pipes.target + pipes.overhead + alone);
+                core[i] += times * (together / s.issue_share(k, step) + pipes.target + pipes.overhead + alone);
                 if (k.atom(step).kind == AtomKind::mma)
                     on_tensor_cores += times * pipes.unit, waiting_for_it += times * pipes.overhead,
                         shared += times * pipes.shared;

@@ -1,9 +1,11 @@
 #include "tile/work.hpp"
 
+#include <bit>
 #include <map>
 #include <set>
 #include <unordered_map>
 
+#include "algebra/number.hpp"
 #include "algebra/power.hpp"
 #include "algebra/scalar_function.hpp"
 #include "diagram/product.hpp"
@@ -15,7 +17,16 @@
 namespace napkin {
 namespace {
 
-OpKind kind_of(BinaryOp op) {
+/// A power of two, or a choice between such: quotients and rests by it are shifts and masks.
+bool is_power_of_two(const Expr& e) {
+    if (const auto* s = as<Select>(e)) return is_power_of_two(s->a) && is_power_of_two(s->b);
+    const auto* c = as<Constant>(e);
+    const auto n = c ? whole_of(*c) : std::nullopt;
+    return n && *n > 0 && std::has_single_bit(static_cast<std::uint64_t>(*n));
+}
+
+OpKind kind_of(BinaryOp op, const Expr& by) {
+    if (op != BinaryOp::div && is_power_of_two(by)) return OpKind::simple;
     if (op == BinaryOp::div || op == BinaryOp::floor_div || op == BinaryOp::mod) return OpKind::div;
     return OpKind::simple;
 }
@@ -64,7 +75,7 @@ public:
             else if (b->op == BinaryOp::pow)
                 add_power(steps_of_power(*b), axes);
             else
-                add(kind_of(b->op), axes);
+                add(kind_of(b->op, b->b), axes);
         }
     }
 

@@ -389,7 +389,27 @@ TEST(BulkKernels, WriteOperandsThatTheyConvert) {
          {"e5m2", weights("e5m2", "W[n, k]", "m = 72, n = 104, k = 176"), of_m + "stream k = 48\n"},
          {"i8", weights("i8", "f32(W[n, k])", "m = 72, n = 40, k = 176"), of_m + "stream k = 32\n"},
          {"scaled", weights("i8", "(f32(W[n, k]) * S[n])", "m = 130, n = 72, k = 144"), of_m + "stream k = 64\n"}},
-        {"write_operand<bf16, ", "operand_values<e4m3, ", "operand_values<int8_t, "});
+        {"write_operand<", "operand_values<e4m3, ", "operand_values<int8_t, "});
+}
+
+/// Two weights of 4 bits in a byte, as the first factor in registers and as the second one in shared memory.
+TEST(BulkKernels, ReadWeightsThatShareAByte) {
+    const auto weights = [](const char* value, const char* sizes) {
+        return fmt::format(
+            "f(X[m, k]: bf16, W[n, j]: u8, S[n, g]: bf16) -> Y[m, n]: bf16\n"
+            "    Y[m, n] = sum(k) X[m, k] * (f32({}) * S[n, k // 32])\nsizes {}\n",
+            value, sizes);
+    };
+    const char *const shifted = "(W[n, k // 2] // where(k % 2 == 0, 1, 16)) % 16 - 8",
+                      *const chosen = "where(k % 2 == 0, W[n, k // 2] % 16, W[n, k // 2] // 16) - 8",
+                      *const few = "m = 16, n = 72, k = 192, j = 96, g = 6", *const many = "m = 72, n = 40, k = 192, j = 96, g = 6";
+    const std::string of_n = "mma_m n\nwarps 4\nrole copies 4\nstream k = 64\n",
+                      of_m = "mma_m m\nwarps 4\nrole copies 4\nstream k = 64\n";
+    expect_all_right({{"in registers", weights(shifted, few), of_n},
+                      {"chosen in registers", weights(chosen, few), of_n},
+                      {"written", weights(shifted, many), of_m},
+                      {"chosen and written", weights(chosen, many), of_m}},
+                     {"operand_values<uint8_t, ", "operand_value<uint8_t, ", "S_of_part_0_"});
 }
 
 TEST(BulkKernels, TakeAnyTilesAndTypes) {
