@@ -62,11 +62,19 @@ public:
         out_.open(each_row(frame_));
         declare(frame_.schedule.mma_m, "fragment_row(r_)", frame_.fragment_rows());
     }
-    void open_columns() {
+    /// What `ask` writes stands before the neighbours of each tile of columns; null: nothing does.
+    void open_columns(const std::function<void()>& ask = nullptr) {
         if (columns_ < 0) return;
         const std::int64_t n = columns_of(frame_, columns_, scope_);
         const std::string column = "fragment_column(j_, c_)";
-        out_.open(each_column(frame_, columns_of_part_ > 0 ? columns_of_part_ : n));
+        if (ask) {
+            out_.open(fmt::format("EACH(j_, {})", n / frame_.fragments().columns));
+            ask();
+            out_.open(fmt::format("EACH(c_, {})", frame_.fragments().columns_a_thread));
+            asks_ = true;
+        } else {
+            out_.open(each_column(frame_, columns_of_part_ > 0 ? columns_of_part_ : n));
+        }
         declare(columns_, columns_of_part_ > 0 ? fmt::format("{} * part_ + {}", columns_of_part_, column) : column, n);
     }
     /// The same in contiguous segments of columns. What `ask` writes stands before several of them, and what `take`
@@ -87,6 +95,7 @@ public:
     void close_columns() {
         if (columns_ >= 0) out_.close();
         if (in_runs_) out_.close(), out_.close();
+        if (asks_) out_.close();
     }
     void close_rows() {
         if (has_rows_) out_.close();
@@ -122,7 +131,7 @@ private:
     AxisId columns_;
     bool may_leave_, has_whole_columns_;
     std::int64_t columns_of_part_;  ///< that the loop over columns covers; 0: all of them
-    bool in_runs_ = false, has_rows_ = true;
+    bool in_runs_ = false, has_rows_ = true, asks_ = false;
 };
 
 /// The loops that BodyWriter hoists out of, rows around columns.
@@ -157,9 +166,40 @@ void take_runs(const Frame& frame, Lines& out, const std::vector<const Read*>& r
     }
 }
 
+/// Reads the neighbours that a thread has of an operand's row at once.
+struct Neighbours {
+    VariableId operand;
+    std::string name, declaration, load;
+};
+std::string neighbours_name(const Frame& frame, VariableId id) { return frame.name(id) + "_pair_"; }
+/// Those of the value's operands whose rows run along the step's columns.
+std::vector<Neighbours> neighbours_of(const Frame& frame, const Step& step, AxisId columns, const Expr& value) {
+    std::vector<Neighbours> out;
+    const std::int64_t together = frame.fragments().columns_a_thread;
+    for (const Read* r : step.reads) {
+        const VariableId v = r->variable();
+        if (columns < 0 || !frame.is_operand(v) || frame.runs_in_parts(step) || !reads_variable(value, v)) continue;
+        const OperandTile tile = *frame.shape(v).tile;
+        const Variable& variable = frame.variable(v);
+        const auto runs = [&](int d) { return variable.dims[at(d)].depends_on(columns); };
+        if (!runs(tile.inner) || runs(tile.outer) || together % tile.packed != 0 ||
+            any_of(out, [&](const Neighbours& n) { return n.operand == v; }))
+            continue;
+        const bool is_whole = step.is_whole && !is_float(variable.memory_type);
+        const std::string name = neighbours_name(frame, v), column = "fragment_column(j_, 0)";
+        out.push_back({v, name, fmt::format("{} {}[{}];", is_whole ? "int" : "float", name, together / tile.packed),
+                       fmt::format("operand_values<{}, {}>({}, {}, {}, {}, {});", memory_type(variable.memory_type),
+                                   tile.panel_rows(), name, frame.name(v), stage_name(frame, v),
+                                   place_in_operand(frame, v, tile.outer, step.scope),
+                                   tile.packed > 1 ? fmt::format("{} / {}", column, tile.packed) : column)});
+    }
+    return out;
+}
+
 /// Tells the body where a thread finds values of operands and fragments. Dimensions of an operand that are not wide
 /// have one value.
-void give_values(const Frame& frame, const Step& step, BodyWriter& body, const std::vector<const Read*>& runs = {}) {
+void give_values(const Frame& frame, const Step& step, BodyWriter& body, const std::vector<const Read*>& runs = {},
+                 const std::vector<Neighbours>& neighbours = {}) {
     for (const Read* r : step.reads) {
         if (frame.is_in_registers(r->variable())) body.give(r->variable(), element(frame, step, r->variable()));
         if (frame.is_read_by_threads(r->variable()))
@@ -177,6 +217,13 @@ void give_values(const Frame& frame, const Step& step, BodyWriter& body, const s
         const Variable& v = frame.variable(r->variable());
         const OperandTile tile = *frame.shape(r->variable()).tile;
         const bool is_whole = step.is_whole && !is_float(v.memory_type);
+        if (any_of(neighbours, [&](const Neighbours& n) { return n.operand == r->variable(); })) {
+            body.give(r->variable(),
+                      fmt::format("{}[{}]", neighbours_name(frame, r->variable()),
+                                  tile.packed > 1 ? fmt::format("c_ / {}", tile.packed) : "c_"),
+                      false, is_whole);
+            continue;
+        }
         body.give(r->variable(),
                   fmt::format("operand_value<{}, {}{}>({}, {}, {}, {})", memory_type(v.memory_type), tile.panel_rows(),
                               is_whole ? ", int" : "", frame.name(r->variable()), stage_name(frame, r->variable()),
@@ -198,7 +245,8 @@ void each_value(const Frame& frame, Lines& out, const Step& step, AxisId columns
     // A value without rows stands under the same levels, of which that of rows has no loop.
     BodyWriter body(frame, step, point.choices, loops_of(frame, columns), level, names);
     const std::vector<const Read*>& runs = frame.shape(step).in_runs;
-    give_values(frame, step, body, runs);
+    const std::vector<Neighbours> neighbours = runs.empty() ? neighbours_of(frame, step, columns, point.value) : std::vector<Neighbours>{};
+    give_values(frame, step, body, runs, neighbours);
     const ValueId root = body.add_root(point.value, level, false, false, false);
     body.decide();
 
@@ -209,8 +257,11 @@ void each_value(const Frame& frame, Lines& out, const Step& step, AxisId columns
     body.hoist(out, 0);
     loops.open_rows();
     body.hoist(out, 1);
+    const auto ask = [&] {
+        for (const Neighbours& n : neighbours) out(n.declaration), out(n.load);
+    };
     if (runs.empty())
-        loops.open_columns();
+        neighbours.empty() ? loops.open_columns() : loops.open_columns(ask);
     else
         loops.open_columns_in_runs(
             frame.shape(step).runs_together, [&] { ask_for_runs(frame, out, step, columns, runs); },

@@ -321,7 +321,7 @@ TEST(BulkKernels, ReadVectorsBesideOperands) {
     const std::string of_x = "mma_m x\nwarps 4\nrole copies 4\nstream q = 32\n";
     expect_all_right({{"dense", keys_gradient(false, "h = 2, q = 128, x = 200, k = d = 32"), of_x},
                       {"causal", keys_gradient(true, "h = 2, q = 168, x = 168, k = d = 32"), of_x}},
-                     {"operand_value<float, 8>(L, ", "operand_value<float, 8>(D, "});
+                     {"operand_values<float, 8>(L_pair_, ", "operand_values<float, 8>(D_pair_, "});
 }
 
 /// Copies of factors of 8 bits: in a wider type, and in another order of dimensions.
@@ -359,7 +359,7 @@ TEST(BulkKernels, ReadMatricesOfEightBitsBesideOperands) {
           "    S[q, x] = sum(k) Q[q, k] * K[x, k]\n    P[q, x] = softmax(x) where(M[q, x], S[q, x], -100)\n"
           "    O[q, d] = sum(x) P[q, x] * V[x, d]\nsizes q = 72, x = 144, k = 32, d = 24\n",
           "mma_m q\nwarps 4\nrole copies 4\nstream x = 32\n"}},
-        {"operand_value<int8_t", "operand_value<uint8_t", "operand_value<e4m3"});
+        {"operand_values<int8_t", "operand_values<uint8_t", "operand_values<e4m3"});
 }
 
 /// Factors of another type, and what is computed of memory, which threads write to shared memory for a product.
@@ -409,7 +409,7 @@ TEST(BulkKernels, ReadWeightsThatShareAByte) {
                       {"chosen in registers", weights(chosen, few), of_n},
                       {"written", weights(shifted, many), of_m},
                       {"chosen and written", weights(chosen, many), of_m}},
-                     {"operand_values<uint8_t, ", "operand_value<uint8_t, ", "S_of_part_0_"});
+                     {"operand_values<uint8_t, ", "W_pair_", "S_of_part_0_"});
 }
 
 TEST(BulkKernels, TakeAnyTilesAndTypes) {
