@@ -16,6 +16,7 @@ std::vector<ReductionTree> reduction_trees(const ScheduledKernel& kernel) {
         if (cut && step.scope == kernel.loops[cut->loop].scope) tree.splits = 2;
         const auto terms = [&](AxisId axis) { return kernel.span(axis, step.scope).tile; };
         if (const auto product = atom.kind == AtomKind::mma ? mma_product(kernel, step) : std::nullopt) {
+            if (!is_float(product->type)) continue;  // sums of integers are exact
             if (product->a_in_registers) tree.factor_unit = epsilon(product->type) / 2;
             const double unit = bytes(product->type) == 1 ? accumulation_unit_of_8_bits : accumulation_unit_of_16_bits;
             tree.factor_unit += unit * static_cast<double>(ceil_div(total_terms(kernel, std::get<Compute>(*step.statement)),

@@ -168,9 +168,10 @@ TEST(Machine, InstructionsSayWhatTheyAddIn) {
             const bool is_amd = name == "mi300x";
             for (const auto& [type, k] : i.k) {
                 EXPECT_EQ(adds_in(i, type, DType::f64), type == DType::f64) << name << ": " << i.name;
-                EXPECT_EQ(adds_in(i, type, DType::f32), type != DType::f64) << name << ": " << i.name;
-                EXPECT_EQ(adds_in(i, type, DType::f16), !is_amd && (type == DType::f16 || bytes(type) == 1))
+                EXPECT_EQ(adds_in(i, type, DType::f32), type != DType::f64 && is_float(type)) << name << ": " << i.name;
+                EXPECT_EQ(adds_in(i, type, DType::f16), !is_amd && is_float(type) && (type == DType::f16 || bytes(type) == 1))
                     << name << ": " << i.name;
+                EXPECT_EQ(adds_in(i, type, DType::i32), !is_float(type)) << name << ": " << i.name;
             }
         }
     // Hopper's wgmma adds FP8 products with fewer bits than its accumulator has.
