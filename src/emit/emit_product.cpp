@@ -37,8 +37,9 @@ std::int64_t words(const std::optional<layouts::Layout>& operand) { return opera
 
 /// The instruction as a function: acc += A·B, or acc = A·B where `adds` is 0.
 std::string instruction_name(const Product& p) {
+    const std::string types = (p.type_a == p.type ? "" : fmt::format("{}_", name(p.type_a))) + std::string(name(p.type));
     const std::string shape = fmt::format("{}_m{}n{}k{}_{}", p.instruction->name, p.instruction->m.to,
-                                          p.by_warp() ? p.instruction->n.to : p.columns, p.deep, name(p.type));
+                                          p.by_warp() ? p.instruction->n.to : p.columns, p.deep, types);
     if (p.by_warp()) return shape;
     return fmt::format("{}_{}{}{}", shape, p.a_in_registers ? "r" : "s", p.a_along_k ? "" : "t", p.b_along_k ? "" : "_t");
 }
@@ -73,10 +74,10 @@ std::string text_by_warp(const Product& p) {
         std::string zeros;
         for (std::int64_t i = 0; i < d; ++i) zeros += (i == 0 ? "" : ", ") + zero;
         return fmt::format(
-            "asm(\"{0}.sync.aligned.m{1}n{2}k{3}.row.col.{4}.{5}.{5}.{4} {6}, {7}, {8}, {9};\"\n"
-            "            : {10} : {11}, {12}{13});\n",
-            p.instruction->name, p.instruction->m.to, p.instruction->n.to, p.deep, ptx_type(sums), ptx_type(p.type),
-            register_list(0, d), register_list(d, a), register_list(d + a, b),
+            "asm(\"{0}.sync.aligned.m{1}n{2}k{3}.row.col.{4}.{5}.{6}.{4} {7}, {8}, {9}, {10};\"\n"
+            "            : {11} : {12}, {13}{14});\n",
+            p.instruction->name, p.instruction->m.to, p.instruction->n.to, p.deep, ptx_type(sums), ptx_type(p.type_a),
+            ptx_type(p.type), register_list(0, d), register_list(d, a), register_list(d + a, b),
             adds ? register_list(0, d) : "{" + zeros + "}", bindings((adds ? "+" : "=") + how, "d", d),
             bindings("r", "a", a), bindings("r", "b", b),
             adds ? "" : fmt::format(", \"{}\"({})", how, is_float(sums) ? "0.0f" : "0"));
@@ -98,7 +99,6 @@ std::string text_together(const Product& p) {
     std::string flags = is_float(p.type) ? ", 1, 1" : "";  // factors of A and B, 1 or -1, which integers lack
     if (contains(p.instruction->either_major, p.type))
         flags += (p.a_in_registers ? "" : p.a_along_k ? ", 0" : ", 1") + std::string(p.b_along_k ? ", 0" : ", 1");
-    const std::string type = ptx_type(p.type);
     return fmt::format(
         "NAPKIN_INLINE void {}({} (&d)[{}], {}, unsigned long long b, int adds) {{\n"
         "    asm volatile(\"{{.reg .pred p; setp.ne.b32 p, %{}, 0; wgmma.mma_async.sync.aligned.m{}n{}k{}.{}.{}.{} "
@@ -108,8 +108,8 @@ std::string text_together(const Product& p) {
         "                 : {}, \"l\"(b), \"r\"(adds));\n"
         "}}\n",
         instruction_name(p), register_text(sums), registers, p.a_in_registers ? "const unsigned* a" : "unsigned long long a",
-        adds, p.instruction->m.to, p.columns, p.deep, ptx_type(sums), type, type, register_list(0, registers), a_text,
-        b, flags, bound, p.a_in_registers ? bindings("r", "a", of_a) : "\"l\"(a)");
+        adds, p.instruction->m.to, p.columns, p.deep, ptx_type(sums), ptx_type(p.type_a), ptx_type(p.type),
+        register_list(0, registers), a_text, b, flags, bound, p.a_in_registers ? bindings("r", "a", of_a) : "\"l\"(a)");
 }
 
 /// The descriptor of an operand for step k_ of the product (PTX ISA, wgmma matrix descriptor). Rows of 128 bytes along

@@ -104,10 +104,11 @@ private:
             out.change = "one of these types in the text";
             return true;
         }
-        if (factors.size() > 1 && types.size() > 1) {
+        if (types.size() > 1 &&
+            none_of(k_.unit.matrix, [&](const Instruction& i) { return multiplies(i, *types.begin(), *types.rbegin()); })) {
             const auto type_of = [&](std::size_t i) { return napkin::name(k_.variable(factors[i]).memory_type); };
-            out.why = fmt::format("{} is {} and {} is {}, and an instruction multiplies two of one type",
-                                  name(factors[0]), type_of(0), name(factors[1]), type_of(1));
+            out.why = fmt::format("{} is {} and {} is {}, and no instruction multiplies the two", name(factors[0]),
+                                  type_of(0), name(factors[1]), type_of(1));
             out.change = fmt::format("one type for both in the text, as {} in {} or {} in {}", name(factors[0]),
                                      type_of(1), name(factors[1]), type_of(0));
             return true;

@@ -341,9 +341,8 @@ std::optional<MmaProduct> product_of_threads(const ScheduledKernel& kernel, cons
     out.type = kernel.variable(out.b->variable()).memory_type;
     if (!is_loaded(kernel, out.b->variable()) || !operand_tile(kernel, out.b->variable())) return std::nullopt;
     out.a_in_registers = !is_loaded(kernel, out.a->variable());
-    if (!out.a_in_registers &&
-        (kernel.variable(out.a->variable()).memory_type != out.type || !operand_tile(kernel, out.a->variable())))
-        return std::nullopt;
+    out.type_a = out.a_in_registers ? out.type : kernel.variable(out.a->variable()).memory_type;
+    if (!out.a_in_registers && !operand_tile(kernel, out.a->variable())) return std::nullopt;
     if (!holds_sums(kernel, *compute, out.type)) return std::nullopt;
     const auto is_along_k = [&](const Read& r) { return running_axis(kernel, r.indices.back(), step.scope) == out.k; };
     const bool are_along_k = (out.a_in_registers || is_along_k(*out.a)) && is_along_k(*out.b);
@@ -361,15 +360,15 @@ std::optional<MmaProduct> product_of_threads(const ScheduledKernel& kernel, cons
     const std::int64_t columns = kernel.runs_in_parts(step) ? kernel.column_parts->columns
                                                             : columns_of(kernel, out.n, step.scope);
     for (const Instruction& i : kernel.unit.matrix) {
-        const auto k = i.k.find(out.type);
-        if (k == i.k.end() || i.threads > most || !takes_tiles(kernel, i, columns) || !adds_in(i, out.type, out.sum_type()))
-            continue;
+        if (!multiplies(i, out.type_a, out.type) || !adds_in(i, out.type, out.sum_type())) continue;
+        if (i.threads > most || !takes_tiles(kernel, i, columns)) continue;
         if (out.instruction && i.threads <= out.instruction->threads) continue;
         if (!are_along_k && !contains(i.either_major, out.type)) continue;
         if (out.a_in_registers ? !contains(i.result_types, out.type) : i.b_in_shared && !i.a_in_shared) continue;
         // A last step of k may pass the tile's end only where zeros follow, at the end of the array.
-        if (is_part && span.tile % k->second != 0) continue;
-        if (bytes(out.type) != 2 && span.tile % k->second != 0 && span.tile % 16 != 0) continue;
+        const std::int64_t k = i.k.at(out.type);
+        if (is_part && span.tile % k != 0) continue;
+        if (bytes(out.type) != 2 && span.tile % k != 0 && span.tile % 16 != 0) continue;
         out.instruction = &i;
     }
     if (!out.instruction) return std::nullopt;

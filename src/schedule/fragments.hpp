@@ -38,7 +38,8 @@ struct MmaProduct {
     const Instruction* instruction = nullptr;
     AxisId m = -1, n = -1, k = -1;
     const Read *a = nullptr, *b = nullptr;
-    DType type = DType::bf16;     ///< in which both are multiplied
+    DType type = DType::bf16;     ///< of b, and of what is rounded for a
+    DType type_a = DType::bf16;   ///< of a
     bool a_in_registers = false;  ///< a is computed: its fragments are rounded to the type
     bool adds = false;            ///< to what the target holds, corrected by the statement's carry
     /// In which the instruction adds. Sums of integers wrap at 32 bits (PTX ISA, mma and wgmma without .satfinite).

@@ -9,11 +9,14 @@
 
 namespace napkin {
 
-/// A product of matrices of the type. `result`: the type of Y. `value`: Y[m, n], where T[m, n] is the product.
+/// A product of matrices of the types, both of one, or of two such as "u8, i8". `result`: the type of Y. `value`:
+/// Y[m, n], of the product {}.
 inline std::string integer_product(const std::string& type, const std::string& result, const std::string& value,
                                    const std::string& sizes, const std::string& inputs = "") {
-    return fmt::format("f(X[m, k]: {0}, W[n, k]: {0}{4}) -> Y[m, n]: {1}\n    Y[m, n] = {2}\nsizes {3}\n", type, result,
-                       fmt::format(fmt::runtime(value), "(sum(k) X[m, k] * W[n, k])"), sizes, inputs);
+    const std::size_t comma = type.find(", ");
+    return fmt::format("f(X[m, k]: {0}, W[n, k]: {5}{4}) -> Y[m, n]: {1}\n    Y[m, n] = {2}\nsizes {3}\n",
+                       type.substr(0, comma), result, fmt::format(fmt::runtime(value), "(sum(k) X[m, k] * W[n, k])"),
+                       sizes, inputs, comma == std::string::npos ? type : type.substr(comma + 2));
 }
 
 /// Inputs at random. Those of narrow integers go through all of their range, and every third one lies at an end of it.

@@ -86,8 +86,9 @@ TEST(IntegerProducts, StayWhereTheirSumsFit) {
     EXPECT_TRUE(multiplied(in("u8", "f32", 33040).plan).empty()) << "255 * 255 * 33040 passes 2^31";
 }
 
+// Signed and unsigned integers of 8 bits are multiplied with each other, and so are the two types of real numbers.
 // Integers that are multiplied as bf16, or in other widths, are left as they were.
-TEST(IntegerProducts, AreOfTwoOperandsOfOneType) {
+TEST(IntegerProducts, AreOfTypesThatGoTogether) {
     const auto of = [](const char* x, const char* w) {
         return Planned(
                    fmt::format("f(X[m, k]: {}, W[n, k]: {}) -> Y[m, n]: f32\n    Y[m, n] = sum(k) X[m, k] * W[n, k]\n"
@@ -96,6 +97,8 @@ TEST(IntegerProducts, AreOfTwoOperandsOfOneType) {
                    "h200")
             .plan;
     };
+    for (const auto& [x, w] : {std::pair("u8", "i8"), {"i8", "u8"}, {"e4m3", "e5m2"}, {"e5m2", "e4m3"}})
+        EXPECT_EQ(multiplied(of(x, w)), std::vector{*dtype_from_name(w)}) << x;
     EXPECT_TRUE(multiplied(of("i16", "i16")).empty());
     EXPECT_TRUE(multiplied(of("i8", "i16")).empty());
     EXPECT_EQ(multiplied(of("bf16", "i8")), std::vector{DType::bf16});

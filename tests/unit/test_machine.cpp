@@ -440,6 +440,8 @@ TEST(MachineErrors, OfGpus) {
     EXPECT_THAT(of_d("((4,8),(2,2)):((32,1),(16,1))"), HasSubstr("does not hold every value of its rows once"));
     EXPECT_THAT(of_d("(4,8),(2,2):((32,1),(16,8))"), HasSubstr("no layout of its lanes"));
     EXPECT_THAT(gpu_error("shared = [\"a\", \"b\"]", "shared = [\"a\", \"d\"]").message, HasSubstr("has 'd'"));
+    EXPECT_THAT(gpu_error("mixed = [\"e4m3\", \"e5m2\"]", "mixed = [\"e4m3\", \"f64\"]").message,
+                HasSubstr("'mixed' of instruction 'wgmma' has 'f64'"));
     EXPECT_THAT(gpu_error("either_major = [\"f16\", \"bf16\"]", "either_major = [\"f16\", \"f64\"]").message,
                 HasSubstr("has 'f64'"));
     EXPECT_THAT(gpu_error("k = { f64 = 16 }\naccumulators = { f64 =", "k = { f32 = 16 }\naccumulators = { f32 =").message,
