@@ -18,12 +18,15 @@ DType real_type(const Diagram& d, const Equation& e) {
 }
 
 /// Casts integers that come from arrays where a real number is computed from them. Coordinates and sizes wrap nowhere
-/// and stay.
+/// and stay. Casts that change nothing are left out.
 Expr with_casts(const Expr& e, Kinds& kinds, DType real) {
     return transform(e, [&](const Expr& node) {
         const auto* u = as<Unary>(node);
         const auto* b = as<Binary>(node);
         const auto* s = as<Select>(node);
+        const auto* c = as<Cast>(node);
+        // What is computed in 32 bits is an i32 already.
+        if (c && c->type == DType::i32 && kinds(c->a) == Kind::i32) return c->a;
         if (!u && !b && !s) return node;
         bool is_real = kinds(node) == Kind::real;
         if (b && b->op >= BinaryOp::lt && b->op <= BinaryOp::ne)

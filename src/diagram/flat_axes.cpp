@@ -3,6 +3,7 @@
 #include <functional>
 #include <set>
 
+#include "diagram/product.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 #include "support/text.hpp"
@@ -134,8 +135,8 @@ bool has_any(const std::vector<AxisId>& axes, const std::vector<AxisId>& of) {
 std::vector<Run> summed_together(const Diagram& diagram, const std::vector<Run>& runs) {
     std::vector<Run> out;
     for (const Equation& e : diagram.equations) {
-        const auto* product = as<Binary>(e.body);
-        const bool multiplies = product && product->op == BinaryOp::mul && as<Read>(product->a) && as<Read>(product->b);
+        const auto* product = as_product(e.body);
+        const bool multiplies = product && as<Read>(product->a) && as<Read>(product->b);
         if (e.reduce != ReduceOp::sum || e.reduce_axes.size() < 2 || !multiplies ||
             any_of(runs, [&](const Run& run) { return has_any(run, e.reduce_axes); }))
             continue;
@@ -147,9 +148,8 @@ std::vector<Run> summed_together(const Diagram& diagram, const std::vector<Run>&
 
 /// Whether the equation is a product of two factors of which one alone has the axis.
 bool are_rows_of_product(const Equation& e, AxisId axis) {
-    const auto* product = e.reduce == ReduceOp::sum ? as<Binary>(e.body) : nullptr;
-    return product && product->op == BinaryOp::mul &&
-           depends_on_axis(product->a, axis) != depends_on_axis(product->b, axis);
+    const auto* product = e.reduce == ReduceOp::sum ? as_product(e.body) : nullptr;
+    return product && depends_on_axis(product->a, axis) != depends_on_axis(product->b, axis);
 }
 
 }  // namespace

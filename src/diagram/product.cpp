@@ -4,6 +4,12 @@
 
 namespace napkin {
 
+const Binary* as_product(const Expr& e) {
+    const auto* widened = as<Cast>(e);
+    const auto* b = as<Binary>(widened && widened->type == DType::i64 ? widened->a : e);
+    return b && b->op == BinaryOp::mul ? b : nullptr;
+}
+
 std::vector<Expr> factors_of(const Expr& e) {
     const auto* b = as<Binary>(e);
     if (!b || b->op != BinaryOp::mul) return {e};

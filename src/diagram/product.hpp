@@ -8,6 +8,9 @@
 
 namespace napkin {
 
+/// The product that the expression is, or that it widens to i64, as sums of integers do (conversions.hpp). Else null.
+const Binary* as_product(const Expr& e);
+
 /// What a product multiplies, products in it taken apart; of another expression, itself.
 std::vector<Expr> factors_of(const Expr& e);
 

@@ -262,7 +262,8 @@ ValueId BodyWriter::read_value(const Read& r) {
     }
     v.vec = along != 0;
     if (given != given_.end()) {
-        v.is_given = true, v.is_whole = given->second.is_whole;
+        v.is_given = true;
+        v.is_whole = given->second.is_whole || frame_.shape(r.variable()).register_type == DType::i32;
         v.vec |= given->second.is_vector;
         v.pattern = given->second.text;
         return intern(std::move(v));

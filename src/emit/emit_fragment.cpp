@@ -245,9 +245,11 @@ void each_value(const Frame& frame, Lines& out, const Step& step, AxisId columns
     // A value without rows stands under the same levels, of which that of rows has no loop.
     BodyWriter body(frame, step, point.choices, loops_of(frame, columns), level, names);
     const std::vector<const Read*>& runs = frame.shape(step).in_runs;
-    const std::vector<Neighbours> neighbours = runs.empty() ? neighbours_of(frame, step, columns, point.value) : std::vector<Neighbours>{};
+    const std::vector<Neighbours> neighbours = runs.empty() ? neighbours_of(frame, step, columns, point.value)
+                                                            : std::vector<Neighbours>{};
     give_values(frame, step, body, runs, neighbours);
-    const ValueId root = body.add_root(point.value, level, false, false, false);
+    const bool is_integer = frame.shape(compute.variable).register_type == DType::i32;
+    const ValueId root = body.add_root(point.value, level, false, false, is_integer);
     body.decide();
 
     ValueLoops loops(frame, out, step.scope, columns, reads_elsewhere(frame, step), point.has_whole_columns,
@@ -427,7 +429,9 @@ void write_state_of_parts(const Frame& frame, Lines& out, const StateMerge& merg
     BodyWriter body(frame, step, math, loops_of(frame, columns), level, names);
     for (const auto& [id, text] : texts) body.give(id, text);
     std::array<ValueId, 2> roots{};
-    for (std::size_t part = 0; part < 2; ++part) roots[part] = body.add_root(given[part], level, false, false, false);
+    const DType type = frame.shape(merge.state).register_type;
+    for (std::size_t part = 0; part < 2; ++part)
+        roots[part] = body.add_root(given[part], level, false, false, type == DType::i32);
     body.decide();
 
     ValueLoops loops(frame, out, 0, columns, false);
@@ -438,7 +442,9 @@ void write_state_of_parts(const Frame& frame, Lines& out, const StateMerge& merg
     loops.open_columns();
     if (!before.empty()) out(before);
     if (columns >= 0) body.hoist(out, 2);
-    body.statement(out, roots[0], [](const std::string& text) { return fmt::format("const float own_ = {};", text); });
+    body.statement(out, roots[0], [&](const std::string& text) {
+        return fmt::format("const {} own_ = {};", register_text(type), text);
+    });
     body.statement(out, roots[1], [&](const std::string& text) {
         return fmt::format(
             "{} = {};", element(frame, merge.state),
@@ -449,8 +455,11 @@ void write_state_of_parts(const Frame& frame, Lines& out, const StateMerge& merg
     out.close();
 }
 
+const char* register_text(DType type) { return type == DType::i32 ? "int" : "float"; }
+
 std::string fragment_declaration(const Frame& frame, VariableId id) {
-    return fmt::format("float {}[{}];", frame.name(id), frame.shape(id).registers);
+    return fmt::format("{} {}[{}];", register_text(frame.shape(id).register_type), frame.name(id),
+                       frame.shape(id).registers);
 }
 
 void write_fragment(const Frame& frame, Lines& out, const Step& step, const AfterFragment& then) {
@@ -561,8 +570,9 @@ void declare_rows(const Frame& frame, Lines& out, const Step& step) {
 }
 
 void write_init_of_fragments(const Frame& frame, Lines& out, const Init& init) {
+    const bool is_integer = frame.shape(init.variable).register_type == DType::i32;
     out(fmt::format("EACH(i_, {}) {}[i_] = {};", frame.shape(init.variable).registers, frame.name(init.variable),
-                    literal(init.value, false)));
+                    is_integer ? std::to_string(whole_of(DType::i32, init.value)) : literal(init.value, false)));
 }
 
 void write_store_of_fragments(const Frame& frame, Lines& out, VariableId variable, ScopeId scope) {

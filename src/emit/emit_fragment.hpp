@@ -24,6 +24,8 @@ inline constexpr const char* cluster_rank_name = "cluster_rank_";
 std::string is_whole_tile(const Frame& frame, AxisId axis, ScopeId scope);
 /// Text of the number of the thread's warpgroup, whose four warps run products together.
 std::string warpgroup_text(const Frame& frame);
+/// What CUDA calls a type of registers (register_type).
+const char* register_text(DType type);
 /// Declaration of a thread's registers for a variable.
 std::string fragment_declaration(const Frame& frame, VariableId id);
 /// Writes what follows a statement, in tiles whose columns the axis' end does not cut, or in any.

@@ -37,8 +37,9 @@ std::int64_t words(const std::optional<layouts::Layout>& operand) { return opera
 
 /// The instruction as a function: acc += A·B, or acc = A·B where `adds` is 0.
 std::string instruction_name(const Product& p) {
+    const std::string types = (p.type_a == p.type ? "" : fmt::format("{}_", name(p.type_a))) + std::string(name(p.type));
     const std::string shape = fmt::format("{}_m{}n{}k{}_{}", p.instruction->name, p.instruction->m.to,
-                                          p.by_warp() ? p.instruction->n.to : p.columns, p.deep, name(p.type));
+                                          p.by_warp() ? p.instruction->n.to : p.columns, p.deep, types);
     if (p.by_warp()) return shape;
     return fmt::format("{}_{}{}{}", shape, p.a_in_registers ? "r" : "s", p.a_along_k ? "" : "t", p.b_along_k ? "" : "_t");
 }
@@ -56,49 +57,59 @@ std::string bindings(std::string_view how, std::string_view of, std::int64_t cou
     return out;
 }
 
+/// What PTX calls a type of operands or sums.
+std::string ptx_type(DType type) {
+    if (is_float(type)) return std::string(name(type));
+    return fmt::format("{}{}", facts(type).least < 0 ? 's' : 'u', 8 * bytes(type));
+}
+/// How PTX registers of a type of sums are bound.
+const char* binding(DType sums) { return is_float(sums) ? "f" : "r"; }
+
 /// An instruction of one warp, with and without what D holds so far (PTX ISA, mma.sync).
 std::string text_by_warp(const Product& p) {
     const std::int64_t d = p.instruction->tile->values(), a = words(p.instruction->a), b = words(p.instruction->b);
+    const DType sums = p.sum_type();
     const auto line = [&](bool adds) {
-        const std::string zero = fmt::format("%{}", d + a + b);
+        const std::string zero = fmt::format("%{}", d + a + b), how = binding(sums);
         std::string zeros;
         for (std::int64_t i = 0; i < d; ++i) zeros += (i == 0 ? "" : ", ") + zero;
         return fmt::format(
-            "asm(\"{}.sync.aligned.m{}n{}k{}.row.col.f32.{}.{}.f32 {}, {}, {}, {};\"\n"
-            "            : {} : {}, {}{});\n",
-            p.instruction->name, p.instruction->m.to, p.instruction->n.to, p.deep, name(p.type), name(p.type),
-            register_list(0, d), register_list(d, a), register_list(d + a, b),
-            adds ? register_list(0, d) : "{" + zeros + "}", bindings(adds ? "+f" : "=f", "d", d), bindings("r", "a", a),
-            bindings("r", "b", b), adds ? "" : ", \"f\"(0.0f)");
+            "asm(\"{0}.sync.aligned.m{1}n{2}k{3}.row.col.{4}.{5}.{6}.{4} {7}, {8}, {9}, {10};\"\n"
+            "            : {11} : {12}, {13}{14});\n",
+            p.instruction->name, p.instruction->m.to, p.instruction->n.to, p.deep, ptx_type(sums), ptx_type(p.type_a),
+            ptx_type(p.type), register_list(0, d), register_list(d, a), register_list(d + a, b),
+            adds ? register_list(0, d) : "{" + zeros + "}", bindings((adds ? "+" : "=") + how, "d", d),
+            bindings("r", "a", a), bindings("r", "b", b),
+            adds ? "" : fmt::format(", \"{}\"({})", how, is_float(sums) ? "0.0f" : "0"));
     };
     return fmt::format(
-        "NAPKIN_INLINE void {}(float* d, const unsigned (&a)[{}], const unsigned* b, bool adds) {{\n"
+        "NAPKIN_INLINE void {}({}* d, const unsigned (&a)[{}], const unsigned* b, bool adds) {{\n"
         "    if (adds)\n        {}    else\n        {}}}\n",
-        instruction_name(p), a, line(true), line(false));
+        instruction_name(p), register_text(sums), a, line(true), line(false));
 }
 
 /// An instruction of a warpgroup (PTX ISA, wgmma.mma_async).
 std::string text_together(const Product& p) {
     const std::int64_t registers = p.columns / p.instruction->tile->columns * p.instruction->tile->values(),
                        of_a = p.a_in_registers ? words(p.instruction->a) : 1;
-    const std::string bound = bindings("+f", "d", registers);
+    const DType sums = p.sum_type();
+    const std::string bound = bindings(fmt::format("+{}", binding(sums)), "d", registers);
     const std::int64_t a = registers, b = a + of_a, adds = b + 1;
     const std::string a_text = p.a_in_registers ? register_list(a, of_a) : fmt::format("%{}", a);
-    std::string flags = ", 1, 1";
+    std::string flags = is_float(p.type) ? ", 1, 1" : "";  // factors of A and B, 1 or -1, which integers lack
     if (contains(p.instruction->either_major, p.type))
         flags += (p.a_in_registers ? "" : p.a_along_k ? ", 0" : ", 1") + std::string(p.b_along_k ? ", 0" : ", 1");
-    const std::string type(name(p.type));
     return fmt::format(
-        "NAPKIN_INLINE void {}(float (&d)[{}], {}, unsigned long long b, int adds) {{\n"
-        "    asm volatile(\"{{.reg .pred p; setp.ne.b32 p, %{}, 0; wgmma.mma_async.sync.aligned.m{}n{}k{}.f32.{}.{} "
+        "NAPKIN_INLINE void {}({} (&d)[{}], {}, unsigned long long b, int adds) {{\n"
+        "    asm volatile(\"{{.reg .pred p; setp.ne.b32 p, %{}, 0; wgmma.mma_async.sync.aligned.m{}n{}k{}.{}.{}.{} "
         "\"\n"
         "                 \"{}, {}, %{}, p{};}}\"\n"
         "                 : {}\n"
         "                 : {}, \"l\"(b), \"r\"(adds));\n"
         "}}\n",
-        instruction_name(p), registers, p.a_in_registers ? "const unsigned* a" : "unsigned long long a", adds,
-        p.instruction->m.to, p.columns, p.deep, type, type, register_list(0, registers), a_text, b, flags, bound,
-        p.a_in_registers ? bindings("r", "a", of_a) : "\"l\"(a)");
+        instruction_name(p), register_text(sums), registers, p.a_in_registers ? "const unsigned* a" : "unsigned long long a",
+        adds, p.instruction->m.to, p.columns, p.deep, ptx_type(sums), ptx_type(p.type_a), ptx_type(p.type),
+        register_list(0, registers), a_text, b, flags, bound, p.a_in_registers ? bindings("r", "a", of_a) : "\"l\"(a)");
 }
 
 /// The descriptor of an operand for step k_ of the product (PTX ISA, wgmma matrix descriptor). Rows of 128 bytes along

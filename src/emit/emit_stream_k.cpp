@@ -101,8 +101,10 @@ void write_merged_states(const Frame& frame, Lines& out) {
     const FrameOfParts parts(frame);
     for_each_state(frame, [&](const StateMerge& merge, std::int64_t first) {
         const bool has_columns = frame.shape(merge.state).columns >= 0;
+        const DType type = frame.shape(merge.state).register_type;
         const std::string number = number_in_thread(frame, merge.state),
-                          left = fmt::format("partial_left({})", place_left(frame, first, number));
+                          word = fmt::format("partial_left({})", place_left(frame, first, number)),
+                          left = type == DType::i32 ? fmt::format("bits({})", word) : word;
         out(fmt::format("// {} of both parts", frame.name(merge.state)));
         if (!has_columns) {
             // Other states are merged by what each part has of this one.
@@ -133,8 +135,8 @@ void write_merged_states(const Frame& frame, Lines& out) {
                 choice.node = parts.given(choice.node, part);
                 math.push_back(std::move(choice));
             }
-        write_state_of_parts(parts.frame(), out, merge, {parts.given(merge.given, 0), parts.given(merge.given, 1)},
-                             math, texts, has_columns ? fmt::format("const float other_ = {};", left) : "");
+        write_state_of_parts(parts.frame(), out, merge, {parts.given(merge.given, 0), parts.given(merge.given, 1)}, math,
+                             texts, has_columns ? fmt::format("const {} other_ = {};", register_text(type), left) : "");
     });
 }
 

@@ -39,7 +39,7 @@ public:
         const VariableId v = variable_of(step_);
         each_lane(target_.has_rows, own_columns(), [&](const Spot& spot) {
             const std::int64_t n = number_in_thread(warp_, v, &step_, spot.r, spot.j, spot.c);
-            warp_.value(v, spot.lane, n) = value(program, spot).as_real();
+            warp_.value(v, spot.lane, n) = target_.held(value(program, spot));
         });
     }
 
@@ -166,7 +166,7 @@ private:
         const VariableId v = r.variable();
         const VariableFact& f = warp_.grid.fact(v);
         if (f.in_registers)
-            return Number::real(warp_.value(v, spot.lane, number_in_thread(warp_, v, &step_, spot.r, spot.j, spot.c)));
+            return f.number(warp_.value(v, spot.lane, number_in_thread(warp_, v, &step_, spot.r, spot.j, spot.c)));
         if (f.is_read_by_rows) {
             const std::int64_t rows = warp_.fragments().rows_a_thread;
             const std::int64_t n = (f.row_values > rows ? rows * warp_.part : 0) + (target_.has_rows ? spot.r : 0);
@@ -297,7 +297,8 @@ void multiply(Warp& warp, Product& p) {
     std::vector<double> b;
     for (std::int64_t n = 0; n < fact.columns; ++n)
         for (std::int64_t k = 0; k < depth; ++k) b.push_back(factor_at(warp, p.b, n, k));
-    const std::int64_t registers = warp.grid.fact(p.target).registers;
+    const VariableFact& target = warp.grid.fact(p.target);
+    const std::int64_t registers = target.registers;
     for (std::int64_t lane = 0; lane < Warp::lanes; ++lane)
         for_each_own_value(tile, true, fact.columns, [&](std::int64_t r, std::int64_t j, std::int64_t c) {
             const std::int64_t row = warp.grid.lane_row[at(lane)] + warp.grid.row_step * r,
@@ -306,7 +307,7 @@ void multiply(Warp& warp, Product& p) {
             double sum = p.adds ? d : 0;
             for (std::int64_t k = 0; k < depth; ++k)
                 sum += p.a_values[static_cast<std::size_t>(row * depth + k)] * b[static_cast<std::size_t>(n * depth + k)];
-            d = sum;
+            d = std::isnan(sum) ? sum : target.held(target.number(sum));
         });
 }
 
@@ -537,14 +538,14 @@ void merge_states(Warp& warp) {
             const auto of_part = [&](bool is_own) {
                 const auto element = [&](const Read& read) {
                     const VariableId v = read.variable();
-                    if (!is_in_part(v)) return Number::real(warp.registers[v][place(v)]);
+                    if (!is_in_part(v)) return warp.grid.fact(v).number(warp.registers[v][place(v)]);
                     const VariableId state = variable_in_part(v);
-                    return Number::real(is_own ? own[state][place(state)] : left(state));
+                    return warp.grid.fact(state).number(is_own ? own[state][place(state)] : left(state));
                 };
-                return given.at(warp.at[0].begin, element).as_real();
+                return given.at(warp.at[0].begin, element);
             };
-            const double first = of_part(true);
-            merged[place(merge.state)] = apply(merge.op, first, of_part(false));
+            const Number first = of_part(true);
+            merged[place(merge.state)] = f.held(apply(merge.op, first, of_part(false)));
         };
         for (std::int64_t lane = 0; lane < Warp::lanes; ++lane)
             for_each_own_value(warp.fragments(), f.has_rows, columns,

@@ -214,7 +214,7 @@ void store_tile(Warp& warp, const Step& store) {
         point[at(rows)] += row;
         if (f.columns >= 0) point[at(f.columns)] += column;
         if (!warp.grid.store(warp.grid.variable(v).array, warp.coordinates(warp.grid.variable(v).dims, point),
-                             Number::real(warp.value(v, lane, n))))
+                             f.number(warp.value(v, lane, n))))
             throw InternalError("interpret: a store leaves its array");
         warp.grid.moved.registers_to_global.add(1, f.bytes);
     });

@@ -109,8 +109,6 @@ Grid::Grid(const KernelProgram& program, Values& memory, Completion completion)
         f.in_registers = kernel.is_in_registers(v), f.is_operand = kernel.is_operand(v), f.is_view = kernel.is_view(v);
         f.is_whole = kernel.is_whole(v), f.bytes = bytes(variable(v).memory_type);
         f.is_passing = kernel.column_parts && kernel.column_parts->is_passing(v);
-        if (f.in_registers && f.is_whole && !kernel.layout(v).lives.empty())
-            unsupported("integers in registers: " + variable(v).name);
     }
     if (!kernel.on_tensor_cores()) return;
     const RegisterTile& tile = kernel.fragments();
@@ -120,6 +118,14 @@ Grid::Grid(const KernelProgram& program, Values& memory, Completion completion)
         lane_row.push_back(row(lane)), lane_column.push_back(column(lane));
     if (tile.rows_a_thread > 1) row_step = d(layouts::Coordinate{0, tile.row_stride});
     if (tile.columns_a_thread > 1) column_step = d(layouts::Coordinate{0, tile.column_stride}) / tile.rows;
+}
+
+Number VariableFact::number(double held) const {
+    if (register_type != DType::i32) return Number::real(held);
+    return Number::whole(Kind::i64, std::isnan(held) ? Column::unset_whole : static_cast<std::int64_t>(held));
+}
+double VariableFact::held(const Number& number) const {
+    return register_type == DType::i32 ? static_cast<double>(number.as_whole(Kind::i32)) : number.as_real();
 }
 
 PointProgram& Grid::compiled(const Expr& e) {

@@ -112,6 +112,9 @@ struct Cta {
 struct VariableFact : VariableShape {
     bool in_registers = false, is_operand = false, is_view = false, is_whole = false, is_passing = false;
     std::int64_t bytes = 0;  ///< of a value in memory
+    /// What a register with this value holds, and back.
+    [[nodiscard]] Number number(double held) const;
+    [[nodiscard]] double held(const Number& number) const;
 };
 
 /// A product of the kernel as it runs.

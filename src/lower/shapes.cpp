@@ -15,7 +15,7 @@ VariableShape shape_of(const ScheduledKernel& kernel, VariableId id) {
     if (!kernel.on_tensor_cores()) return out;
     out.has_rows = has_rows(kernel, id), out.columns = column_axis(kernel, id);
     if (kernel.is_in_registers(id)) {
-        out.registers = fragment_registers(kernel, id);
+        out.registers = fragment_registers(kernel, id), out.register_type = register_type(kernel, id);
         out.is_kept_by_threads = is_kept_by_threads(kernel, id);
         out.is_rounded_ahead = is_rounded_ahead(kernel, id);
     }

@@ -18,9 +18,10 @@ struct VariableShape {
     bool has_rows = true;  ///< else each thread has values of its own columns, or one
     AxisId columns = -1;   ///< the axis of its columns; -1: it has none
     // For a variable in registers:
-    std::int64_t registers = 0;       ///< of a thread
-    bool is_kept_by_threads = false;  ///< a sum that stays with each thread until its loop ends
-    bool is_rounded_ahead = false;    ///< it is rounded as its iteration ends
+    std::int64_t registers = 0;        ///< of a thread
+    DType register_type = DType::f32;  ///< f32 or i32
+    bool is_kept_by_threads = false;   ///< a sum that stays with each thread until its loop ends
+    bool is_rounded_ahead = false;     ///< it is rounded as its iteration ends
     // For one that threads read in global memory:
     bool is_read_by_rows = false;         ///< where it is loaded, a value for each row
     std::int64_t row_values = 0;          ///< numbers of it that a thread has then

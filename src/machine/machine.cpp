@@ -44,6 +44,13 @@ bool adds_in(const Instruction& instruction, DType operands, DType sum) {
     return any_of(types, [&](const Accumulator& a) { return a.type == sum; });
 }
 
+bool multiplies(const Instruction& instruction, DType a, DType b) {
+    const auto of_a = instruction.k.find(a), of_b = instruction.k.find(b);
+    if (of_a == instruction.k.end() || of_b == instruction.k.end()) return false;
+    return a == b || (is_float(a) == is_float(b) && of_a->second == of_b->second && contains(instruction.mixed, a) &&
+                      contains(instruction.mixed, b));
+}
+
 double per_clock(const Machine& machine, const std::string& unit, DType type) {
     const auto rate = [&](const std::string& name, DType of) -> double {
         for (const Unit& u : machine.units)

@@ -94,6 +94,7 @@ struct Instruction {
     std::optional<layouts::Layout> a, b, d;
     bool a_in_shared = false, b_in_shared = false;  ///< it may be a tile in shared memory
     std::vector<DType> either_major;  ///< types whose operands may be contiguous along k or along the other axis
+    std::vector<DType> mixed;         ///< types of which A and B may have different ones (multiplies)
     Figure overhead_clocks;           ///< on top of its work, when waited for at once; 0 where it is not known
     Figure sustained;                 ///< the share of what its unit sustains that it reaches; unknown: all
     std::string source;
@@ -106,6 +107,8 @@ struct Instruction {
 };
 /// Whether sums of its products of operands of one type are of the other. Pre: it multiplies the operands' type.
 bool adds_in(const Instruction& instruction, DType operands, DType sum);
+/// Whether it multiplies A and B of these types: one type, or two of Instruction::mixed that are both real or both not.
+bool multiplies(const Instruction& instruction, DType a, DType b);
 
 /// An instruction of a GPU that moves values between two levels, or between the threads of a warp: from the registers
 /// to the registers. Loads and stores by single threads are no entries: every GPU has them.

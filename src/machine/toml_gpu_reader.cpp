@@ -244,7 +244,7 @@ void read_instructions(FigureReader& reader, const toml::table& root, Machine& m
     for (const toml::table* table : reader.tables(root, "instruction", false)) {
         reader.check_keys(*table,
                           {"name", "unit", "threads", "m", "n", "k", "accumulators", "registers", "shared",
-                           "either_major", "overhead", "sustained", "source"},
+                           "either_major", "mixed", "overhead", "sustained", "source"},
                           "an instruction");
         Instruction instruction;
         instruction.name = reader.text(*table, "name", "an instruction");
@@ -262,8 +262,9 @@ void read_instructions(FigureReader& reader, const toml::table& root, Machine& m
         instruction.a_in_shared = contains(shared, "a"), instruction.b_in_shared = contains(shared, "b");
         std::vector<std::string> types;
         for (const auto& [type, k] : instruction.k) types.emplace_back(name(type));
-        for (const std::string& type : read_words(reader, *table, "either_major", types, where.shown))
-            instruction.either_major.push_back(*dtype_from_name(type));
+        for (const auto& [key, list] : {std::pair{"either_major", &instruction.either_major}, {"mixed", &instruction.mixed}})
+            for (const std::string& type : read_words(reader, *table, key, types, where.shown))
+                list->push_back(*dtype_from_name(type));
         instruction.overhead_clocks =
             reader.optional_figure(*table, "overhead", where, Dimension::number, Zero::possible).value_or(Figure{});
         instruction.sustained = reader.optional_figure(*table, "sustained", where, Dimension::number).value_or(Figure{});

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "machine/figures.hpp"
+#include "support/ranges.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
@@ -167,15 +168,17 @@ std::string instruction_toml(const Instruction& i) {
         "}}\n",
         quoted(i.name), quoted(i.unit), i.threads, range_text(i.m), range_text(i.n), join(k, ", "),
         join(accumulators, ", "));
-    std::vector<std::string> registers, shared, types;
+    std::vector<std::string> registers, shared;
     for (const auto& [key, layout] : {std::pair{"a", &i.a}, {"b", &i.b}, {"d", &i.d}})
         if (*layout) registers.push_back(fmt::format("{} = {}", key, quoted(layouts::to_string(**layout))));
     if (i.a_in_shared) shared.push_back(quoted("a"));
     if (i.b_in_shared) shared.push_back(quoted("b"));
-    for (const DType type : i.either_major) types.push_back(quoted(std::string(name(type))));
     if (!registers.empty()) out += fmt::format("registers = {{ {} }}\n", join(registers, ", "));
     if (!shared.empty()) out += fmt::format("shared = [{}]\n", join(shared, ", "));
-    if (!types.empty()) out += fmt::format("either_major = [{}]\n", join(types, ", "));
+    for (const auto& [key, list] : {std::pair{"either_major", &i.either_major}, {"mixed", &i.mixed}}) {
+        const auto types = mapped<std::string>(*list, [](DType type) { return quoted(std::string(name(type))); });
+        if (!types.empty()) out += fmt::format("{} = [{}]\n", key, join(types, ", "));
+    }
     out += own_figure("overhead", i.overhead_clocks, i.source) + own_figure("sustained", i.sustained, i.source);
     return out + fmt::format("source = {}\n", quoted(i.source));
 }

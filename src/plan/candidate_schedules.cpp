@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "diagram/product.hpp"
 #include "machine/block_machine.hpp"
 #include "plan/candidates.hpp"
 #include "plan/complete.hpp"
@@ -176,8 +177,8 @@ bool CandidateSchedules::may_have_products() const {
     bool found = false;
     for_each_statement(unscheduled_.kernel->body, [&](const TileStatement& s) {
         const auto* compute = std::get_if<Compute>(&s);
-        const auto* product = compute && compute->reduce == ReduceOp::sum ? as<Binary>(compute->body) : nullptr;
-        if (found || !product || product->op != BinaryOp::mul) return;
+        const auto* product = compute && compute->reduce == ReduceOp::sum ? as_product(compute->body) : nullptr;
+        if (found || !product) return;
         const Read *a = as<Read>(product->a), *b = as<Read>(product->b);
         found = a && b && (is_taken(a) || is_taken(b));
     });

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "derive/converted_factors.hpp"
+#include "diagram/product.hpp"
 #include "plan/blocks.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
@@ -27,8 +28,8 @@ public:
         : d_(derived.diagram), extents_(extents), gpu_(gpu) {
         for (const Kernel& kernel : derived.kernels)
             for_each_statement(kernel, [&](const Statement& s) {
-                const auto* product = s.reduce == ReduceOp::sum ? as<Binary>(s.body) : nullptr;
-                if (!product || product->op != BinaryOp::mul) return;
+                const auto* product = s.reduce == ReduceOp::sum ? as_product(s.body) : nullptr;
+                if (!product) return;
                 for (const auto& [factor, other] : {std::pair(&product->a, &product->b), {&product->b, &product->a}})
                     if (const auto* r = as<Read>(*factor))
                         contains(kernel.inputs, r->array) ? add(kernel, {r, other, &s}) : add_map(kernel, {r, other, &s});

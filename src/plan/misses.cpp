@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "diagram/product.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/simulate.hpp"
 #include "support/ids.hpp"
@@ -61,8 +62,8 @@ private:
         const auto factors = factors_of(compute.body);
         if (!factors || compute.reduce != ReduceOp::sum || k_.atom(step).kind == AtomKind::mma) return std::nullopt;
         Miss out{fmt::format("{} runs off the tensor cores", name(compute.variable)), "", ""};
-        (void)(is_of_types(*factors, out) || is_of_two_arrays(compute, out) || is_of_tiles(compute, *factors, out) ||
-               is_of_rows(loaded(*factors), out) || is_alone(out));
+        (void)(is_of_types(*factors, out) || is_of_sums(compute, *factors, out) || is_of_two_arrays(compute, out) ||
+               is_of_tiles(compute, *factors, out) || is_of_rows(loaded(*factors), out) || is_alone(out));
         return out;
     }
 
@@ -73,8 +74,8 @@ private:
             const auto first = factors_of(s->a);
             return first ? first : factors_of(s->b);
         }
-        const auto* b = as<Binary>(e);
-        if (!b || b->op != BinaryOp::mul) return std::nullopt;
+        const auto* b = as_product(e);
+        if (!b) return std::nullopt;
         const Read *x = as<Read>(b->a), *y = as<Read>(b->b);
         if (x && y) return Factors(x, y);
         const auto first = factors_of(b->a);
@@ -103,15 +104,25 @@ private:
             out.change = "one of these types in the text";
             return true;
         }
-        if (factors.size() > 1 && types.size() > 1) {
+        if (types.size() > 1 &&
+            none_of(k_.unit.matrix, [&](const Instruction& i) { return multiplies(i, *types.begin(), *types.rbegin()); })) {
             const auto type_of = [&](std::size_t i) { return napkin::name(k_.variable(factors[i]).memory_type); };
-            out.why = fmt::format("{} is {} and {} is {}, and an instruction multiplies two of one type",
-                                  name(factors[0]), type_of(0), name(factors[1]), type_of(1));
+            out.why = fmt::format("{} is {} and {} is {}, and no instruction multiplies the two", name(factors[0]),
+                                  type_of(0), name(factors[1]), type_of(1));
             out.change = fmt::format("one type for both in the text, as {} in {} or {} in {}", name(factors[0]),
                                      type_of(1), name(factors[1]), type_of(0));
             return true;
         }
         return factors.size() == 1 && is_of_results(both, factors[0], out);
+    }
+
+    /// Integers whose sums may need more bits than an instruction has for them.
+    bool is_of_sums(const Compute& compute, const Factors& factors, Miss& out) const {
+        if (!k_.facts(compute.variable).is_long) return false;
+        out.why = fmt::format("sums of {} products of {} and {} may pass 32 bits, in which instructions add integers",
+                              total_terms(k_, compute), name(factors.first->variable()), name(factors.second->variable()));
+        out.change = "an i32 array for them in the text, in which they wrap";
+        return true;
     }
 
     /// One factor is computed and stays in registers, where it has a type that results are rounded to.
@@ -131,9 +142,8 @@ private:
     }
 
     bool is_of_two_arrays(const Compute& compute, Miss& out) const {
-        const auto* product = as<Binary>(compute.body);
-        const Read *a = product && product->op == BinaryOp::mul ? as<Read>(product->a) : nullptr,
-                   *b = a ? as<Read>(product->b) : nullptr;
+        const auto* product = as_product(compute.body);
+        const Read *a = product ? as<Read>(product->a) : nullptr, *b = a ? as<Read>(product->b) : nullptr;
         if (!b) {
             out.why = "what is summed is not simply a product of two arrays";
             out.change = as<Select>(compute.body) ? "the condition on one of the factors, as in where(c, A, 0) * B"

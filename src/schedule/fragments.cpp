@@ -8,6 +8,7 @@
 #include <set>
 
 #include "diagram/guards.hpp"
+#include "diagram/product.hpp"
 #include "machine/block_machine.hpp"
 #include "schedule/maxima.hpp"
 #include "schedule/warpgroups.hpp"
@@ -244,7 +245,7 @@ private:
     /// computes it for its own columns.
     [[nodiscard]] bool has_fragments(VariableId id) const {
         const Variable& variable = kernel_.variable(id);
-        if (kernel_.is_whole(id) || (!carries(variable, row_) && !is_map(id))) return false;
+        if ((kernel_.is_whole(id) && !fits_registers(id)) || (!carries(variable, row_) && !is_map(id))) return false;
         int columns = 0;
         for (const Index& dim : variable.dims) {
             const AxisId axis = dim.single_axis();
@@ -252,6 +253,14 @@ private:
             if (axis != row_ && is_wide(kernel_, axis, kernel_.layout(id).scope)) ++columns;
         }
         return columns <= 1;
+    }
+
+    /// Registers hold integers of 32 bits. Threads compute them one by one, and only instructions add them up.
+    [[nodiscard]] bool fits_registers(VariableId id) const {
+        return !kernel_.facts(id).is_long && none_of(kernel_.steps, [&](const Step& step) {
+            const auto* c = std::get_if<Compute>(step.statement);
+            return c && c->variable == id && c->reduce && out_.atoms[at(step.atom)] != AtomKind::mma;
+        });
     }
 
     [[nodiscard]] bool is_map(VariableId id) const {
@@ -321,13 +330,22 @@ MmaRoles mma_roles(const ScheduledKernel& kernel) { return RoleChoice(kernel).ru
 
 namespace {
 
+/// Whether sums as an instruction adds up products of the type are those of the statement. Integers wrap at 32 bits. So
+/// does a target of 32 bits, and no sum passes them where the target is not long.
+bool holds_sums(const ScheduledKernel& kernel, const Compute& compute, DType operands) {
+    const DType sums = kernel.variable(compute.variable).memory_type;
+    if (is_float(operands) || is_float(sums)) return is_float(operands) && is_float(sums);
+    return bytes(sums) >= word_bytes && !kernel.facts(compute.variable).is_long &&
+           (!compute.carry || adds_in_place(compute));
+}
+
 /// mma_product with an instruction of at most so many threads.
 std::optional<MmaProduct> product_of_threads(const ScheduledKernel& kernel, const Step& step, std::int64_t most) {
     const auto* compute = std::get_if<Compute>(step.statement);
     const AxisId m = kernel.schedule.mma_m;
-    if (!compute || m < 0 || step.is_whole || kernel.is_double || compute->reduce != ReduceOp::sum) return std::nullopt;
-    const auto* product = as<Binary>(compute->body);
-    if (!product || product->op != BinaryOp::mul) return std::nullopt;
+    if (!compute || m < 0 || kernel.is_double || compute->reduce != ReduceOp::sum) return std::nullopt;
+    const auto* product = as_product(compute->body);
+    if (!product) return std::nullopt;
     MmaProduct out;
     out.m = m;
     for (const AxisId axis : compute->reduce_axes) {
@@ -355,9 +373,9 @@ std::optional<MmaProduct> product_of_threads(const ScheduledKernel& kernel, cons
     if (!is_loaded(kernel, out.b->variable()) && !may_be_written(kernel, out.b->variable())) return std::nullopt;
     if (!operand_tile(kernel, out.b->variable())) return std::nullopt;
     out.a_in_registers = !is_loaded(kernel, out.a->variable());
-    if (!out.a_in_registers &&
-        (kernel.variable(out.a->variable()).memory_type != out.type || !operand_tile(kernel, out.a->variable())))
-        return std::nullopt;
+    out.type_a = out.a_in_registers ? out.type : kernel.variable(out.a->variable()).memory_type;
+    if (!out.a_in_registers && !operand_tile(kernel, out.a->variable())) return std::nullopt;
+    if (!holds_sums(kernel, *compute, out.type)) return std::nullopt;
     const auto is_along_k = [&](const Read& r) { return running_axis(kernel, r.indices.back(), step.scope) == out.k; };
     const bool are_along_k = (out.a_in_registers || is_along_k(*out.a)) && is_along_k(*out.b);
 
@@ -374,15 +392,15 @@ std::optional<MmaProduct> product_of_threads(const ScheduledKernel& kernel, cons
     const std::int64_t columns = kernel.runs_in_parts(step) ? kernel.column_parts->columns
                                                             : columns_of(kernel, out.n, step.scope);
     for (const Instruction& i : kernel.unit.matrix) {
-        const auto k = i.k.find(out.type);
-        if (k == i.k.end() || i.threads > most || !takes_tiles(kernel, i, columns) || !adds_in(i, out.type, DType::f32))
-            continue;
+        if (!multiplies(i, out.type_a, out.type) || !adds_in(i, out.type, out.sum_type())) continue;
+        if (i.threads > most || !takes_tiles(kernel, i, columns)) continue;
         if (out.instruction && i.threads <= out.instruction->threads) continue;
         if (!are_along_k && !contains(i.either_major, out.type)) continue;
         if (out.a_in_registers ? !contains(i.result_types, out.type) : i.b_in_shared && !i.a_in_shared) continue;
         // A last step of k may pass the tile's end only where zeros follow, at the end of the array.
-        if (is_part && span.tile % k->second != 0) continue;
-        if (bytes(out.type) != 2 && span.tile % k->second != 0 && span.tile % 16 != 0) continue;
+        const std::int64_t k = i.k.at(out.type);
+        if (is_part && span.tile % k != 0) continue;
+        if (bytes(out.type) != 2 && span.tile % k != 0 && span.tile % 16 != 0) continue;
         out.instruction = &i;
     }
     if (!out.instruction) return std::nullopt;
@@ -390,6 +408,14 @@ std::optional<MmaProduct> product_of_threads(const ScheduledKernel& kernel, cons
 }
 
 }  // namespace
+
+DType register_type(const ScheduledKernel& kernel, VariableId id) {
+    const bool is_integer = !is_float(kernel.variable(id).memory_type) &&
+                            (kernel.is_whole(id) || any_of(kernel.steps, [&](const Step& step) {
+                                 return step.atom >= 0 && variable_of(step) == id && kernel.atom(step).kind == AtomKind::mma;
+                             }));
+    return is_integer ? DType::i32 : DType::f32;
+}
 
 std::optional<MmaProduct> mma_product(const ScheduledKernel& kernel, const Step& step) {
     return product_of_threads(kernel, step, std::numeric_limits<std::int64_t>::max());

@@ -38,9 +38,12 @@ struct MmaProduct {
     const Instruction* instruction = nullptr;
     AxisId m = -1, n = -1, k = -1;
     const Read *a = nullptr, *b = nullptr;
-    DType type = DType::bf16;     ///< in which both are multiplied
+    DType type = DType::bf16;     ///< of b, and of what is rounded for a
+    DType type_a = DType::bf16;   ///< of a
     bool a_in_registers = false;  ///< a is computed: its fragments are rounded to the type
     bool adds = false;            ///< to what the target holds, corrected by the statement's carry
+    /// In which the instruction adds. Sums of integers wrap at 32 bits (PTX ISA, mma and wgmma without .satfinite).
+    [[nodiscard]] DType sum_type() const { return is_float(type) ? DType::f32 : DType::i32; }
     /// True: every warp runs the instruction by itself, with operands that it loads into registers. False: the warps of
     /// a warpgroup run it together, for all columns at once, with operands in shared memory.
     [[nodiscard]] bool by_warp() const { return !instruction->b_in_shared; }
@@ -118,6 +121,10 @@ inline constexpr int stages_to_outlast = 3;
 /// Whether a product that only adds up tiles of a loop stays in flight as the next iteration's begins. Operands need
 /// enough stages, and a producer role copies them.
 bool outlasts_iterations(const ScheduledKernel& kernel, ScopeId scope, int stages);
+
+/// The type of a thread's registers for a variable: i32 for sums of an integer product, and for integers that f32 may
+/// not hold; else f32. Pre: atoms are chosen.
+DType register_type(const ScheduledKernel& kernel, VariableId id);
 
 /// Some statement loads it.
 bool is_loaded(const ScheduledKernel& kernel, VariableId id);

@@ -153,10 +153,19 @@ bool IntegerValues::needs_integers(const Compute& compute) {
     return needed;
 }
 
-bool IntegerValues::keeps_all(DType type, const Expr& e) {
-    if (is_float(type) || !is_integer(kinds_(e))) return false;
-    const Bounds b = bounds(e);
+namespace {
+bool is_within(DType type, const std::optional<Interval>& b) {
     return b && is_in_range(type, b->low) && is_in_range(type, b->high);
+}
+}  // namespace
+
+bool IntegerValues::keeps_all(DType type, const Expr& e) {
+    return !is_float(type) && is_integer(kinds_(e)) && is_within(type, bounds(e));
+}
+
+bool IntegerValues::may_be_long(const Compute& compute) {
+    return kernel_.variable(compute.variable).memory_type == DType::i64 &&
+           !is_within(DType::i32, bounds_of_statement(compute));
 }
 
 bool IntegerValues::is_small(const Expr& e) { return is_integer(kinds_(e)) && fits(bounds(e), kinds_(e)); }

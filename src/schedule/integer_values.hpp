@@ -20,6 +20,8 @@ public:
     [[nodiscard]] const std::vector<bool>& variables() const { return whole_; }
     /// Whether the statement computes integers that real numbers may not hold exactly.
     bool needs_integers(const Compute& compute);
+    /// Whether the statement computes integers that 32 bits may not hold, by their bounds and by the target's type.
+    bool may_be_long(const Compute& compute);
     /// Whether the expression is an integer that real numbers hold exactly at every point; false where it is no
     /// integer.
     bool is_small(const Expr& e);

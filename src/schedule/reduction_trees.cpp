@@ -16,6 +16,7 @@ std::vector<ReductionTree> reduction_trees(const ScheduledKernel& kernel) {
         if (cut && step.scope == kernel.loops[cut->loop].scope) tree.splits = 2;
         const auto terms = [&](AxisId axis) { return kernel.span(axis, step.scope).tile; };
         if (const auto product = atom.kind == AtomKind::mma ? mma_product(kernel, step) : std::nullopt) {
+            if (!is_float(product->type)) continue;  // sums of integers are exact
             const double rounding = epsilon(product->type) / 2;
             if (product->a_in_registers) tree.factor_unit += rounding;
             if (kernel.is_written(product->b->variable())) tree.factor_unit += rounding;

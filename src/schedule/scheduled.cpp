@@ -309,7 +309,10 @@ ScheduledKernel unscheduled(const std::shared_ptr<const TileProgram>& program, s
     for (Layout& l : out.layouts) l.scope = std::max(l.scope, ScopeId(0));
     IntegerValues values(out);
     for (Step& step : out.steps)
-        if (const auto* compute = std::get_if<Compute>(step.statement)) step.is_whole = values.needs_integers(*compute);
+        if (const auto* compute = std::get_if<Compute>(step.statement)) {
+            step.is_whole = values.needs_integers(*compute);
+            out.variable_facts[compute->variable].is_long |= values.may_be_long(*compute);
+        }
     for (const VariableId v : out.variable_facts.ids()) complete(out.variable_facts[v], out, v, values.variables()[v]);
     return out;
 }

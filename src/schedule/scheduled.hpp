@@ -237,6 +237,7 @@ struct ColumnParts {
 /// What no schedule changes about a variable.
 struct VariableFacts {
     bool is_whole = false;  ///< its buffer holds 64-bit integers, not floating-point numbers (integer_values.hpp)
+    bool is_long = false;   ///< statements compute integers for it that 32 bits may not hold
     bool is_cut = false;    ///< a load must check where the array ends along one of its dimensions
     /// It is loaded only as an index of other loads: no statement computes with its elements. Loads read them in
     /// memory, where they are exact.

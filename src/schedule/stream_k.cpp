@@ -38,7 +38,7 @@ std::string why_not_by_warps(const ScheduledKernel& k, std::size_t behind) {
 /// Why threads cannot merge the states each for itself.
 std::string why_no_merge_of_threads(const ScheduledKernel& k) {
     for (const StateMerge& merge : k.kernel->merges) {
-        if (!k.is_in_registers(merge.state) || k.is_whole(merge.state))
+        if (!k.is_in_registers(merge.state))
             return fmt::format("its running {} is not held by threads", k.variable(merge.state).name);
         std::string other;
         visit(merge.given, [&](const Expr& node) {

@@ -80,29 +80,31 @@ constexpr StandIn instructions[] = {
     {"asm volatile(\"\" :", ";"},  // what is pinned has been given to products, which the compiler does not see into
 };
 
-/// Stand-in for a wgmma: its sizes and type, and which operands run along m or n. With types of 8 bits there are no
-/// flags for that and no operand does. With two flags, the last is B's. A single flag is B's, too.
+/// Stand-in for a wgmma: its sizes and types, and which operands run along m or n. With types of 8 bits there are no
+/// flags for that and no operand does. With two flags, the last is B's. A single flag is B's, too. Only real numbers
+/// have flags for signs.
 std::string product_of_four_warps(const std::string& statement) {
     static const std::regex instruction(
-        R"(wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k(\d+)\.f32\.(\w+)\.\w+ [^;]*, p, 1, 1(?:, ([01]))?(?:, ([01]))?;)");
+        R"(wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k(\d+)\.([fs])32\.(\w+)\.(\w+) [^;]*, p(, 1, 1)?(?:, ([01]))?(?:, ([01]))?;)");
     std::smatch found;
-    if (!std::regex_search(statement, found, instruction))
+    if (!std::regex_search(statement, found, instruction) || found[6].matched != (found[3] == "f"))
         throw std::runtime_error("an instruction that none stands for: " + statement);
-    const bool has_two = found[5].matched;
-    const std::string a = has_two ? found[4].str() : "0", b = has_two            ? found[5].str()
-                                                              : found[4].matched ? found[4].str()
+    const bool has_two = found[8].matched;
+    const std::string a = has_two ? found[7].str() : "0", b = has_two            ? found[8].str()
+                                                              : found[7].matched ? found[7].str()
                                                                                  : "0";
-    return fmt::format("emulated::multiply_together({}, {}, emulated::{}, {}, {}, d, a, b, adds);", found[1].str(),
-                       found[2].str(), found[3].str(), a, b);
+    return fmt::format("emulated::multiply_together({}, {}, emulated::{}, emulated::{}, {}, {}, d, a, b, adds);",
+                       found[1].str(), found[2].str(), found[4].str(), found[5].str(), a, b);
 }
 
 /// Stand-in for an mma, of which one form has no sums so far.
 std::string product_of_one_warp(const std::string& statement) {
-    static const std::regex instruction(R"(mma\.sync\.aligned\.m16n8k(\d+)\.row\.col\.f32\.(\w+)\.)");
+    static const std::regex instruction(R"(mma\.sync\.aligned\.m16n8k(\d+)\.row\.col\.[fs]32\.(\w+)\.(\w+)\.)");
     std::smatch found;
     if (!std::regex_search(statement, found, instruction))
         throw std::runtime_error("an instruction that none stands for: " + statement);
-    return fmt::format("emulated::multiply({}, emulated::{}, d, a, b, adds);", found[1].str(), found[2].str());
+    return fmt::format("emulated::multiply({}, emulated::{}, emulated::{}, d, a, b, adds);", found[1].str(),
+                       found[2].str(), found[3].str());
 }
 
 /// What stands for a statement; "" where nothing does.

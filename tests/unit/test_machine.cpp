@@ -168,9 +168,10 @@ TEST(Machine, InstructionsSayWhatTheyAddIn) {
             const bool is_amd = name == "mi300x";
             for (const auto& [type, k] : i.k) {
                 EXPECT_EQ(adds_in(i, type, DType::f64), type == DType::f64) << name << ": " << i.name;
-                EXPECT_EQ(adds_in(i, type, DType::f32), type != DType::f64) << name << ": " << i.name;
-                EXPECT_EQ(adds_in(i, type, DType::f16), !is_amd && (type == DType::f16 || bytes(type) == 1))
+                EXPECT_EQ(adds_in(i, type, DType::f32), type != DType::f64 && is_float(type)) << name << ": " << i.name;
+                EXPECT_EQ(adds_in(i, type, DType::f16), !is_amd && is_float(type) && (type == DType::f16 || bytes(type) == 1))
                     << name << ": " << i.name;
+                EXPECT_EQ(adds_in(i, type, DType::i32), !is_float(type)) << name << ": " << i.name;
             }
         }
     // Hopper's wgmma adds FP8 products with fewer bits than its accumulator has.
@@ -439,6 +440,8 @@ TEST(MachineErrors, OfGpus) {
     EXPECT_THAT(of_d("((4,8),(2,2)):((32,1),(16,1))"), HasSubstr("does not hold every value of its rows once"));
     EXPECT_THAT(of_d("(4,8),(2,2):((32,1),(16,8))"), HasSubstr("no layout of its lanes"));
     EXPECT_THAT(gpu_error("shared = [\"a\", \"b\"]", "shared = [\"a\", \"d\"]").message, HasSubstr("has 'd'"));
+    EXPECT_THAT(gpu_error("mixed = [\"e4m3\", \"e5m2\"]", "mixed = [\"e4m3\", \"f64\"]").message,
+                HasSubstr("'mixed' of instruction 'wgmma' has 'f64'"));
     EXPECT_THAT(gpu_error("either_major = [\"f16\", \"bf16\"]", "either_major = [\"f16\", \"f64\"]").message,
                 HasSubstr("has 'f64'"));
     EXPECT_THAT(gpu_error("k = { f64 = 16 }\naccumulators = { f64 =", "k = { f32 = 16 }\naccumulators = { f32 =").message,

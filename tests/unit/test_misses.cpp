@@ -41,7 +41,7 @@ TEST(Misses, SayWhyAProductIsOffTheTensorCores) {
     EXPECT_THAT(told(product("f32", "f32", "A[m, k] * B[k, n]")),
                 Contains(HasSubstr(off + "A is f32, B is f32, and instructions multiply f16, bf16")));
     EXPECT_THAT(told(product("f16", "bf16", "A[m, k] * B[k, n]")),
-                Contains(HasSubstr(off + "A is f16 and B is bf16, and an instruction multiplies two of one type; it "
+                Contains(HasSubstr(off + "A is f16 and B is bf16, and no instruction multiplies the two; it "
                                          "takes one type for both in the text, as A in bf16 or B in f16")));
     EXPECT_THAT(told(product("bf16", "bf16", "where(k <= m, A[m, k] * B[k, n], 0)")),
                 Contains(HasSubstr("it takes the condition on one of the factors")));
