@@ -358,8 +358,7 @@ ValueId BodyWriter::lower(const Expr& e) {
     const auto* narrowed = as<Cast>(e);
     const bool is_of_wide = narrowed && is_integer(integer_values_.kind(narrowed->a)) &&
                             !integer_values_.is_small(narrowed->a);
-    if (is_integer(kind) && !is_number && (as<Select>(e) || divides || is_of_wide || !integer_values_.is_small(e)))
-{
+    if (is_integer(kind) && !is_number && (as<Select>(e) || divides || is_of_wide || !integer_values_.is_small(e))) {
         const ValueId id = lower_integer(e, kind);
         // A conversion from 32 bits takes less than one from 64.
         if (frame_.in_blocks()) at(id).is_small = integer_values_.is_small(e);

@@ -75,7 +75,8 @@ std::optional<ValueId> BodyWriter::by_powers_of_two(BinaryOp op, ValueId x, cons
     const auto n = c ? whole_of(*c) : std::nullopt;
     if (!n || *n < 1 || !std::has_single_bit(static_cast<std::uint64_t>(*n))) return std::nullopt;
     if (op == BinaryOp::mod) return whole(fmt::format("({{0}} & {})", *n - 1), {x}, 4, {1});
-    return *n == 1 ? x : whole(fmt::format("({{0}} >> {})", std::countr_zero(static_cast<std::uint64_t>(*n))), {x}, 4, {1});
+    return *n == 1 ? x
+                   : whole(fmt::format("({{0}} >> {})", std::countr_zero(static_cast<std::uint64_t>(*n))), {x}, 4, {1});
 }
 
 ValueId BodyWriter::lower_integer_binary(const Binary& b, Kind kind) {

@@ -48,8 +48,8 @@ public:
         out_(fmt::format("unsigned words_[{}][{}];", together, words));
         const auto each_part = [&](const std::function<void()>& write_part) {
             out_.open(fmt::format("EACH(p_, {})", together));
-            out_(fmt::format("const int part_ = {} * ({} * batch_ + p_) + {} * {} + lane_of_thread();", threads, together,
-                             frame_.unit.warp_threads, warp_name));
+            out_(fmt::format("const int part_ = {} * ({} * batch_ + p_) + {} * {} + lane_of_thread();", threads,
+                             together, frame_.unit.warp_threads, warp_name));
             if (parts % (threads * together) != 0) out_(fmt::format("if (part_ >= {}) break;", parts));
             out_(fmt::format("const Index row_ = part_ / {0}, column_ = part_ % {0} * {1};", parts_of_row, written_values));
             write_part();
@@ -81,7 +81,8 @@ private:
             return fmt::format("values_[i_] = {};", inside.empty() ? text : fmt::format("{} ? {} : 0.0f", inside, text));
         });
         out_.close();
-        out_(fmt::format("EACH(i_, {}) words_[p_][i_] = bits_of_pair<{}>(values_[2 * i_], values_[2 * i_ + 1]);", words, type));
+        out_(fmt::format("EACH(i_, {}) words_[p_][i_] = bits_of_pair<{}>(values_[2 * i_], values_[2 * i_ + 1]);", words,
+                         type));
     }
     [[nodiscard]] AxisId axis_of(int dimension) const { return frame_.variable(id_).dims[at(dimension)].single_axis(); }
     [[nodiscard]] bool may_end(AxisId axis, std::int64_t n) const {
@@ -89,9 +90,7 @@ private:
         return span.ragged || span.tile != n;
     }
     [[nodiscard]] bool rows_may_end() const { return may_end(rows_, tile_.rows); }
-    [[nodiscard]] bool columns_may_end() const {
-        return may_end(columns_, columns_of(frame_, columns_, step_.scope));
-    }
+    [[nodiscard]] bool columns_may_end() const { return may_end(columns_, columns_of(frame_, columns_, step_.scope)); }
     /// Condition that a value is one of the tile; empty: it always is.
     [[nodiscard]] std::string is_inside() const {
         std::string text;
@@ -107,8 +106,8 @@ private:
                      may_end ? fmt::format("min_index({}, {} - 1)", text, frame_.count(axis, step_.scope)) : text);
     }
 
-    /// Tells the body where a thread finds what it reads: values of a tile of the same columns, all of its part at a
-    /// time, other values of tiles, and memory.
+    /// Tells the body where a thread finds what it reads. Values of a tile of the same columns come all at once for a
+    /// part. Other values of tiles, and those in memory, come one by one.
     void give_values() {
         for (const Read* r : step_.reads) {
             const VariableId v = r->variable();
@@ -134,18 +133,18 @@ private:
         const bool is_part = runs_along(tile.inner, columns_) && !runs_along(tile.outer, columns_) &&
                              written_values % tile.packed == 0;
         if (!is_part)
-            return body_.give(v,
-                              fmt::format("operand_value<{}, {}{}>({}, {}, {})", type, tile.panel_rows(),
-                                          is_whole ? ", int" : "", where, row,
-                                          place_in_operand(frame_, v, tile.inner, step_.scope)),
-                              false, is_whole);
+            return body_.give(
+                v,
+                fmt::format("operand_value<{}, {}{}>({}, {}, {})", type, tile.panel_rows(), is_whole ? ", int" : "",
+                            where, row, place_in_operand(frame_, v, tile.inner, step_.scope)),
+                false, is_whole);
         const std::string name = frame_.name(v) + "_part_";
         const auto divided = [&](const char* text) {
             return tile.packed > 1 ? fmt::format("{} / {}", text, tile.packed) : std::string(text);
         };
         loads_.push_back(fmt::format("{} {}[{}];", is_whole ? "int" : "float", name, written_values / tile.packed));
-        loads_.push_back(fmt::format("operand_values<{}, {}>({}, {}, {}, {});", type, tile.panel_rows(), name, where, row,
-                                     divided("column_")));
+        loads_.push_back(fmt::format("operand_values<{}, {}>({}, {}, {}, {});", type, tile.panel_rows(), name, where,
+                                     row, divided("column_")));
         body_.give(v, fmt::format("{}[{}]", name, divided("i_")), false, is_whole);
     }
 
@@ -155,7 +154,8 @@ private:
         if (!contains(found.axes, columns_) || !all_of(read.indices, [&](const Index& i) { return is_one_for_part(i); }))
             return found;
         std::erase(found.axes, columns_);
-        if (const auto known = read_once_.find(found.text); known != read_once_.end()) return found.text = known->second, found;
+        if (const auto known = read_once_.find(found.text); known != read_once_.end())
+            return found.text = known->second, found;
         const std::string name = fmt::format("{}_of_part_{}_", frame_.name(read.variable()), read_once_.size());
         read_once_[found.text] = name;
         loads_.push_back(fmt::format("{} {};", found.is_whole ? "int64_t" : "real", name));
@@ -183,7 +183,7 @@ private:
     AxisId rows_, columns_;
     Names names_;
     BodyWriter body_;
-    std::vector<std::string> loads_;  ///< of what a part reads at once
+    std::vector<std::string> loads_;                ///< of what a part reads at once
     std::map<std::string, std::string> read_once_;  ///< by text of what it reads: the name that has it
 };
 

@@ -49,7 +49,8 @@ public:
         const VariableId v = variable_of(step_);
         const Variable& variable = warp_.grid.variable(v);
         const OperandTile& tile = *target_.tile;
-        const AxisId rows = variable.dims[at(tile.outer)].single_axis(), columns = variable.dims[at(tile.inner)].single_axis();
+        const AxisId rows = variable.dims[at(tile.outer)].single_axis(),
+                     columns = variable.dims[at(tile.inner)].single_axis();
         const std::int64_t parts = columns_of(kernel_, columns, step_.scope) / written_values,
                            threads = warp_.warps() * Warp::lanes;
         for (std::int64_t p = 0; p < tile.rows * parts; ++p) {
@@ -59,8 +60,9 @@ public:
                 const std::int64_t column = p % parts * written_values + i;
                 point_ = tile_.begin, point_[at(rows)] += row, point_[at(columns)] += column;
                 const bool is_inside = row < tile_.count[at(rows)] && column < tile_.count[at(columns)];
-                const double value = is_inside ? program.at(point_, [&](const Read& r) { return element(r, Spot{}); }).as_real()
-                                               : 0;
+                const double value = is_inside
+                                         ? program.at(point_, [&](const Read& r) { return element(r, Spot{}); }).as_real()
+                                         : 0;
                 warp_.cta.shared.write(warp_.operand_byte(v, warp_.stage_byte(v, 0), row, column), target_.bytes,
                                        round_to(variable.memory_type, value));
             }
@@ -315,9 +317,7 @@ Product product_at(Warp& warp, const Step& step, const ProductFact& fact, bool b
     const MmaProduct& m = fact.product;
     Product p{.step = warp.kernel.number(step), .target = variable_of(step), .adds = m.adds};
     const RegisterTile& tile = warp.fragments();
-    const auto byte = [&](VariableId v) {
-        return warp.stage_byte(v, warp.kernel.is_written(v) ? 0 : warp.stage.at(v));
-    };
+    const auto byte = [&](VariableId v) { return warp.stage_byte(v, warp.kernel.is_written(v) ? 0 : warp.stage.at(v)); };
     if (m.a_in_registers) {
         if (warp.grid.fact(m.a->variable()).is_rounded_ahead)
             p.rounded = m.a->variable();

@@ -343,8 +343,7 @@ std::int64_t Warp::stage_byte(VariableId operand, std::int64_t stage) const {
 }
 std::int64_t Warp::operand_byte(VariableId v, std::int64_t byte, std::int64_t row, std::int64_t column) const {
     const VariableFact& f = grid.fact(v);
-    return byte + column / f.tile->width * f.tile->panel_bytes() + row * operand_row_bytes +
-           column % f.tile->width * f.bytes;
+    return byte + column / f.tile->width * f.tile->panel_bytes() + row * operand_row_bytes + column % f.tile->width * f.bytes;
 }
 double Warp::operand(VariableId v, std::int64_t byte, std::int64_t row, std::int64_t column) const {
     return cta.shared.read(operand_byte(v, byte, row, column));

@@ -74,7 +74,8 @@ void RoleLowering::compute(const Step& s, Block& out) {
 
 /// A product that runs beside its warps reads what the statement writes to shared memory.
 bool RoleLowering::is_read_beside(const Step& s) const {
-    return any_of(kernel_.steps, [&](const Step& other) { return reads(other, variable_of(s)) && runs_beside(kernel_, other); });
+    return any_of(kernel_.steps,
+                  [&](const Step& other) { return reads(other, variable_of(s)) && runs_beside(kernel_, other); });
 }
 
 void RoleLowering::panels(const FusedStatements& run, Block& out) {

@@ -161,6 +161,59 @@ struct Product {
     std::vector<Event> factors;
 };
 
+/// Tiles that threads write and products read beside them (MemorySpace::written).
+class WrittenTiles {
+public:
+    explicit WrittenTiles(const Accesses& accesses) : accesses_(accesses) {}
+
+    void wrote(std::size_t w, int area) { unfenced_[w].push_back(area); }
+    void fence(std::size_t w) { unfenced_[w].clear(); }
+    void begin(std::size_t w, const Event& product) { in_flight_[w].push_back(&product); }
+    /// The warp's first product in flight, which is over. Pre: there is one.
+    const Event* end(std::size_t w) {
+        const Event* out = in_flight_[w].front();
+        in_flight_[w].erase(in_flight_[w].begin());
+        return out;
+    }
+    /// Their regions.
+    [[nodiscard]] std::vector<int> read_by(const Event& product) const {
+        std::vector<int> out;
+        for (const MemoryAccess& read : accesses_.steps[product.step].first)
+            if (!read.writes) out.push_back(read.area);
+        return out;
+    }
+    /// A warp of the CTA has written where the product reads, with no proxy fence since.
+    [[nodiscard]] bool is_unfenced(std::size_t w, const Event& product) const {
+        return any_of_cta(w, [&](std::size_t other) {
+            return any_of(read_by(product), [&](int area) {
+                return any_of(accesses_.areas[at(area)].meets, [&](int met) { return contains(unfenced_[other], met); });
+            });
+        });
+    }
+    /// A product of the CTA that is in flight and reads the region; null: none does.
+    [[nodiscard]] const Event* reader(std::size_t w, int area) const {
+        const Event* found = nullptr;
+        any_of_cta(w, [&](std::size_t other) {
+            for (const Event* product : in_flight_[other])
+                if (contains(read_by(*product), area)) found = product;
+            return found != nullptr;
+        });
+        return found;
+    }
+
+private:
+    template <class F>
+    static bool any_of_cta(std::size_t w, F f) {
+        for (std::size_t other = first_of_block(w); other < first_of_block(w) + num_computing; ++other)
+            if (f(other)) return true;
+        return false;
+    }
+
+    const Accesses& accesses_;
+    std::array<std::vector<int>, num_warps> unfenced_;            ///< by warp: what it wrote since its last proxy fence
+    std::array<std::vector<const Event*>, num_warps> in_flight_;  ///< by warp
+};
+
 /// How far each warp has come in its trace, and what it knows of the others.
 struct Progress {
     std::vector<Trace> traces;
@@ -228,7 +281,7 @@ public:
         makes_barriers_ = any_of(traces_.front(), [](const Event& e) { return e.kind == Event::init_barriers; });
         accesses_.assign(1 + block_of(traces_.size() - 1), std::vector<RegionAccesses>(touches.areas.size()));
         stages_.resize(accesses_.size());
-        products_.resize(traces_.size()), staging_.resize(traces_.size()), unfenced_.resize(traces_.size());
+        products_.resize(traces_.size()), staging_.resize(traces_.size());
     }
 
     std::optional<Fault> run() {
@@ -325,16 +378,20 @@ private:
         if (e.kind >= Event::fill && e.kind <= Event::await) uses_barriers(w, e);
         if (e.kind == Event::free || e.kind == Event::refill) uses_barriers(w, e);
         std::vector<Product>& products = products_[w];
-        if (e.kind == Event::begin) begin(w, e);
+        if (e.kind == Event::begin) {
+            products.push_back({&e, {}}), tiles_.begin(w, e);
+            // The tensor cores see what threads wrote to shared memory only after a proxy fence of those threads.
+            if (tiles_.is_unfenced(w, e))
+                fail("is read by the tensor cores where threads wrote, with no fence between them", e);
+        }
         if (e.kind == Event::settle)
             for (; static_cast<std::int64_t>(products.size()) > e.turn; products.erase(products.begin())) {
                 for (const Event& factor : products.front().factors)
                     --stage(block_of(w), factor).reading[w], stage(block_of(w), factor).read[w] = mark(w);
-                each_tile_of(*products.front().begin, [&](int area) {
+                for (const int area : tiles_.read_by(*tiles_.end(w)))
                     accesses_[block_of(w)][at(area)].read[w] = {mark(w), products.front().begin};
-                });
             }
-        if (e.kind == Event::publish) unfenced_[w].clear();
+        if (e.kind == Event::publish) tiles_.fence(w);
         if (e.kind == Event::touch)
             for (const Product& p : products)
                 if (p.begin->operand == e.operand) fail("is touched while a product computes it", e);
@@ -423,31 +480,6 @@ private:
                 }
     }
 
-    /// The tiles that threads write and the product reads.
-    template <class F>
-    void each_tile_of(const Event& product, F f) const {
-        for (const MemoryAccess& read : accesses_of_steps_.steps[product.step].first)
-            if (!read.writes) f(read.area);
-    }
-    /// The tensor cores see what threads wrote to shared memory only after a proxy fence of those threads.
-    void begin(std::size_t w, const Event& e) {
-        products_[w].push_back({&e, {}});
-        each_tile_of(e, [&](int area) {
-            for (std::size_t other = first_of_block(w); other < first_of_block(w) + num_computing; ++other)
-                for (const int met : accesses_of_steps_.areas[at(area)].meets)
-                    if (contains(unfenced_[other], met))
-                        fail("is read by the tensor cores where threads wrote, with no fence between them", e);
-        });
-    }
-    /// Checks a write against products in flight that read there.
-    void written_under_product(std::size_t w, const Event& e, const MemoryAccess& touch, int met) {
-        for (std::size_t other = first_of_block(w); other < first_of_block(w) + num_computing; ++other)
-            for (const Product& p : products_[other])
-                each_tile_of(*p.begin, [&](int area) {
-                    if (area == met) fail(e, *p.begin, touch);
-                });
-    }
-
     /// Where no warp can go on, one that waits for others to make as many accesses goes on by itself: warpgroups with K
     /// blocks of their own make fewer.
     bool access_out_of_step() {
@@ -471,7 +503,7 @@ private:
             for (const int met : accesses_of_steps_.areas[at(touch.area)].meets) {
                 if (accesses_of_steps_.areas[at(met)].operand >= 0)
                     common_operand(w, e, touch, accesses_of_steps_.areas[at(met)].operand);
-                if (touch.writes) written_under_product(w, e, touch, met);
+                if (const Event* product = touch.writes ? tiles_.reader(w, met) : nullptr) fail(e, *product, touch);
                 for (std::size_t other = first; other < first + num_computing; ++other) {
                     if (other == w) continue;
                     const RegionAccesses& there = accesses_[block_of(w)][at(met)];
@@ -484,7 +516,7 @@ private:
         for (const MemoryAccess& touch : all) {
             RegionAccesses& there = accesses_[block_of(w)][at(touch.area)];
             (touch.writes ? there.written : there.read)[w] = {now, &e};
-            if (touch.writes) unfenced_[w].push_back(touch.area);
+            if (touch.writes) tiles_.wrote(w, touch.area);
         }
         return true;
     }
@@ -541,10 +573,10 @@ private:
     std::vector<std::map<VariableId, std::vector<Stage>>> stages_;  ///< by CTA
     /// By CTA: the step of its first warp that made its barriers; 0: none has.
     std::array<int, most_blocks> made_{};
-    std::array<int, num_warps> last_reach_{};            ///< by warp: its last step that accessed another CTA's memory
-    std::vector<std::vector<Product>> products_;         ///< by warp
-    std::vector<StagingTiles> staging_;                  ///< by warp
-    std::vector<std::vector<int>> unfenced_;             ///< by warp: regions that it wrote since its last proxy fence
+    std::array<int, num_warps> last_reach_{};     ///< by warp: its last step that accessed another CTA's memory
+    std::vector<std::vector<Product>> products_;  ///< by warp
+    std::vector<StagingTiles> staging_;           ///< by warp
+    WrittenTiles tiles_{accesses_of_steps_};
     std::vector<std::vector<RegionAccesses>> accesses_;  ///< by CTA, then by region
     std::array<std::int64_t, num_warps> num_accesses_{};
     bool makes_barriers_ = false;

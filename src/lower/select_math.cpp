@@ -159,7 +159,8 @@ void take_factor_out(const ScheduledKernel& kernel, ReduceOp op, PointMath& poin
 StatementMath of_statement(const ScheduledKernel& kernel, IntegerValues& integers, const Step& step) {
     const auto& compute = std::get<Compute>(*step.statement);
     const AtomKind kind = kernel.atom(step).kind;
-    const AxisId columns = kind == AtomKind::block || kind == AtomKind::tile ? AxisId(-1) : columns_of_statement(kernel, step);
+    const AxisId columns = kind == AtomKind::block || kind == AtomKind::tile ? AxisId(-1)
+                                                                             : columns_of_statement(kernel, step);
     StatementMath out;
     out.reduces_columns = kind == AtomKind::fragment && compute.reduce && columns >= 0 &&
                           column_axis(kernel, compute.variable) < 0;

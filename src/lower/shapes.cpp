@@ -44,7 +44,8 @@ StepShape shape_of(const ScheduledKernel& kernel, const Step& step) {
     out.lanes = lanes_of(kernel, step);
     if (!kernel.on_tensor_cores()) return out;
     out.iterations_ahead = iterations_read_ahead(kernel, step);
-    if (step.atom < 0 || kernel.atom(step).kind == AtomKind::block || kernel.atom(step).kind == AtomKind::tile) return out;
+    if (step.atom < 0 || kernel.atom(step).kind == AtomKind::block || kernel.atom(step).kind == AtomKind::tile)
+        return out;
     out.columns = columns_of_statement(kernel, step);
     if (kernel.atom(step).kind == AtomKind::mma) {
         out.product = mma_product(kernel, step), out.by_warp = product_by_warp(kernel, step);

@@ -246,8 +246,7 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
                                        plan.errors().front().code == refused->errors().front().code)))
                 refused = plan;
             if (!plan) continue;
-            copies |= any_of(plan->kernels, loads_operands_in_a_loop);
-            writes |= any_of(plan->kernels, writes_operands);
+            copies |= any_of(plan->kernels, loads_operands_in_a_loop), writes |= any_of(plan->kernels, writes_operands);
             rated.push_back({next[i], refused_kernels(*plan, options), plan->seconds(), is_any_on_tensor_cores(*plan)});
         }
     };
@@ -260,8 +259,8 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
         try_shapes(next);
     };
     for (std::span<const ShapeMove> moves = shape_moves(); !moves.empty();)
-        try_all(shapes_of_next(moves, {wanted->copying > 0 || ((copies || wanted->needs_copies) && !wanted->warps), writes,
-                                       !rated.empty() && !min_element(rated)->uses_tensor_cores}));
+        try_all(shapes_of_next(moves, {wanted->copying > 0 || ((copies || wanted->needs_copies) && !wanted->warps),
+                                       writes, !rated.empty() && !min_element(rated)->uses_tensor_cores}));
     if (rated.empty()) return *refused;
 
     // Estimates leave out what a full plan has: orders of tiles, the rest of a tile. Shapes near the best one are

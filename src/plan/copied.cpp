@@ -136,7 +136,8 @@ private:
 
 }  // namespace
 
-std::optional<WithCopies> with_factors(const Derived& derived, const Extents& extents, const Machine& gpu, FactorForm factors) {
+std::optional<WithCopies> with_factors(const Derived& derived, const Extents& extents, const Machine& gpu,
+                                       FactorForm factors) {
     FactorCopies needed(derived, extents, gpu);
     if (factors == FactorForm::copied)
         if (const std::vector<FactorCopy> copies = needed.take(); !copies.empty())

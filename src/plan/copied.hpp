@@ -14,7 +14,8 @@ namespace napkin {
 ///   lies for no instruction of the factor's type. Its copy has a type which has all its values;
 /// - it is contiguous along another axis than the sum's, and every instruction takes the type along that one alone.
 /// Converted is one of another type, and a map that the kernel computes as a factor.
-std::optional<WithCopies> with_factors(const Derived& derived, const Extents& extents, const Machine& gpu, FactorForm factors);
+std::optional<WithCopies> with_factors(const Derived& derived, const Extents& extents, const Machine& gpu,
+                                       FactorForm factors);
 
 /// The plan of choose_blocks, or that of the form with copied or converted factors, if one is predicted to be faster.
 /// Pre and errors: those of choose_blocks.

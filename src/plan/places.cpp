@@ -123,8 +123,7 @@ void choose_storage(ScheduledKernel& kernel) {
     const std::vector<bool> local = are_any_fused ? in_one_fusion(kernel) : std::vector<bool>(kernel.layouts.size());
     for (const VariableId id : kernel.layouts.ids()) {
         Place& place = kernel.schedule.places[id];
-        if (place.by_user || place.holding == MemorySpace::registers || kernel.lies_as_operand(id))
-            continue;
+        if (place.by_user || place.holding == MemorySpace::registers || kernel.lies_as_operand(id)) continue;
         if (may_be_view(kernel, id) &&
             (kernel.on_tensor_cores() || kernel.facts(id).is_only_gathered || is_better_in_place(kernel, id)))
             place.holding = MemorySpace::global;

@@ -32,7 +32,7 @@ enum class FactorForm : std::uint8_t {
 struct FormChange {
     std::vector<TiledReduction> tiled;  ///< plan/tiled.hpp
     FactorForm factors = FactorForm::as_they_are;
-    std::vector<std::int64_t> parts;    ///< then: of every kernel's stream (plan/parts.hpp)
+    std::vector<std::int64_t> parts;  ///< then: of every kernel's stream (plan/parts.hpp)
     friend bool operator==(const FormChange&, const FormChange&) = default;
 };
 

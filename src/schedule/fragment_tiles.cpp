@@ -131,10 +131,13 @@ bool begins_aligned(const ScheduledKernel& kernel, const Index& inner, std::int6
     // The rest of t by n, in tiles that divide n, begins at multiples of the tile. So does t // n, in tiles that n
     // divides.
     const auto* part = as<Binary>(inner.value());
-    const auto* of = part && (part->op == BinaryOp::mod || part->op == BinaryOp::floor_div) ? as<AxisIndex>(part->a) : nullptr;
+    const auto* of = part && (part->op == BinaryOp::mod || part->op == BinaryOp::floor_div) ? as<AxisIndex>(part->a)
+                                                                                            : nullptr;
     const auto* by = of ? as<Constant>(part->b) : nullptr;
-    return by && kernel.span(of->axis, scope).tile / (part->op == BinaryOp::floor_div ? static_cast<std::int64_t>(by->value) : 1) *
-                         value_bytes % operand_stride_bytes == 0;
+    return by && kernel.span(of->axis, scope).tile /
+                         (part->op == BinaryOp::floor_div ? static_cast<std::int64_t>(by->value) : 1) * value_bytes %
+                         operand_stride_bytes ==
+                     0;
 }
 
 /// Whether one thread finds where the tile lies, from integers that lie in memory.
@@ -410,11 +413,9 @@ bool may_be_read_by_threads(const ScheduledKernel& kernel, VariableId id) {
         const Interval range = range_of(variable.dims[d], origin, kernel.extents);
         if (range.low < 0 || range.high >= kernel.extent(variable.limits[d])) return false;
     }
-    return all_of(kernel.steps,
-                  [&](const Step& step) {
-                      return !reads(step, id) || kernel.atom(step).kind == AtomKind::fragment ||
-                             kernel.atom(step).kind == AtomKind::tile;
-                  });
+    return all_of(kernel.steps, [&](const Step& step) {
+        return !reads(step, id) || kernel.atom(step).kind == AtomKind::fragment || kernel.atom(step).kind == AtomKind::tile;
+    });
 }
 
 namespace {

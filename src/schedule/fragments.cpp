@@ -175,7 +175,8 @@ private:
         for (const VariableId id : out_.places.ids()) {
             if (operands_.contains(id)) out_.places[id] = MemorySpace::operand;
             if (computed_[id]) out_.places[id] = is_written(id) ? MemorySpace::written : MemorySpace::registers;
-            if (computed_[id] && !is_written(id) && !has_fragments(id)) return fmt::format("{} has no values along {}", name(id), axis);
+            if (computed_[id] && !is_written(id) && !has_fragments(id))
+                return fmt::format("{} has no values along {}", name(id), axis);
         }
         return "";
     }
@@ -230,15 +231,15 @@ private:
     /// It reads tiles at its own rows and columns, and else what threads read in memory. Products alone read it.
     [[nodiscard]] bool writes_tile(const Step& step) const {
         const VariableId target = variable_of(step);
-        return all_of(step.reads, [&](const Read* r) {
-                   return !operands_.contains(r->variable()) ||
-                          (r->indices == kernel_.variable(r->variable()).dims &&
-                           kernel_.layout(r->variable()).scope <= step.scope);
-               }) &&
+        return all_of(step.reads,
+                      [&](const Read* r) {
+                          return !operands_.contains(r->variable()) ||
+                                 (r->indices == kernel_.variable(r->variable()).dims &&
+                                  kernel_.layout(r->variable()).scope <= step.scope);
+                      }) &&
                all_of(kernel_.steps, [&](const Step& other) {
-                   return !reads(other, target) ||
-                          (other.atom >= 0 && out_.atoms[at(other.atom)] == AtomKind::mma &&
-                           mma_product(kernel_, other)->b->variable() == target);
+                   return !reads(other, target) || (other.atom >= 0 && out_.atoms[at(other.atom)] == AtomKind::mma &&
+                                                    mma_product(kernel_, other)->b->variable() == target);
                });
     }
     /// One value a row, or one for each column of the row along one axis. What has no rows is a map: each thread

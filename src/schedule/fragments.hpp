@@ -91,8 +91,8 @@ struct OperandTile {
     [[nodiscard]] std::int64_t copied_bytes() const { return panels * rows * operand_row_bytes; }
 };
 /// The tile of what threads write (may_be_written) has the same layout, with any rows and columns. That of what copies
-/// bring is none where the tile cannot be copied so. The variable is gathered, has one dimension, or is cut at the end of its
-/// array. More than two dimensions are wide, or an index has no running axis. Rows or tiles do not begin at multiples
+/// bring is none where the tile cannot be copied so. The variable is gathered, has one dimension, or is cut at the end
+/// of its array. More than two dimensions are wide, or an index has no running axis. Rows or tiles do not begin at multiples
 /// of 16 bytes in memory. A bulk copy takes fewer rows or dimensions.
 std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableId id);
 

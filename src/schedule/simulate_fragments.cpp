@@ -82,8 +82,8 @@ void Simulator::add_product(const ScheduledKernel& k, const Step& step, const Mm
 /// 13.0, sm_90a): 27 for 8 values.
 constexpr double written_value_instructions = 27.0 / written_values;
 /// Share of a scheduler's issue slots that one warp uses by itself: results of its instructions come some clocks later.
-/// Measured on one H200 on 2026-11-30: 0.27 and 0.37 in products that widen weights of 8 and 4 bits, and 0.34 in
-/// attention over a cache in e4m3, which has 0.47 with two warps.
+/// Measured on one H200 on 2026-11-30 in products that widen weights of 8 and 4 bits: 0.27 and 0.37. In attention over
+/// a cache in e4m3 it is 0.34, and 0.47 with two warps.
 constexpr double issue_share_of_lone_warps = 0.33, issue_share_of_writers = 0.47;
 
 /// Where several warps share a scheduler, the fitted constants of their loops have it (simulate_warpgroups.cpp).
@@ -132,9 +132,10 @@ Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step
     };
     const StepId number = k.number(step);
     // Each warp computes for itself what has no rows: half of what it computes for its 16 rows.
-    const double for_each_warp = has_rows(k, variable_of(step)) || atom.kind == AtomKind::tile ? 1
-                                                                : static_cast<double>(k.fragment_rows()) /
-                                                                      static_cast<double>(k.fragments().rows_a_thread);
+    const double for_each_warp = has_rows(k, variable_of(step)) || atom.kind == AtomKind::tile
+                                     ? 1
+                                     : static_cast<double>(k.fragment_rows()) /
+                                           static_cast<double>(k.fragments().rows_a_thread);
     const double moves = share_of_moves(k, step.scope), runs = k.rescale && k.rescale->moves(number) ? moves : for_each_warp;
     const bool is_corrected_rarely = k.rescale && work.carries && k.rescale->is_corrected(step);
     const auto is_of_terms = [&](const OpCount& op) {

@@ -378,7 +378,8 @@ TEST(BulkKernels, WriteOperandsThatTheyConvert) {
     };
     const std::string of_g = "mma_m g\nwarps 4\nrole copies 4\n", of_m = "mma_m m\nwarps 4\nrole copies 4\n";
     expect_all_right(
-        {{"cache", cache("b, x", "b, x", ", s[b]", " * s[b]", "b = 3, g = 9, x = 107, k = 32, d = 64"), of_g + "stream x = 32\n"},
+        {{"cache", cache("b, x", "b, x", ", s[b]", " * s[b]", "b = 3, g = 9, x = 107, k = 32, d = 64"),
+          of_g + "stream x = 32\n"},
          {"without a role", cache("b, x", "b, x", "", "", "b = 3, g = 72, x = 96, k = d = 64"),
           "mma_m g\nwarps 4\nstream x = 32\n"},
          {"pages",
@@ -402,7 +403,8 @@ TEST(BulkKernels, ReadWeightsThatShareAByte) {
     };
     const char *const shifted = "(W[n, k // 2] // where(k % 2 == 0, 1, 16)) % 16 - 8",
                       *const chosen = "where(k % 2 == 0, W[n, k // 2] % 16, W[n, k // 2] // 16) - 8",
-                      *const few = "m = 16, n = 72, k = 192, j = 96, g = 6", *const many = "m = 72, n = 40, k = 192, j = 96, g = 6";
+                      *const few = "m = 16, n = 72, k = 192, j = 96, g = 6",
+                      *const many = "m = 72, n = 40, k = 192, j = 96, g = 6";
     const std::string of_n = "mma_m n\nwarps 4\nrole copies 4\nstream k = 64\n",
                       of_m = "mma_m m\nwarps 4\nrole copies 4\nstream k = 64\n";
     expect_all_right({{"in registers", weights(shifted, few), of_n},

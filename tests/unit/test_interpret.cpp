@@ -307,10 +307,12 @@ std::vector<Subject> vectors() {
                                    "    Y[m, n] = sum(k) X[m, k] * ({})\nsizes m = 136, n = 72, k = 176\n",
                                    type, value),
                        "mma_m m\nwarps 4\nrole copies 4\nstream k = 32\n"});
-    for (const char* schedule : {"mma_m n\nwarps 4\nrole copies 4\nstream k = 64\n", "mma_m m\nwarps 4\nrole copies 4\nstream k = 64\n"})
+    for (const char* schedule :
+         {"mma_m n\nwarps 4\nrole copies 4\nstream k = 64\n", "mma_m m\nwarps 4\nrole copies 4\nstream k = 64\n"})
         out.push_back({"weights of 4 bits",
                        "f(X[m, k]: bf16, W[n, j]: u8, S[n, g]: bf16) -> Y[m, n]: bf16\n"
-                       "    Y[m, n] = sum(k) X[m, k] * (f32((W[n, k // 2] // where(k % 2 == 0, 1, 16)) % 16 - 8) * S[n, k // 32])\n"
+                       "    Y[m, n] = sum(k) X[m, k] * (f32((W[n, k // 2] // where(k % 2 == 0, 1, 16)) % 16 - 8) * "
+                       "S[n, k // 32])\n"
                        "sizes m = 40, n = 72, k = 192, j = 96, g = 6\n",
                        schedule});
     out.push_back({"converted keys and values", converted_cache(), "mma_m g\nwarps 4\nrole copies 4\nstream x = 32\n"});
