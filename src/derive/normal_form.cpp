@@ -6,6 +6,7 @@ Diagram normal_form(const Diagram& diagram, const Rewriting& chosen, std::vector
     Diagram out = diagram;
     if (chosen.padded) pad_reads(out, steps);
     if (chosen.grouped) group_rows(out, steps);
+    if (chosen.packed) pack_terms(out, steps);
     join_dimensions(out, steps);
     unify_axes(out, steps);
     flatten_axes(out, chosen.flat_rows, steps);

@@ -50,6 +50,10 @@ void pad_reads(Diagram& diagram, std::vector<DerivationStep>& steps);
 /// (diagram/grouped_rows.hpp). A tile of them then has one matrix.
 void group_rows(Diagram& diagram, std::vector<DerivationStep>& steps);
 
+/// Sums whose terms choose their place by an integer have the terms of one place beside each other
+/// (diagram/packed_terms.hpp). A place then runs over its own terms alone.
+void pack_terms(Diagram& diagram, std::vector<DerivationStep>& steps);
+
 /// A sum over k = c · block becomes a sum over blocks of sums in them. Factors that depend on k // c alone then stand
 /// outside of the inner sums.
 void sum_blocks(Diagram& diagram, std::vector<DerivationStep>& steps);

@@ -6,6 +6,7 @@
 #include "derive/normal_form.hpp"
 #include "derive/replay.hpp"
 #include "diagram/grouped_rows.hpp"
+#include "diagram/packed_terms.hpp"
 #include "diagram/padded_reads.hpp"
 #include "support/text.hpp"
 
@@ -42,6 +43,13 @@ void group_rows(Diagram& diagram, std::vector<DerivationStep>& steps) {
     rewrite(diagram, with_grouped_rows(diagram),
             {"group rows", "read in place", "the rows of a product may stand in any order",
              "rows of one matrix beside each other"},
+            steps);
+}
+
+void pack_terms(Diagram& diagram, std::vector<DerivationStep>& steps) {
+    rewrite(diagram, with_packed_terms(diagram),
+            {"pack terms", "look at every term", "the terms of a sum may stand in any order, and others are 0",
+             "terms of one place beside each other"},
             steps);
 }
 

@@ -4,6 +4,7 @@
 
 #include "diagram/flat_axes.hpp"
 #include "diagram/grouped_rows.hpp"
+#include "diagram/packed_terms.hpp"
 #include "diagram/padded_reads.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
@@ -43,7 +44,7 @@ AxisId free_axis_of(Diagram& diagram, const Size& size, const std::vector<AxisId
 
 Diagram with_hidden_axes(Diagram diagram) {
     add_flat_axes(diagram);
-    diagram = with_axes_of_groups(with_axes_of_padding(std::move(diagram)));
+    diagram = with_axes_of_packed_terms(with_axes_of_groups(with_axes_of_padding(std::move(diagram))));
     // Padded reads have no conditions that tell axes apart, which then may be one.
     Diagram padded = with_padded_reads(diagram);
     add_flat_axes(padded);

@@ -78,7 +78,7 @@ private:
         add_moment(loop.axis, -1);
         const bool may_skip = !loop.support.empty() ||
                               any_of(loop.masks, [](const MaskForm& f) { return !f.has_reads(); });
-        out_.loops.push_back({loop.axis, loop.support, loop.is_sub, loop_, step_, may_skip});
+        out_.loops.push_back({loop.axis, loop.support, loop.is_sub, loop_, step_, may_skip, loop.masks});
         const int outer = std::exchange(loop_, static_cast<int>(out_.loops.size()) - 1);
         walk(loop.body);
         loop_ = outer;

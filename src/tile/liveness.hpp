@@ -37,6 +37,7 @@ struct CoreLoop {
     int outer = -1;         ///< the loop around it, or -1
     int step = 0;           ///< of the kernel, as CoreVariable has them
     bool may_skip = false;  ///< K blocks, by its support or by masks that become support once sizes are known
+    std::vector<MaskForm> masks = {};  ///< those of which data decide what they skip
 };
 
 /// A computation or the entry of a loop, and what is alive there.

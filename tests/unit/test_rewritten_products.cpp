@@ -3,12 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
 #include "diagram/evaluate.hpp"
 #include "diagram/grouped_rows.hpp"
 #include "diagram/hidden_axes.hpp"
+#include "diagram/packed_terms.hpp"
 #include "diagram/padded_reads.hpp"
 #include "diagram/sizes.hpp"
 #include "support/parsed.hpp"
@@ -24,6 +26,9 @@ std::vector<std::string> new_arrays(const Diagram& before, const Diagram& after)
     return out;
 }
 
+/// Sums of a hundred doubles in another order differ by less.
+constexpr double rounding = 1e-14;
+
 /// The rewritten diagram has these arrays more, and the values of the text.
 void expect_alike(const std::string& text, Diagram (*rewrite)(Diagram), const std::vector<std::string>& arrays) {
     SCOPED_TRACE(text);
@@ -35,7 +40,8 @@ void expect_alike(const std::string& text, Diagram (*rewrite)(Diagram), const st
         second.resize(other.arrays.size());
         evaluate(d, extents, first), evaluate(other, extents, second);
         for (const ArrayId id : d.outputs)
-            for (std::size_t i = 0; i < first[id].size(); ++i) ASSERT_EQ(first[id][i], second[id][i]) << i;
+            for (std::size_t i = 0; i < first[id].size(); ++i)
+                ASSERT_NEAR(first[id][i], second[id][i], rounding * (1 + std::abs(first[id][i]))) << i;
     }
 }
 
@@ -99,6 +105,26 @@ TEST(GroupedRows, AreWhatTheTextSays) {
         with_grouped_rows, with({"X_rows", "Y_rows", "Y_rows_2", "Z_rows"}));
 }
 
+// Tokens choose several experts each, whose results are weighted and added up.
+TEST(GroupedRows, MayHaveSeveralAxes) {
+    const std::vector<std::string> made{"of_flat",   "of_count", "of_start",  "of_rank", "of_place",
+                                        "of_source", "of_begun", "of_matrix", "X_rows",  "Y_rows"};
+    const auto choosing = [](const std::string& result, const std::string& rows, const std::string& body) {
+        return fmt::format(
+            "f({}: bf16, W[e, h, c]: bf16, G[t, j], of[t, j]: i32) -> {}: bf16\n    {} = {}\n"
+            "sizes t = 37, j = 2, c = 5, h = 3, e = 4\n",
+            rows, result, result, body);
+    };
+    expect_alike(choosing("Y[t, j, h]", "X[t, c]", "sum(c) X[t, c] * W[of[t, j], h, c]"), with_grouped_rows, made);
+    expect_alike(choosing("Y[h, j, t]", "X[t, c, j]", "sum(c) W[of[t, j], h, c] * X[t, c, j]"), with_grouped_rows, made);
+    expect_alike(choosing("Y[t, h]", "X[j, c]", "sum(j, c) X[j, c] * W[of[t, j], h, c]"), with_grouped_rows, made);
+    expect_alike(choosing("Y[h]", "X[t, c]", "sum(t, j, c) where(t + j < 30, X[t, c] * W[of[t, j], h, c] * G[t, j], 0)"),
+                 with_grouped_rows,
+                 {"of_chosen", "of_flat", "of_count", "of_start", "of_rank", "of_place", "of_source", "of_begun",
+                  "of_matrix", "X_rows", "Y_rows"});
+    expect_alike(choosing("Y[t, h]", "X[t, c]", "sum(j, c) G[t, j] * X[t, c] * W[of[t, j], h, c]"), with_grouped_rows, made);
+}
+
 // Behind the last of packed sequences rows are 0, whatever matrix they choose.
 TEST(GroupedRows, AreThoseOfPackedSequences) {
     expect_alike(
@@ -122,6 +148,39 @@ TEST(GroupedRows, StayWhereMatricesAreNoneOrTypesAreWide) {
         "f(X[t, c]: bf16, W[t, e, c]: bf16, of[t]: i32) -> Y[t]: bf16\n    Y[t] = sum(c) X[t, c] * W[t, of[t], c]\n"
         "sizes t = 20, c = 5, e = 4\n",
         with_grouped_rows, {});
+}
+
+// As many places as terms or other numbers of them, of which some have no term, and terms without a place.
+TEST(PackedTerms, AreWhatTheTextSays) {
+    for (const int places : {1, 9, 60})
+        expect_alike(fmt::format("f(dY[n, d], I[n]: i32) -> dT[v, d]\n"
+                                 "    dT[v, d] = sum(n) where(I[n] == v, dY[n, d], 0)\nsizes n = 20, d = 3, v = {}\n",
+                                 places),
+                     with_packed_terms, {"I_rank", "I_order", "I_begin", "dY_packed"});
+    // Another condition, a factor, an element that says where is read, and two sums of the same terms.
+    expect_alike(
+        "f(to[e]: i32, from[e]: i32, X[s, d], w[e]) -> Y[v, d], Z[d, v]\n"
+        "    Y[v, d] = sum(e) where(e > 3 and v == to[e], X[from[e], d] * w[e], 0)\n"
+        "    Z[d, v] = sum(e) where(to[e] == v, 1, 0) * exp(w[e]) * d\nsizes e = 30, s = 5, d = 2, v = 7\n",
+        with_packed_terms, {"to_rank", "to_order", "to_begin", "from_packed", "w_packed"});
+    // Terms of several axes, beside a summed axis that is none of theirs, and a read past their own axes.
+    expect_alike(
+        "f(I[n, m]: i32, X[m, n, k], Y[n], Z[a]) -> O[v]\n"
+        "    O[v] = sum(n, m, k) where(I[n, m] == v, where(n > 0, X[m, n, k] * Y[n - 1] * Z[m + 2] + n, 0), 0)\n"
+        "sizes n = 5, m = 4, k = 3, v = 6, a = 6\n",
+        with_packed_terms, {"I_flat", "I_rank", "I_order", "I_begin", "X_packed"});
+}
+
+TEST(PackedTerms, StayWhereNothingElseIsDoneOrNumbersAreReal) {
+    expect_alike("f(I[n]: i32, w[n]) -> O[v]\n    O[v] = sum(n) where(I[n] == v, w[n], 0)\nsizes n = 9, v = 4\n",
+                 with_packed_terms, {});
+    expect_alike(
+        "f(X[n], w[n, d]) -> O[v, d]\n    O[v, d] = sum(n) where(X[n] == v, w[n, d], 0)\nsizes n = 9, v = 4, d = 2\n",
+        with_packed_terms, {});
+    expect_alike(
+        "f(I[n]: i32, w[n, d]) -> O[v, d]\n    O[v, d] = max(n) where(I[n] == v, w[n, d], 0)\nsizes n = 9, v = 4, d = "
+        "2\n",
+        with_packed_terms, {});
 }
 
 /// Nobody sees axes over which no array of the text runs.
