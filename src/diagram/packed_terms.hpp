@@ -1,7 +1,7 @@
 #pragma once
 // Sums whose terms each choose their place in the result by an integer, as the gradient of an embedding has them:
-// dT[v, d] = sum(n) where(I[n] == v, dY[n, d], 0). Terms of one place are put beside each other, in their order, so that
-// each place takes its own terms alone:
+// dT[v, d] = sum(n) where(I[n] == v, dY[n, d], 0). Terms of one place are put beside each other, in their order. Each
+// place then takes its own terms alone:
 //   I_begin[w]    = sum(n) where(I[n] < w, 1, 0)                                       w as long as v + 1
 //   I_rank[n]     = sum(u) where(u < n, I[u] <= I[n], I[u] < I[n])                      u as long as n
 //   I_order[u]    = max(n) where(I_rank[n] == u, n, 0)

@@ -284,7 +284,8 @@ bool names_an_array_of(const Derived& other, const Derived& derived, const std::
 }
 
 /// Rewritings whose forms have arrays of their own, which lines may name.
-const std::vector<Rewriting> with_other_arrays{{.again = true}, {.padded = true}, {.grouped = true}, {.packed = true}};
+const std::vector<Rewriting> with_other_arrays{{.again = true},  {.padded = true}, {.grouped = true},
+                                               {.nested = true}, {.packed = true}, {.unrolled = true}};
 
 }  // namespace
 

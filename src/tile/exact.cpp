@@ -89,25 +89,8 @@ TileCounter::TileCounter(const Diagram& diagram, const Liveness& live, const Ext
         if (is_grouped(axis)) grouped_.push_back(axis);
     for (const CoreLoop& l : live.loops) {
         internal_check(l.is_sub || !is_grouped(l.axis), "cost: a streamed axis is grouped in the same kernel");
-        supports_.push_back(expected_support(l));
         runs_.push_back(l.is_sub ? KBlockRuns{} : count_runs(l));
     }
-}
-
-/// The loop's support, and what offsets say of it. They ascend over all rows along its axis, so that tiles run over each
-/// row about once, whatever the data. Here each counts as many rows as any other.
-std::vector<Affine> TileCounter::expected_support(const CoreLoop& loop) const {
-    std::vector<Affine> out = loop.support;
-    for (const MaskForm& form : loop.masks) {
-        const Expr& offset = form.plus ? form.plus : form.minus;
-        const auto* r = offset && !(form.plus && form.minus) && form.sizes.empty() ? as<Read>(offset) : nullptr;
-        const auto rows = r ? diagram_.array(r->array).rows : std::nullopt;
-        if (!rows || !rows->ascend || rows->axis != loop.axis || !r->indices.front().affine()) continue;
-        const std::int64_t counted = std::max<std::int64_t>(1, extent(diagram_.array(r->array).axes.front()) - 1);
-        out.push_back(form.affine * counted +
-                      *r->indices.front().affine() * (form.plus ? extent(loop.axis) : -extent(loop.axis)));
-    }
-    return out;
 }
 
 int TileCounter::stream_of(int id) const {
@@ -175,7 +158,7 @@ TileCounter::ChunkRange TileCounter::k_blocks_in(const CoreLoop& loop, const std
     const std::int64_t first = live_.parts.any() ? begin[at(live_.parts.part)] : 0;
     const Stretch all = stretch_of(loop, first, first + 1);
     ChunkRange range{0, ceil_div(all.end - all.begin, s), all, s};
-    for (const Affine& form : support_of(loop)) {
+    for (const Affine& form : loop.support) {
         Wide base = form.constant;
         for (const auto& [axis, c] : form.terms)
             base += Wide(c) * (axis == loop.axis ? all.begin
@@ -192,7 +175,7 @@ TileCounter::KBlockRuns TileCounter::count_runs(const CoreLoop& loop) const {
     KBlockRuns runs;
     for (const AxisId axis : grouped_) {
         const bool in_support = (live_.parts.cut(loop.axis) && axis == live_.parts.part) ||
-                                any_of(support_of(loop), [&](const Affine& f) { return f.coefficient(axis) != 0; });
+                                any_of(loop.support, [&](const Affine& f) { return f.coefficient(axis) != 0; });
         if (in_support) runs.axes.push_back(axis);
     }
     const auto find = [&] { return count_running(loop, runs.axes); };

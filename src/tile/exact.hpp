@@ -1,6 +1,6 @@
 #pragma once
 // Exact counts of a kernel with numbers. Arithmetic on the extents of tiles gives what the interpreter counts by
-// execution. Where offsets among the data bound a loop, these are counts for sequences of the same length.
+// execution.
 //
 // A grouped axis has full tiles and at most one ragged tile, and so has an axis that a loop cuts into K blocks. Each
 // count is a sum over the combinations of the two, times how often each occurs. Two kinds of axes are walked tile by
@@ -124,10 +124,6 @@ private:
     [[nodiscard]] bool is_asked(AxisId axis, const std::vector<AxisId>& axes, const std::vector<int>& subloops) const {
         return contains(axes, axis) || any_of(subloops, [&](int sub) { return loop(sub).axis == axis; });
     }
-    [[nodiscard]] std::vector<Affine> expected_support(const CoreLoop& loop) const;
-    [[nodiscard]] const std::vector<Affine>& support_of(const CoreLoop& loop) const {
-        return supports_[static_cast<std::size_t>(&loop - live_.loops.data())];
-    }
     [[nodiscard]] KBlockRuns count_runs(const CoreLoop& loop) const;
     [[nodiscard]] RunningKBlocks count_running(const CoreLoop& loop, const std::vector<AxisId>& axes) const;
     /// The stretch of the loop's stream that the parts [first, last) cover. All of it where it is not cut into parts.
@@ -152,8 +148,7 @@ private:
     KnownCounts* known_;
     std::int64_t part_k_block_ = 1;  ///< K block of which the stream's parts consist
     std::vector<AxisId> grouped_;
-    std::vector<std::vector<Affine>> supports_;  ///< by loop
-    std::vector<KBlockRuns> runs_;               ///< by loop
+    std::vector<KBlockRuns> runs_;  ///< by loop
 };
 
 Counts exact_costs(const Derived& derived, const Kernel& kernel, const Extents& extents, const TileSizes& sizes);

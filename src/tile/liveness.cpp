@@ -128,6 +128,23 @@ Liveness liveness(const Derived& derived, const Kernel& kernel, const Extents* e
     return liveness(extents ? with_numbers(std::move(tiles), *extents) : tiles);
 }
 
+Liveness with_even_lengths(Liveness live, const Diagram& diagram, const Extents& extents) {
+    for (CoreLoop& loop : live.loops)
+        for (const MaskForm& form : loop.masks) {
+            // One side has an offset, and the other one a number of rows.
+            const Expr& offset = form.plus ? form.plus : form.minus;
+            if (!offset || (form.plus && form.minus) || !form.sizes.empty()) continue;
+            const Read& read = *as<Read>(offset);
+            const Array& array = diagram.array(read.array);
+            const Affine* place = read.indices.front().affine();
+            if (!array.rows || !array.rows->ascend || array.rows->axis != loop.axis || !place) continue;
+            const std::int64_t counted = std::max<std::int64_t>(1, extents[array.axes.front()] - 1),
+                               rows = extents[loop.axis];
+            loop.support.push_back(form.affine * counted + *place * (form.plus ? rows : -rows));
+        }
+    return live;
+}
+
 std::vector<AxisId> axes_of(const std::vector<Index>& dims) {
     std::vector<AxisId> axes;
     axes.reserve(2 * dims.size());

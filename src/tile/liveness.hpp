@@ -66,6 +66,10 @@ Liveness liveness(const TileKernel& kernel);
 /// Lifetimes in the kernel's tile program. With extents, numbers stand in place of the sizes in indices.
 Liveness liveness(const Derived& derived, const Kernel& kernel, const Extents* extents = nullptr);
 
+/// With what offsets say of the K blocks that run. Offsets ascend over all rows along a loop's axis, so that tiles run
+/// over each row about once, whatever the data. Here each tile has as many rows as any other of its size.
+Liveness with_even_lengths(Liveness live, const Diagram& diagram, const Extents& extents);
+
 /// The axes of the indices, ascending, each once.
 std::vector<AxisId> axes_of(const std::vector<Index>& dims);
 

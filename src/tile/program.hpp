@@ -58,7 +58,7 @@ using TileStatement = std::variant<Load, Store, Init, Compute, Free, std::shared
 
 /// Runs `body` for each K block of `axis`, in ascending order. K blocks in which one of `support` is negative
 /// everywhere are skipped. Points at which one of `masks` is negative do not contribute either. With numbers, only
-/// masks that read arrays, by ArrayId, are left. Of what they skip, counts know only what offsets say.
+/// masks that read arrays, by ArrayId, are left, and no count knows what they skip.
 struct TileLoop {
     AxisId axis = -1;
     std::vector<Affine> support;

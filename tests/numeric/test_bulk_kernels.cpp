@@ -10,7 +10,9 @@
 
 #include "algebra/fragment.hpp"
 #include "algebra/shared_operand.hpp"
+#include "diagram/factor_conditions.hpp"
 #include "diagram/grouped_rows.hpp"
+#include "diagram/packed_terms.hpp"
 #include "numeric/planned_on_cpu.hpp"
 #include "numeric/without_a_wait.hpp"
 #include "schedule/fragments.hpp"
@@ -311,9 +313,24 @@ TEST(BulkKernels, MultiplyRowsInGroups) {
     const Diagram experts = parsed(
         "f(X[t, c]: bf16, W[e, h, c]: bf16, of[t]: i32) -> Y[t, h]: bf16\n"
         "    Y[t, h] = sum(c) X[t, c] * W[of[t], h, c]\nsizes t = 45, c = 32, h = 24, e = 3\n");
+    const Diagram two_each = parsed(
+        "f(X[t, c]: bf16, W[e, h, c]: bf16, G[t, j], of[t, j]: i32) -> Y[t, h]: bf16\n"
+        "    Y[t, h] = sum(j, c) G[t, j] * X[t, c] * W[of[t, j], h, c]\nsizes t = 23, j = 2, c = 32, h = 24, e = 3\n");
     expect_all_right({{"grouped", print(with_grouped_rows(experts)),
+                       "kernel Y_rows\nmma_m t_rows\nwarps 4\nrole copies 4\nstream c = 16\n"},
+                      {"two experts each", print(with_grouped_rows(two_each)),
                        "kernel Y_rows\nmma_m t_rows\nwarps 4\nrole copies 4\nstream c = 16\n"}},
                      {"of_matrix_in["});
+}
+
+/// The equations by which terms that choose a place of a sum stand beside others that choose the same.
+TEST(BulkKernels, SumTermsOfEachPlace) {
+    const Diagram gradient = parsed(
+        "f(X[t, c]: bf16, dY[t, h]: bf16, of[t]: i32) -> dW[e, h, c]\n"
+        "    dW[e, h, c] = sum(t) where(of[t] == e, dY[t, h] * X[t, c], 0)\nsizes t = 90, c = 32, h = 72, e = 3\n");
+    expect_all_right({{"weights of experts", print(with_conditions_at_factors(with_packed_terms(gradient))),
+                       "kernel dW\nmma_m h\nwarps 4\nrole copies 4\nstream t_packed = 16\n"}},
+                     {"of_begin"});
 }
 
 /// A value of each column, which copies bring with the operands of the iteration.

@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "diagram/evaluate.hpp"
+#include "diagram/factor_conditions.hpp"
 #include "diagram/grouped_rows.hpp"
 #include "diagram/hidden_axes.hpp"
 #include "diagram/packed_terms.hpp"
 #include "diagram/padded_reads.hpp"
 #include "diagram/sizes.hpp"
+#include "diagram/unrolled_windows.hpp"
 #include "support/parsed.hpp"
 #include "support/ranges.hpp"
 
@@ -73,15 +75,59 @@ TEST(PaddedReads, AreWhatTheTextSays) {
         with_padded_reads, {"X_padded"});
 }
 
-TEST(PaddedReads, StayWhereConditionsSayMoreOrIndicesFall) {
+// Looking back, and with zeros between the values, as a convolution that is transposed.
+TEST(PaddedReads, MayFallAndHaveGaps) {
     expect_alike(
         "f(X[n, c], W[w, c]) -> Y[n, c]\n    Y[n, c] = sum(w) where(n - w >= 0, X[n - w, c], 0) * W[w, c]\n"
         "sizes n = 7, w = 3, c = 2\n",
-        with_padded_reads, {});
+        with_padded_reads, {"X_padded"});
+    expect_alike(
+        "f(X[b, y, x, c], W[o, r, s, c]) -> Y[b, h, w, o]\n"
+        "    Y[b, h, w, o] = sum(r, s, c) where((h - r) % 2 == 0 and w != s and 2 * w - 2 * s >= 0 and (w - s) // 3 < "
+        "size(x), X[b, (h - r) // 2 + 1, (w - s) // 3, c], 0) * W[o, r, s, c]\n"
+        "sizes b = 2, y = 6, x = 2, c = 2, o = 3, r = 3, s = 2, h = 9, w = 8\n",
+        with_padded_reads, {"X_padded"});
+}
+
+TEST(PaddedReads, StayWhereConditionsSayMore) {
     expect_alike(
         "f(X[n, c], W[w, c]) -> Y[n, c]\n    Y[n, c] = sum(w) where(n + w >= 2, X[n, c], 0) * W[w, c]\n"
         "sizes n = 7, w = 3, c = 2\n",
         with_padded_reads, {});
+    expect_alike(
+        "f(X[m, c], W[w, n, c]) -> Y[n, c]\n    Y[n, c] = sum(w) where(n != 2, X[n + w, c], 0) * W[w, n, c]\n"
+        "sizes m = 9, n = 7, w = 3, c = 2\n",
+        with_padded_reads, {});
+}
+
+/// The body of the last equation, with conditions at factors.
+std::string split(const std::string& body, const std::string& before = "") {
+    const std::string text = fmt::format(
+        "f(A[i, k], B[j, k], C[k, n]: bf16, I[k]: i32) -> Y[i, j]\n{}    Y[i, j] = sum(k) {}\n"
+        "sizes i = 4, j = 3, k = 6, n = 6\n",
+        before, body);
+    expect_alike(text, with_conditions_at_factors, {});
+    const Diagram d = with_conditions_at_factors(parsed(text));
+    return to_string(d.equations.back().body, d.names());
+}
+
+TEST(FactorConditions, MoveToTheFactorsWithTheirAxes) {
+    EXPECT_EQ(split("where(k <= i and k < 4, A[i, k] * B[j, k], 0)"), "where(k <= i and k < 4, A[i, k], 0) * B[j, k]");
+    EXPECT_EQ(split("where(k <= j, where(i != 2, A[i, k] * B[j, k], 0), 0)"),
+              "where(i != 2, A[i, k], 0) * where(k <= j, B[j, k], 0)");
+    // No factor has both axes, and the first has the summed one.
+    EXPECT_EQ(split("where(k <= i + j, A[i, k] * B[j, k], 0)"), "where(k <= i + j, A[i, k], 0) * B[j, k]");
+    // Numbers of the result alone stay outside, and so does what a read needs that is at no one factor.
+    EXPECT_EQ(split("where(i < j, where(k > 1, A[i, k] * B[j, k], 0), 0)"),
+              "where(i < j, where(k > 1, A[i, k], 0) * B[j, k], 0)");
+    // Each read keeps what keeps it inside.
+    EXPECT_EQ(split("where(k >= 1, A[i, k] * B[j, k - 1] * A[i, k - 1], 0)"),
+              "A[i, k] * where(k >= 1, B[j, k - 1], 0) * where(k >= 1, A[i, k - 1], 0)");
+}
+
+TEST(FactorConditions, StayWhereAFactorMayOverflow) {
+    const std::string body = "where(k > 1, A[i, k] * L[j, k], 0)";
+    EXPECT_EQ(split(body, "    L[j, k] = log(B[j, k] * B[j, k])\n"), body);
 }
 
 TEST(GroupedRows, AreWhatTheTextSays) {
@@ -181,6 +227,23 @@ TEST(PackedTerms, StayWhereNothingElseIsDoneOrNumbersAreReal) {
         "f(I[n]: i32, w[n, d]) -> O[v, d]\n    O[v, d] = max(n) where(I[n] == v, w[n, d], 0)\nsizes n = 9, v = 4, d = "
         "2\n",
         with_packed_terms, {});
+}
+
+TEST(UnrolledWindows, AreWhatTheTextSays) {
+    expect_alike(
+        "f(X[b, y, x, c]: bf16, W[o, r, s, c]: bf16) -> Y[b, h, w, o]\n"
+        "    Y[b, h, w, o] = sum(r, s, c) W[o, r, s, c] * X[b, 2 * h + r, w + s, c]\n"
+        "sizes b = 2, h = 3, w = 4, c = 3, o = 2, r = 3, s = 2, y = 8, x = 5\n",
+        with_unrolled_windows, {"X_unrolled", "W_unrolled"});
+    // No narrow types, or no window.
+    expect_alike(
+        "f(X[y, c], W[o, r, c]) -> Y[h, o]\n    Y[h, o] = sum(r, c) X[h + r, c] * W[o, r, c]\n"
+        "sizes h = 3, c = 3, o = 2, r = 3, y = 5\n",
+        with_unrolled_windows, {});
+    expect_alike(
+        "f(X[h, r, c]: bf16, W[o, r, c]: bf16) -> Y[h, o]\n    Y[h, o] = sum(r, c) X[h, r, c] * W[o, r, c]\n"
+        "sizes h = 3, c = 3, o = 2, r = 3\n",
+        with_unrolled_windows, {});
 }
 
 /// Nobody sees axes over which no array of the text runs.
