@@ -10,9 +10,7 @@
 
 #include "algebra/fragment.hpp"
 #include "algebra/shared_operand.hpp"
-#include "diagram/factor_conditions.hpp"
 #include "diagram/grouped_rows.hpp"
-#include "diagram/packed_terms.hpp"
 #include "numeric/planned_on_cpu.hpp"
 #include "numeric/without_a_wait.hpp"
 #include "schedule/fragments.hpp"
@@ -323,14 +321,13 @@ TEST(BulkKernels, MultiplyRowsInGroups) {
                      {"of_matrix_in["});
 }
 
-/// The equations by which terms that choose a place of a sum stand beside others that choose the same.
+/// Terms of one place of a sum beside each other: offsets say where each place begins.
 TEST(BulkKernels, SumTermsOfEachPlace) {
-    const Diagram gradient = parsed(
-        "f(X[t, c]: bf16, dY[t, h]: bf16, of[t]: i32) -> dW[e, h, c]\n"
-        "    dW[e, h, c] = sum(t) where(of[t] == e, dY[t, h] * X[t, c], 0)\nsizes t = 90, c = 32, h = 72, e = 3\n");
-    expect_all_right({{"weights of experts", print(with_conditions_at_factors(with_packed_terms(gradient))),
-                       "kernel dW\nmma_m h\nwarps 4\nrole copies 4\nstream t_packed = 16\n"}},
-                     {"of_begin"});
+    const std::string of_experts =
+        "f(X[t, c]: bf16, dY[t, h]: bf16, begin[w]: i32) -> dW[e, h, c]\n"
+        "    dW[e, h, c] = sum(t) where(t >= begin[e] and t < begin[e + 1], dY[t, h] * X[t, c], 0)\n"
+        "sizes t = 90, c = 32, h = 72, e = 5, w = e + 1\n";
+    expect_all_right({{"gradient", of_experts, "mma_m h\nwarps 4\nrole copies 4\nstream t = 16\n"}}, {"begin"});
 }
 
 /// A value of each column, which copies bring with the operands of the iteration.
