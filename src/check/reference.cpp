@@ -7,6 +7,7 @@
 #include "check/eliminate.hpp"
 #include "check/reach.hpp"
 #include "diagram/equation_walk.hpp"
+#include "diagram/factor_conditions.hpp"
 #include "support/ranges.hpp"
 #include "support/result.hpp"
 
@@ -259,14 +260,14 @@ Target eliminated(const Diagram& parts, const Equation& equation, const Extents&
 
 }  // namespace
 
-BoundedValues evaluate_bounded(const Diagram& diagram, const Extents& extents, const Values& values,
+BoundedValues evaluate_bounded(const Diagram& definition, const Extents& extents, const Values& values,
                                const Execution& execution) {
-    internal_check(execution.depth.size() == diagram.equations.size(), "a bound needs the depth of every equation");
+    internal_check(execution.depth.size() == definition.equations.size(), "a bound needs the depth of every equation");
     const Rounding rounding = rounding_of(execution.working);
-    const std::size_t count = diagram.arrays.size();
+    const std::size_t count = definition.arrays.size();
     BoundedValues result{Values(count), std::vector<std::vector<double>>(count),
                          std::vector<std::vector<double>>(count), std::vector<bool>(count)};
-    for (const ArrayId id : diagram.inputs) {
+    for (const ArrayId id : definition.inputs) {
         result.value[id] = values[id];
         if (!values[id].is_whole()) {
             result.error[at(id)] = lost_below(values[id].reals(), rounding.smallest);
@@ -274,6 +275,8 @@ BoundedValues evaluate_bounded(const Diagram& diagram, const Extents& extents, c
         }
         tidy(result, id, rounding);
     }
+    // A condition at one factor leaves 0 times the other one, which is NaN where that is infinite.
+    const Diagram diagram = result.finite_inputs ? definition : with_conditions_at_factors(definition);
     Reach reach(diagram, extents, rounding);
     for (std::size_t i = 0; i < diagram.equations.size(); ++i) {
         const Equation& equation = diagram.equations[i];

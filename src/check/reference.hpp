@@ -8,8 +8,8 @@ namespace napkin {
 
 /// Evaluates all equations of the definition. `values` holds the inputs by ArrayId, which are exact; the result every
 /// array. The execution's depths and types are by the diagram's equations and arrays; those of arrays added at the end
-/// are not needed.
-BoundedValues evaluate_bounded(const Diagram& diagram, const Extents& extents, const Values& values,
+/// are not needed. For infinite or NaN inputs, conditions stand at factors (diagram/factor_conditions.hpp).
+BoundedValues evaluate_bounded(const Diagram& definition, const Extents& extents, const Values& values,
                                const Execution& execution);
 
 }  // namespace napkin

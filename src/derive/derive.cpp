@@ -87,7 +87,8 @@ Result<Derived> derive(const Diagram& diagram, const DeriveOptions& options) {
 }
 
 std::optional<Derived> rewritten(const Derived& derived, const Rewriting& rewriting) {
-    if (rewriting == derived.rewriting || (rewriting.flat_rows && flat_rows(derived.source).empty()))
+    if (derived.keeps_kernels || rewriting == derived.rewriting ||
+        (rewriting.flat_rows && flat_rows(derived.source).empty()))
         return std::nullopt;
     DeriveOptions options;
     options.form = derived.form;

@@ -28,7 +28,7 @@ Result<Derived> derive(const Diagram& diagram, const DeriveOptions& options = {}
 /// The same derivation with another alternative of each region.
 Derived rederive(const Derived& derived, const std::vector<std::size_t>& chosen);
 
-/// The same derivation rewritten otherwise; none where that makes no difference.
+/// The same derivation rewritten otherwise; none where that makes no difference, or where its kernels are given.
 std::optional<Derived> rewritten(const Derived& derived, const Rewriting& rewriting);
 
 /// Runs the derived form in double precision, kernel by kernel, with the given group and stream sizes by AxisId (0: the

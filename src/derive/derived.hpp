@@ -198,6 +198,9 @@ struct Rewriting {
     bool again = false;      ///< what is consumed along several axes is computed for each (compute_again)
     bool padded = false;     ///< factors with conditions are read from arrays with zeros around (pad_reads)
     bool grouped = false;    ///< rows that choose the same matrix stand beside each other (group_rows)
+    bool nested = false;     ///< products of many are summed two by two (order_contractions)
+    bool packed = false;     ///< terms that choose the same place of a sum stand beside each other (pack_terms)
+    bool unrolled = false;   ///< values of each window stand beside each other (unroll_windows)
     friend bool operator==(const Rewriting&, const Rewriting&) = default;
 };
 

@@ -12,20 +12,6 @@ bool sums_over(const Equation& e, std::vector<AxisId> axes) {
     return e.reduce == ReduceOp::sum && e.reduce_axes == axes;
 }
 
-/// What each part is where the flat axis has a value: t // (size of those behind it) % size of its own.
-std::vector<Index> indices_of(const std::vector<AxisId>& parts, AxisId flat) {
-    std::vector<Index> out(parts.size(), Index(Affine::axis(flat)));
-    Expr behind;
-    for (std::size_t p = parts.size(); p-- > 0;) {
-        Expr e = axis_index(flat);
-        if (behind) e = binary(BinaryOp::floor_div, e, behind);
-        if (p > 0) e = binary(BinaryOp::mod, e, axis_size(parts[p]));
-        out[p] = Index::of(e);
-        behind = behind ? binary(BinaryOp::mul, axis_size(parts[p]), behind) : axis_size(parts[p]);
-    }
-    return out;
-}
-
 }  // namespace
 
 std::vector<AxisId> flat_axes_of(const Diagram& diagram, const std::vector<Equation>& equations) {
@@ -40,7 +26,7 @@ std::vector<AxisId> flat_axes_of(const Diagram& diagram, const std::vector<Equat
 
 std::optional<std::vector<Equation>> along_flat_axis(const Diagram& diagram, std::vector<Equation> equations, AxisId flat) {
     const std::vector<AxisId> parts = parts_of_flat_axis(diagram, flat);
-    const std::vector<Index> indices = indices_of(parts, flat);
+    const std::vector<Expr> values = values_of_parts(parts, axis_index(flat));
     const auto is_part = [&](AxisId axis) { return contains(parts, axis); };
     for (Equation& e : equations) {
         if (any_of(diagram.array(e.target).axes, is_part)) return std::nullopt;
@@ -49,7 +35,7 @@ std::optional<std::vector<Equation>> along_flat_axis(const Diagram& diagram, std
         e.reduce_axes = {flat};
         e.body = substitute_axes(e.body, [&](AxisId axis) -> std::optional<Index> {
             const auto at_part = find(parts, axis);
-            return at_part == parts.end() ? std::nullopt : std::optional(indices[at(at_part - parts.begin())]);
+            return at_part == parts.end() ? std::nullopt : std::optional(Index::of(values[at(at_part - parts.begin())]));
         });
     }
     return equations;

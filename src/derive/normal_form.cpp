@@ -4,8 +4,11 @@ namespace napkin {
 
 Diagram normal_form(const Diagram& diagram, const Rewriting& chosen, std::vector<DerivationStep>& steps) {
     Diagram out = diagram;
-    if (chosen.padded) pad_reads(out, steps);
     if (chosen.grouped) group_rows(out, steps);
+    if (chosen.packed) pack_terms(out, steps);
+    split_conditions(out, steps);
+    if (chosen.padded) pad_reads(out, steps);
+    if (chosen.unrolled) unroll_windows(out, steps);
     join_dimensions(out, steps);
     unify_axes(out, steps);
     flatten_axes(out, chosen.flat_rows, steps);
@@ -13,8 +16,9 @@ Diagram normal_form(const Diagram& diagram, const Rewriting& chosen, std::vector
     move_scales(out, steps);
     merge_equal_equations(out, steps);
     inline_shifted_maps(out, chosen.padded, steps);
+    split_sums(out, steps);
     sum_blocks(out, steps);
-    order_contractions(out, steps);
+    order_contractions(out, chosen.nested, steps);
     if (chosen.again) compute_again(out, steps);
     return out;
 }

@@ -42,13 +42,27 @@ void merge_equal_equations(Diagram& diagram, std::vector<DerivationStep>& steps)
 /// `keeps_padding`: padded arrays are not.
 void inline_shifted_maps(Diagram& diagram, bool keeps_padding, std::vector<DerivationStep>& steps);
 
+/// Conditions around products under a sum move to the factors whose axes they have (diagram/factor_conditions.hpp).
+void split_conditions(Diagram& diagram, std::vector<DerivationStep>& steps);
+
 /// Factors that conditions alone keep inside of their arrays are read from arrays with zeros around the values
 /// (diagram/padded_reads.hpp). Factors of products then have no conditions, as in a convolution without padding.
 void pad_reads(Diagram& diagram, std::vector<DerivationStep>& steps);
 
+/// Products over windows have the values of each window beside each other (diagram/unrolled_windows.hpp).
+void unroll_windows(Diagram& diagram, std::vector<DerivationStep>& steps);
+
 /// Products whose rows choose their matrix by an integer have the rows of one matrix beside each other
 /// (diagram/grouped_rows.hpp). A tile of them then has one matrix.
 void group_rows(Diagram& diagram, std::vector<DerivationStep>& steps);
+
+/// Sums whose terms choose their place by an integer have the terms of one place beside each other
+/// (diagram/packed_terms.hpp). A place then runs over its own terms alone.
+void pack_terms(Diagram& diagram, std::vector<DerivationStep>& steps);
+
+/// A sum of several addends, some of which are products of matrices, becomes a sum of sums. An addend without the
+/// summed axis is multiplied by its size.
+void split_sums(Diagram& diagram, std::vector<DerivationStep>& steps);
 
 /// A sum over k = c · block becomes a sum over blocks of sums in them. Factors that depend on k // c alone then stand
 /// outside of the inner sums.
@@ -56,8 +70,9 @@ void sum_blocks(Diagram& diagram, std::vector<DerivationStep>& steps);
 
 /// A sum over a product of three operands or more becomes sums over products of two. The order is the one with the
 /// fewest FLOPs, then with the least that is stored between them. It is found exactly for up to eight operands,
-/// greedily beyond.
-void order_contractions(Diagram& diagram, std::vector<DerivationStep>& steps);
+/// greedily beyond. With `nested`, sums of up to eight operands that stay whole become sums inside of sums, each of a
+/// product of two. So sum(i, j) X[b, i] * W[o, i, j] * Z[b, j] becomes sum(i) X[b, i] * (sum(j) W[o, i, j] * Z[b, j]).
+void order_contractions(Diagram& diagram, bool nested, std::vector<DerivationStep>& steps);
 
 /// Where reductions consume a temporary along different axes, as a row's sum and a column's sum do, it is computed for
 /// each of them. So are the temporaries that it is made of, as far as they are consumed along both. Then kernels that

@@ -5,6 +5,7 @@
 #include <bit>
 #include <limits>
 #include <set>
+#include <tuple>
 
 #include "derive/normal_form.hpp"
 #include "derive/replay.hpp"
@@ -29,6 +30,7 @@ struct Tree {
     Axes before, after = {};  ///< axes of what is multiplied, and of the result: the difference is summed
     double flops = 0, stored = 0;
     double largest = 0;  ///< points of the largest step
+    double across = 0;   ///< points of operands that steps do not sum along their last axis
 };
 
 class Contraction {
@@ -49,6 +51,14 @@ public:
 
     /// The tree with the fewest FLOPs; among those the one that stores least.
     int best() { return operands_.size() <= most_exact ? exact() : greedy(); }
+    /// The same among those of which each step sums. None where there is no such tree, or it takes as many FLOPs as the
+    /// sum at once.
+    std::optional<int> nested() {
+        if (operands_.size() < 3 || operands_.size() > most_exact) return std::nullopt;
+        is_nested_ = true;
+        const int root = exact();
+        return tree(root).flops < flops_in_one() ? std::optional(root) : std::nullopt;
+    }
     [[nodiscard]] const Tree& tree(int id) const { return trees_[at(id)]; }
     [[nodiscard]] const Axes& target() const { return target_; }
 
@@ -57,6 +67,7 @@ private:
     std::vector<Expr> operands_;
     const std::vector<double>& sizes_;
     Axes target_;
+    bool is_nested_ = false;  ///< whether each step has to sum
     std::vector<Tree> trees_;
 
     [[nodiscard]] double points(const Axes& axes) const {
@@ -96,13 +107,22 @@ private:
         t.after = kept(t.before, inside);
         const bool sums = t.after != t.before;
         t.flops = tree(left).flops + tree(right).flops + points(t.before) * (sums ? 2 : 1);
+        if (is_nested_ && !sums) t.flops = std::numeric_limits<double>::infinity();
+        t.across = tree(left).across + tree(right).across + across(tree(left), t) + across(tree(right), t);
         t.stored = tree(left).stored + tree(right).stored + points(t.after);
         t.largest = std::max({points(t.before), tree(left).largest, tree(right).largest});
         return t;
     }
 
+    /// Points of an operand that the step does not sum along its last axis, which is contiguous.
+    [[nodiscard]] double across(const Tree& operand, const Tree& step) const {
+        const auto* r = is_nested_ && operand.operand ? as<Read>(operand.operand) : nullptr;
+        const AxisId last = r && !r->indices.empty() ? r->indices.back().single_axis() : AxisId();
+        return last < 0 || !step.after.contains(last) ? 0 : points(operand.after);
+    }
+
     static bool better(const Tree& a, const Tree& b) {
-        return a.flops < b.flops || (a.flops == b.flops && a.stored < b.stored);
+        return std::tie(a.flops, a.stored, a.across) < std::tie(b.flops, b.stored, b.across);
     }
 
     int exact() {
@@ -112,7 +132,7 @@ private:
         for (Subset s = 1; s <= all; ++s) {
             if (std::has_single_bit(s)) continue;
             Tree found;
-            found.flops = std::numeric_limits<double>::infinity();
+            found.flops = found.stored = std::numeric_limits<double>::infinity();
             // Each pair once: the half that holds the lowest operand stands left.
             for (Subset half = (s - 1) & s; half != 0; half = (half - 1) & s) {
                 if (!(half & (s & (~s + 1)))) continue;
@@ -209,7 +229,7 @@ bool is_contraction(const Diagram& d, const Equation& e, const std::vector<Expr>
 
 }  // namespace
 
-void order_contractions(Diagram& diagram, std::vector<DerivationStep>& steps) {
+void order_contractions(Diagram& diagram, bool nested, std::vector<DerivationStep>& steps) {
     const std::vector<double> sizes = nominal_sizes(diagram);
     std::vector<Equation> out;
     for (const Equation& e : std::vector<Equation>(std::move(diagram.equations))) {
@@ -219,8 +239,11 @@ void order_contractions(Diagram& diagram, std::vector<DerivationStep>& steps) {
         Edit edit;
         if (is_contraction(diagram, e, operands)) {
             Contraction contraction(diagram, e, operands, sizes);
-            const int root = contraction.best();
-            if (contraction.points_in_one() >= least_gain * contraction.tree(root).largest) {
+            std::optional<int> found = contraction.best();
+            if (contraction.points_in_one() < least_gain * contraction.tree(*found).largest)
+                found = nested ? contraction.nested() : std::nullopt;
+            if (found) {
+                const int root = *found;
                 const std::size_t num_arrays = diagram.arrays.size();
                 ordered = Writer(diagram, e, contraction).equations(root);
                 edit.arrays.assign(diagram.arrays.begin() + static_cast<std::ptrdiff_t>(num_arrays), diagram.arrays.end());

@@ -5,8 +5,11 @@
 
 #include "derive/normal_form.hpp"
 #include "derive/replay.hpp"
+#include "diagram/factor_conditions.hpp"
 #include "diagram/grouped_rows.hpp"
+#include "diagram/packed_terms.hpp"
 #include "diagram/padded_reads.hpp"
+#include "diagram/unrolled_windows.hpp"
 #include "support/text.hpp"
 
 namespace napkin {
@@ -31,6 +34,21 @@ void rewrite(Diagram& diagram, Diagram rewritten, const NewArrays& made, std::ve
 
 }  // namespace
 
+void split_conditions(Diagram& diagram, std::vector<DerivationStep>& steps) {
+    Diagram split = with_conditions_at_factors(diagram);
+    for (std::size_t i = 0; i < split.equations.size(); ++i) {
+        const Equation &before = diagram.equations[i], &after = split.equations[i];
+        if (after == before) continue;
+        Edit edit;
+        edit.equations.push_back({before, {after}});
+        steps.push_back({"split condition", "condition around a product",
+                         "a product with a factor 0 is 0, and the others are finite",
+                         fmt::format("{} has conditions at its factors", diagram.array(before.target).name),
+                         before.range, std::move(edit)});
+    }
+    diagram = std::move(split);
+}
+
 void pad_reads(Diagram& diagram, std::vector<DerivationStep>& steps) {
     rewrite(diagram, with_padded_reads(diagram),
             {"pad reads", "read in place", "an array with zeros around it is 0 where it has no value",
@@ -38,10 +56,24 @@ void pad_reads(Diagram& diagram, std::vector<DerivationStep>& steps) {
             steps);
 }
 
+void unroll_windows(Diagram& diagram, std::vector<DerivationStep>& steps) {
+    rewrite(diagram, with_unrolled_windows(diagram),
+            {"unroll windows", "read in place", "an array may hold what is read of another, in the order of the reads",
+             "values of each window beside each other"},
+            steps);
+}
+
 void group_rows(Diagram& diagram, std::vector<DerivationStep>& steps) {
     rewrite(diagram, with_grouped_rows(diagram),
             {"group rows", "read in place", "the rows of a product may stand in any order",
              "rows of one matrix beside each other"},
+            steps);
+}
+
+void pack_terms(Diagram& diagram, std::vector<DerivationStep>& steps) {
+    rewrite(diagram, with_packed_terms(diagram),
+            {"pack terms", "look at every term", "the terms of a sum may stand in any order, and others are 0",
+             "terms of one place beside each other"},
             steps);
 }
 

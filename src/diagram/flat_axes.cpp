@@ -121,12 +121,6 @@ std::vector<AxisId> factors_of(const Size& size) {
     return axes;
 }
 
-Size size_of(const Run& run) {
-    Size out(1);
-    for (const AxisId axis : run) out = out * Size(axis_symbol(axis));
-    return out;
-}
-
 bool has_any(const std::vector<AxisId>& axes, const std::vector<AxisId>& of) {
     return any_of(axes, [&](AxisId axis) { return contains(of, axis); });
 }
@@ -184,6 +178,30 @@ AxisId flat_axis_of(const Diagram& diagram, const std::vector<AxisId>& parts) {
     return found == all.end() ? AxisId(-1) : *found;
 }
 
+std::vector<Expr> values_of_parts(const std::vector<AxisId>& parts, const Expr& value) {
+    std::vector<Expr> out(parts.size());
+    Expr behind;
+    for (std::size_t p = parts.size(); p-- > 0;) {
+        const Expr size = axis_size(parts[p]), rest = behind ? binary(BinaryOp::floor_div, value, behind) : value;
+        out[p] = p > 0 ? binary(BinaryOp::mod, rest, size) : rest;
+        behind = behind ? binary(BinaryOp::mul, size, behind) : size;
+    }
+    return out;
+}
+
+Expr value_of_flat_axis(const std::vector<AxisId>& parts) {
+    Expr value = axis_index(parts.front());
+    for (std::size_t p = 1; p < parts.size(); ++p)
+        value = binary(BinaryOp::add, binary(BinaryOp::mul, value, axis_size(parts[p])), axis_index(parts[p]));
+    return value;
+}
+
+Size size_of_flat_axis(const std::vector<AxisId>& parts) {
+    Size out(1);
+    for (const AxisId axis : parts) out = out * Size(axis_symbol(axis));
+    return out;
+}
+
 bool is_named_in_schedule(const Diagram& diagram, AxisId axis) {
     const std::string& name = diagram.axis(axis).name;
     return any_of(diagram.schedule, [&](const ScheduleItem& item) {
@@ -203,7 +221,7 @@ void add_flat_axes(Diagram& diagram) {
     for (const Run& run : runs) {
         if (flat_axis_of(diagram, run) >= 0) continue;
         const AxisId flat = add_axis(diagram, join(names_of(diagram.axes, run), ""), 1, run.front());
-        diagram.axes[flat].size = size_of(run);
+        diagram.axes[flat].size = size_of_flat_axis(run);
         diagram.axes[flat].is_any = any_of(run, [&](AxisId axis) { return diagram.axis(axis).is_any; });
     }
 }

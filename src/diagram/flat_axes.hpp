@@ -21,6 +21,13 @@ std::vector<AxisId> parts_of_flat_axis(const Diagram& diagram, AxisId axis);
 /// The flat axis of these parts; -1: there is none.
 AxisId flat_axis_of(const Diagram& diagram, const std::vector<AxisId>& parts);
 
+/// What each part is where a flat axis of them has a value: t // (size of those behind it) % size of its own.
+std::vector<Expr> values_of_parts(const std::vector<AxisId>& parts, const Expr& value);
+/// The value of the flat axis where its parts have theirs: h * size(k) + k.
+Expr value_of_flat_axis(const std::vector<AxisId>& parts);
+/// The product of their sizes.
+Size size_of_flat_axis(const std::vector<AxisId>& parts);
+
 bool is_named_in_schedule(const Diagram& diagram, AxisId axis);
 
 /// Adds a flat axis for each run of both kinds, and for all axes over which a sum multiplies two arrays, if an array

@@ -11,6 +11,12 @@
 //   Y_rows[p, h] = sum(c) X_rows[p, c] * W[of_matrix[p // 128 * 128], h, c]
 //   Y[t, h]      = Y_rows[of_place[t], h]
 // Where a condition of t alone makes rows 0, as behind the last of packed sequences, they choose matrix 0, and stay 0.
+//
+// Rows of several axes, as those of tokens that choose several experts each, are numbered as of[t, j] has them. In the
+// equations their number stands for t, as in of_flat[u] = of[u // size(j), u % size(j)]. The array of rows may lack
+// some of their axes, as X[t, c] lacks j. Summed axes of rows, and factors without the product's own summed axes, stay
+// behind. So Y[t, h] = sum(j, c) G[t, j] * X[t, c] * W[of[t, j], h, c] ends as
+//   Y[t, h]      = sum(j) G[t, j] * Y_rows[of_place[t, j], h]
 #include "diagram/diagram.hpp"
 
 namespace napkin {

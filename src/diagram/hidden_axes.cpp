@@ -2,9 +2,12 @@
 
 #include <utility>
 
+#include "diagram/factor_conditions.hpp"
 #include "diagram/flat_axes.hpp"
 #include "diagram/grouped_rows.hpp"
+#include "diagram/packed_terms.hpp"
 #include "diagram/padded_reads.hpp"
+#include "diagram/unrolled_windows.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 
@@ -43,9 +46,10 @@ AxisId free_axis_of(Diagram& diagram, const Size& size, const std::vector<AxisId
 
 Diagram with_hidden_axes(Diagram diagram) {
     add_flat_axes(diagram);
-    diagram = with_axes_of_groups(with_axes_of_padding(std::move(diagram)));
+    diagram = with_axes_of_packed_terms(with_axes_of_groups(with_axes_of_padding(std::move(diagram))));
+    diagram = with_axes_of_windows(std::move(diagram));
     // Padded reads have no conditions that tell axes apart, which then may be one.
-    Diagram padded = with_padded_reads(diagram);
+    Diagram padded = with_padded_reads(with_conditions_at_factors(diagram));
     add_flat_axes(padded);
     diagram.axes = std::move(padded.axes);
     return diagram;

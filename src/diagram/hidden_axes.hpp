@@ -13,8 +13,9 @@ AxisId free_axis(const Diagram& diagram, const Size& size, const std::vector<Axi
 AxisId free_axis_of(Diagram& diagram, const Size& size, const std::vector<AxisId>& taken, AxisId like,
                     const std::string& suffix);
 
-/// The diagram with all hidden axes: flat ones (flat_axes.hpp), those of padded arrays (padded_reads.hpp) and of groups
-/// (grouped_rows.hpp), and the flat ones of diagrams with padded arrays.
+/// The diagram with all hidden axes. They are flat ones (flat_axes.hpp), those of padded arrays (padded_reads.hpp), of
+/// groups (grouped_rows.hpp), of packed terms (packed_terms.hpp) and of windows (unrolled_windows.hpp). The last are
+/// flat ones of padded diagrams.
 Diagram with_hidden_axes(Diagram diagram);
 
 /// The axes that are no hidden ones, which a text has itself.

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "diagram/factor_conditions.hpp"
 #include "diagram/guards.hpp"
 #include "diagram/hidden_axes.hpp"
 #include "diagram/product.hpp"
@@ -13,54 +14,94 @@
 namespace napkin {
 namespace {
 
-/// A dimension along which the read may leave its array.
+/// A dimension at which a sum of axes decides where is read, as y + i in X[y + i - 1], or h - r in X[(h - r) // 2].
 struct Padded {
     std::size_t dimension;
-    std::int64_t first;  ///< the least index
-    Size size;           ///< of all indices
+    Affine sum;                    ///< without a constant
+    std::vector<Expr> conditions;  ///< beside those that it is inside, of the sum alone
+    /// Number of its values.
+    [[nodiscard]] Size size() const { return range(true) + range(false) + Size(1); }
+
+private:
+    [[nodiscard]] Size range(bool is_above) const {
+        Size out;
+        for (const auto& [axis, factor] : sum.terms)
+            if (factor > 0 == is_above) out += Size(std::abs(factor)) * (Size(axis_symbol(axis)) - Size(1));
+        return out;
+    }
 };
 
-/// A factor in a sum of products, whose read finds zeros around its array.
+/// A factor in a sum of products, whose read finds zeros around its array, or between its values.
 struct PaddedFactor {
     const Read* read;
     std::vector<Padded> dimensions;
     std::vector<Expr> others;  ///< conditions that say more, the outermost first
 };
 
-Affine negative(const Affine& form) { return form * -1; }
+/// The expression where the sum of axes has a value; null where it is made of these axes in another way.
+Expr at_value(const Expr& e, const Affine& sum, const Expr& value) {
+    if (none_of(sum.terms, [&](const auto& term) { return depends_on_axis(e, term.first); })) return e;
+    if (const auto form = affine_form(e)) {
+        const std::int64_t factor = form->coefficient(sum.terms.front().first) / sum.terms.front().second;
+        Affine rest = *form - sum * factor;
+        if (!rest.terms.empty() || factor == 0) return nullptr;
+        const Expr scaled = factor == 1 ? value : binary(BinaryOp::mul, integer_constant(factor), value);
+        return rest.constant == 0 ? scaled : binary(BinaryOp::add, scaled, integer_constant(rest.constant));
+    }
+    if (as<Read>(e)) return nullptr;
+    const std::vector<Expr> parts = mapped<Expr>(children(e), [&](const Expr& c) { return at_value(c, sum, value); });
+    return contains(parts, nullptr) ? nullptr : with_children(e, parts);
+}
+
+/// The sum of axes that decides an index.
+Affine sum_in(const Index& index) {
+    Affine sum;
+    visit(index.value(), [&](const Expr& node) {
+        const auto form = sum.terms.empty() ? affine_form(node) : std::nullopt;
+        if (form) sum.terms = form->terms;
+    });
+    return sum;
+}
+
+/// What is not negative where an affine index is inside of the dimension.
+std::vector<MaskForm> forms_inside(const Diagram& d, const Affine& index, AxisId dimension) {
+    Affine last = index * -1;
+    last.constant -= 1;
+    std::vector<MaskForm> out{{index, {}, nullptr, nullptr}, {last, {{dimension, 1}}, nullptr, nullptr}};
+    if (const auto& size = d.axis(dimension).size; size && size->as_constant()) {
+        last.constant += size->as_constant()->numerator();
+        out.push_back({last, {}, nullptr, nullptr});
+    }
+    return out;
+}
 
 std::optional<PaddedFactor> padded_factor(const Diagram& d, const Expr& factor) {
     std::vector<Expr> conditions;
     Expr inner = factor;
-    while (const Select* select = zero_elsewhere(inner)) conditions.push_back(select->condition), inner = select->a;
+    while (const Select* select = zero_elsewhere(inner))
+        append(conditions, conditions_in(select->condition)), inner = select->a;
     PaddedFactor out{as<Read>(inner), {}, {}};
     if (!out.read || conditions.empty()) return std::nullopt;
     const std::vector<AxisId>& axes = d.array(out.read->array).axes;
-    // What is not negative where an index is inside.
     std::vector<MaskForm> inside;
     for (std::size_t k = 0; k < axes.size(); ++k) {
-        const Affine* index = out.read->indices[k].affine();
-        if (!index) return std::nullopt;
-        if (index->is_axis(axes[k])) continue;
-        if (!index->sizes.empty() || any_of(index->terms, [](const auto& term) { return term.second < 0; }))
+        const Index& index = out.read->indices[k];
+        if (index.is_axis(axes[k])) continue;
+        Padded padded{k, sum_in(index), {}};
+        if (index.is_gathered() || padded.sum.terms.empty() || !at_value(index.value(), padded.sum, constant(0)))
             return std::nullopt;
-        Padded padded{k, index->constant, Size(1)};
-        for (const auto& [axis, factor_of] : index->terms)
-            padded.size = padded.size + Size(factor_of) * (Size(axis_symbol(axis)) - Size(1));
+        if (index.affine()) append(inside, forms_inside(d, *index.affine(), axes[k]));
         out.dimensions.push_back(std::move(padded));
-        Affine last = negative(*index);
-        last.constant -= 1;
-        inside.push_back({*index, {}, nullptr, nullptr});
-        inside.push_back({last, {{axes[k], 1}}, nullptr, nullptr});
-        if (const auto& size = d.axis(axes[k]).size; size && size->as_constant()) {
-            last.constant += size->as_constant()->numerator();
-            inside.push_back({last, {}, nullptr, nullptr});
-        }
     }
     for (const Expr& condition : conditions) {
         const auto forms = equivalent_mask_forms(condition, true);
-        const bool is_inside = forms && all_of(*forms, [&](const MaskForm& form) { return contains(inside, form); });
-        if (!is_inside) out.others.push_back(condition);
+        if (forms && all_of(*forms, [&](const MaskForm& form) { return contains(inside, form); })) continue;
+        const auto along = find_if(out.dimensions, [&](const Padded& p) {
+            const std::vector<AxisId> of = free_axes(condition);
+            return of.size() == p.sum.terms.size() && at_value(condition, p.sum, constant(0)) &&
+                   all_of(p.sum.terms, [&](const auto& term) { return contains(of, term.first); });
+        });
+        (along == out.dimensions.end() ? out.others : along->conditions).push_back(condition);
     }
     if (out.others.size() == conditions.size()) return std::nullopt;
     return out;
@@ -106,6 +147,18 @@ private:
         return value;
     }
 
+    /// What is added to a sum of axes so that its least value is 0; null: nothing.
+    static Expr below(const Padded& p) {
+        Expr out;
+        for (const auto& [axis, factor] : p.sum.terms) {
+            if (factor > 0) continue;
+            const Expr last = binary(BinaryOp::sub, axis_size(axis), integer_constant(1)),
+                       term = factor == -1 ? last : binary(BinaryOp::mul, integer_constant(-factor), last);
+            out = out ? binary(BinaryOp::add, out, term) : term;
+        }
+        return out;
+    }
+
     /// The read of the padded array; null where the diagram lacks an axis of it.
     Expr read_of(const PaddedFactor& padded) {
         const Array source = d_.array(padded.read->array);
@@ -114,16 +167,19 @@ private:
         for (const AxisId axis : axes) there.emplace_back(Affine::axis(axis));
         std::vector<Expr> inside;
         for (const Padded& p : padded.dimensions) {
-            const AxisId axis = free_axis(source_, p.size, taken);
+            const AxisId axis = free_axis(source_, p.size(), taken);
             if (axis < 0) return nullptr;
             taken.push_back(axis);
             axes[p.dimension] = axis;
-            Affine at = Affine::axis(axis), own = *padded.read->indices[p.dimension].affine();
-            at.constant += p.first, own.constant -= p.first;
-            there[p.dimension] = at, indices[p.dimension] = own;
-            const Expr place = Index(at).value();
-            inside.push_back(binary(BinaryOp::ge, place, constant(0)));
-            inside.push_back(binary(BinaryOp::lt, place, axis_size(source.axes[p.dimension])));
+            // The padded axis counts from the least value of the sum.
+            const Expr least = below(p), sum = Index(p.sum).value();
+            const Expr value = least ? binary(BinaryOp::sub, axis_index(axis), least) : axis_index(axis);
+            const Index place = Index::of(at_value(padded.read->indices[p.dimension].value(), p.sum, value));
+            there[p.dimension] = place;
+            indices[p.dimension] = Index::of(least ? binary(BinaryOp::add, sum, least) : sum);
+            inside.push_back(binary(BinaryOp::ge, place.value(), constant(0)));
+            inside.push_back(binary(BinaryOp::lt, place.value(), axis_size(source.axes[p.dimension])));
+            for (const Expr& condition : p.conditions) inside.push_back(at_value(condition, p.sum, value));
         }
         const Expr body = with_others(read(padded.read->array, std::move(there)), inside);
         const auto known = find_if(made_, [&](const Equation& made) { return equal(made.body, body); });
@@ -143,12 +199,12 @@ private:
 }  // namespace
 
 Diagram with_axes_of_padding(Diagram diagram) {
-    const Diagram text = diagram;
+    const Diagram text = with_conditions_at_factors(diagram);
     for_each_padded(text, [&](const Expr&, const PaddedFactor& padded) {
         std::vector<AxisId> taken;
         for (const Padded& p : padded.dimensions) {
             const AxisId like = text.array(padded.read->array).axes[p.dimension];
-            const AxisId axis = free_axis_of(diagram, p.size, taken, like, "_padded");
+            const AxisId axis = free_axis_of(diagram, p.size(), taken, like, "_padded");
             taken.push_back(axis);
         }
     });

@@ -285,7 +285,8 @@ bool names_an_array_of(const Derived& other, const Derived& derived, const std::
 }
 
 /// Rewritings whose forms have arrays of their own, which lines may name.
-const std::vector<Rewriting> with_other_arrays{{.again = true}, {.padded = true}, {.grouped = true}};
+const std::vector<Rewriting> with_other_arrays{{.again = true},  {.padded = true}, {.grouped = true},
+                                               {.nested = true}, {.packed = true}, {.unrolled = true}};
 
 }  // namespace
 
@@ -309,8 +310,9 @@ Derived choose_form(const Derived& derived, const Extents& extents, const Machin
     FoundForm found = *fastest(derived, never);
     std::vector<Rewriting> others = with_other_arrays;
     others.insert(others.begin(), {.flat_rows = true});
-    for (const Rewriting& other : may_search ? others : std::vector<Rewriting>()) {
-        const auto form = rewritten(derived, other);
+    for (const Rewriting& other : others) {
+        // On a CPU other forms are rarely faster, but where places of a sum look at all of its terms.
+        const auto form = may_search || (by_user.empty() && other.packed) ? rewritten(derived, other) : std::nullopt;
         if (!form) continue;
         if (auto faster = fastest(*form, found.seconds)) found = std::move(*faster);
     }

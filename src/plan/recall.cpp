@@ -174,7 +174,10 @@ std::string to_text(const ChosenPlan& chosen) {
               {"flat_rows", chosen.derived.rewriting.flat_rows},
               {"again", chosen.derived.rewriting.again},
               {"padded", chosen.derived.rewriting.padded},
-              {"grouped", chosen.derived.rewriting.grouped}};
+              {"grouped", chosen.derived.rewriting.grouped},
+              {"nested", chosen.derived.rewriting.nested},
+              {"packed", chosen.derived.rewriting.packed},
+              {"unrolled", chosen.derived.rewriting.unrolled}};
     for (const Region& region : chosen.derived.regions)
         text["regions"].push_back(region.alternatives[region.chosen].kernels);
     for (const KernelPlan& kernel : chosen.plan.kernels)
@@ -187,8 +190,9 @@ std::optional<ChosenPlan> recall(const std::string& text, const Derived& first, 
                                  const Machine& machine, const std::shared_ptr<const Source>& file) try {
     const json read = json::parse(text);
     const auto is_chosen = [&](const char* name) { return read.at(name).get<bool>(); };
-    const auto other = rewritten(
-        first, {is_chosen("flat_rows"), is_chosen("again"), is_chosen("padded"), is_chosen("grouped")});
+    const auto other = rewritten(first,
+                                 {is_chosen("flat_rows"), is_chosen("again"), is_chosen("padded"), is_chosen("grouped"),
+                                  is_chosen("nested"), is_chosen("packed"), is_chosen("unrolled")});
     const Derived& derived = other ? *other : first;
     auto form = with_read_kernels(derived, read.at("regions").get<std::vector<std::vector<Gathering>>>());
     if (!form) return std::nullopt;

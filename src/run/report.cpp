@@ -148,7 +148,7 @@ double useful_flops(const Compilation& c) {
     // A product of many operands, contracted two at a time, takes far fewer operations than as it is written.
     Diagram plain = c.diagram;
     std::vector<DerivationStep> steps;
-    order_contractions(plain, steps);
+    order_contractions(plain, false, steps);
     double ordered = 0;
     for (const Equation& equation : plain.equations)
         if (!steps.empty()) ordered += contraction_flops(plain, equation, c.extents);
@@ -416,7 +416,7 @@ Result<RunReport> run_and_report(const Compilation& c, const std::vector<Tensor>
     // A product of many operands is contracted two at a time in the peer too: as it is written, nobody would run it.
     Diagram plain = c.diagram;
     std::vector<DerivationStep> steps;
-    order_contractions(plain, steps);
+    order_contractions(plain, false, steps);
     RunReport report = counted_report(c, plain, options);
     outputs.clear();
     for (const ArrayId id : c.diagram.outputs) {

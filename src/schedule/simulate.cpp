@@ -30,7 +30,12 @@ constexpr double instructions_of_coordinate = 20;
 
 Simulator::Simulator(const Derived& derived, const Kernel& kernel, const TileKernel& tiles, const Extents& extents,
                      const Machine& machine, KnownCounts* known)
-    : derived_(derived), kernel_(kernel), extents_(extents), machine_(machine), known_(known), live_(liveness(tiles)) {
+    : derived_(derived),
+      kernel_(kernel),
+      extents_(extents),
+      machine_(machine),
+      known_(known),
+      live_(with_even_lengths(liveness(tiles), derived.diagram, extents)) {
     work_ = statement_work(derived.diagram, tiles);
     for (const CoreVariable& v : live_.variables)
         if (derived.diagram.array(v.array).type == DType::f64) type_ = DType::f64;

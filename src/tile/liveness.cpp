@@ -78,7 +78,7 @@ private:
         add_moment(loop.axis, -1);
         const bool may_skip = !loop.support.empty() ||
                               any_of(loop.masks, [](const MaskForm& f) { return !f.has_reads(); });
-        out_.loops.push_back({loop.axis, loop.support, loop.is_sub, loop_, step_, may_skip});
+        out_.loops.push_back({loop.axis, loop.support, loop.is_sub, loop_, step_, may_skip, loop.masks});
         const int outer = std::exchange(loop_, static_cast<int>(out_.loops.size()) - 1);
         walk(loop.body);
         loop_ = outer;
@@ -126,6 +126,23 @@ Liveness liveness(const TileKernel& kernel) { return Timeline(kernel).run(); }
 Liveness liveness(const Derived& derived, const Kernel& kernel, const Extents* extents) {
     TileKernel tiles = expand(derived, kernel);
     return liveness(extents ? with_numbers(std::move(tiles), *extents) : tiles);
+}
+
+Liveness with_even_lengths(Liveness live, const Diagram& diagram, const Extents& extents) {
+    for (CoreLoop& loop : live.loops)
+        for (const MaskForm& form : loop.masks) {
+            // One side has an offset, and the other one a number of rows.
+            const Expr& offset = form.plus ? form.plus : form.minus;
+            if (!offset || (form.plus && form.minus) || !form.sizes.empty()) continue;
+            const Read& read = *as<Read>(offset);
+            const Array& array = diagram.array(read.array);
+            const Affine* place = read.indices.front().affine();
+            if (!array.rows || !array.rows->ascend || array.rows->axis != loop.axis || !place) continue;
+            const std::int64_t counted = std::max<std::int64_t>(1, extents[array.axes.front()] - 1),
+                               rows = extents[loop.axis];
+            loop.support.push_back(form.affine * counted + *place * (form.plus ? rows : -rows));
+        }
+    return live;
 }
 
 std::vector<AxisId> axes_of(const std::vector<Index>& dims) {

@@ -37,6 +37,7 @@ struct CoreLoop {
     int outer = -1;         ///< the loop around it, or -1
     int step = 0;           ///< of the kernel, as CoreVariable has them
     bool may_skip = false;  ///< K blocks, by its support or by masks that become support once sizes are known
+    std::vector<MaskForm> masks = {};  ///< those of which data decide what they skip
 };
 
 /// A computation or the entry of a loop, and what is alive there.
@@ -64,6 +65,10 @@ struct Liveness {
 Liveness liveness(const TileKernel& kernel);
 /// Lifetimes in the kernel's tile program. With extents, numbers stand in place of the sizes in indices.
 Liveness liveness(const Derived& derived, const Kernel& kernel, const Extents* extents = nullptr);
+
+/// With what offsets say of the K blocks that run. Offsets ascend over all rows along a loop's axis, so that tiles run
+/// over each row about once, whatever the data. Here each tile has as many rows as any other of its size.
+Liveness with_even_lengths(Liveness live, const Diagram& diagram, const Extents& extents);
 
 /// The axes of the indices, ascending, each once.
 std::vector<AxisId> axes_of(const std::vector<Index>& dims);

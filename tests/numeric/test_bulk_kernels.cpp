@@ -311,9 +311,23 @@ TEST(BulkKernels, MultiplyRowsInGroups) {
     const Diagram experts = parsed(
         "f(X[t, c]: bf16, W[e, h, c]: bf16, of[t]: i32) -> Y[t, h]: bf16\n"
         "    Y[t, h] = sum(c) X[t, c] * W[of[t], h, c]\nsizes t = 45, c = 32, h = 24, e = 3\n");
+    const Diagram two_each = parsed(
+        "f(X[t, c]: bf16, W[e, h, c]: bf16, G[t, j], of[t, j]: i32) -> Y[t, h]: bf16\n"
+        "    Y[t, h] = sum(j, c) G[t, j] * X[t, c] * W[of[t, j], h, c]\nsizes t = 23, j = 2, c = 32, h = 24, e = 3\n");
     expect_all_right({{"grouped", print(with_grouped_rows(experts)),
+                       "kernel Y_rows\nmma_m t_rows\nwarps 4\nrole copies 4\nstream c = 16\n"},
+                      {"two experts each", print(with_grouped_rows(two_each)),
                        "kernel Y_rows\nmma_m t_rows\nwarps 4\nrole copies 4\nstream c = 16\n"}},
                      {"of_matrix_in["});
+}
+
+/// Terms of one place of a sum beside each other: offsets say where each place begins.
+TEST(BulkKernels, SumTermsOfEachPlace) {
+    const std::string of_experts =
+        "f(X[t, c]: bf16, dY[t, h]: bf16, begin[w]: i32) -> dW[e, h, c]\n"
+        "    dW[e, h, c] = sum(t) where(t >= begin[e] and t < begin[e + 1], dY[t, h] * X[t, c], 0)\n"
+        "sizes t = 90, c = 32, h = 72, e = 5, w = e + 1\n";
+    expect_all_right({{"gradient", of_experts, "mma_m h\nwarps 4\nrole copies 4\nstream t = 16\n"}}, {"begin"});
 }
 
 /// A value of each column, which copies bring with the operands of the iteration.

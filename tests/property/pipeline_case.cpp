@@ -216,6 +216,7 @@ std::string check(const Case& c, Coverage& seen) {
     DeriveOptions options;
     options.form = c.form;
     options.fuse = c.fuse;
+    options.rewriting = c.rewriting;
     const auto result = derive(c.diagram, options);
     if (!result.ok()) return "derive: " + render(result.errors());
     const Derived& derived = *result;
@@ -268,6 +269,18 @@ std::string check(const Case& c, Coverage& seen) {
 
 }  // namespace
 
+Rewriting random_rewriting(std::uint64_t seed) {
+    const Rewriting each[] = {{},
+                              {.flat_rows = true},
+                              {.again = true},
+                              {.padded = true},
+                              {.grouped = true},
+                              {.nested = true},
+                              {.packed = true},
+                              {.unrolled = true}};
+    return each[std::mt19937_64(seed + 55)() % std::size(each)];
+}
+
 Case make_case(const Diagram& diagram, std::uint64_t seed, Probe probe) {
     std::mt19937_64 random(seed);
     const auto pick = [&](std::int64_t n) { return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n)); };
@@ -282,6 +295,7 @@ Case make_case(const Diagram& diagram, std::uint64_t seed, Probe probe) {
     }
     c.form = pick(4) == 0 ? Form::auxiliary : Form::unscaled;
     c.fuse = pick(8) != 0;
+    c.rewriting = random_rewriting(seed);
     return c;
 }
 

@@ -17,9 +17,13 @@ struct Case {
     PartitionSizes sizes;
     Form form = Form::unscaled;
     bool fuse = true;
+    Rewriting rewriting = {};
     Probe probe = Probe::normal;  ///< the kind of the inputs' values
     std::uint64_t seed = 0;       ///< of them
 };
+
+/// None of the rewritings that a plan chooses among, or one of them.
+Rewriting random_rewriting(std::uint64_t seed);
 
 /// Random extents, sizes and options for a diagram; the same seed gives the same case.
 Case make_case(const Diagram& diagram, std::uint64_t seed, Probe probe = Probe::normal);

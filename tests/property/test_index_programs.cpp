@@ -31,6 +31,7 @@ std::optional<Case> random_case(const Diagram& diagram, std::uint64_t seed) {
         c.sizes.stream.push_back(part());
     }
     c.fuse = random() % 4 != 0;
+    c.rewriting = random_rewriting(seed);
     return c;
 }
 

@@ -35,6 +35,21 @@ inline const std::vector<std::string>& index_programs() {
         "* W[a, b]\n",
         "f(X[n], V[n]) -> Y\n    Z[n] = where(n > 0, X[n - 1], -inf)\n    M = max(n) Z[n]\n    Y = sum(n) exp(Z[n] - "
         "M) * V[n]\n",
+        "f(X[y, c], W[r, c, d]) -> Y[h, d]\n    Y[h, d] = sum(r, c) where(h - r >= 0 and (h - r) % 2 == 0, X[(h - r) "
+        "// 2, c] * "
+        "W[r, c, d], 0)\nsizes h = 2 * y\n",
+        // conditions around products
+        "f(A[i, k], B[k, j]) -> Y[i, j]\n    Y[i, j] = sum(k) where(k <= i and k != 2 and i + j > k, A[i, k] * B[k, "
+        "j], "
+        "0)\n",
+        "f(A[i, k], B[j, k], n[k]: i32) -> Y[i, j]\n    Y[i, j] = sum(k) where(k >= 1, where(n[k] < 2, A[i, k] * "
+        "B[j, k - 1], 0), 0)\n",
+        // windows
+        "f(X[y, c]: bf16, W[o, r, c]: bf16) -> Y[h, o]\n    Y[h, o] = sum(r, c) X[2 * h + r, c] * W[o, r, c]\n"
+        "sizes y = 2 * h + r\n",
+        // sums of sums, and products of three
+        "f(A[i, k], B[k, j], C[i, j], D[k]) -> Y[i, j]\n    Y[i, j] = sum(k) A[i, k] * B[k, j] - C[i, j] + exp(D[k])\n",
+        "f(X[b, i], W[o, i, j], Z[b, j]) -> Y[b, o]\n    Y[b, o] = sum(i, j) X[b, i] * W[o, i, j] * Z[b, j]\n",
         // guards around what has, or is given, an equation of its own
         "f(X[n, c], W[w, c], G[c]) -> Y[n, c]\n    Z[n, c] = rmsnorm(c)(X[n, c], G[c])\n"
         "    Y[n, c] = sum(w) where(n - w >= 0, Z[n - w, c], 0) * W[w, c]\n",
@@ -76,6 +91,14 @@ inline const std::vector<std::string>& index_programs() {
         "f(X[v, c], a[v]: i32, b[v]: i32, g[t]: i32) -> Y[t, c]\n    Y[t, c] = sum(w) where(t - w >= 0, X[a[b[g[t - "
         "w]]], "
         "c] - X[b[a[g[size(t) - 1 - t + w]]], c], 0)\n",
+        // matrices that rows choose, and places that terms choose
+        "f(X[t, c]: bf16, W[e, h, c]: bf16, i[t, j]: i32) -> Y[t, j, h]\n"
+        "    Y[t, j, h] = sum(c) X[t, c] * W[i[t, j], h, c]\n",
+        "f(X[t, c]: bf16, W[e, h, c]: bf16, G[t, j], i[t, j]: i32) -> Y[t, h]\n"
+        "    Y[t, h] = sum(j, c) G[t, j] * X[t, c] * W[i[t, j], h, c]\n",
+        "f(X[n, d], i[n]: i32) -> Y[v, d]\n    Y[v, d] = sum(n) where(i[n] == v, X[n, d], 0)\n",
+        "f(X[s, d], W[n, m], i[n, m]: i32, a[n]: i32) -> Y[v, d]\n"
+        "    Y[v, d] = sum(n, m) where(v == i[n, m] and m <= n, X[a[n], d] * W[n, m], 0)\n",
         // gathered by what is computed
         "f(X[a, t], V[t, d]) -> Y[a, d]\n    I[a] = argmax(t) X[a, t]\n    Y[a, d] = V[I[a], d]\n",
         "f(X[a, t], K[t]: i32, V[m], W[a]) -> Y\n    I[a] = argmax(t) X[a, t]\n    J[a] = K[I[a]] % size(m)\n    Y = "

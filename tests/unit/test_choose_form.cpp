@@ -302,6 +302,50 @@ TEST(ChooseForm, MasksStayOnTheFactorThatTheyWereWrittenOn) {
     EXPECT_LT(plan.seconds(), 2e-4) << to_string(plan);
 }
 
+/// The time of the chosen form on an H200, whose product runs on the tensor cores where one is named.
+void expect_within(double seconds, const std::string& product, const std::string& text) {
+    SCOPED_TRACE(text);
+    const Derived derived = derived_from(text);
+    const Extents extents = bind_sizes(derived.source).value();
+    const Machine h200 = load_machine("h200").value();
+    const Plan plan = choose_plan(choose_form(derived, extents, h200), extents, h200).value();
+    EXPECT_LT(plan.seconds(), seconds) << to_string(plan);
+    const auto kernel = find_if(plan.kernels, [&](const KernelPlan& k) { return k.scheduled.kernel->name == product; });
+    if (!product.empty())
+        EXPECT_TRUE(kernel != plan.kernels.end() && kernel->scheduled.on_tensor_cores()) << to_string(plan);
+}
+
+// Each takes many times as long as it is written.
+TEST(ChooseForm, ProductsInOtherWordsRunOnTensorCores) {
+    expect_within(5e-4, "Y_rows",
+                  "f(X[t, c]: bf16, W[e, h, c]: bf16, of[t, j]: i32, G[t, j]: bf16) -> Y[t, h]: bf16\n"
+                  "    Y[t, h] = sum(j, c) G[t, j] * X[t, c] * W[of[t, j], h, c]\n"
+                  "sizes t = 4096, c = h = 2048, e = 8, j = 2\n");
+    expect_within(4e-4, "dW",
+                  "f(X[t, c]: bf16, dY[t, h]: bf16, of[t]: i32) -> dW[e, h, c]\n"
+                  "    dW[e, h, c] = sum(t) where(of[t] == e, dY[t, h] * X[t, c], 0)\n"
+                  "sizes t = 8192, c = h = 2048, e = 8\n");
+    expect_within(2e-4, "Y",
+                  "f(X[b, y, x, c]: bf16, W[o, r, s, c]: bf16) -> Y[b, h, w, o]: bf16\n"
+                  "    Y[b, h, w, o] = sum(r, s, c) where((h - r) % 2 == 0 and (w - s) % 2 == 0, "
+                  "X[b, (h - r) // 2, (w - s) // 2, c] * W[o, r, s, c], 0)\n"
+                  "sizes b = 32, h = w = 56, c = 128, o = 64, r = s = 2, y = x = 28\n");
+    expect_within(4e-4, "",
+                  "f(X[m, k]: bf16, W[n, k]: bf16, T[m, r]: bf16, B[n, r]: bf16) -> Y[m, n]: bf16\n"
+                  "    Y[m, n] = sum(k) X[m, k] * W[n, k] + sum(r) T[m, r] * B[n, r]\n"
+                  "sizes m = n = k = 4096, r = 16\n");
+    expect_within(2e-4, "",
+                  "f(X[b, i]: bf16, W[o, i, j]: bf16, Z[b, j]: bf16) -> Y[b, o]: bf16\n"
+                  "    Y[b, o] = sum(i, j) X[b, i] * W[o, i, j] * Z[b, j]\nsizes b = 1024, i = j = o = 256\n");
+}
+
+// The gradient of an embedding looks at its own rows alone.
+TEST(ChooseForm, TermsOfASumStandAtTheirPlaces) {
+    expect_within(5e-4, "",
+                  "f(dY[n, d]: bf16, I[n]: i32) -> dT[v, d]: f32\n"
+                  "    dT[v, d] = sum(n) where(I[n] == v, dY[n, d], 0)\nsizes v = 50000, d = 1024, n = 8192\n");
+}
+
 TEST(ChooseForm, NormsBeforeAttentionHaveGroupsForAllCoresOfAGpu) {
     const Derived derived = derived_from(normed_attention);
     const Extents extents = bind_sizes(derived.source).value();

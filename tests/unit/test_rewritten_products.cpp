@@ -3,14 +3,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
 #include "diagram/evaluate.hpp"
+#include "diagram/factor_conditions.hpp"
 #include "diagram/grouped_rows.hpp"
 #include "diagram/hidden_axes.hpp"
+#include "diagram/packed_terms.hpp"
 #include "diagram/padded_reads.hpp"
 #include "diagram/sizes.hpp"
+#include "diagram/unrolled_windows.hpp"
 #include "support/parsed.hpp"
 #include "support/ranges.hpp"
 
@@ -24,6 +28,9 @@ std::vector<std::string> new_arrays(const Diagram& before, const Diagram& after)
     return out;
 }
 
+/// Sums of a hundred doubles in another order differ by less.
+constexpr double rounding = 1e-14;
+
 /// The rewritten diagram has these arrays more, and the values of the text.
 void expect_alike(const std::string& text, Diagram (*rewrite)(Diagram), const std::vector<std::string>& arrays) {
     SCOPED_TRACE(text);
@@ -35,7 +42,8 @@ void expect_alike(const std::string& text, Diagram (*rewrite)(Diagram), const st
         second.resize(other.arrays.size());
         evaluate(d, extents, first), evaluate(other, extents, second);
         for (const ArrayId id : d.outputs)
-            for (std::size_t i = 0; i < first[id].size(); ++i) ASSERT_EQ(first[id][i], second[id][i]) << i;
+            for (std::size_t i = 0; i < first[id].size(); ++i)
+                ASSERT_NEAR(first[id][i], second[id][i], rounding * (1 + std::abs(first[id][i]))) << i;
     }
 }
 
@@ -67,15 +75,59 @@ TEST(PaddedReads, AreWhatTheTextSays) {
         with_padded_reads, {"X_padded"});
 }
 
-TEST(PaddedReads, StayWhereConditionsSayMoreOrIndicesFall) {
+// Looking back, and with zeros between the values, as a convolution that is transposed.
+TEST(PaddedReads, MayFallAndHaveGaps) {
     expect_alike(
         "f(X[n, c], W[w, c]) -> Y[n, c]\n    Y[n, c] = sum(w) where(n - w >= 0, X[n - w, c], 0) * W[w, c]\n"
         "sizes n = 7, w = 3, c = 2\n",
-        with_padded_reads, {});
+        with_padded_reads, {"X_padded"});
+    expect_alike(
+        "f(X[b, y, x, c], W[o, r, s, c]) -> Y[b, h, w, o]\n"
+        "    Y[b, h, w, o] = sum(r, s, c) where((h - r) % 2 == 0 and w != s and 2 * w - 2 * s >= 0 and (w - s) // 3 < "
+        "size(x), X[b, (h - r) // 2 + 1, (w - s) // 3, c], 0) * W[o, r, s, c]\n"
+        "sizes b = 2, y = 6, x = 2, c = 2, o = 3, r = 3, s = 2, h = 9, w = 8\n",
+        with_padded_reads, {"X_padded"});
+}
+
+TEST(PaddedReads, StayWhereConditionsSayMore) {
     expect_alike(
         "f(X[n, c], W[w, c]) -> Y[n, c]\n    Y[n, c] = sum(w) where(n + w >= 2, X[n, c], 0) * W[w, c]\n"
         "sizes n = 7, w = 3, c = 2\n",
         with_padded_reads, {});
+    expect_alike(
+        "f(X[m, c], W[w, n, c]) -> Y[n, c]\n    Y[n, c] = sum(w) where(n != 2, X[n + w, c], 0) * W[w, n, c]\n"
+        "sizes m = 9, n = 7, w = 3, c = 2\n",
+        with_padded_reads, {});
+}
+
+/// The body of the last equation, with conditions at factors.
+std::string split(const std::string& body, const std::string& before = "") {
+    const std::string text = fmt::format(
+        "f(A[i, k], B[j, k], C[k, n]: bf16, I[k]: i32) -> Y[i, j]\n{}    Y[i, j] = sum(k) {}\n"
+        "sizes i = 4, j = 3, k = 6, n = 6\n",
+        before, body);
+    expect_alike(text, with_conditions_at_factors, {});
+    const Diagram d = with_conditions_at_factors(parsed(text));
+    return to_string(d.equations.back().body, d.names());
+}
+
+TEST(FactorConditions, MoveToTheFactorsWithTheirAxes) {
+    EXPECT_EQ(split("where(k <= i and k < 4, A[i, k] * B[j, k], 0)"), "where(k <= i and k < 4, A[i, k], 0) * B[j, k]");
+    EXPECT_EQ(split("where(k <= j, where(i != 2, A[i, k] * B[j, k], 0), 0)"),
+              "where(i != 2, A[i, k], 0) * where(k <= j, B[j, k], 0)");
+    // No factor has both axes, and the first has the summed one.
+    EXPECT_EQ(split("where(k <= i + j, A[i, k] * B[j, k], 0)"), "where(k <= i + j, A[i, k], 0) * B[j, k]");
+    // Numbers of the result alone stay outside, and so does what a read needs that is at no one factor.
+    EXPECT_EQ(split("where(i < j, where(k > 1, A[i, k] * B[j, k], 0), 0)"),
+              "where(i < j, where(k > 1, A[i, k], 0) * B[j, k], 0)");
+    // Each read keeps what keeps it inside.
+    EXPECT_EQ(split("where(k >= 1, A[i, k] * B[j, k - 1] * A[i, k - 1], 0)"),
+              "A[i, k] * where(k >= 1, B[j, k - 1], 0) * where(k >= 1, A[i, k - 1], 0)");
+}
+
+TEST(FactorConditions, StayWhereAFactorMayOverflow) {
+    const std::string body = "where(k > 1, A[i, k] * L[j, k], 0)";
+    EXPECT_EQ(split(body, "    L[j, k] = log(B[j, k] * B[j, k])\n"), body);
 }
 
 TEST(GroupedRows, AreWhatTheTextSays) {
@@ -97,6 +149,26 @@ TEST(GroupedRows, AreWhatTheTextSays) {
         "    of[t] = argmax(e) S[t, e]\n    Y[a, t, h]: bf16 = sum(c) W[of[t], h, c] * X[a, t, c]\n"
         "    Z[a, t, d] = sum(h) Y[a, t, h] * V[of[t], h, d]\nsizes a = 2, t = 37, c = 4, h = 3, d = 5, e = 3\n",
         with_grouped_rows, with({"X_rows", "Y_rows", "Y_rows_2", "Z_rows"}));
+}
+
+// Tokens choose several experts each, whose results are weighted and added up.
+TEST(GroupedRows, MayHaveSeveralAxes) {
+    const std::vector<std::string> made{"of_flat",   "of_count", "of_start",  "of_rank", "of_place",
+                                        "of_source", "of_begun", "of_matrix", "X_rows",  "Y_rows"};
+    const auto choosing = [](const std::string& result, const std::string& rows, const std::string& body) {
+        return fmt::format(
+            "f({}: bf16, W[e, h, c]: bf16, G[t, j], of[t, j]: i32) -> {}: bf16\n    {} = {}\n"
+            "sizes t = 37, j = 2, c = 5, h = 3, e = 4\n",
+            rows, result, result, body);
+    };
+    expect_alike(choosing("Y[t, j, h]", "X[t, c]", "sum(c) X[t, c] * W[of[t, j], h, c]"), with_grouped_rows, made);
+    expect_alike(choosing("Y[h, j, t]", "X[t, c, j]", "sum(c) W[of[t, j], h, c] * X[t, c, j]"), with_grouped_rows, made);
+    expect_alike(choosing("Y[t, h]", "X[j, c]", "sum(j, c) X[j, c] * W[of[t, j], h, c]"), with_grouped_rows, made);
+    expect_alike(choosing("Y[h]", "X[t, c]", "sum(t, j, c) where(t + j < 30, X[t, c] * W[of[t, j], h, c] * G[t, j], 0)"),
+                 with_grouped_rows,
+                 {"of_chosen", "of_flat", "of_count", "of_start", "of_rank", "of_place", "of_source", "of_begun",
+                  "of_matrix", "X_rows", "Y_rows"});
+    expect_alike(choosing("Y[t, h]", "X[t, c]", "sum(j, c) G[t, j] * X[t, c] * W[of[t, j], h, c]"), with_grouped_rows, made);
 }
 
 // Behind the last of packed sequences rows are 0, whatever matrix they choose.
@@ -122,6 +194,56 @@ TEST(GroupedRows, StayWhereMatricesAreNoneOrTypesAreWide) {
         "f(X[t, c]: bf16, W[t, e, c]: bf16, of[t]: i32) -> Y[t]: bf16\n    Y[t] = sum(c) X[t, c] * W[t, of[t], c]\n"
         "sizes t = 20, c = 5, e = 4\n",
         with_grouped_rows, {});
+}
+
+// As many places as terms or other numbers of them, of which some have no term, and terms without a place.
+TEST(PackedTerms, AreWhatTheTextSays) {
+    for (const int places : {1, 9, 60})
+        expect_alike(fmt::format("f(dY[n, d], I[n]: i32) -> dT[v, d]\n"
+                                 "    dT[v, d] = sum(n) where(I[n] == v, dY[n, d], 0)\nsizes n = 20, d = 3, v = {}\n",
+                                 places),
+                     with_packed_terms, {"I_rank", "I_order", "I_begin", "dY_packed"});
+    // Another condition, a factor, an element that says where is read, and two sums of the same terms.
+    expect_alike(
+        "f(to[e]: i32, from[e]: i32, X[s, d], w[e]) -> Y[v, d], Z[d, v]\n"
+        "    Y[v, d] = sum(e) where(e > 3 and v == to[e], X[from[e], d] * w[e], 0)\n"
+        "    Z[d, v] = sum(e) where(to[e] == v, 1, 0) * exp(w[e]) * d\nsizes e = 30, s = 5, d = 2, v = 7\n",
+        with_packed_terms, {"to_rank", "to_order", "to_begin", "from_packed", "w_packed"});
+    // Terms of several axes, beside a summed axis that is none of theirs, and a read past their own axes.
+    expect_alike(
+        "f(I[n, m]: i32, X[m, n, k], Y[n], Z[a]) -> O[v]\n"
+        "    O[v] = sum(n, m, k) where(I[n, m] == v, where(n > 0, X[m, n, k] * Y[n - 1] * Z[m + 2] + n, 0), 0)\n"
+        "sizes n = 5, m = 4, k = 3, v = 6, a = 6\n",
+        with_packed_terms, {"I_flat", "I_rank", "I_order", "I_begin", "X_packed"});
+}
+
+TEST(PackedTerms, StayWhereNothingElseIsDoneOrNumbersAreReal) {
+    expect_alike("f(I[n]: i32, w[n]) -> O[v]\n    O[v] = sum(n) where(I[n] == v, w[n], 0)\nsizes n = 9, v = 4\n",
+                 with_packed_terms, {});
+    expect_alike(
+        "f(X[n], w[n, d]) -> O[v, d]\n    O[v, d] = sum(n) where(X[n] == v, w[n, d], 0)\nsizes n = 9, v = 4, d = 2\n",
+        with_packed_terms, {});
+    expect_alike(
+        "f(I[n]: i32, w[n, d]) -> O[v, d]\n    O[v, d] = max(n) where(I[n] == v, w[n, d], 0)\nsizes n = 9, v = 4, d = "
+        "2\n",
+        with_packed_terms, {});
+}
+
+TEST(UnrolledWindows, AreWhatTheTextSays) {
+    expect_alike(
+        "f(X[b, y, x, c]: bf16, W[o, r, s, c]: bf16) -> Y[b, h, w, o]\n"
+        "    Y[b, h, w, o] = sum(r, s, c) W[o, r, s, c] * X[b, 2 * h + r, w + s, c]\n"
+        "sizes b = 2, h = 3, w = 4, c = 3, o = 2, r = 3, s = 2, y = 8, x = 5\n",
+        with_unrolled_windows, {"X_unrolled", "W_unrolled"});
+    // No narrow types, or no window.
+    expect_alike(
+        "f(X[y, c], W[o, r, c]) -> Y[h, o]\n    Y[h, o] = sum(r, c) X[h + r, c] * W[o, r, c]\n"
+        "sizes h = 3, c = 3, o = 2, r = 3, y = 5\n",
+        with_unrolled_windows, {});
+    expect_alike(
+        "f(X[h, r, c]: bf16, W[o, r, c]: bf16) -> Y[h, o]\n    Y[h, o] = sum(r, c) X[h, r, c] * W[o, r, c]\n"
+        "sizes h = 3, c = 3, o = 2, r = 3\n",
+        with_unrolled_windows, {});
 }
 
 /// Nobody sees axes over which no array of the text runs.
