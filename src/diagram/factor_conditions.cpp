@@ -97,12 +97,18 @@ Expr with_parts_at_factors(const Diagram& d, const Copies& copies, const Equatio
     std::vector<Expr> rest;
     for (const Expr& condition : conditions) {
         if (any_of(at_factor, [&](const auto& parts) { return contains(parts, condition); })) continue;
-        auto factor = find_if(factors, [&](const Expr& f) { return has_axes_of(f, condition); });
-        if (factor == factors.end())
-            factor = find_if(factors, [&](const Expr& f) {
-                return any_of(e.reduce_axes,
-                              [&](AxisId a) { return depends_on_axis(f, a) && depends_on_axis(condition, a); });
-            });
+        const auto has_summed_axis_of = [&](const Expr& f) {
+            return any_of(e.reduce_axes, [&](AxisId a) { return depends_on_axis(f, a) && depends_on_axis(condition, a); });
+        };
+        // What lies behind a length that is data may be anything, as in a cache that is not full.
+        if (!read_arrays(condition).empty() &&
+            any_of(factors, [&](const Expr& f) { return has_summed_axis_of(f) && !has_axes_of(f, condition); }))
+            return body;
+        bool is_at_factor = false;
+        for (std::size_t i = 0; i < factors.size(); ++i)
+            if (has_axes_of(factors[i], condition)) at_factor[i].push_back(condition), is_at_factor = true;
+        if (is_at_factor) continue;
+        const auto factor = find_if(factors, has_summed_axis_of);
         (factor == factors.end() ? rest : at_factor[static_cast<std::size_t>(factor - factors.begin())]).push_back(condition);
     }
     // A factor stands without a condition that it stood under.

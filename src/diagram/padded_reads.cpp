@@ -26,7 +26,7 @@ private:
     [[nodiscard]] Size range(bool is_above) const {
         Size out;
         for (const auto& [axis, factor] : sum.terms)
-            if (factor > 0 == is_above) out += Size(std::abs(factor)) * (Size(axis_symbol(axis)) - Size(1));
+            if ((factor > 0) == is_above) out += Size(std::abs(factor)) * (Size(axis_symbol(axis)) - Size(1));
         return out;
     }
 };

@@ -223,6 +223,16 @@ struct Progress {
     [[nodiscard]] bool is_at(std::size_t w, Event::Kind kind) const {
         return next[w] < traces[w].size() && traces[w][next[w]].kind == kind;
     }
+    [[nodiscard]] std::optional<std::size_t> first_at(Event::Kind kind) const {
+        for (std::size_t w = 0; w < traces.size(); ++w)
+            if (is_at(w, kind)) return w;
+        return std::nullopt;
+    }
+    /// Whether the warp does not know that the other one is done with its access. Accesses of the same number do not
+    /// conflict.
+    [[nodiscard]] bool is_open(std::size_t w, std::size_t other, const Access& before, const Event& now) const {
+        return before.step > clocks[w][other] && before.event->turn != now.turn;
+    }
     /// Lets the consumer warps of the CTA with this first warp go on once all of them are at their barrier.
     bool meet(std::size_t first) {
         for (std::size_t w = first; w < first + num_computing; ++w)
@@ -296,7 +306,10 @@ public:
                 if (progress_.cta_barrier(block * block_warps)) moves = true;
             }
             if (progress_.cluster_barrier()) moves = true;
-            if (!moves && access_out_of_step()) moves = true;
+            // Where no warp can go on, one that waits for others to make as many accesses goes on by itself:
+            // warpgroups with K blocks of their own make fewer.
+            if (const auto w = moves || fault_ ? std::nullopt : progress_.first_at(Event::access))
+                access(*w, traces_[*w][next_[*w]], false), ++next_[*w], moves = true;
         }
         for (std::size_t w = 0; w < traces_.size(); ++w)
             if (next_[w] < traces_[w].size()) fail("is waited for without end", traces_[w][next_[w]]);
@@ -480,17 +493,6 @@ private:
                 }
     }
 
-    /// Where no warp can go on, one that waits for others to make as many accesses goes on by itself: warpgroups with K
-    /// blocks of their own make fewer.
-    bool access_out_of_step() {
-        for (std::size_t w = 0; w < traces_.size() && !fault_; ++w)
-            if (progress_.is_at(w, Event::access)) {
-                access(w, traces_[w][next_[w]], false);
-                ++next_[w];
-                return true;
-            }
-        return false;
-    }
     /// Warps make shared accesses side by side, so that the first fault found is the first in the order of the program.
     bool access(std::size_t w, const Event& e, bool in_step = true) {
         const std::size_t first = first_of_block(w);
@@ -507,8 +509,9 @@ private:
                 for (std::size_t other = first; other < first + num_computing; ++other) {
                     if (other == w) continue;
                     const RegionAccesses& there = accesses_[block_of(w)][at(met)];
-                    if (is_open(w, other, there.written[other], e)) fail(e, *there.written[other].event, touch);
-                    if (touch.writes && is_open(w, other, there.read[other], e))
+                    if (progress_.is_open(w, other, there.written[other], e))
+                        fail(e, *there.written[other].event, touch);
+                    if (touch.writes && progress_.is_open(w, other, there.read[other], e))
                         fail(e, *there.read[other].event, touch);
                 }
             }
@@ -519,11 +522,6 @@ private:
             if (touch.writes) tiles_.wrote(w, touch.area);
         }
         return true;
-    }
-    /// Whether the warp does not know that the other one is done with its access. Accesses of the same number do not
-    /// conflict.
-    [[nodiscard]] bool is_open(std::size_t w, std::size_t other, const Access& before, const Event& now) const {
-        return before.step > clocks_[w][other] && before.event->turn != now.turn;
     }
     void fail(const Event& now, const Event& before, const MemoryAccess& touch) {
         if (fault_) return;
