@@ -143,6 +143,64 @@ def weights_of_e4m3(rows, width=8192):
     return text, {"m": rows, "k": width, "n": width}, [x, w, s], normal(rows, width), lambda: (x @ wide.T) * s
 
 
+def integers(rows=4096):
+    text = "f(X[m, k]: i8, W[n, k]: i8, S[n]) -> Y[m, n]: bf16\n    Y[m, n] = (sum(k) X[m, k] * W[n, k]) * S[n]\n"
+    x, w = (torch.randint(-128, 128, (rows, rows), device="cuda", dtype=torch.int8) for _ in range(2))
+    s = torch.rand(rows, device="cuda")
+    return text, {"m": rows, "k": rows, "n": rows}, [x, w, s], normal(rows, rows), lambda: torch._int_mm(x, w.T) * s
+
+
+def top_experts(tokens=4096, width=2048, count=8, chosen=2):
+    text = ("experts(X[t, c]: bf16, W[e, h, c]: bf16, of[t, j]: i32, G[t, j]: bf16) -> Y[t, h]: bf16\n"
+            "    Y[t, h] = sum(j, c) G[t, j] * X[t, c] * W[of[t, j], h, c]\n")
+    x, w, of, g = normal(tokens, width), normal(count, width, width), whole(count, tokens, chosen), normal(tokens, chosen)
+    order = torch.argsort(of.flatten(), stable=True)
+    rows, ends = order // chosen, torch.cumsum(torch.bincount(of.flatten(), minlength=count), 0).to(torch.int32)
+    gates = g.flatten()[order, None]
+    transposed = w.transpose(1, 2)
+
+    def peer():  # its order is known beforehand
+        products = torch._grouped_mm(x[rows], transposed, offs=ends) * gates
+        return torch.zeros(tokens, width, device="cuda", dtype=BF16).index_add_(0, rows, products)
+
+    sizes = {"t": tokens, "c": width, "h": width, "e": count, "j": chosen}
+    return text, sizes, [x, w, of, g], normal(tokens, width), peer
+
+
+def embedding_gradient(words=50000, tokens=8192, width=1024):
+    text = "f(dY[n, d]: bf16, I[n]: i32) -> dT[v, d]: f32\n    dT[v, d] = sum(n) where(I[n] == v, dY[n, d], 0)\n"
+    y, i = normal(tokens, width), whole(words, tokens)
+    peer = lambda: torch.zeros(words, width, device="cuda").index_add_(0, i, y.float())
+    return text, {"n": tokens, "d": width, "v": words}, [y, i], normal(words, width, dtype=torch.float32), peer
+
+
+def bilinear(rows=1024, width=256):
+    text = "f(X[b, i]: bf16, W[o, i, j]: bf16, Z[b, j]: bf16) -> Y[b, o]: bf16\n    Y[b, o] = sum(i, j) X[b, i] * W[o, i, j] * Z[b, j]\n"
+    x, w, z = normal(rows, width), normal(width, width, width), normal(rows, width)
+    return text, {"b": rows, "i": width, "j": width, "o": width}, [x, w, z], normal(rows, width), lambda: F.bilinear(x, z, w)
+
+
+def first_convolution(images=32, side=112, channels=64):
+    text = ("conv(X[n, y, z, c]: bf16, W[f, i, j, c]: bf16) -> O[n, u, v, f]: bf16\n"
+            "    O[n, u, v, f] = sum(i, j, c) X[n, 2 * u + i, 2 * v + j, c] * W[f, i, j, c]\n")
+    whole_side = 2 * side + 6
+    x, w = normal(images, whole_side, whole_side, 3), normal(channels, 7, 7, 3)
+    sizes = {"n": images, "y": whole_side, "z": whole_side, "c": 3, "f": channels, "i": 7, "j": 7, "u": side, "v": side}
+    at_torch = [t.permute(0, 3, 1, 2) for t in (x, w)]
+    return (text, sizes, [x, w], normal(images, side, side, channels),
+            lambda: F.conv2d(*at_torch, stride=2)[:, :, :side, :side].permute(0, 2, 3, 1))
+
+
+def transposed_convolution(images=32, side=28, channels=128, out_channels=64):
+    text = ("conv(X[n, y, z, c]: bf16, W[f, i, j, c]: bf16) -> O[n, u, v, f]: bf16\n"
+            "    O[n, u, v, f] = sum(i, j, c) where((u - i) % 2 == 0 and (v - j) % 2 == 0, X[n, (u - i) // 2, (v - j) // 2, c] * W[f, i, j, c], 0)\n")
+    x, w = normal(images, side, side, channels), normal(out_channels, 2, 2, channels)
+    sizes = {"n": images, "y": side, "z": side, "c": channels, "f": out_channels, "i": 2, "j": 2, "u": 2 * side, "v": 2 * side}
+    at_torch = x.permute(0, 3, 1, 2), w.permute(3, 0, 1, 2).contiguous(memory_format=torch.channels_last)
+    return (text, sizes, [x, w], normal(images, 2 * side, 2 * side, out_channels),
+            lambda: F.conv_transpose2d(*at_torch, stride=2).permute(0, 2, 3, 1))
+
+
 PROGRAMS = {
     "convolution with padding": (convolution, "torch's conv2d, channels last"),
     "experts": (experts, "torch._grouped_mm of sorted rows"),
@@ -160,6 +218,12 @@ PROGRAMS = {
     "weights of 4 bits, 1 row": (lambda: weights_of_4_bits(1), "torch's product in bf16"),
     "weights of 4 bits, 16 rows": (lambda: weights_of_4_bits(16), "torch's product in bf16"),
     "weights of 4 bits, 512 rows": (lambda: weights_of_4_bits(512), "torch's product in bf16"),
+    "product of 8-bit integers": (integers, "torch._int_mm and a product by scales"),
+    "experts, two a token": (top_experts, "torch._grouped_mm of rows in a known order, and index_add_"),
+    "gradient of an embedding": (embedding_gradient, "torch's index_add_"),
+    "bilinear": (bilinear, "torch's bilinear"),
+    "convolution 7×7 of 3 channels": (first_convolution, "torch's conv2d, channels last"),
+    "transposed convolution": (transposed_convolution, "torch's conv_transpose2d, channels last"),
     "cache of e4m3": (cache, "torch's attention in bf16"),
     "cache of e4m3, pages of 64": (lambda: cache(64), "torch's attention in bf16, without pages"),
 }

@@ -101,12 +101,11 @@ Expr with_parts_at_factors(const Diagram& d, const Copies& copies, const Equatio
             return any_of(e.reduce_axes, [&](AxisId a) { return depends_on_axis(f, a) && depends_on_axis(condition, a); });
         };
         // What lies behind a length that is data may be anything, as in a cache that is not full.
-        if (!read_arrays(condition).empty() &&
-            any_of(factors, [&](const Expr& f) { return has_summed_axis_of(f) && !has_axes_of(f, condition); }))
-            return body;
+        const bool reads_data = !read_arrays(condition).empty();
         bool is_at_factor = false;
         for (std::size_t i = 0; i < factors.size(); ++i)
-            if (has_axes_of(factors[i], condition)) at_factor[i].push_back(condition), is_at_factor = true;
+            if (has_axes_of(factors[i], condition) || (reads_data && has_summed_axis_of(factors[i])))
+                at_factor[i].push_back(condition), is_at_factor = true;
         if (is_at_factor) continue;
         const auto factor = find_if(factors, has_summed_axis_of);
         (factor == factors.end() ? rest : at_factor[static_cast<std::size_t>(factor - factors.begin())]).push_back(condition);

@@ -21,8 +21,8 @@ struct Product : MmaProduct {
           is_in_parts(frame.runs_in_parts(step)),
           deep(instruction->k.at(type)),
           steps((frame.span(k, step.scope).tile + deep - 1) / deep),
-          a_along_k(a_in_registers || running_axis(frame, a->indices.back(), step.scope) == k),
-          b_along_k(running_axis(frame, b->indices.back(), step.scope) == k) {}
+          a_along_k(a_in_registers || runs_along(frame, *a, k, step.scope)),
+          b_along_k(runs_along(frame, *b, k, step.scope)) {}
 
     std::string target;
     bool continues;        ///< an earlier iteration's product may still be adding to the target

@@ -139,7 +139,7 @@ const ProductFact& Grid::product_of(StepId step) {
     const Step& s = kernel.step(step);
     const MmaProduct& p = *program.shapes.steps[step].product;
     const std::int64_t deep = p.instruction->k.at(p.type), k = kernel.span(p.k, s.scope).tile;
-    const auto along_k = [&](const Read& r) { return running_axis(kernel, r.indices.back(), s.scope) == p.k; };
+    const auto along_k = [&](const Read& r) { return runs_along(kernel, r, p.k, s.scope); };
     found->second = {p,
                      kernel.runs_in_parts(s) ? kernel.column_parts->columns : columns_of(kernel, p.n, s.scope),
                      ceil_div(k, deep) * deep,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "derive/converted_factors.hpp"
+#include "diagram/guards.hpp"
 #include "diagram/product.hpp"
 #include "plan/blocks.hpp"
 #include "schedule/fragments.hpp"
@@ -63,18 +64,26 @@ private:
         if (type != d_.array(id).type && !contains(conversions_, FactorConversion{id, type}))
             conversions_.push_back({id, type});
     }
-    /// What the kernel computes of memory alone may have the other factor's type, to which it is rounded anyway.
+    /// What the kernel computes of memory alone may have the other factor's type, to which it is rounded anyway. A
+    /// masked array keeps its own.
     void add_map(const Kernel& kernel, const Factor& factor) {
         const auto* other = as<Read>(*factor.other);
         const ArrayId id = factor.read->array;
-        if (!other || !contains(kernel.inputs, other->array) || !takes_results(d_.array(other->array).type)) return;
-        bool is_map = false;
+        if (!other) return;
+        const Statement* map = nullptr;
         for_each_statement(kernel, [&](const Statement& s) {
-            if (s.target == id)
-                is_map = !s.reduce && !s.carry &&
-                         all_of(read_arrays(s.body), [&](ArrayId a) { return contains(kernel.inputs, a); });
+            if (s.target == id) map = &s;
         });
-        if (is_map) add_conversion(id, d_.array(other->array).type);
+        if (!map || map->reduce || map->carry ||
+            !all_of(read_arrays(map->body), [&](ArrayId a) { return contains(kernel.inputs, a); }))
+            return;
+        Expr inner = map->body;
+        while (const Select* masked = zero_elsewhere(inner)) inner = masked->a;
+        const auto* own = as<Read>(inner);
+        const bool is_loaded = contains(kernel.inputs, other->array);
+        if (!is_loaded && !own) return;
+        const DType type = d_.array(is_loaded ? other->array : own->array).type;
+        if (takes_results(type)) add_conversion(id, type);
     }
     void add(const Kernel& kernel, const Factor& factor) {
         const ArrayId id = factor.read->array;

@@ -13,7 +13,7 @@ namespace {
 /// panel of columns.
 bool begins_at_parts(const ScheduledKernel& kernel, const MmaProduct& product, const Step& step, std::int64_t columns) {
     const auto tile = operand_tile(kernel, product.b->variable());
-    const bool is_along_k = running_axis(kernel, product.b->indices.back(), step.scope) == product.k;
+    const bool is_along_k = runs_along(kernel, *product.b, product.k, step.scope);
     return tile && (is_along_k ? columns * operand_row_bytes % operand_alignment == 0 : columns % tile->width == 0);
 }
 

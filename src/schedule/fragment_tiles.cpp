@@ -187,7 +187,19 @@ bool may_be_written(const ScheduledKernel& kernel, VariableId id) {
 
 namespace {
 
-/// The tile of what threads write: its last two wide dimensions are rows and columns.
+/// Whether the variable reads more arrays along the axis `a` than along `b`, where they are contiguous.
+bool reads_rather_along(const ScheduledKernel& kernel, VariableId id, AxisId a, AxisId b) {
+    int more = 0;
+    for (const Step& step : kernel.steps)
+        if (step.atom >= 0 && variable_of(step) == id)
+            for (const Read* r : step.reads)
+                if (r->indices.size() > 1)
+                    more += r->indices.back().depends_on(a) ? 1 : r->indices.back().depends_on(b) ? -1 : 0;
+    return more > 0;
+}
+
+/// The tile of what threads write: its two wide dimensions are rows and columns. What it reads is contiguous along the
+/// columns.
 std::optional<OperandTile> written_tile(const ScheduledKernel& kernel, VariableId id) {
     const Variable& variable = kernel.variable(id);
     const ScopeId scope = kernel.layout(id).scope;
@@ -201,7 +213,8 @@ std::optional<OperandTile> written_tile(const ScheduledKernel& kernel, VariableI
         place = static_cast<int>(d);
     }
     if (out.outer < 0) return std::nullopt;
-    const AxisId rows = variable.dims[at(out.outer)].single_axis(), columns = variable.dims[at(out.inner)].single_axis();
+    AxisId rows = variable.dims[at(out.outer)].single_axis(), columns = variable.dims[at(out.inner)].single_axis();
+    if (reads_rather_along(kernel, id, rows, columns)) std::swap(out.outer, out.inner), std::swap(rows, columns);
     out.width = operand_row_bytes / bytes(variable.memory_type);
     out.rows = columns_of(kernel, rows, scope);
     out.panels = (columns_of(kernel, columns, scope) + out.width - 1) / out.width;
@@ -210,6 +223,13 @@ std::optional<OperandTile> written_tile(const ScheduledKernel& kernel, VariableI
 }
 
 }  // namespace
+
+bool runs_along(const ScheduledKernel& kernel, const Read& factor, AxisId k, ScopeId scope) {
+    const VariableId id = factor.variable();
+    if (!may_be_written(kernel, id)) return running_axis(kernel, factor.indices.back(), scope) == k;
+    const auto tile = written_tile(kernel, id);
+    return tile && kernel.variable(id).dims[at(tile->inner)].is_axis(k);
+}
 
 namespace {
 

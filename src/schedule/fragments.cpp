@@ -21,7 +21,7 @@ namespace {
 bool is_wide(const ScheduledKernel& kernel, AxisId axis, ScopeId scope) { return kernel.span(axis, scope).tile > 1; }
 
 /// A dimension of the read runs along the axis.
-bool runs_along(const ScheduledKernel& kernel, const Read& r, AxisId axis, ScopeId scope) {
+bool has_dimension_along(const ScheduledKernel& kernel, const Read& r, AxisId axis, ScopeId scope) {
     return any_of(r.indices, [&](const Index& i) { return running_axis(kernel, i, scope) == axis; });
 }
 
@@ -144,6 +144,7 @@ private:
         for (const Step& step : kernel_.steps)
             if (comes_with_operands(step)) beside_.insert(std::get<Load>(*step.statement).variable);
         operands_.insert(beside_.begin(), beside_.end());
+        if (operands_.empty() && !written_.empty()) return "no copy brings an operand of its products";
         if (!contains(out_.atoms, AtomKind::mma))
             return fmt::format("no statement is a product that an instruction of the unit takes, with rows along {}", axis);
         for (const Step& step : kernel_.steps) {
@@ -312,7 +313,7 @@ private:
     /// The read has the tile's own rows and columns, whichever of them is contiguous.
     [[nodiscard]] bool reads_operand(const Read& r, ScopeId scope) const {
         return r.indices == kernel_.variable(r.variable()).dims &&
-               (beside_.contains(r.variable()) || runs_along(kernel_, r, row_, scope)) &&
+               (beside_.contains(r.variable()) || has_dimension_along(kernel_, r, row_, scope)) &&
                kernel_.layout(r.variable()).scope <= scope;
     }
 
@@ -356,7 +357,7 @@ std::optional<MmaProduct> product_of_threads(const ScheduledKernel& kernel, cons
     }
     const Read *x = as<Read>(product->a), *y = as<Read>(product->b);
     if (out.k < 0 || !x || !y || x->array == y->array) return std::nullopt;
-    const auto has = [&](const Read* r, AxisId axis) { return runs_along(kernel, *r, axis, step.scope); };
+    const auto has = [&](const Read* r, AxisId axis) { return has_dimension_along(kernel, *r, axis, step.scope); };
     out.a = has(x, m) ? x : y, out.b = has(x, m) ? y : x;
     if (!has(out.a, m) || has(out.b, m) || !has(out.a, out.k) || !has(out.b, out.k)) return std::nullopt;
     out.n = other_axis(kernel, *out.b, out.k, step.scope);
@@ -377,8 +378,8 @@ std::optional<MmaProduct> product_of_threads(const ScheduledKernel& kernel, cons
     out.type_a = out.a_in_registers ? out.type : kernel.variable(out.a->variable()).memory_type;
     if (!out.a_in_registers && !operand_tile(kernel, out.a->variable())) return std::nullopt;
     if (!holds_sums(kernel, *compute, out.type)) return std::nullopt;
-    const auto is_along_k = [&](const Read& r) { return running_axis(kernel, r.indices.back(), step.scope) == out.k; };
-    const bool are_along_k = (out.a_in_registers || is_along_k(*out.a)) && is_along_k(*out.b);
+    const bool are_along_k = (out.a_in_registers || runs_along(kernel, *out.a, out.k, step.scope)) &&
+                             runs_along(kernel, *out.b, out.k, step.scope);
 
     // bf16 has the range of what is computed. f16 has not, so its values must be at most 1 in size.
     if (out.a_in_registers && out.type == DType::f16 && !AtMostOne(kernel).variable(out.a->variable()))

@@ -64,6 +64,9 @@ std::optional<MmaProduct> product_by_warp(const ScheduledKernel& kernel, const S
 /// to shared memory, where a product reads it.
 bool may_be_written(const ScheduledKernel& kernel, VariableId id);
 
+/// Whether a factor's tile is contiguous along the summed axis in shared memory.
+bool runs_along(const ScheduledKernel& kernel, const Read& factor, AxisId k, ScopeId scope);
+
 /// Values of a row that a thread writes to such a tile at a time: 16 bytes.
 inline constexpr std::int64_t written_values = 8;
 
@@ -92,8 +95,8 @@ struct OperandTile {
 };
 /// The tile of what threads write (may_be_written) has the same layout, with any rows and columns. That of what copies
 /// bring is none where the tile cannot be copied so. The variable is gathered, has one dimension, or is cut at the end
-/// of its array. More than two dimensions are wide, or an index has no running axis. Rows or tiles do not begin at multiples
-/// of 16 bytes in memory. A bulk copy takes fewer rows or dimensions.
+/// of its array. More than two dimensions are wide, or an index has no running axis. Rows or tiles do not begin at
+/// multiples of 16 bytes in memory. A bulk copy takes fewer rows or dimensions.
 std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableId id);
 
 /// What a warp has of a variable in registers, as bulk copies bring it to global memory: staging tiles. Each has the

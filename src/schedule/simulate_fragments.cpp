@@ -6,6 +6,7 @@
 #include "schedule/fragments.hpp"
 #include "schedule/simulate_parts.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -81,14 +82,34 @@ void Simulator::add_product(const ScheduledKernel& k, const Step& step, const Mm
 /// those that widen and round it, and a part's addresses. Counted in the assembly of a tile from e4m3 to bf16 (nvcc
 /// 13.0, sm_90a): 27 for 8 values.
 constexpr double written_value_instructions = 27.0 / written_values;
-/// Share of a scheduler's issue slots that one warp uses by itself: results of its instructions come some clocks later.
+/// Instructions of a quotient or a rest that each of these values takes for itself. Estimated from a transposed
+/// convolution on one H200 on 2026-11-30: about 80 instructions a value, with nine of them.
+constexpr double quotient_instructions = 6;
+
+/// Quotients and rests by other than a constant, which no shift or mask replaces, in an expression and its indices.
+int quotients_in(const Expr& e) {
+    int found = 0;
+    visit(e, [&](const Expr& node) {
+        const auto* b = as<Binary>(node);
+        if (b && (b->op == BinaryOp::floor_div || b->op == BinaryOp::mod) && !as<Constant>(b->b) && !as<Select>(b->b))
+            ++found;
+        if (const auto* r = as<Read>(node))
+            for (const Index& index : r->indices)
+                if (!index.affine()) found += quotients_in(index.value());
+    });
+    return found;
+}
+
+/// Share of a scheduler's issue slots that one warp uses by itself as it converts what it reads in shared memory.
 /// Measured on one H200 on 2026-11-30 in products that widen weights of 8 and 4 bits: 0.27 and 0.37. In attention over
 /// a cache in e4m3 it is 0.34, and 0.47 with two warps.
 constexpr double issue_share_of_lone_warps = 0.33, issue_share_of_writers = 0.47;
 
 /// Where several warps share a scheduler, the fitted constants of their loops have it (simulate_warpgroups.cpp).
 double Simulator::issue_share(const ScheduledKernel& k, const Step& step) const {
-    if (!k.on_tensor_cores() || k.atom(step).kind == AtomKind::mma) return 1;
+    const bool converts = k.on_tensor_cores() && k.atom(step).kind != AtomKind::mma &&
+                          any_of(step.reads, [&](const Read* r) { return k.is_operand(r->variable()); });
+    if (!converts) return 1;
     if (warpgroups_beside(k) <= 1) return issue_share_of_lone_warps;
     return k.atom(step).kind == AtomKind::tile ? issue_share_of_writers : 1;
 }
@@ -111,16 +132,19 @@ void Simulator::add_written_tile(const ScheduledKernel& k, const Step& step, dou
     }
     pipes.store += accesses(type) * store_clocks_;
     pipes.shared += clocks_of_shared(k, crossing);
-    const double converted = written_value_instructions * values / lanes * clocks_a_vector_[at(OpKind::simple)];
+    const double instructions = written_value_instructions +
+                                quotient_instructions * quotients_in(std::get<Compute>(*step.statement).body),
+                 converted = instructions * values / lanes * clocks_a_vector_[at(OpKind::simple)];
     pipes.by_kind[at(OpKind::simple)] += converted, pipes.arithmetic += converted;
 }
 
 /// Tensor cores multiply whole tiles, padding included. In fragments each thread goes through its own values, those of
-/// rows past the tile's end, too.
+/// rows that no tile has, too.
 Simulator::Pipes Simulator::fragment_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,
                                             const std::vector<std::int64_t>& of_step) const {
     std::vector<std::int64_t> tile = of_step;
-    tile[at(k.schedule.mma_m.value)] = k.fragment_rows();
+    const AxisId rows = k.schedule.mma_m.value;
+    if (k.span(rows, 0).tile < k.fragment_rows()) tile[at(rows)] = k.fragment_rows();
     const Atom& atom = k.atom(step);
     const Block block{.atom = atom, .tile = tile, .reads = step.reads};
     const auto lanes = static_cast<double>(k.lanes);

@@ -83,7 +83,7 @@ TEST(Recall, GivesFormsThatWereChangedAndChoicesByHand) {
     const Machine gpu = load_machine("h200").value(), cpu = load_machine("generic-cpu").value();
     const std::string product = "f(A[m, k]: bf16, B[k, n]: bf16) -> C[m, n]\n    C[m, n] = sum(k) A[m, k] * B[k, n]\n";
     const ChosenPlan copied = chosen_twice("odd rows", parsed(product + "sizes m = n = 4096, k = 4103\n"), gpu);
-    EXPECT_TRUE(copied.plan.change.has_copies);
+    EXPECT_EQ(copied.plan.change.factors, FactorForm::copied);
     const ChosenPlan tiled = chosen_twice(
         "tiles",
         parsed("f(A[m, k]: bf16, B[n, k]: bf16) -> D[m, n]: bf16, Q[m]: f32\n    D[m, n] = sum(k) A[m, k] * B[n, k]\n"
