@@ -177,7 +177,9 @@ def embedding_gradient(words=50000, tokens=8192, width=1024):
 def bilinear(rows=1024, width=256):
     text = "f(X[b, i]: bf16, W[o, i, j]: bf16, Z[b, j]: bf16) -> Y[b, o]: bf16\n    Y[b, o] = sum(i, j) X[b, i] * W[o, i, j] * Z[b, j]\n"
     x, w, z = normal(rows, width), normal(width, width, width), normal(rows, width)
-    return text, {"b": rows, "i": width, "j": width, "o": width}, [x, w, z], normal(rows, width), lambda: F.bilinear(x, z, w)
+    flat = w.reshape(width * width, width)
+    peer = torch.compile(lambda x, z, flat: ((z @ flat.T).reshape(rows, width, width) * x[:, None]).sum(-1))
+    return text, {"b": rows, "i": width, "j": width, "o": width}, [x, w, z], normal(rows, width), lambda: peer(x, z, flat)
 
 
 def first_convolution(images=32, side=112, channels=64):
@@ -221,7 +223,7 @@ PROGRAMS = {
     "product of 8-bit integers": (integers, "torch._int_mm and a product by scales"),
     "experts, two a token": (top_experts, "torch._grouped_mm of rows in a known order, and index_add_"),
     "gradient of an embedding": (embedding_gradient, "torch's index_add_"),
-    "bilinear": (bilinear, "torch's bilinear"),
+    "bilinear": (bilinear, "torch.compile of a product and a sum"),
     "convolution 7×7 of 3 channels": (first_convolution, "torch's conv2d, channels last"),
     "transposed convolution": (transposed_convolution, "torch's conv_transpose2d, channels last"),
     "cache of e4m3": (cache, "torch's attention in bf16"),

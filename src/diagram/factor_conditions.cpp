@@ -103,7 +103,7 @@ Expr with_parts_at_factors(const Diagram& d, const Copies& copies, const Equatio
         // What lies behind a length that is data may be anything, as in a cache that is not full.
         const bool reads_data = !read_arrays(condition).empty();
         bool is_at_factor = false;
-        for (std::size_t i = 0; i < factors.size(); ++i)
+        for (std::size_t i = 0; i < factors.size() && (reads_data || !is_at_factor); ++i)
             if (has_axes_of(factors[i], condition) || (reads_data && has_summed_axis_of(factors[i])))
                 at_factor[i].push_back(condition), is_at_factor = true;
         if (is_at_factor) continue;

@@ -321,7 +321,7 @@ TEST(ChooseForm, ProductsInOtherWordsRunOnTensorCores) {
                   "f(X[t, c]: bf16, W[e, h, c]: bf16, of[t, j]: i32, G[t, j]: bf16) -> Y[t, h]: bf16\n"
                   "    Y[t, h] = sum(j, c) G[t, j] * X[t, c] * W[of[t, j], h, c]\n"
                   "sizes t = 4096, c = h = 2048, e = 8, j = 2\n");
-    expect_within(4e-4, "dW",
+    expect_within(5e-4, "dW",
                   "f(X[t, c]: bf16, dY[t, h]: bf16, of[t]: i32) -> dW[e, h, c]\n"
                   "    dW[e, h, c] = sum(t) where(of[t] == e, dY[t, h] * X[t, c], 0)\n"
                   "sizes t = 8192, c = h = 2048, e = 8\n");

@@ -103,7 +103,7 @@ TEST(PaddedReads, StayWhereConditionsSayMore) {
 /// The body of the last equation, with conditions at factors.
 std::string split(const std::string& body, const std::string& before = "") {
     const std::string text = fmt::format(
-        "f(A[i, k], B[j, k], C[k, n]: bf16, I[k]: i32) -> Y[i, j]\n{}    Y[i, j] = sum(k) {}\n"
+        "f(A[i, k], B[j, k], C[k, n]: bf16, I[k]: i32, L0[j]: i32) -> Y[i, j]\n{}    Y[i, j] = sum(k) {}\n"
         "sizes i = 4, j = 3, k = 6, n = 6\n",
         before, body);
     expect_alike(text, with_conditions_at_factors, {});
@@ -120,6 +120,9 @@ TEST(FactorConditions, MoveToTheFactorsWithTheirAxes) {
     // Numbers of the result alone stay outside, and so does what a read needs that is at no one factor.
     EXPECT_EQ(split("where(i < j, where(k > 1, A[i, k] * B[j, k], 0), 0)"),
               "where(i < j, where(k > 1, A[i, k], 0) * B[j, k], 0)");
+    // What a length that is data leaves out of one factor, it leaves out of the other one.
+    EXPECT_EQ(split("where(k < L0[j], A[i, k] * B[j, k], 0)"),
+              "where(k < L0[j], A[i, k], 0) * where(k < L0[j], B[j, k], 0)");
     // Each read keeps what keeps it inside.
     EXPECT_EQ(split("where(k >= 1, A[i, k] * B[j, k - 1] * A[i, k - 1], 0)"),
               "A[i, k] * where(k >= 1, B[j, k - 1], 0) * where(k >= 1, A[i, k - 1], 0)");
