@@ -8,8 +8,8 @@ namespace napkin {
 
 /// The diagram whose sums of products have conditions at factors. A part that keeps a read inside of its array moves to
 /// the factor with that read. Other parts move to the first factor that has their axes, or else to the first with a
-/// summed axis of theirs. Parts that read data move to all factors with a summed axis of theirs: what a length leaves out may
-/// be NaN. The rest stays around the product.
+/// summed axis of theirs. Parts that read data move to all factors with a summed axis of theirs: what a length leaves
+/// out may be NaN. The rest stays around the product.
 /// Everything stays where a read that is kept inside has other axes. So it does where a computed factor would lose a
 /// part: it may overflow, and the condition keeps that out of the sum.
 Diagram with_conditions_at_factors(Diagram diagram);
