@@ -5,6 +5,7 @@
 
 #include "emit/emit_blocks.hpp"
 #include "emit/emit_fragment.hpp"
+#include "emit/emit_header.hpp"
 #include "emit/emit_places.hpp"
 #include "emit/emit_write.hpp"
 #include "support/ids.hpp"
