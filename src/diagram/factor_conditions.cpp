@@ -80,7 +80,8 @@ bool may_leave(const Diagram& d, const Index& index, AxisId dimension) {
 Expr with_parts_at_factors(const Diagram& d, const Copies& copies, const Equation& e) {
     const Expr& body = e.body;
     const MaskedProduct masked = masked_product(body);
-    const auto& [factors, conditions] = masked;
+    const std::vector<Expr>& factors = masked.factors;
+    const std::vector<Expr>& conditions = masked.conditions;
     const auto reads = [](const Expr& factor) { return !read_arrays(factor).empty(); };
     // Parts that keep each other's reads inside stay together.
     const MayLeave leaves = [&](const Index& index, AxisId dimension) { return may_leave(d, index, dimension); };
