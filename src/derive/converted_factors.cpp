@@ -29,10 +29,12 @@ public:
                 if (is_converted) behind_product = out.size();
             }
             statements_of(stage) = std::move(out);
+            const auto* loop = std::get_if<Loop>(&stage);
+            for (Fold& fold : kernel.folds)
+                for (FoldState& state : fold.states)
+                    for (const auto& [from, to] : converted_)
+                        if (loop && fold.axis == loop->axis) state.body = replaced(state.body, from, to);
         }
-        for (Fold& fold : kernel.folds)
-            for (FoldState& state : fold.states)
-                for (const auto& [from, to] : converted_) state.body = replaced(state.body, from, to);
     }
 
 private:

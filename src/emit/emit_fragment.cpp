@@ -166,32 +166,18 @@ void take_runs(const Frame& frame, Lines& out, const std::vector<const Read*>& r
     }
 }
 
-/// Reads the neighbours that a thread has of an operand's row at once.
-struct Neighbours {
-    VariableId operand;
-    std::string name, declaration, load;
-};
-std::string neighbours_name(const Frame& frame, VariableId id) { return frame.name(id) + "_pair_"; }
-/// Those of the value's operands whose rows run along the step's columns.
-std::vector<Neighbours> neighbours_of(const Frame& frame, const Step& step, AxisId columns, const Expr& value) {
-    std::vector<Neighbours> out;
+/// The neighbours that a thread has of those of the value's operands whose rows run along the step's columns.
+std::vector<OperandPart> neighbours_of(const Frame& frame, const Step& step, AxisId columns, const Expr& value) {
+    std::vector<OperandPart> out;
     const std::int64_t together = frame.fragments().columns_a_thread;
     for (const Read* r : step.reads) {
         const VariableId v = r->variable();
         if (columns < 0 || !frame.is_operand(v) || frame.runs_in_parts(step) || !reads_variable(value, v)) continue;
         const OperandTile tile = *frame.shape(v).tile;
-        const Variable& variable = frame.variable(v);
-        const auto runs = [&](int d) { return variable.dims[at(d)].depends_on(columns); };
-        if (!runs(tile.inner) || runs(tile.outer) || together % tile.packed != 0 ||
-            any_of(out, [&](const Neighbours& n) { return n.operand == v; }))
-            continue;
-        const bool is_whole = step.is_whole && !is_float(variable.memory_type);
-        const std::string name = neighbours_name(frame, v), column = "fragment_column(j_, 0)";
-        out.push_back({v, name, fmt::format("{} {}[{}];", is_whole ? "int" : "float", name, together / tile.packed),
-                       fmt::format("operand_values<{}, {}>({}, {}, {}, {}, {});", memory_type(variable.memory_type),
-                                   tile.panel_rows(), name, frame.name(v), stage_name(frame, v),
-                                   place_in_operand(frame, v, tile.outer, step.scope),
-                                   tile.packed > 1 ? fmt::format("{} / {}", column, tile.packed) : column)});
+        const auto runs = [&](int d) { return frame.variable(v).dims[at(d)].depends_on(columns); };
+        if (runs(tile.inner) && !runs(tile.outer) && together % tile.packed == 0 &&
+            none_of(out, [&](const OperandPart& part) { return part.operand == v; }))
+            out.push_back({v, together, frame.name(v) + "_pair_", "fragment_column(j_, 0)", "c_"});
     }
     return out;
 }
@@ -199,7 +185,7 @@ std::vector<Neighbours> neighbours_of(const Frame& frame, const Step& step, Axis
 /// Tells the body where a thread finds values of operands and fragments. Dimensions of an operand that are not wide
 /// have one value.
 void give_values(const Frame& frame, const Step& step, BodyWriter& body, const std::vector<const Read*>& runs = {},
-                 const std::vector<Neighbours>& neighbours = {}) {
+                 const std::vector<OperandPart>& neighbours = {}) {
     for (const Read* r : step.reads) {
         if (frame.is_in_registers(r->variable())) body.give(r->variable(), element(frame, step, r->variable()));
         if (frame.is_read_by_threads(r->variable()))
@@ -214,22 +200,9 @@ void give_values(const Frame& frame, const Step& step, BodyWriter& body, const s
                                            {frame.schedule.mma_m}};
             });
         if (!frame.is_operand(r->variable())) continue;
-        const Variable& v = frame.variable(r->variable());
-        const OperandTile tile = *frame.shape(r->variable()).tile;
-        const bool is_whole = step.is_whole && !is_float(v.memory_type);
-        if (any_of(neighbours, [&](const Neighbours& n) { return n.operand == r->variable(); })) {
-            body.give(r->variable(),
-                      fmt::format("{}[{}]", neighbours_name(frame, r->variable()),
-                                  tile.packed > 1 ? fmt::format("c_ / {}", tile.packed) : "c_"),
-                      false, is_whole);
-            continue;
-        }
-        body.give(r->variable(),
-                  fmt::format("operand_value<{}, {}{}>({}, {}, {}, {})", memory_type(v.memory_type), tile.panel_rows(),
-                              is_whole ? ", int" : "", frame.name(r->variable()), stage_name(frame, r->variable()),
-                              place_in_operand(frame, r->variable(), tile.outer, step.scope),
-                              place_in_operand(frame, r->variable(), tile.inner, step.scope)),
-                  false, is_whole);
+        const auto part = find_if(neighbours, [&](const OperandPart& p) { return p.operand == r->variable(); });
+        part == neighbours.end() ? give_operand_value(frame, step, body, r->variable())
+                                 : give_part(frame, step, body, *part);
     }
 }
 
@@ -245,8 +218,8 @@ void each_value(const Frame& frame, Lines& out, const Step& step, AxisId columns
     // A value without rows stands under the same levels, of which that of rows has no loop.
     BodyWriter body(frame, step, point.choices, loops_of(frame, columns), level, names);
     const std::vector<const Read*>& runs = frame.shape(step).in_runs;
-    const std::vector<Neighbours> neighbours = runs.empty() ? neighbours_of(frame, step, columns, point.value)
-                                                            : std::vector<Neighbours>{};
+    const std::vector<OperandPart> neighbours = runs.empty() ? neighbours_of(frame, step, columns, point.value)
+                                                             : std::vector<OperandPart>{};
     give_values(frame, step, body, runs, neighbours);
     const bool is_integer = frame.shape(compute.variable).register_type == DType::i32;
     const ValueId root = body.add_root(point.value, level, false, false, is_integer);
@@ -260,7 +233,8 @@ void each_value(const Frame& frame, Lines& out, const Step& step, AxisId columns
     loops.open_rows();
     body.hoist(out, 1);
     const auto ask = [&] {
-        for (const Neighbours& n : neighbours) out(n.declaration), out(n.load);
+        for (const OperandPart& part : neighbours)
+            out(part_declaration(frame, step, part)), out(part_load(frame, step, part));
     };
     if (runs.empty())
         neighbours.empty() ? loops.open_columns() : loops.open_columns(ask);
@@ -368,15 +342,6 @@ BodyWriter::Element element_in_memory(const Frame& frame, const Read& r, ScopeId
     return {fmt::format("static_cast<{}>({}[{}])", is_whole ? "int64_t" : "real", frame.memory.at(array),
                         at.empty() ? "0" : at),
             inner_axes(frame, r.indices, scope), is_whole};
-}
-
-std::string place_in_operand(const Frame& frame, VariableId id, int dimension, ScopeId scope) {
-    const OperandTile tile = *frame.shape(id).tile;
-    const Index& index = frame.variable(id).dims[at(dimension)];
-    const bool is_packed = tile.packed > 1 && dimension == tile.inner;
-    const AxisId axis = is_packed ? index.axes().front() : *running_axis(frame, index, scope);
-    if (axis < 0 || frame.span(axis, scope).tile == 1) return "0";
-    return is_packed ? fmt::format("{} / {}", frame.axis(axis).local, tile.packed) : frame.axis(axis).local;
 }
 
 std::string is_whole_tile(const Frame& frame, AxisId axis, ScopeId scope) {

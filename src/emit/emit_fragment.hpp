@@ -35,8 +35,18 @@ using AfterFragment = std::function<void(bool has_whole_columns)>;
 void write_fragment(const Frame& frame, Lines& out, const Step& step, const AfterFragment& then = {});
 /// A map whose values all threads write to a tile of an operand (MemorySpace::written).
 void write_tile(const Frame& frame, Lines& out, const Step& step);
-/// Text of the row or column of an operand's tile at the thread's own coordinates: its place along the dimension.
-std::string place_in_operand(const Frame& frame, VariableId id, int dimension, ScopeId scope);
+/// Neighbours of an operand's row that a thread reads at once into registers of this name: from a column on, for the
+/// values that this number counts.
+struct OperandPart {
+    VariableId operand;
+    std::int64_t values;
+    std::string name, column, number;
+};
+std::string part_declaration(const Frame& frame, const Step& step, const OperandPart& part);
+std::string part_load(const Frame& frame, const Step& step, const OperandPart& part);
+/// Tells the body that the operand's value stands in those registers, or that a thread reads it by itself.
+void give_part(const Frame& frame, const Step& step, BodyWriter& body, const OperandPart& part);
+void give_operand_value(const Frame& frame, const Step& step, BodyWriter& body, VariableId operand);
 /// An element of an array, read in place at the thread's own coordinates.
 BodyWriter::Element element_in_memory(const Frame& frame, const Read& r, ScopeId scope);
 /// Every thread's sum over its columns of what the statement reduces, one for each of its rows.

@@ -126,26 +126,12 @@ private:
         const auto runs_along = [&](int dimension, AxisId axis) {
             return variable.dims[at(dimension)].depends_on(axis) && frame_.span(axis, step_.scope).tile > 1;
         };
-        const bool is_whole = step_.is_whole && !is_float(variable.memory_type);
-        const std::string where = fmt::format("{}, {}", frame_.name(v), stage_name(frame_, v)),
-                          type = memory_type(variable.memory_type),
-                          row = place_in_operand(frame_, v, tile.outer, step_.scope);
         const bool is_part = runs_along(tile.inner, columns_) && !runs_along(tile.outer, columns_) &&
                              written_values % tile.packed == 0;
-        if (!is_part)
-            return body_.give(
-                v,
-                fmt::format("operand_value<{}, {}{}>({}, {}, {})", type, tile.panel_rows(), is_whole ? ", int" : "",
-                            where, row, place_in_operand(frame_, v, tile.inner, step_.scope)),
-                false, is_whole);
-        const std::string name = frame_.name(v) + "_part_";
-        const auto divided = [&](const char* text) {
-            return tile.packed > 1 ? fmt::format("{} / {}", text, tile.packed) : std::string(text);
-        };
-        loads_.push_back(fmt::format("{} {}[{}];", is_whole ? "int" : "float", name, written_values / tile.packed));
-        loads_.push_back(fmt::format("operand_values<{}, {}>({}, {}, {}, {});", type, tile.panel_rows(), name, where,
-                                     row, divided("column_")));
-        body_.give(v, fmt::format("{}[{}]", name, divided("i_")), false, is_whole);
+        if (!is_part) return give_operand_value(frame_, step_, body_, v);
+        const OperandPart part{v, written_values, frame_.name(v) + "_part_", "column_", "i_"};
+        loads_.push_back(part_declaration(frame_, step_, part)), loads_.push_back(part_load(frame_, step_, part));
+        give_part(frame_, step_, body_, part);
     }
 
     /// A value in memory. One that is the same for all columns of a part is read once, as a scale of a block is.
@@ -172,7 +158,10 @@ private:
         const auto* quotient = index.affine() || index.is_gathered() ? nullptr : as<Binary>(index.value());
         const auto* of = quotient && quotient->op == BinaryOp::floor_div ? as<AxisIndex>(quotient->a) : nullptr;
         const auto* by = of ? as<Constant>(quotient->b) : nullptr;
-        return by && static_cast<std::int64_t>(by->value) % written_values == 0;
+        const Span& span = frame_.span(columns_, step_.scope);
+        const auto n = by ? static_cast<std::int64_t>(by->value) : 1;
+        // Parts stay inside of a quotient where tiles begin at multiples of a part, or stay inside of one themselves.
+        return n % written_values == 0 && (!span.begins || span.tile % written_values == 0 || n % span.tile == 0);
     }
 
     const Frame& frame_;

@@ -403,6 +403,10 @@ TEST(BulkKernels, WriteOperandsThatTheyConvert) {
          {"weights", weights("e4m3", "W[n, k]", "m = 72, n = 40, k = 176"), of_m + "stream k = 32\n"},
          {"e5m2", weights("e5m2", "W[n, k]", "m = 72, n = 104, k = 176"), of_m + "stream k = 48\n"},
          {"i8", weights("i8", "f32(W[n, k])", "m = 72, n = 40, k = 176"), of_m + "stream k = 32\n"},
+         {"blocks that tiles cut",
+          "f(X[m, k]: bf16, W[k, n]: i8, S[s]) -> Y[m, n]: bf16\n"
+          "    Y[m, n] = sum(k) X[m, k] * (f32(W[k, n]) * S[n // 8])\nsizes m = 72, n = 48, k = 64, s = 6\n",
+          of_m + "group n = 6\nstream k = 32\n"},
          {"scaled", weights("i8", "(f32(W[n, k]) * S[n])", "m = 130, n = 72, k = 144"), of_m + "stream k = 64\n"}},
         {"write_operand<", "operand_values<e4m3, ", "operand_values<int8_t, "});
 }
