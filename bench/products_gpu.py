@@ -31,6 +31,16 @@ def convolution(images=32, side=56, channels=128):
     return text, sizes, [x, w], torch.empty_like(x), lambda: F.conv2d(*at_torch, padding=1).permute(0, 2, 3, 1)
 
 
+def windows(images, side, channels, window=3, stride=1):
+    text = ("conv(X[n, y, z, c]: bf16, W[f, i, j, c]: bf16) -> O[n, u, v, f]: bf16\n"
+            f"    O[n, u, v, f] = sum(i, j, c) X[n, {stride} * u + i, {stride} * v + j, c] * W[f, i, j, c]\n")
+    whole_side = stride * (side - 1) + window
+    x, w = normal(images, whole_side, whole_side, channels), normal(channels, window, window, channels)
+    sizes = {"n": images, "y": whole_side, "z": whole_side, "c": channels, "f": channels, "i": window, "j": window, "u": side, "v": side}
+    at_torch = [t.permute(0, 3, 1, 2) for t in (x, w)]
+    return text, sizes, [x, w], normal(images, side, side, channels), lambda: F.conv2d(*at_torch, stride=stride).permute(0, 2, 3, 1)
+
+
 def experts(tokens=4096, width=2048, count=8):
     text = ("experts(X[t, c]: bf16, W[e, h, c]: bf16, of[t]: i32) -> Y[t, h]: bf16\n"
             "    Y[t, h] = sum(c) X[t, c] * W[of[t], h, c]\n")
@@ -205,6 +215,10 @@ def transposed_convolution(images=32, side=28, channels=128, out_channels=64):
 
 PROGRAMS = {
     "convolution with padding": (convolution, "torch's conv2d, channels last"),
+    "convolution 3×3, 56×56×128": (lambda: windows(32, 56, 128), "torch's conv2d, channels last"),
+    "convolution 3×3, 28×28×256": (lambda: windows(32, 28, 256), "torch's conv2d, channels last"),
+    "convolution 3×3, stride 2": (lambda: windows(32, 28, 256, stride=2), "torch's conv2d, channels last"),
+    "convolution 1×1, stride 2": (lambda: windows(32, 28, 512, window=1, stride=2), "torch's conv2d, channels last"),
     "experts": (experts, "torch._grouped_mm of sorted rows"),
     "pages of 16": (lambda: paged(16), "torch's attention, without pages"),
     "pages of 64": (lambda: paged(64), "torch's attention, without pages"),

@@ -201,6 +201,7 @@ struct Rewriting {
     bool nested = false;     ///< products of many are summed two by two (order_contractions)
     bool packed = false;     ///< terms that choose the same place of a sum stand beside each other (pack_terms)
     bool unrolled = false;   ///< values of each window stand beside each other (unroll_windows)
+    bool windows = false;    ///< axes along which windows move become one (flatten_window_rows)
     friend bool operator==(const Rewriting&, const Rewriting&) = default;
 };
 

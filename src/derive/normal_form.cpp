@@ -12,6 +12,7 @@ Diagram normal_form(const Diagram& diagram, const Rewriting& chosen, std::vector
     join_dimensions(out, steps);
     unify_axes(out, steps);
     flatten_axes(out, chosen.flat_rows, steps);
+    if (chosen.windows) flatten_window_rows(out, steps);
     drop_exact_casts(out, steps);
     move_scales(out, steps);
     merge_equal_equations(out, steps);

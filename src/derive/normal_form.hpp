@@ -27,6 +27,9 @@ void unify_axes(Diagram& diagram, std::vector<DerivationStep>& steps);
 /// A[q, h, k] * W[h, k, n] is a sum over one axis of h · k values. With `rows`, each run of flat_rows does so, too.
 void flatten_axes(Diagram& diagram, bool rows, std::vector<DerivationStep>& steps);
 
+/// The axes along which windows of a product move become one axis of rows (diagram/window_rows.hpp).
+void flatten_window_rows(Diagram& diagram, std::vector<DerivationStep>& steps);
+
 /// A value of a narrower floating-point type is read as it is, without a cast to f32, in which it is the same value.
 void drop_exact_casts(Diagram& diagram, std::vector<DerivationStep>& steps);
 

@@ -8,9 +8,14 @@ class BoxBuilder {
 public:
     explicit BoxBuilder(const std::function<const std::vector<AxisId>&(ArrayId)>& axes_of) : axes_of_(axes_of) {}
 
-    Box run(const Read& r) {
+    Box run(const Read& r, bool walks) {
         const std::vector<AxisId>& axes = axes_of_(r.array);
         std::vector<Index> source;
+        if (walks) {
+            for (const Index& index : r.indices) source.push_back(made_of_axes(index.value()));
+            out_.source = std::move(source);
+            return std::move(out_);
+        }
         for (std::size_t d = 0; d < r.indices.size(); ++d) {
             if (r.indices[d].is_gathered())
                 source.push_back(gathered(r.indices[d]));
@@ -39,7 +44,7 @@ private:
 
     Index gathered(const Index& index) {
         if (const auto* element = as<Read>(*index.expression())) {
-            const Box box = box_of(*element, axes_of_);
+            const Box box = box_of(*element, axes_of_, false);
             std::vector<Index> places;
             for (std::size_t d = 0; d < box.dims.size(); ++d)
                 places.push_back(Affine::axis(shared(box.dims[d], box.limits[d])));
@@ -48,12 +53,16 @@ private:
         // Elements lie in tiles of their own, and are found there at the coordinates of those.
         const Expr in_tiles = transform(*index.expression(), [&](const Expr& node) -> Expr {
             const auto* r = as<Read>(node);
-            return r ? read(r->array, box_of(*r, axes_of_).dims) : node;
+            return r ? read(r->array, box_of(*r, axes_of_, false).dims) : node;
         });
+        return made_of_axes(in_tiles);
+    }
+
+    Index made_of_axes(const Expr& e) {
         // In the order of the axes: numbers in place of the sizes may turn around in which order an expression has
         // them.
-        for (const AxisId axis : free_axes(in_tiles)) shared(Affine::axis(axis), axis);
-        return substitute(Index::of(in_tiles), [&](AxisId axis) {
+        for (const AxisId axis : free_axes(e)) shared(Affine::axis(axis), axis);
+        return substitute(Index::of(e), [&](AxisId axis) {
             return std::optional<Index>(Affine::axis(shared(Affine::axis(axis), axis)));
         });
     }
@@ -65,12 +74,21 @@ private:
 
 }  // namespace
 
-Box box_of(const Read& r, const std::function<const std::vector<AxisId>&(ArrayId)>& axes_of) {
-    return BoxBuilder(axes_of).run(r);
+Box box_of(const Read& r, const std::function<const std::vector<AxisId>&(ArrayId)>& axes_of, bool walks) {
+    return BoxBuilder(axes_of).run(r, walks);
 }
 
 Box box_of(const Diagram& diagram, const Read& r) {
-    return box_of(r, [&](ArrayId id) -> const std::vector<AxisId>& { return diagram.array(id).axes; });
+    const auto does_walk = [&](const Index& index) {
+        return any_of(index.axes(), [&](AxisId axis) { return diagram.axis(axis).walks; });
+    };
+    return box_of(
+        r, [&](ArrayId id) -> const std::vector<AxisId>& { return diagram.array(id).axes; },
+        count_if(r.indices, does_walk) > 1);
+}
+
+bool are_walks(const std::vector<Index>& source) {
+    return !source.empty() && none_of(source, [](const Index& index) { return index.is_gathered(); });
 }
 
 Interval inside(const Interval& range, std::int64_t extent) {

@@ -4,6 +4,9 @@
 // index is made of instead, and holds one row for each index value. X[idx[i], c] is the box [i, c], and K[table[b, x //
 // 16], x % 16, d] is the box [b, x // 16, x % 16, d]. Duplicates are rows of their own, and tiles share nothing. An
 // index that is no bare element (idx[i] + i) is made of its axes.
+//
+// An axis that walks over several dimensions (Axis::walks) has no interval in each of them either. The box of X[t // n,
+// t % n + r, c] is [t, r, c].
 #include <functional>
 #include <vector>
 
@@ -15,15 +18,19 @@ namespace napkin {
 struct Box {
     std::vector<Index> dims;     ///< none of them gathered
     std::vector<AxisId> limits;  ///< by dimension: a coordinate past this axis' extent is padding, and not moved
-    /// The index of each of the array's dimensions, where data decide. Axis p then stands for the box's coordinate p,
+    /// The index of each of the array's dimensions, where data decide or an axis walks. Axis p then stands for the box's coordinate p,
     /// and the elements in an index are read at the coordinates of their own boxes. Else it is empty, and the
     /// coordinates are the array's own.
     std::vector<Index> source;
 };
 
-/// `axes_of` gives the axes of the arrays that are read: in a tile program reads are of variables.
-Box box_of(const Read& r, const std::function<const std::vector<AxisId>&(ArrayId)>& axes_of);
+/// `axes_of` gives the axes of the arrays that are read: in a tile program reads are of variables. `walks`: an axis of
+/// the read does.
+Box box_of(const Read& r, const std::function<const std::vector<AxisId>&(ArrayId)>& axes_of, bool walks);
 Box box_of(const Diagram& diagram, const Read& r);
+
+/// Whether these indices of a box's source are those of axes that walk: no data decide on them.
+bool are_walks(const std::vector<Index>& source);
 
 /// The values of a box over a tile that lie inside of the array; every dimension's interval is cut to its limit.
 std::int64_t values_inside(const std::vector<Index>& dims, const std::vector<AxisId>& limits, const Extents& extents,

@@ -8,6 +8,7 @@
 #include "diagram/packed_terms.hpp"
 #include "diagram/padded_reads.hpp"
 #include "diagram/unrolled_windows.hpp"
+#include "diagram/window_rows.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 
@@ -51,7 +52,7 @@ Diagram with_hidden_axes(Diagram diagram) {
     // Padded reads have no conditions that tell axes apart, which then may be one.
     Diagram padded = with_padded_reads(with_conditions_at_factors(diagram));
     add_flat_axes(padded);
-    diagram.axes = std::move(padded.axes);
+    diagram.axes = with_axes_of_window_rows(std::move(padded)).axes;
     return diagram;
 }
 

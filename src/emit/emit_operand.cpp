@@ -32,14 +32,21 @@ std::int64_t num_stages(const Frame& frame) {
     return sum<std::int64_t>(operands_of(frame), [&](VariableId v) { return frame.place(v).stages; });
 }
 
-/// Where the tile begins along a dimension.
-std::string begin_of(const Frame& frame, const Variable& v, int dimension, ScopeId scope) {
-    const Index& index = v.dims[at(dimension)];
+/// Rows of an axis behind the tile's first; empty: none.
+struct RowsBehind {
+    AxisId axis = -1;
+    std::string count = {};
+};
+
+/// The index where the tile begins, or so many rows behind.
+std::string begin_of(const Frame& frame, const Index& index, ScopeId scope, const RowsBehind& behind = {}) {
     if (!index.affine())
         return index_text(index,
                           [&](AxisId axis) {
-                              const bool begins = frame.span(axis, scope).begins;
-                              return IntegerText{begins ? frame.axis(axis).begin : "0", coordinates_of(frame, axis, scope)};
+                              std::string begin = frame.span(axis, scope).begins ? frame.axis(axis).begin : "0";
+                              if (axis == behind.axis && !behind.count.empty())
+                                  begin = fmt::format("({} + {})", begin, behind.count);
+                              return IntegerText{begin, coordinates_of(frame, axis, scope)};
                           })
             .text;
     const Affine& form = *index.affine();
@@ -52,6 +59,10 @@ std::string begin_of(const Frame& frame, const Variable& v, int dimension, Scope
     if (constant != 0) add(std::to_string(constant));
     if (!number.empty()) add(number);
     return form.terms.size() > 1 && !text.empty() ? "(" + text + ")" : text;
+}
+
+std::string begin_of(const Frame& frame, const Variable& v, int dimension, ScopeId scope) {
+    return begin_of(frame, v.dims[at(dimension)], scope);
 }
 
 /// The index of the array's dimension `d`, one for the whole tile. Integers that it reads lie in memory.
@@ -73,6 +84,46 @@ std::string looked_up(const Frame& frame, VariableId variable, const Index& inde
                                       {std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()}};
                })
         .text;
+}
+
+std::string or_zero(const std::string& text) { return text.empty() ? "0" : text; }
+
+/// Coordinates of the first row's place, then offsets of all rows, the innermost first.
+std::string window_coordinates(const Frame& frame, VariableId variable, ScopeId scope, const std::string& first_row,
+                               const std::string& first_column) {
+    const WindowCopy& window = *frame.shape(variable).window;
+    std::string out = fmt::format(", int({}{})", or_zero(begin_of(frame, frame.variable(variable).gathers.back(), scope)),
+                                  first_column),
+                offsets;
+    for (std::size_t d = window.dims.size(); d-- > 0;) {
+        out += fmt::format(", int({})", or_zero(begin_of(frame, window.dims[d].first, scope, {window.rows, first_row})));
+        if (d > 0) offsets += fmt::format(", int({})", or_zero(begin_of(frame, window.dims[d].offset, scope)));
+    }
+    return out + offsets;
+}
+
+/// Coordinates of a box's first value, the innermost first.
+std::string box_coordinates(const Frame& frame, Lines& out, VariableId variable, ScopeId scope,
+                            const std::string& first_row, const std::string& first_column) {
+    const Variable& v = frame.variable(variable);
+    const OperandTile tile = *frame.shape(variable).tile;
+    std::string coordinates;
+    const std::vector<Index> source = source_of(frame, variable);
+    for (std::size_t d = source.size(); d-- > 0;) {
+        const int p = source[d].single_axis().place();
+        std::string at = p < 0 ? looked_up(frame, variable, source[d], scope) : begin_of(frame, v, p, scope);
+        // Each panel would read the integers again.
+        if (p < 0 && tile.panels > 1) {
+            const std::string name = fmt::format("{}_index_{}_", frame.name(variable), d);
+            out.declare("const Index", name, at);
+            at = name;
+        }
+        at = or_zero(at);
+        if (p == tile.outer && !first_row.empty()) at += " + " + first_row;
+        if (p == tile.inner) at += first_column;
+        coordinates += fmt::format(", int({})", at);
+    }
+    return coordinates;
 }
 
 /// Copies every thread's own parts of the tile.
@@ -148,7 +199,6 @@ void next_iteration(const Frame& frame, Lines& out, ScopeId scope) {
 void write_copy(const Frame& frame, Lines& out, VariableId variable, ScopeId scope, const std::string& stage,
                 const std::string& condition) {
     if (!frame.has_bulk_copies()) return write_own_copies(frame, out, variable, scope, stage, condition);
-    const Variable& v = frame.variable(variable);
     const OperandTile tile = *frame.shape(variable).tile;
     const int number = operand_number(frame, variable);
     const std::string full = operand_barrier(frame, variable, false, stage);
@@ -158,30 +208,19 @@ void write_copy(const Frame& frame, Lines& out, VariableId variable, ScopeId sco
     // Where a block's part begins, by its number in the cluster.
     const std::string first_row = part && part->by_rows ? fmt::format("{} * {}", part->rows, cluster_rank_name) : "",
                       first_panel = part && !part->by_rows ? fmt::format("{} * {}", part->panels, cluster_rank_name) : "";
-    std::string coordinates;
-    const std::vector<Index> source = source_of(frame, variable);
-    for (std::size_t d = source.size(); d-- > 0;) {
-        const int p = source[d].single_axis().place();
-        std::string at = p < 0 ? looked_up(frame, variable, source[d], scope) : begin_of(frame, v, p, scope);
-        // Each panel would read the integers again.
-        if (p < 0 && panels > 1) {
-            const std::string name = fmt::format("{}_index_{}_", frame.name(variable), d);
-            out.declare("const Index", name, at);
-            at = name;
-        }
-        if (at.empty()) at = "0";
-        if (p == tile.outer && !first_row.empty()) at += " + " + first_row;
-        if (p == tile.inner && !first_panel.empty())
-            at += fmt::format(" + {} * {}", tile.width * part->panels, cluster_rank_name);
-        if (p == tile.inner && panels > 1) at += fmt::format(" + {} * panel", tile.width);
-        coordinates += fmt::format(", int({})", at);
-    }
+    std::string first_column;
+    if (!first_panel.empty()) first_column = fmt::format(" + {} * {}", tile.width * part->panels, cluster_rank_name);
+    if (panels > 1) first_column += fmt::format(" + {} * panel", tile.width);
+    const bool is_window = frame.shape(variable).window.has_value();
+    const std::string coordinates = is_window ? window_coordinates(frame, variable, scope, first_row, first_column)
+                                              : box_coordinates(frame, out, variable, scope, first_row, first_column);
     std::string to = fmt::format("shared_address({})", frame.name(variable));
     if (stage != "0") to += fmt::format(" + {} * {}", tile.bytes, stage);
     if (part)
         to += fmt::format(" + {} * {}", part->by_rows ? part->rows * operand_row_bytes : part->panels * tile.panel_bytes(),
                           cluster_rank_name);
-    const std::string copy = part ? fmt::format("bulk_copy_to_all<{}>", frame.cluster_blocks()) : "bulk_copy";
+    const std::string kind = is_window ? "window_copy" : "bulk_copy",
+                      copy = part ? fmt::format("{}_to_all<{}>", kind, frame.cluster_blocks()) : kind;
     if (panels > 1)
         out(fmt::format("EACH(panel, {}) {}({} + {} * panel, &maps.of[{}], {}{});", panels, copy, to,
                         tile.panel_bytes(), number, full, coordinates));

@@ -19,6 +19,10 @@
 namespace napkin {
 namespace {
 
+std::string list_of(const std::vector<std::int64_t>& numbers) {
+    return join(mapped<std::string>(numbers, [](std::int64_t n) { return std::to_string(n); }), ", ");
+}
+
 constexpr std::int64_t most_index = (std::int64_t{1} << 31) - 1;
 
 /// The functions of one class. On a CPU they call the kernels, which stand before them.
@@ -214,14 +218,19 @@ private:
             for (std::size_t m = 0; m < entry.maps.size(); ++m) {
                 const cuda::TensorMap& map = entry.maps[m];
                 const std::int64_t width = bytes(diagram_.array(map.array).type);
-                body.add(fmt::format(
-                    "    static const uint32_t box_{}[] = {{{}}};", m,
-                    join(mapped<std::string>(map.box, [](std::int64_t n) { return std::to_string(n); }), ", ")));
+                body.add(fmt::format("    static const uint32_t box_{}[] = {{{}}};", m, list_of(map.box)));
                 body.add(fmt::format("    if (!are_mapped({}, strides_{}_, {})) return status_bad_strides;",
                                      map.box.size(), at(map.array), width));
-                body.add(
-                    fmt::format("    status = encode(&maps[{0}], {1}, {2}, {3}, sizes_{4}_, strides_{4}_, box_{0});", m,
-                                address(map.array), width, map.box.size(), at(map.array)));
+                std::string windows = "NULL";
+                if (map.windows) {
+                    windows = fmt::format("&windows_{}", m);
+                    body.add(fmt::format("    static const struct windows windows_{} = {{{{{}}}, {{{}}}, {{{}}}}};", m,
+                                         list_of(map.windows->lower), list_of(map.windows->upper),
+                                         list_of(map.windows->stride)));
+                }
+                body.add(fmt::format(
+                    "    status = encode(&maps[{0}], {1}, {2}, {3}, sizes_{4}_, strides_{4}_, box_{0}, {5});", m,
+                    address(map.array), width, map.box.size(), at(map.array), windows));
                 body.add("    if (status != status_ok) return status;");
             }
             body.add("    arguments[2] = maps;");

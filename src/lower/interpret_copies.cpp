@@ -30,26 +30,53 @@ std::vector<std::int64_t> begin_in_array(const Warp& warp, VariableId operand, S
     return warp.index_in_array(operand, warp.coordinates(warp.grid.variable(operand).dims, point));
 }
 
+/// Coordinates in the array of a row of windows, as the copy walks to it from the tile's first; of its first column.
+std::vector<std::int64_t> window_row(const Warp& warp, VariableId operand, const Tile& at_tile, ScopeId scope,
+                                     std::int64_t row) {
+    const WindowCopy& window = *warp.grid.fact(operand).window;
+    std::vector<std::int64_t> point(at_tile.begin.size(), 0);
+    for (std::size_t a = 0; a < point.size(); ++a)
+        if (warp.kernel.span(AxisId::of(a), scope).begins) point[a] = at_tile.begin[a];
+    std::vector<std::int64_t> out = warp.coordinates(warp.grid.variable(operand).gathers, point);
+    for (std::size_t d = window.dims.size(); d-- > 0;) {
+        const WindowDimension& dim = window.dims[d];
+        const std::int64_t first = value_at(dim.first, point, {});
+        if (d == 0) {
+            out[d] = first + row;
+            break;
+        }
+        const std::int64_t steps = (first - dim.lower) / dim.stride + row,
+                           size = warp.kernel.extent(warp.kernel.program->diagram.array(warp.grid.variable(operand).array).axes[d]),
+                           in_box = (size - 1 + dim.upper - dim.lower) / dim.stride + 1;
+        out[d] = dim.lower + steps % in_box * dim.stride + value_at(dim.offset, point, {});
+        row = steps / in_box;
+    }
+    return out;
+}
+
 /// Rows of a panel of the operand's tile, from a row and a column on; zeros outside of the array.
-BulkCopy panel_of(const Warp& warp, VariableId operand, const Tile& tile, std::vector<std::int64_t> begin,
-                  std::int64_t first_row, std::int64_t rows, std::int64_t column) {
+BulkCopy panel_of(const Warp& warp, VariableId operand, ScopeId scope, const Tile& tile, std::int64_t first_row,
+                  std::int64_t rows, std::int64_t column) {
     const VariableFact& f = warp.grid.fact(operand);
     const Variable& variable = warp.grid.variable(operand);
     const ArrayId array = variable.array;
     const auto size = [&](int d) { return range_of(variable.dims[at(d)], tile.begin, tile.count).size(); };
     const std::int64_t all_rows = size(f.tile->outer), all_columns = size(f.tile->inner);
     BulkCopy out{0, rows, f.tile->width, f.bytes, {}, 0, 0};
-    const std::size_t row_of = at(array_dimension(warp.kernel, operand, f.tile->outer)),
-                      column_of = at(array_dimension(warp.kernel, operand, f.tile->inner));
-    const std::int64_t outer = begin[row_of] + first_row, inner = begin[column_of] + column;
-    for (std::int64_t r = 0; r < rows; ++r)
-        for (std::int64_t c = 0; c < f.tile->width; ++c) {
-            begin[row_of] = outer + r, begin[column_of] = inner + c;
-            const auto cell = warp.grid.cell(array, begin);
+    const auto begin = f.window ? std::vector<std::int64_t>() : begin_in_array(warp, operand, scope, tile);
+    for (std::int64_t r = 0; r < rows; ++r) {
+        std::vector<std::int64_t> row = f.window ? window_row(warp, operand, tile, scope, first_row + r) : begin;
+        if (!f.window) row[at(array_dimension(warp.kernel, operand, f.tile->outer))] += first_row + r;
+        const std::size_t column_of = f.window ? row.size() - 1
+                                               : at(array_dimension(warp.kernel, operand, f.tile->inner));
+        row[column_of] += column;
+        for (std::int64_t c = 0; c < f.tile->width; ++c, ++row[column_of]) {
+            const auto cell = warp.grid.cell(array, row);
             out.values.push_back(cell ? warp.grid.memory[array][*cell] : 0);
             out.moved += cell ? 1 : 0;
             out.past_tile += cell && (first_row + r >= all_rows || column + c >= all_columns) ? 1 : 0;
         }
+    }
     return out;
 }
 
@@ -62,13 +89,12 @@ void copy_operand(Warp& warp, VariableId operand, ScopeId scope, std::int64_t st
     MemoryBarrier& own = warp.cta.full[operand][static_cast<std::size_t>(stage)];
     own.bytes += f.tile->copied_bytes();
     own.arrive();
-    const auto begin = begin_in_array(warp, operand, scope, at);
     const std::int64_t rank = warp.cta.rank, rows = f.part ? f.part->rows : f.tile->rows,
                        panels = f.part ? f.part->panels : f.tile->panels,
                        first_row = f.part && f.part->by_rows ? rows * rank : 0,
                        first_panel = f.part && !f.part->by_rows ? panels * rank : 0;
     for (std::int64_t p = first_panel; p < first_panel + panels; ++p) {
-        BulkCopy copy = panel_of(warp, operand, at, begin, first_row, rows, p * f.tile->width);
+        BulkCopy copy = panel_of(warp, operand, scope, at, first_row, rows, p * f.tile->width);
         copy.to = warp.stage_byte(operand, stage) + p * f.tile->panel_bytes() + first_row * operand_row_bytes;
         for (Cta* cta : f.part ? warp.cta.cluster : std::vector<Cta*>{&warp.cta}) {
             if (cta->has_ended()) throw Stop{"bad-access", "a bulk copy goes to a CTA that has ended"};
@@ -92,12 +118,11 @@ void copy_own_part(Warp& warp, VariableId operand, ScopeId scope, std::int64_t s
     if (!at) return;
     constexpr std::int64_t threads_a_row = 8;
     const VariableFact& f = warp.grid.fact(operand);
-    const auto begin = begin_in_array(warp, operand, scope, *at);
     const std::int64_t rows_of_warp = Warp::lanes / threads_a_row;
     for (std::int64_t p = 0; p < f.tile->panels; ++p)
         for (std::int64_t r = warp.number * rows_of_warp; r < f.tile->rows; r += warp.warps() * rows_of_warp) {
             const std::int64_t rows = std::min(rows_of_warp, f.tile->rows - r);
-            BulkCopy copy = panel_of(warp, operand, *at, begin, r, rows, p * f.tile->width);
+            BulkCopy copy = panel_of(warp, operand, scope, *at, r, rows, p * f.tile->width);
             copy.to = warp.stage_byte(operand, stage) + p * f.tile->panel_bytes() + r * operand_row_bytes;
             count(warp, copy);
             write(warp.cta, copy, warp.grid.is_late);

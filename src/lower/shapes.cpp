@@ -22,7 +22,7 @@ VariableShape shape_of(const ScheduledKernel& kernel, VariableId id) {
     if (kernel.is_read_by_threads(id)) out.is_read_by_rows = is_read_by_rows(kernel, id);
     if (out.is_read_by_rows) out.row_values = row_values(kernel, id);
     if (kernel.lies_as_operand(id)) out.tile = operand_tile(kernel, id);
-    if (kernel.is_operand(id)) out.part = cluster_part(kernel, id);
+    if (kernel.is_operand(id)) out.part = cluster_part(kernel, id), out.window = window_copy(kernel, id);
     if (kernel.is_staged_out(id)) out.staging = staging_tiles_of(kernel, id);
     return out;
 }

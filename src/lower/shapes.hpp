@@ -11,6 +11,7 @@
 #include "schedule/lane_registers.hpp"
 #include "schedule/scheduled.hpp"
 #include "schedule/stream_k.hpp"
+#include "schedule/window_copy.hpp"
 
 namespace napkin::lower {
 
@@ -26,6 +27,7 @@ struct VariableShape {
     bool is_read_by_rows = false;         ///< where it is loaded, a value for each row
     std::int64_t row_values = 0;          ///< numbers of it that a thread has then
     std::optional<OperandTile> tile;      ///< of an operand in shared memory
+    std::optional<WindowCopy> window;     ///< of that, where its rows walk over dimensions of its array
     std::optional<ClusterPart> part;      ///< of that, what one CTA of a cluster copies for all
     std::optional<StagingTiles> staging;  ///< of a result that bulk copies store
     std::optional<GatheredCopy> gathered;

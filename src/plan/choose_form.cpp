@@ -12,7 +12,6 @@
 #include "cost/on_machine.hpp"
 #include "derive/derive.hpp"
 #include "derive/kernel_forms.hpp"
-#include "diagram/flat_axes.hpp"
 #include "plan/blocks.hpp"
 #include "plan/choose.hpp"
 #include "plan/copied.hpp"
@@ -266,13 +265,13 @@ private:
     std::map<std::pair<std::vector<ArrayId>, std::optional<AxisId>>, std::vector<Way>> ways_;
 };
 
-/// Whether an override names an axis of flat rows.
-bool names_flat_rows(const Derived& derived, const std::vector<ScheduleItem>& by_user) {
-    return any_of(flat_rows(derived.source), [&](const std::vector<AxisId>& run) {
-        const AxisId flat = flat_axis_of(derived.source, run);
-        return flat >= 0 &&
-               any_of(by_user, [&](const ScheduleItem& i) { return i.axis == derived.source.axis(flat).name; });
-    });
+/// Whether an override names an axis that arrays of the other form alone have.
+bool names_an_axis_of(const Derived& other, const Derived& derived, const std::vector<ScheduleItem>& by_user) {
+    const auto has = [](const Derived& form, const std::string& name) {
+        const auto axis = form.diagram.find_axis(name);
+        return axis && any_of(form.diagram.arrays, [&](const Array& array) { return contains(array.axes, *axis); });
+    };
+    return any_of(by_user, [&](const ScheduleItem& i) { return has(other, i.axis) && !has(derived, i.axis); });
 }
 
 /// Whether an override names an array that only the other form has.
@@ -287,6 +286,8 @@ bool names_an_array_of(const Derived& other, const Derived& derived, const std::
 /// Rewritings whose forms have arrays of their own, which lines may name.
 const std::vector<Rewriting> with_other_arrays{{.again = true},  {.padded = true}, {.grouped = true},
                                                {.nested = true}, {.packed = true}, {.unrolled = true}};
+/// Rewritings whose forms have axes of their own.
+const std::vector<Rewriting> with_other_axes{{.flat_rows = true}, {.windows = true}, {.padded = true, .windows = true}};
 
 }  // namespace
 
@@ -301,19 +302,23 @@ Derived choose_form(const Derived& derived, const Extents& extents, const Machin
         return FormSearch(form, extents, machine, by_user, ratings, times).run(enough);
     };
     const bool may_search = by_user.empty() && is_gpu && times == FormTimes::of_plans;
-    if (!by_user.empty() && names_flat_rows(derived, by_user))
-        if (const auto flat = rewritten(derived, {.flat_rows = true})) return fastest(*flat, never)->form;
+    if (!by_user.empty())
+        for (const Rewriting& rewriting : with_other_axes)
+            if (const auto other = rewritten(derived, rewriting); other && names_an_axis_of(*other, derived, by_user))
+                return fastest(*other, never)->form;
     if (!by_user.empty())
         for (const Rewriting& rewriting : with_other_arrays)
             if (const auto other = rewritten(derived, rewriting); other && names_an_array_of(*other, derived, by_user))
                 return fastest(*other, never)->form;
     FoundForm found = *fastest(derived, never);
-    std::vector<Rewriting> others = with_other_arrays;
-    others.insert(others.begin(), {.flat_rows = true});
+    std::vector<Rewriting> others = with_other_axes;
+    append(others, with_other_arrays);
+    std::vector<Diagram> tried;
     for (const Rewriting& other : others) {
         // On a CPU other forms are rarely faster, but where places of a sum look at all of its terms.
         const auto form = may_search || (by_user.empty() && other.packed) ? rewritten(derived, other) : std::nullopt;
-        if (!form) continue;
+        if (!form || contains(tried, form->diagram)) continue;
+        tried.push_back(form->diagram);
         if (auto faster = fastest(*form, found.seconds)) found = std::move(*faster);
     }
     return std::move(found.form);

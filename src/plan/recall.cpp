@@ -177,7 +177,8 @@ std::string to_text(const ChosenPlan& chosen) {
               {"grouped", chosen.derived.rewriting.grouped},
               {"nested", chosen.derived.rewriting.nested},
               {"packed", chosen.derived.rewriting.packed},
-              {"unrolled", chosen.derived.rewriting.unrolled}};
+              {"unrolled", chosen.derived.rewriting.unrolled},
+              {"windows", chosen.derived.rewriting.windows}};
     for (const Region& region : chosen.derived.regions)
         text["regions"].push_back(region.alternatives[region.chosen].kernels);
     for (const KernelPlan& kernel : chosen.plan.kernels)
@@ -192,7 +193,7 @@ std::optional<ChosenPlan> recall(const std::string& text, const Derived& first, 
     const auto is_chosen = [&](const char* name) { return read.at(name).get<bool>(); };
     const auto other = rewritten(first,
                                  {is_chosen("flat_rows"), is_chosen("again"), is_chosen("padded"), is_chosen("grouped"),
-                                  is_chosen("nested"), is_chosen("packed"), is_chosen("unrolled")});
+                                  is_chosen("nested"), is_chosen("packed"), is_chosen("unrolled"), is_chosen("windows")});
     const Derived& derived = other ? *other : first;
     auto form = with_read_kernels(derived, read.at("regions").get<std::vector<std::vector<Gathering>>>());
     if (!form) return std::nullopt;

@@ -3,10 +3,12 @@
 #include <numeric>
 #include <set>
 
+#include "diagram/box.hpp"
 #include "diagram/guards.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/gathered.hpp"
 #include "schedule/k_block_ranges.hpp"
+#include "schedule/window_copy.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 
@@ -77,6 +79,7 @@ CopyAtoms copy_atoms(const Machine& gpu) {
             out.bulk_clocks = copy.latency_clocks.value, out.loaded_bulk_clocks = copy.loaded_latency_clocks.value,
             out.cached_bulk_clocks = (copy.cached_latency_clocks.known() ? copy.cached_latency_clocks : copy.latency_clocks)
                                          .value;
+        if (copy.name == "cp.async.bulk.tensor.im2col" && comes) out.window_box = static_cast<int>(copy.box);
         if (copy.name == "cp.async.bulk.tensor" && leaves)
             out.bulk_store_dimensions = static_cast<int>(copy.dimensions);
         if (copy.name == "cp.async" && comes) out.past_registers = static_cast<int>(copy.bytes);
@@ -245,9 +248,52 @@ std::optional<std::pair<AxisId, std::int64_t>> packed_axis(const ScheduledKernel
 
 }  // namespace
 
+namespace {
+
+/// Whether all rows of the array begin at multiples of 16 bytes.
+bool has_aligned_rows(const ScheduledKernel& kernel, const Variable& variable) {
+    const std::vector<AxisId>& axes = kernel.program->diagram.array(variable.array).axes;
+    std::int64_t stride = bytes(variable.memory_type);
+    for (std::size_t d = axes.size(); d-- > 0; stride *= kernel.extent(axes[d]))
+        if (d + 1 < axes.size() && stride % operand_stride_bytes != 0) return false;
+    return true;
+}
+
+/// The tile of an operand with these rows and columns. Each warp has its rows of the M axis, past the tile's end too.
+void set_size(OperandTile& tile, const ScheduledKernel& kernel, AxisId rows, AxisId columns, ScopeId scope,
+              std::int64_t value_bytes) {
+    const std::int64_t dealt = kernel.fragment_rows();
+    tile.width = operand_row_bytes / value_bytes;
+    tile.rows = rows < 0 || kernel.span(rows, scope).tile <= 1 ? 1 : columns_of(kernel, rows, scope);
+    tile.panels = ceil_div(kernel.span(columns, scope).tile / tile.packed, tile.width);
+    if (rows == kernel.schedule.mma_m) tile.rows = std::max(tile.rows, dealt);
+    if (columns == kernel.schedule.mma_m) tile.panels = std::max(tile.panels, (dealt + tile.width - 1) / tile.width);
+    tile.bytes = tile.panels * tile.panel_bytes();
+}
+
+/// The tile of an axis that walks over dimensions.
+std::optional<OperandTile> window_tile(const ScheduledKernel& kernel, VariableId id) {
+    const Variable& variable = kernel.variable(id);
+    const ScopeId scope = kernel.layout(id).scope;
+    const auto window = window_copy(kernel, id);
+    const std::int64_t value = bytes(variable.memory_type);
+    if (!window || !has_aligned_rows(kernel, variable) || !begins_aligned(kernel, variable.gathers.back(), value, scope))
+        return std::nullopt;
+    OperandTile out{.outer = -1, .inner = -1};
+    for (std::size_t p = 0; p < variable.dims.size(); ++p) {
+        if (variable.dims[p].is_axis(window->rows)) out.outer = static_cast<int>(p);
+        if (variable.dims[p].is_axis(window->columns)) out.inner = static_cast<int>(p);
+    }
+    set_size(out, kernel, window->rows, window->columns, scope, value);
+    return out.rows <= kernel.unit.copies.window_box ? std::optional(out) : std::nullopt;
+}
+
+}  // namespace
+
 std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableId id) {
     if (may_be_written(kernel, id)) return written_tile(kernel, id);
     const Variable& variable = kernel.variable(id);
+    if (are_walks(variable.gathers)) return window_tile(kernel, id);
     const ScopeId scope = kernel.layout(id).scope;
     const std::int64_t value = bytes(variable.memory_type);
     const std::vector<Index> source = source_of(kernel, id);
@@ -270,10 +316,7 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
         if (out.outer >= 0) return std::nullopt;
         out.outer = static_cast<int>(p);
     }
-    const std::vector<AxisId>& axes = kernel.program->diagram.array(variable.array).axes;
-    std::int64_t stride = value;
-    for (std::size_t d = rank; d-- > 0; stride *= kernel.extent(axes[d]))
-        if (d + 1 < rank && stride % operand_stride_bytes != 0) return std::nullopt;
+    if (!has_aligned_rows(kernel, variable)) return std::nullopt;
     for (const Index& index : source)
         if (const AxisId p = index.single_axis(); out.outer < 0 && p >= 0 && p.place() != out.inner)
             out.outer = p.place();
@@ -281,15 +324,8 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
     const AxisId rows = *running_axis(kernel, variable.dims[at(out.outer)], scope),
                  columns = packed ? packed->first : *running_axis(kernel, variable.dims[at(out.inner)], scope);
     if (columns < 0 || !begins_aligned(kernel, variable.dims[at(out.inner)], value, scope)) return std::nullopt;
-    out.width = operand_row_bytes / value;
-    out.rows = rows < 0 || kernel.span(rows, scope).tile <= 1 ? 1 : columns_of(kernel, rows, scope);
-    out.panels = ceil_div(kernel.span(columns, scope).tile / out.packed, out.width);
-    // Each warp has its rows of the M axis, past the tile's end too.
-    const std::int64_t dealt = kernel.fragment_rows();
-    if (rows == kernel.schedule.mma_m) out.rows = std::max(out.rows, dealt);
     if (columns == kernel.schedule.mma_m && packed) return std::nullopt;
-    if (columns == kernel.schedule.mma_m) out.panels = std::max(out.panels, (dealt + out.width - 1) / out.width);
-    out.bytes = out.panels * out.panel_bytes();
+    set_size(out, kernel, rows, columns, scope, value);
     if (kernel.has_bulk_copies() && out.rows > kernel.unit.copies.bulk_box) return std::nullopt;
     return out;
 }

@@ -257,7 +257,17 @@ double bytes_of_group(const ScheduledKernel& kernel, const Variable& variable) {
         values *= static_cast<double>(contains(kernel.kernel->group_axes, axis) ? kernel.span(axis, 0).tile
                                                                                 : kernel.extent(axis));
     });
-    return values * bytes(variable.memory_type);
+    const std::vector<Index>& indices = variable.gathers.empty() ? variable.dims : variable.gathers;
+    if (any_of(indices, [](const Index& index) { return index.is_gathered(); })) return values * bytes(variable.memory_type);
+    // Windows that overlap read a value more than once.
+    const std::vector<AxisId>& axes = kernel.program->diagram.array(variable.array).axes;
+    Extents count = kernel.extents;
+    for (const AxisId axis : kernel.kernel->group_axes) count[axis] = kernel.span(axis, 0).tile;
+    const std::vector<std::int64_t> origin(count.size(), 0);
+    double different = 1;
+    for (std::size_t d = 0; d < indices.size(); ++d)
+        different *= static_cast<double>(std::min(range_of(indices[d], origin, count).size(), kernel.extent(axes[d])));
+    return std::min(values, different) * bytes(variable.memory_type);
 }
 
 double different_tiles(const std::vector<GroupAxis>& order, const Variable& variable, double groups) {

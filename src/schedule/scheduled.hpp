@@ -23,6 +23,7 @@ struct CopyAtoms {
     /// Bulk copies of tensor boxes into shared memory: a box's dimensions at most, and its values along each dimension
     /// at most. 0: threads copy.
     int bulk_dimensions = 0, bulk_box = 0;
+    int window_box = 0;             ///< the same along rows, of copies of windows (window_copy.hpp); 0: there are none
     int bulk_store_dimensions = 0;  ///< the same out of shared memory; 0: threads store
     /// bytes that a thread copies into shared memory asynchronously (cp.async); 0: threads wait for their copies
     int past_registers = 0;

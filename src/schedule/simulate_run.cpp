@@ -58,7 +58,7 @@ struct Simulator::Run {
     // ---- the levels above: a level that holds what all cores work on at the same time is filled once, a smaller one
     // again and again
     std::vector<Moved> moved;
-    double bytes_moved = 0;
+    double bytes_moved = 0, bytes_of_groups = 0;  ///< the latter: what several moves of a group bring counts once
     std::vector<TimeSum> waited, stood_still;  ///< by step
     std::vector<TimeSum> into;                 ///< by level
     std::vector<TimeSum> ahead_into;  ///< the same of what comes in ahead, whatever the core computes meanwhile
@@ -210,7 +210,7 @@ struct Simulator::Run {
     void copy_by_producer(const Moved& m, double longest);
     void move_all() {
         moved = s.transfers(k, counter, workers, out.transfers);
-        for (const Moved& m : moved) bytes_moved += m.bytes;
+        for (const Moved& m : moved) bytes_moved += m.bytes, bytes_of_groups += m.by_groups;
         flows = s.flows_through_first_cache(k, moved);
         for (const Moved& m : moved) move(m);
         const std::size_t last = s.core_level_;
@@ -519,7 +519,7 @@ void Simulator::Run::move(const Moved& m) {
     for (std::size_t l = 1; l <= s.core_level_; ++l) {
         const Level& level = s.machine_.levels[l];
         const double sharing = std::min(s.machine_.cores.value / level.instances.value, workers);
-        const bool keeps = l < s.core_level_ && bytes_moved / groups * sharing <= level.capacity_bytes.value;
+        const bool keeps = l < s.core_level_ && bytes_of_groups / groups * sharing <= level.capacity_bytes.value;
         const bool keeps_for_others = keeps && !k.in_blocks() && passing(m, sharing) <= level.capacity_bytes.value;
         // A CTA may count on L2 for what it read itself. For what others read it may only count on tiles that run
         // together.

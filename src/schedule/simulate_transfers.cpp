@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 
+#include "diagram/box.hpp"
 #include "machine/block_machine.hpp"
 #include "schedule/cluster.hpp"
 #include "schedule/fragments.hpp"
@@ -31,6 +32,8 @@ double bytes_of_tile_in_a_row(const ScheduledKernel& k, VariableId id, ScopeId s
     const std::vector<Index>& source = k.facts(id).source;
     const auto tile = mapped<std::int64_t>(k.scope(scope), [](const Span& span) { return span.tile; });
     double run = bytes(variable.memory_type);
+    // Each value of an axis that walks is a row.
+    if (are_walks(variable.gathers)) return run * span_of(variable.gathers.back(), tile);
     for (std::size_t d = source.empty() ? variable.dims.size() : source.size(); d-- > 0;) {
         const int p = source.empty() ? static_cast<int>(d) : source[d].single_axis().place();
         if (p < 0) break;

@@ -62,7 +62,8 @@ public:
 
     [[nodiscard]] Box of(const TileKernel& kernel, VariableId id) const {
         return box_of(*as<Read>(read(id, kernel.variables[id].gathers)),
-                      [&](ArrayId read) -> const std::vector<AxisId>& { return dimensions_[at(as_variable(read))]; });
+                      [&](ArrayId read) -> const std::vector<AxisId>& { return dimensions_[at(as_variable(read))]; },
+                      are_walks(kernel.variables[id].gathers));
     }
 
 private:

@@ -35,9 +35,12 @@ void add_uses(const TileKernel& kernel, const TileStatement& statement, std::set
 }  // namespace
 
 Box box_of(const Diagram& diagram, const TileKernel& kernel, const Read& r) {
-    return box_of(r, [&](ArrayId read) -> const std::vector<AxisId>& {
-        return diagram.array(kernel.variables[as_variable(read)].array).axes;
-    });
+    return box_of(
+        r,
+        [&](ArrayId read) -> const std::vector<AxisId>& {
+            return diagram.array(kernel.variables[as_variable(read)].array).axes;
+        },
+        are_walks(kernel.variables[r.variable()].gathers));
 }
 
 std::vector<Index> array_indices(const TileKernel& kernel, const Variable& variable) {

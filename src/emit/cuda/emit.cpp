@@ -54,6 +54,14 @@ std::vector<TensorMap> tensor_maps(const lower::KernelProgram& program) {
         const OperandTile tile = *program.shapes.variables[v].tile;
         TensorMap map{kernel.variable(v).array, std::vector<std::int64_t>(source_of(kernel, v).size(), 1)};
         const auto part = program.shapes.variables[v].part;
+        if (const auto& window = program.shapes.variables[v].window) {
+            map.box.front() = part ? part->rows : tile.rows, map.box.back() = tile.width;
+            auto& to = map.windows.emplace();
+            for (const WindowDimension& d : window->dims)
+                to.lower.push_back(d.lower), to.upper.push_back(d.upper), to.stride.push_back(d.stride);
+            maps.push_back(std::move(map));
+            continue;
+        }
         map.box[at(array_dimension(kernel, v, tile.outer))] = part ? part->rows : tile.rows;
         map.box[at(array_dimension(kernel, v, tile.inner))] = tile.width;
         maps.push_back(std::move(map));

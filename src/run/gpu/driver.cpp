@@ -58,6 +58,9 @@ struct Driver {
                           void**) = library.function("cuLaunchKernel");
     Code (*encode_tiled)(void*, int, std::uint32_t, void*, const std::uint64_t*, const std::uint64_t*, const std::uint32_t*,
                          const std::uint32_t*, int, int, int, int) = library.function("cuTensorMapEncodeTiled");
+    Code (*encode_im2col)(void*, int, std::uint32_t, void*, const std::uint64_t*, const std::uint64_t*, const int*, const int*,
+                          std::uint32_t, std::uint32_t, const std::uint32_t*, int, int, int,
+                          int) = library.function("cuTensorMapEncodeIm2col");
     Code (*event_create)(void**, unsigned) = library.function("cuEventCreate");
     Code (*event_destroy)(void*) = library.function("cuEventDestroy_v2");
     Code (*event_record)(void*, void*) = library.function("cuEventRecord");
@@ -70,7 +73,7 @@ struct Driver {
                device_memory && attribute && retain && set_current && get_current && push_current && pop_current &&
                wait && pointer_attribute && mem_alloc_async && mem_free_async && mem_alloc && mem_free && to_device &&
                to_host && set && module_load && module_unload && module_function && function_attribute && launch_kernel &&
-               encode_tiled && event_create && event_destroy && event_record && event_wait && event_elapsed;
+               encode_tiled && encode_im2col && event_create && event_destroy && event_record && event_wait && event_elapsed;
     }
 };
 
@@ -250,27 +253,40 @@ Result<Function> function(const Module& module, const std::string& name, std::in
 }
 
 Result<EncodedMap> encode_map(std::uint64_t address, DType type, const std::vector<std::int64_t>& sizes,
-                              const std::vector<std::int64_t>& values_apart, const std::vector<std::int64_t>& box) {
+                              const std::vector<std::int64_t>& values_apart, const cuda::TensorMap& map) {
     // CUtensorMapDataType: values are copied as they are, so that only their width counts; 0 is uint8, 1 uint16, 2
     // uint32.
     const int width = bytes(type) == 1 ? 0 : bytes(type) == 2 ? 1 : 2;
+    const auto rank = static_cast<std::uint32_t>(sizes.size());
     std::vector<std::uint64_t> extents, strides;
     std::vector<std::uint32_t> boxes, steps(sizes.size(), 1);
     for (std::size_t d = sizes.size(); d-- > 0;) {
         extents.push_back(static_cast<std::uint64_t>(sizes[d]));
-        boxes.push_back(static_cast<std::uint32_t>(box[d]));
+        boxes.push_back(static_cast<std::uint32_t>(map.box[d]));
         if (d > 0) strides.push_back(static_cast<std::uint64_t>(values_apart[d - 1] * bytes(type)));
     }
     const bool in_sectors = std::all_of(strides.begin(), strides.end(),
                                         [](std::uint64_t s) { return s % sector_bytes == 0; });
-    EncodedMap map;
-    const Code code = driver().encode_tiled(&map, width, static_cast<std::uint32_t>(sizes.size()),
-                                            // NOLINT: addresses of the device are numbers here
-                                            reinterpret_cast<void*>(address), extents.data(), strides.data(),
-                                            boxes.data(), steps.data(), no_interleave, swizzle_128,
-                                            in_sectors ? promote_256 : promote_128, zeros_outside);
+    const int promotion = in_sectors ? promote_256 : promote_128;
+    // NOLINTNEXTLINE: addresses of the device are numbers here
+    void* const begin = reinterpret_cast<void*>(address);
+    EncodedMap out;
+    Code code = success;
+    if (map.windows) {
+        std::vector<int> lower, upper;
+        for (std::size_t d = sizes.size() - 1; d-- > 1;) {
+            lower.push_back(static_cast<int>(map.windows->lower[d])), upper.push_back(static_cast<int>(map.windows->upper[d]));
+            steps[sizes.size() - 1 - d] = static_cast<std::uint32_t>(map.windows->stride[d]);
+        }
+        code = driver().encode_im2col(&out, width, rank, begin, extents.data(), strides.data(), lower.data(), upper.data(),
+                                      boxes.front(), boxes.back(), steps.data(), no_interleave, swizzle_128, promotion,
+                                      zeros_outside);
+    } else {
+        code = driver().encode_tiled(&out, width, rank, begin, extents.data(), strides.data(), boxes.data(), steps.data(),
+                                     no_interleave, swizzle_128, promotion, zeros_outside);
+    }
     if (const Status done = checked(code, "the tensor map of an operand"); !done) return done.errors();
-    return map;
+    return out;
 }
 
 Status launch(const Launch& l, Stream stream) {

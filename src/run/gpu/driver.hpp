@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "emit/cuda/emit.hpp"
 #include "support/dtype.hpp"
 #include "support/result.hpp"
 
@@ -129,10 +130,11 @@ Result<std::shared_ptr<const Module>> load(const std::string& cubin);
 Result<Function> function(const Module& module, const std::string& name, std::int64_t shared_bytes);
 /// Returns before the kernel has run. Neither allocates nor waits, so that a stream that is being captured takes it.
 Status launch(const Launch& launch, Stream stream = nullptr);
-/// The map of a row-major array at that address, from which boxes are copied with the 128-byte swizzle. Sizes and box
-/// in the order of the array's dimensions, the last one contiguous. Pre: what cuTensorMapEncodeTiled asks for.
+/// The map of a row-major array at that address, from which boxes or windows are copied with the 128-byte swizzle.
+/// Sizes and strides in the order of the array's dimensions, the last one contiguous. Pre: what cuTensorMapEncodeTiled
+/// or cuTensorMapEncodeIm2col asks for.
 Result<EncodedMap> encode_map(std::uint64_t address, DType type, const std::vector<std::int64_t>& sizes,
-                              const std::vector<std::int64_t>& strides, const std::vector<std::int64_t>& box);
+                              const std::vector<std::int64_t>& strides, const cuda::TensorMap& map);
 /// Waits for all that was launched.
 Status synchronize();
 /// Seconds that the device takes for what `work` launches, between two events.

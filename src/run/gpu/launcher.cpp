@@ -120,7 +120,7 @@ Result<std::vector<BoundLaunch>> Launcher::bind(const std::vector<std::uint64_t>
         bound.scratch = {scratch + static_cast<std::uint64_t>(scratch_offsets_[k])};
         for (const cuda::TensorMap& map : entry.maps) {
             auto encoded = encode_map(addresses[at(map.array)], program_.diagram.array(map.array).type,
-                                      sizes(map.array), strides(map.array), map.box);
+                                      sizes(map.array), strides(map.array), map);
             if (!encoded) return encoded.errors();
             bound.maps.push_back(*encoded);
         }
