@@ -101,6 +101,7 @@ struct Kernel {
     std::vector<ArrayId> inputs;   ///< arrays in memory that it reads
     std::vector<ArrayId> outputs;  ///< arrays in memory that it writes
     std::vector<Fold> folds;
+    std::vector<ArrayId> zero_outside = {};  ///< inputs that products read outside of the array, too, and find 0 there
     StreamParts parts = {};  ///< in the place of a kernel whose stream is cut into parts
 };
 

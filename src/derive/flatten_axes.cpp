@@ -28,8 +28,8 @@ std::vector<T> flattened(std::vector<T> list, const Run& run, const T& whole, F 
     return list;
 }
 
-/// The axes become `whole` in these arrays. Other reads in equations that define one have values of its parts, as
-/// windows do.
+/// The axes become `whole` in these arrays. What else has them in equations that define one has values of its parts, as
+/// windows have.
 void flatten(Diagram& diagram, const Run& run, AxisId whole, const std::vector<ArrayId>& arrays, const char* why,
              std::vector<DerivationStep>& steps) {
     const auto axes_flattened = [&](std::vector<AxisId> axes) {
@@ -46,16 +46,16 @@ void flatten(Diagram& diagram, const Run& run, AxisId whole, const std::vector<A
         const Equation before = e;
         e.body = transform(e.body, [&](const Expr& node) -> Expr {
             const auto* r = as<Read>(node);
-            if (!r) return node;
-            if (contains(arrays, r->array))
-                return read(r->array, flattened(r->indices, run, Index(Affine::axis(whole)),
-                                                [](const Index& index) { return index.single_axis(); }));
-            if (!contains(arrays, e.target)) return node;
-            return substitute_axes(node, [&](AxisId axis) -> std::optional<Index> {
+            return r && contains(arrays, r->array)
+                       ? read(r->array, flattened(r->indices, run, Index(Affine::axis(whole)),
+                                                  [](const Index& index) { return index.single_axis(); }))
+                       : node;
+        });
+        if (contains(arrays, e.target))
+            e.body = substitute_axes(e.body, [&](AxisId axis) -> std::optional<Index> {
                 const auto part = find(run, axis);
                 return part == run.end() ? std::nullopt : std::optional(Index::of(values[at(part - run.begin())]));
             });
-        });
         if (contains(e.reduce_axes, run.front())) {
             std::erase_if(e.reduce_axes, [&](AxisId axis) { return contains(run, axis); });
             e.reduce_axes.push_back(whole);

@@ -12,6 +12,11 @@ public:
         const std::vector<AxisId>& axes = axes_of_(r.array);
         std::vector<Index> source;
         if (walks) {
+            // The contiguous dimension's axes come last, as in an array.
+            const std::vector<AxisId> last = r.indices.back().axes();
+            for (const Index& index : r.indices)
+                for (const AxisId axis : index.axes())
+                    if (!contains(last, axis)) shared(Affine::axis(axis), axis);
             for (const Index& index : r.indices) source.push_back(made_of_axes(index.value()));
             out_.source = std::move(source);
             return std::move(out_);

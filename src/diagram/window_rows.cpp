@@ -1,6 +1,7 @@
 #include "diagram/window_rows.hpp"
 
 #include "diagram/flat_axes.hpp"
+#include "diagram/guards.hpp"
 #include "diagram/product.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
@@ -34,13 +35,22 @@ bool are_windows(const Read& r, const Run& run) {
     return !are_rows;
 }
 
+/// A factor of a sum of products: a read, and zeros where some conditions do not hold.
+struct Factor {
+    Expr whole;
+    const Read* read;
+};
+
 /// The factors of a sum of products of two arrays; none: the equation is another one.
-std::vector<const Read*> factors_read(const Equation& e) {
-    std::vector<const Read*> out;
-    if (e.reduce == ReduceOp::sum)
-        for (const Expr& factor : factors_of(e.body))
-            if (const auto* r = as<Read>(factor)) out.push_back(r);
-    return out.size() == 2 && factors_of(e.body).size() == 2 ? out : std::vector<const Read*>();
+std::vector<Factor> factors_read(const Equation& e) {
+    const std::vector<Expr> factors = e.reduce == ReduceOp::sum ? factors_of(e.body) : std::vector<Expr>();
+    std::vector<Factor> out;
+    for (const Expr& factor : factors) {
+        Expr inner = factor;
+        while (const Select* outside = zero_elsewhere(inner)) inner = outside->a;
+        if (const auto* r = as<Read>(inner)) out.push_back({factor, r});
+    }
+    return out.size() == 2 && factors.size() == 2 ? out : std::vector<Factor>();
 }
 
 bool has_run(const std::vector<AxisId>& axes, const Run& run) {
@@ -63,11 +73,10 @@ bool depends_on_any(const Expr& e, const Run& run) {
 
 /// Whether the equation, whose target has the run, has it in plain reads and in windows of a product alone.
 bool has_rows_alone(const Diagram& d, const Equation& e, const Run& run) {
-    const std::vector<const Read*> factors = factors_read(e);
+    const std::vector<Factor> factors = factors_read(e);
     const Expr rest = transform(e.body, [&](const Expr& node) -> Expr {
-        const auto* r = as<Read>(node);
-        const auto is_factor = [&](const Read* f) { return f->array == r->array && f->indices == r->indices; };
-        return r && (is_plain(d, *r, run) || (any_of(factors, is_factor) && are_windows(*r, run))) ? constant(0) : node;
+        const bool is_window = any_of(factors, [&](const Factor& f) { return f.whole == node && are_windows(*f.read, run); });
+        return is_window || (as<Read>(node) && is_plain(d, *as<Read>(node), run)) ? constant(0) : node;
     });
     return !depends_on_any(rest, run);
 }
@@ -101,12 +110,13 @@ std::vector<ArrayId> arrays_with_rows(const Diagram& diagram, const Run& run) {
 std::vector<Run> window_rows(const Diagram& diagram) {
     std::vector<Run> out;
     for (const Equation& e : diagram.equations) {
-        const std::vector<const Read*> factors = factors_read(e);
+        const std::vector<Factor> factors = factors_read(e);
         for (std::size_t f = 0; f < factors.size(); ++f) {
-            const Read &windows = *factors[f], &other = *factors[1 - f];
+            const Read& windows = *factors[f].read;
+            const Expr& other = factors[1 - f].whole;
             Run run;
             for (const AxisId axis : diagram.array(e.target).axes) {
-                const bool is_next = dimension_of(windows, axis) >= 0 && !depends_on(other.indices, axis) &&
+                const bool is_next = dimension_of(windows, axis) >= 0 && !depends_on_axis(other, axis) &&
                                      (run.empty() || dimension_of(windows, axis) == dimension_of(windows, run.back()) + 1);
                 if (is_next)
                     run.push_back(axis);

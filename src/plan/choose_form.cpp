@@ -228,8 +228,9 @@ private:
     /// Plans the kernel, or finds out that it takes longer by more than `slack` than is known.
     void plan(Way& way, double slack) {
         // Other factors make another form, with other kernels.
-        if (!has_cuda_blocks(machine_) || with_factors(way.form, extents_, machine_, FactorForm::copied) ||
-            with_factors(way.form, extents_, machine_, FactorForm::converted)) {
+        if (!has_cuda_blocks(machine_) || any_of(other_factors, [&](FactorForm factors) {
+                return with_factors(way.form, extents_, machine_, factors).has_value();
+            })) {
             const auto plan = choose_plan(way.form, extents_, machine_, way.lines.readable, options_);
             way.seconds = plan ? std::max(way.seconds, plan->seconds()) : never, way.is_planned = true;
             return;

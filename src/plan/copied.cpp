@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "derive/converted_factors.hpp"
+#include "derive/padding_in_place.hpp"
 #include "diagram/guards.hpp"
 #include "diagram/product.hpp"
 #include "plan/blocks.hpp"
@@ -151,10 +152,13 @@ std::optional<WithCopies> with_factors(const Derived& derived, const Extents& ex
     if (factors == FactorForm::copied)
         if (const std::vector<FactorCopy> copies = needed.take(); !copies.empty())
             return with_copies(derived, extents, copies);
-    if (factors != FactorForm::converted) return std::nullopt;
-    const std::vector<FactorConversion> conversions = needed.take_conversions();
-    if (conversions.empty()) return std::nullopt;
-    WithCopies out{with_conversions(derived, conversions), extents, {}};
+    std::optional<Derived> form;
+    if (factors == FactorForm::padded) form = with_padding_in_place(derived);
+    if (factors == FactorForm::converted)
+        if (const std::vector<FactorConversion> conversions = needed.take_conversions(); !conversions.empty())
+            form = with_conversions(derived, conversions);
+    if (!form) return std::nullopt;
+    WithCopies out{std::move(*form), extents, {}};
     for (std::size_t k = 0; k < derived.kernels.size(); ++k) out.whole.push_back(k);
     return out;
 }
@@ -167,12 +171,18 @@ Result<Plan> choose_copied(const Derived& derived, const Extents& extents, const
     const auto on_tensor_cores = [](const Plan& plan) {
         return any_of(plan.kernels, [](const KernelPlan& kernel) { return kernel.scheduled.on_tensor_cores(); });
     };
+    const auto brings_zeros = [](const Plan& plan) {
+        return all_of(plan.kernels, [](const KernelPlan& kernel) {
+            const ScheduledKernel& k = kernel.scheduled;
+            return all_of(k.layouts.ids(), [&](VariableId v) { return !k.variable(v).is_zero_outside || k.is_operand(v); });
+        });
+    };
     const bool asks = any_of(by_user, [](const ScheduleItem& item) { return item.kind == ChoiceKind::mma_m; });
-    for (const FactorForm factors : {FactorForm::copied, FactorForm::converted}) {
+    for (const FactorForm factors : other_factors) {
         const auto with = with_factors(derived, extents, gpu, factors);
         if (!with) continue;
         auto other = choose_blocks(with->form, with->extents, gpu, by_user, options);
-        if (!other || !on_tensor_cores(*other)) continue;
+        if (!other || !on_tensor_cores(*other) || !brings_zeros(*other)) continue;
         if (best && (!asks || on_tensor_cores(*best)) && other->seconds() >= best->seconds()) continue;
         for (KernelPlan& kernel : other->kernels) kernel.whole = with->whole[kernel.whole];
         other->change.factors = factors;

@@ -26,6 +26,7 @@ enum class FactorForm : std::uint8_t {
     as_they_are,
     copied,     ///< by kernels before the first one that reads them
     converted,  ///< by each kernel that multiplies them
+    padded,     ///< with zeros around them by the copies that bring them
 };
 
 /// How the planned form was made from the derived one.

@@ -114,8 +114,9 @@ std::optional<AxisId> running_axis_of(const ScheduledKernel& kernel, const Expr&
     return b->op == BinaryOp::mod ? x : std::nullopt;
 }
 
-/// Whether the dimension's index may lie outside of the array.
+/// Whether the dimension's index may lie outside of the array, where other values than zeros are meant.
 bool may_lie_outside(const ScheduledKernel& kernel, const Variable& variable, std::size_t dimension) {
+    if (variable.is_zero_outside) return false;
     const Index& dim = variable.dims[dimension];
     if (dim.affine() || dim.is_gathered()) return is_cut(kernel, variable, dimension);
     const Interval range = range_of(dim, std::vector<std::int64_t>(kernel.extents.size(), 0), kernel.extents);

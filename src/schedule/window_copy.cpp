@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "algebra/linear_terms.hpp"
 #include "diagram/box.hpp"
 #include "schedule/fragments.hpp"
 #include "support/ids.hpp"
@@ -18,31 +19,6 @@ struct Room {
 };
 constexpr std::array<Room, 3> rooms{{{-32768, 32767, 65535}, {-128, 127, 255}, {-16, 15, 31}}};
 constexpr std::int64_t most_stride = 8;  ///< elementStrides, CUDA driver API
-
-/// A sum of whole numbers: expressions times factors, and a constant.
-struct Terms {
-    std::vector<std::pair<Expr, std::int64_t>> terms;
-    std::int64_t constant = 0;
-
-    void add(const Expr& e, std::int64_t factor) {
-        if (const auto* c = as<Constant>(e)) {
-            constant += factor * static_cast<std::int64_t>(c->value);
-            return;
-        }
-        const auto* b = as<Binary>(e);
-        const auto* scale = b && b->op == BinaryOp::mul ? as<Constant>(b->a) : nullptr;
-        const auto* scale_behind = b && b->op == BinaryOp::mul ? as<Constant>(b->b) : nullptr;
-        if (b && (b->op == BinaryOp::add || b->op == BinaryOp::sub)) {
-            add(b->a, factor), add(b->b, b->op == BinaryOp::add ? factor : -factor);
-        } else if (scale) {
-            add(b->b, factor * static_cast<std::int64_t>(scale->value));
-        } else if (scale_behind) {
-            add(b->a, factor * static_cast<std::int64_t>(scale_behind->value));
-        } else {
-            terms.emplace_back(e, factor);
-        }
-    }
-};
 
 /// t // apart % steps
 struct Digit {
@@ -85,11 +61,11 @@ public:
 
 private:
     std::optional<WindowDimension> dimension(std::size_t d) {
-        Terms all;
+        LinearTerms all;
         all.add(v_.gathers[d].value(), 1);
         Expr digit, rest;
         WindowDimension out;
-        for (const auto& [term, factor] : all.terms) {
+        for (const auto& [term, factor] : all.terms()) {
             const Expr scaled = factor == 1 ? term : binary(BinaryOp::mul, integer_constant(factor), term);
             if (!depends_on_axis(term, rows_)) {
                 rest = sum_of(rest, scaled);
@@ -102,17 +78,17 @@ private:
             out.steps = has_ended_ ? ceil_div(k_.extent(rows_), apart_) : found->steps;
             apart_ *= out.steps;
         }
-        const Expr shift = plus(rest, all.constant);
+        const Expr shift = plus(rest, all.constant());
         const Index constant = Index::of(shift);
         const auto running = running_axis(k_, constant, scope_);
         if (!running || *running >= 0) return std::nullopt;
         if (d == 0) {
-            out.first = Index::of(digit ? plus(sum_of(digit, rest), all.constant) : shift);
+            out.first = Index::of(digit ? plus(sum_of(digit, rest), all.constant()) : shift);
             return out.stride == 1 ? std::optional(out) : std::nullopt;
         }
         const Interval range = range_of(constant, std::vector<std::int64_t>(k_.extents.size(), 0), k_.extents);
         out.lower = range.low, out.upper = range.low + (out.steps - 1) * out.stride + 1 - k_.extent(axes_[d]);
-        out.first = Index::of(plus(digit, range.low)), out.offset = Index::of(plus(rest, all.constant - range.low));
+        out.first = Index::of(plus(digit, range.low)), out.offset = Index::of(plus(rest, all.constant() - range.low));
         const auto has_room = [&](std::int64_t corner) {
             return corner >= room_.corner_low && corner <= room_.corner_high;
         };

@@ -164,6 +164,7 @@ private:
             for (const Index& index : r.indices) indices.push_back(over_variables(index, loop_axis));
         const VariableId v = add_variable(r.array, std::move(box.dims), std::move(box.limits));
         out_.variables[v].gathers = std::move(indices);
+        out_.variables[v].is_zero_outside = contains(kernel_.zero_outside, r.array);
         loaded_variables_.push_back({r.array, streamed, r.indices, v});
         return v;
     }

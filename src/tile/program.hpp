@@ -28,6 +28,7 @@ struct Variable {
     std::vector<Index> gathers;
     DType memory_type = DType::f32;  ///< type of the array in memory (loads widen from it, stores round to it)
     bool is_state = false;
+    bool is_zero_outside = false;  ///< a copy brings zeros for what lies outside of the array, and these are used
     friend bool operator==(const Variable&, const Variable&) = default;
 };
 

@@ -195,7 +195,7 @@ private:
         if (!in_memory_.contains(v.array))
             report("{} is loaded, but {} is no input and no earlier kernel stores it", v.name, diagram_.array(v.array).name);
         const std::vector<std::int64_t> zero(program_.extents.size(), 0);
-        for (std::size_t d = 0; d < v.dims.size() && unguarded_.contains(load.variable); ++d) {
+        for (std::size_t d = 0; d < v.dims.size() && !v.is_zero_outside && unguarded_.contains(load.variable); ++d) {
             // Outside of the array lies padding, which only reads behind a condition may leave alone. The interval of a
             // quotient or a remainder is a bound, so it says something only where all of it lies outside.
             const Interval range = range_of(v.dims[d], zero, program_.extents);

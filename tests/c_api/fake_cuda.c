@@ -114,6 +114,13 @@ Code cuTensorMapEncodeTiled(void* map, int type, uint32_t rank, void* address, c
     ++state.encodings, state.encoded = (uint64_t)(uintptr_t)address;
     return (uintptr_t)address % 16 == 0 ? success : invalid_value;
 }
+Code cuTensorMapEncodeIm2col(void* map, int type, uint32_t rank, void* address, const uint64_t* sizes,
+                             const uint64_t* strides, const int* lower, const int* upper, uint32_t channels, uint32_t pixels,
+                             const uint32_t* steps, int interleave, int swizzle, int promotion, int fill) {
+    (void)lower, (void)upper, (void)channels, (void)pixels;
+    return cuTensorMapEncodeTiled(map, type, rank, address, sizes, strides, NULL, steps, interleave, swizzle, promotion,
+                                  fill);
+}
 Code cuLaunchKernel(void* function, unsigned blocks, unsigned y, unsigned z, unsigned threads, unsigned rows,
                     unsigned depth_of_block, unsigned shared_bytes, void* stream, void** parameters, void** extra) {
     (void)y, (void)z, (void)depth_of_block, (void)extra;

@@ -67,6 +67,9 @@ constexpr StandIn instructions[] = {
     {"barrier.cta.sync", "emulated::meet_in_block(6 + warpgroup, 256);"},
     {"barrier.cta.arrive", "emulated::pass_in_block(6 + warpgroup, 256);"},
     {"setmaxnreg", ";"},
+    {"im2col.mbarrier::complete_tx::bytes.multicast",
+     "emulated::bring_windows_to_all(blocks, to, map, barrier, COORDINATES_##rank, OFFSETS_##rank);"},
+    {"global.im2col.mbarrier", "emulated::bring_windows(to, map, barrier, COORDINATES_##rank, OFFSETS_##rank);"},
     {".multicast::cluster", "emulated::bring_box_to_all(blocks, to, map, barrier, COORDINATES_##rank);"},
     {".mbarrier::complete_tx::bytes", "emulated::bring_box(to, map, barrier, COORDINATES_##rank);"},
     {".bulk_group [%1", "emulated::store_staging(from, map, COORDINATES_##rank);"},
@@ -194,19 +197,24 @@ std::shared_ptr<const JitModule> compiled_for_cpu(const cuda::CudaSource& source
     return compiled(text, options);
 }
 
-BulkMap bulk_map(const void* array, DType type, const std::vector<std::int64_t>& sizes,
-                 const std::vector<std::int64_t>& box) {
-    if (box.back() * bytes(type) != operand_row_bytes)
-        throw std::runtime_error(fmt::format("a box with rows of {} {} values: its swizzle takes {} bytes", box.back(),
-                                             name(type), operand_row_bytes));
-    BulkMap map;
-    map.array = array, map.value_bytes = bytes(type), map.rank = static_cast<int>(sizes.size());
+BulkMap bulk_map(const void* array, DType type, const std::vector<std::int64_t>& sizes, const cuda::TensorMap& map) {
+    if (map.box.back() * bytes(type) != operand_row_bytes)
+        throw std::runtime_error(fmt::format("a box with rows of {} {} values: its swizzle takes {} bytes",
+                                             map.box.back(), name(type), operand_row_bytes));
+    BulkMap out;
+    out.array = array, out.value_bytes = static_cast<std::int16_t>(bytes(type));
+    out.rank = static_cast<std::int16_t>(sizes.size()), out.has_windows = map.windows.has_value();
     const std::vector<std::int64_t> strides = row_major_strides(sizes);
     for (std::size_t d = 0; d < sizes.size(); ++d) {
         const std::size_t from = sizes.size() - 1 - d;
-        map.sizes[d] = sizes[from], map.strides[d] = strides[from] * bytes(type), map.box[d] = static_cast<int>(box[from]);
+        out.sizes[d] = static_cast<std::int32_t>(sizes[from]), out.strides[d] = strides[from] * bytes(type);
+        out.box[d] = static_cast<std::int32_t>(map.box[from]);
+        if (!map.windows || d == 0 || from == 0) continue;
+        out.lower[d - 1] = static_cast<std::int16_t>(map.windows->lower[from]);
+        out.upper[d - 1] = static_cast<std::int16_t>(map.windows->upper[from]);
+        out.stride[d - 1] = static_cast<std::int16_t>(map.windows->stride[from]);
     }
-    return map;
+    return out;
 }
 
 bool run_on_cpu(const JitModule& module, const cuda::KernelEntry& entry, const std::vector<std::uint64_t>& arguments,

@@ -23,12 +23,12 @@ struct Timing {
 /// swizzled by 16 of them.
 struct BulkMap {
     const void* array = nullptr;
-    std::int32_t value_bytes = 0, rank = 0;
-    std::int64_t sizes[5] = {}, strides[5] = {};  ///< strides in bytes
-    std::int32_t box[5] = {}, swizzle_bits = 3;
+    std::int16_t value_bytes = 0, rank = 0, swizzle_bits = 3, has_windows = 0;
+    std::int64_t strides[5] = {};  ///< in bytes
+    std::int32_t sizes[5] = {}, box[5] = {};
+    std::int16_t lower[3] = {}, upper[3] = {}, stride[3] = {};  ///< of windows: of all dimensions but the first and the last
 };
-BulkMap bulk_map(const void* array, DType type, const std::vector<std::int64_t>& sizes,
-                 const std::vector<std::int64_t>& box);
+BulkMap bulk_map(const void* array, DType type, const std::vector<std::int64_t>& sizes, const cuda::TensorMap& map);
 
 /// Compiles the kernels for the CPU, as for a GPU with this __CUDA_ARCH__. Throws std::runtime_error where that fails.
 std::shared_ptr<const JitModule> compiled_for_cpu(const cuda::CudaSource& source, int architecture = 900);

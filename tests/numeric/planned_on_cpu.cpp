@@ -13,6 +13,7 @@
 #include "lower/lower.hpp"
 #include "lower/prove.hpp"
 #include "lower/rules.hpp"
+#include "derive/derive.hpp"
 #include "plan/choose.hpp"
 #include "run/tensor.hpp"
 #include "schedule/reduction_trees.hpp"
@@ -21,8 +22,11 @@
 
 namespace napkin::cpu_case {
 
-Planned planned(const std::string& text, const std::string& schedule, const Machine& machine, const std::string& prefix) {
-    Derived derived = derived_from(text);
+Planned planned(const std::string& text, const std::string& schedule, const Machine& machine, const std::string& prefix,
+                const Rewriting& rewriting) {
+    DeriveOptions how;
+    how.rewriting = rewriting;
+    Derived derived = derive(parsed(text), how).value();
     // Sizes are arguments where the text has an odd length.
     if (text.size() % 2 != 0) derived.diagram = with_any_sizes(std::move(derived.diagram));
     PlanOptions options;
@@ -88,7 +92,7 @@ std::optional<std::vector<Tensor>> outputs_of(const Planned& p, const Reference&
         std::vector<BulkMap> maps;
         for (const cuda::TensorMap& map : entry.maps) {
             const Tensor& array = arrays[at(map.array)];
-            maps.push_back(bulk_map(array.data(), array.type(), array.sizes(), map.box));
+            maps.push_back(bulk_map(array.data(), array.type(), array.sizes(), map));
         }
         if (!run_on_cpu(module, entry, arguments, timing, maps)) return std::nullopt;
     }

@@ -26,7 +26,7 @@ struct Planned {
 /// `text` with the sizes that it gives, by this schedule; kernels are named after `prefix`. Throws std::runtime_error
 /// where that is refused.
 Planned planned(const std::string& text, const std::string& schedule, const Machine& machine,
-                const std::string& prefix = "k");
+                const std::string& prefix = "k", const Rewriting& rewriting = {});
 /// The same for an H200.
 Planned planned_on_hopper(const std::string& text, const std::string& schedule, const std::string& prefix = "k");
 /// With the first call of the function 1% larger than it is. Throws where it is not called.

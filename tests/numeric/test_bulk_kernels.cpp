@@ -45,12 +45,16 @@ struct Subject {
 };
 
 /// All are, and these words stand somewhere in their text.
-void expect_all_right(const std::vector<Subject>& subjects, const std::vector<std::string>& words) {
+void expect_all_right(const std::vector<Subject>& subjects, const std::vector<std::string>& words,
+                      const Rewriting& rewriting = {}) {
     std::vector<Planned> all;
     for (std::size_t i = 0; i < subjects.size(); ++i) {
         SCOPED_TRACE(subjects[i].name);
-        all.push_back(planned(subjects[i].text, subjects[i].schedule, hopper(), fmt::format("k{}_", i)));
-        EXPECT_THAT(all.back().source.text, testing::HasSubstr("wgmma"));
+        // Boxes of windows have numbers for sizes, as texts of an even length have.
+        const bool is_even = subjects[i].text.size() % 2 == 0;
+        const std::string text = subjects[i].text + (rewriting.windows && !is_even ? " " : "");
+        all.push_back(planned(text, subjects[i].schedule, hopper(), fmt::format("k{}_", i), rewriting));
+        EXPECT_THAT(all.back().source.text, testing::HasSubstr(rewriting.windows ? "window_copy" : "wgmma"));
     }
     const cuda::CudaSource source = cpu_case::in_one_source(all);
     for (const std::string& word : words) EXPECT_THAT(source.text, testing::HasSubstr(word));
@@ -107,7 +111,7 @@ extern "C" __global__ void __launch_bounds__(32, 1) probe(const __grid_constant_
         std::vector<std::uint16_t> given(rows * columns), held(box * box), sent(given.size(), 7777);
         for (std::size_t i = 0; i < given.size(); ++i) given[i] = static_cast<std::uint16_t>(i + 1);
         const auto map = [&](const auto& of) {
-            return cpu_case::bulk_map(of.data(), DType::bf16, {rows, columns}, {box, box});
+            return cpu_case::bulk_map(of.data(), DType::bf16, {rows, columns}, cuda::TensorMap{-1, {box, box}});
         };
         ASSERT_TRUE(cpu_case::run_on_cpu(*module, probe, {0, place_of(held), 0}, timing, {map(given), map(sent)}));
         const auto in_box = [&](std::int64_t r, std::int64_t c) {
@@ -484,6 +488,51 @@ TEST(BulkKernels, SumAlongFlatAxes) {
              "mma_m m\nwarps 4\nrole copies 4\nstream k = 16\nthreads 1\n"},
         },
         {"floor_div", "floor_mod"});
+}
+
+/// Convolutions, whose rows walk over images, rows and columns: with strides, dilated, padded, along one and three axes.
+TEST(BulkKernels, WindowsOfRows) {
+    const auto windows = [](const char* place, const char* sizes) {
+        return fmt::format(
+            "f(X[b, y, z, c]: bf16, W[o, r, s, c]: bf16) -> Y[b, u, v, o]: bf16\n"
+            "    Y[b, u, v, o] = sum(r, s, c) {} * W[o, r, s, c]\nsizes {}\nschedule\n    stream rsc\n",
+            place, sizes);
+    };
+    const std::string of_rows = "mma_m buv\nwarps 4\nrole copies 4\n", rsc = of_rows + "stream rsc = 32\n";
+    const Subject all[] = {
+        {"of one place each", windows("X[b, u + r, v + s, c]", "b = 3, y = 9, z = 12, c = 64, o = 40, r = s = 3, u = 7, v = 10"),
+         rsc + "threads 2\n"},
+        {"by steps", windows("X[b, 2 * u + r, 3 * v + s, c]", "b = 2, y = 17, z = 26, c = 32, o = 24, r = 3, s = 2, u = 8, v = 9"),
+         rsc + "threads 1\n"},
+        {"dilated", windows("X[b, u + 2 * r, v + 3 * s, c]", "b = 2, y = 11, z = 15, c = 32, o = 24, r = s = 3, u = 7, v = 9"),
+         rsc + "threads 1\n"},
+        {"backwards", windows("X[b, u - r + 2, v - s + 1, c]", "b = 2, y = 9, z = 11, c = 32, o = 24, r = 3, s = 2, u = 7, v = 10"),
+         rsc + "threads 1\n"},
+        {"with padding",
+         windows("where(u + r >= 1 and u + r <= size(y) and v + s - 2 >= 0 and v + s - 2 < size(z), "
+                 "X[b, u + r - 1, v + s - 2, c], 0)",
+                 "b = 3, y = 7, z = 9, c = 32, o = 40, r = 3, s = 5, u = 7, v = 9"),
+         rsc + "threads 2\n"},
+        {"in a cluster", windows("X[b, u + r, v + s, c]", "b = 4, y = 10, z = 10, c = 32, o = 128, r = s = 3, u = v = 8"),
+         rsc + "group o = 64\ncluster o = 2\nthreads 4\n"},
+        {"along one axis",
+         "f(X[b, y, c]: f16, W[r, c, o]: f16) -> Y[b, u, o]: f32\n"
+         "    Y[b, u, o] = sum(r, c) X[b, u + r, c] * W[r, c, o]\n"
+         "sizes b = 5, y = 37, c = 32, o = 40, r = 4, u = 34\nschedule\n    stream rc\n",
+         "mma_m bu\nwarps 4\nstream rc = 16\nthreads 1\n"},
+        {"of no batch",
+         "f(X[y, z, c]: bf16, W[o, r, s, c]: bf16) -> Y[u, v, o]: bf16\n"
+         "    Y[u, v, o] = sum(r, s, c) X[u + r, v + s, c] * W[o, r, s, c]\n"
+         "sizes y = 15, z = 12, c = 32, o = 24, r = s = 3, u = 13, v = 10\nschedule\n    stream rsc\n",
+         "mma_m uv\nwarps 4\nstream rsc = 32\nthreads 1\n"},
+        {"along three axes",
+         "f(X[b, x, y, z, c]: bf16, W[o, q, r, s, c]: bf16) -> Y[b, t, u, v, o]: bf16\n"
+         "    Y[b, t, u, v, o] = sum(q, r, s, c) X[b, t + q, u + r, v + s, c] * W[o, q, r, s, c]\n"
+         "sizes b = 2, x = 5, y = 6, z = 7, c = 32, o = 24, q = 2, r = 3, s = 2, t = 4, u = 4, v = 6\n"
+         "schedule\n    stream qrsc\n",
+         "mma_m btuv\nwarps 4\nstream qrsc = 32\nthreads 1\n"},
+    };
+    expect_all_right({std::begin(all), std::end(all)}, {"window_copy("}, {.windows = true});
 }
 
 TEST(BulkKernels, GoIntoEachOther) {
