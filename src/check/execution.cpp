@@ -5,6 +5,8 @@
 
 #include "derive/normal_form.hpp"
 #include "diagram/blocks.hpp"
+#include "diagram/flat_axes.hpp"
+#include "support/ids.hpp"
 #include "support/ranges.hpp"
 #include "support/saturate.hpp"
 #include "tile/uses.hpp"
@@ -141,6 +143,9 @@ Execution execution_of(const Diagram& diagram, const Extents& extents, const Siz
             reductions.push_back({{}, tree, multiplies(*compute->reduce, compute->body)});
             for (const AxisId axis : compute->reduce_axes) {
                 reductions.back().axes.insert(axis);
+                // A flat axis runs in the place of its parts.
+                if (at(axis) < diagram.axes.size())
+                    for (const AxisId part : parts_of_flat_axis(diagram, axis)) reductions.back().axes.insert(part);
                 std::int64_t& most = chunks[program.extents[axis]];
                 most = std::max(most, tree.chunks);
             }

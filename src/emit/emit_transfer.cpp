@@ -1,11 +1,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "algebra/expr.hpp"
 #include "algebra/number.hpp"
 #include "emit/emit_index.hpp"
 #include "emit/emit_write.hpp"
+#include "schedule/tile_copy.hpp"
+#include "support/ranges.hpp"
+#include "support/text.hpp"
 
 namespace napkin::writers {
 namespace {
@@ -41,9 +45,9 @@ public:
           synchronizes_(synchronizes),
           v_(frame.variable(variable)),
           layout_(frame.layout(variable)),
-          memory_(frame.memory.at(v_.array)) {
+          memory_(frame.memory.at(v_.array)),
+          copy_(tile_copy(frame, variable)) {
         for (std::size_t d = 0; d < v_.dims.size(); ++d) dimensions_.push_back(dimension(d));
-        choose_inner();
     }
 
     void load() {
@@ -136,6 +140,32 @@ private:
                          begin_of_lanes(), stride, frame_.count(tile.axis, scope_)));
     }
 
+    /// Opens the loops over parts, and tells f where a part stands along each of their dimensions. Returns how many.
+    int open_parts(const std::function<void(std::size_t, const std::string&)>& f) {
+        std::vector<std::size_t> outer;
+        for (std::size_t d = 0; d < dimensions_.size(); ++d)
+            if (static_cast<int>(d) != copy_.rows && static_cast<int>(d) != copy_.columns && dimensions_[d].size != 1)
+                outer.push_back(d);
+        if (!copy_.by_warps) {
+            for (const std::size_t d : outer) {
+                const std::string t = fmt::format("t{}_", d);
+                out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; ++{0})", t, dimensions_[d].count));
+                f(d, t);
+            }
+            return static_cast<int>(outer.size());
+        }
+        const std::string all = join(mapped<std::string>(outer, [&](std::size_t d) { return dimensions_[d].count; }), " * ");
+        out_.open(fmt::format("for (Index part_ = warp_of_thread(); part_ < {}; part_ += num_warps())", all));
+        std::string rest = "part_";
+        for (std::size_t i = outer.size(); i-- > 0;) {
+            const std::size_t d = outer[i];
+            out_(fmt::format("const Index t{}_ = {};", d, i > 0 ? fmt::format("{} % {}", rest, dimensions_[d].count) : rest));
+            if (i > 0) rest += fmt::format(" / {}", dimensions_[d].count);
+            f(d, fmt::format("t{}_", d));
+        }
+        return 1;
+    }
+
     void copy(bool is_load, const std::string& name) {
         std::string memory = memory_, buffer = name;
         const auto at = [](std::string& pointer, const std::string& offset) {
@@ -154,29 +184,25 @@ private:
                                  is_float(v_.memory_type) ? "static_cast" : "convert", memory_type(v_.memory_type), name));
             return;
         }
-        int opened = 0;
-        for (std::size_t d = 0; d < dimensions_.size(); ++d) {
-            if (static_cast<int>(d) == rows_ || static_cast<int>(d) == columns_ || dimensions_[d].size == 1) continue;
-            const std::string t = fmt::format("t{}_", d);
-            out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; ++{0})", t, dimensions_[d].count));
-            ++opened;
-            at(memory, fmt::format("{} * {}", t, dimensions_[d].memory_stride));
-            at(buffer, fmt::format("{} * {}", t, dimensions_[d].stride));
-        }
-        const Dimension& column = dimensions_[static_cast<std::size_t>(columns_)];
+        const int opened = open_parts([&](std::size_t d, const std::string& place) {
+            at(memory, fmt::format("{} * {}", place, dimensions_[d].memory_stride));
+            at(buffer, fmt::format("{} * {}", place, dimensions_[d].stride));
+        });
+        const std::string by_whom = copy_.by_warps ? "_by_warp" : "";
+        const Dimension& column = dimensions_[static_cast<std::size_t>(copy_.columns)];
         const Dimension one{1, "1", "", "", "0", 0};
-        const Dimension& row = rows_ >= 0 ? dimensions_[static_cast<std::size_t>(rows_)] : one;
+        const Dimension& row = copy_.rows >= 0 ? dimensions_[static_cast<std::size_t>(copy_.rows)] : one;
         if (frame_.is_packed(variable_))
             out_(fmt::format("copy_in_panels<{}>({}, {}, {}, {}, {}, {}, {}, {});", frame_.panel(), buffer,
                              layout_.panel_stride, row.stride, memory, row.memory_stride, column.memory_stride,
                              row.count, column.count));
         else if (is_load)
-            out_(fmt::format("copy_in({}, {}, {}, {}, {}, {}, {});", buffer, row.stride, memory, row.memory_stride,
-                             column.memory_stride, row.count, column.count));
+            out_(fmt::format("copy_in{}({}, {}, {}, {}, {}, {}, {});", by_whom, buffer, row.stride, memory,
+                             row.memory_stride, column.memory_stride, row.count, column.count));
         else
-            out_(fmt::format("copy_out({}, {}, {}, {}, {}, {}, {});", memory, row.memory_stride, column.memory_stride,
-                             buffer, row.stride, row.count, column.count));
-        for (; opened > 0; --opened) out_.close();
+            out_(fmt::format("copy_out{}({}, {}, {}, {}, {}, {}, {});", by_whom, memory, row.memory_stride,
+                             column.memory_stride, buffer, row.stride, row.count, column.count));
+        for (int i = 0; i < opened; ++i) out_.close();
         // Once for all of them, so that they are under way together.
         if (is_load && frame_.in_blocks()) out_("copies_arrive();");
     }
@@ -222,13 +248,6 @@ private:
         return out;
     }
 
-    /// Columns run along the buffer's vectors, rows along what is contiguous in memory.
-    void choose_inner() {
-        columns_ = frame_.place(variable_).innermost;
-        for (std::size_t d = 0; d < dimensions_.size(); ++d)
-            if (static_cast<int>(d) != columns_ && dimensions_[d].size > 1) rows_ = static_cast<int>(d);
-    }
-
     const Frame& frame_;
     Lines& out_;
     VariableId variable_;
@@ -237,8 +256,8 @@ private:
     const Variable& v_;
     const Layout& layout_;
     std::string memory_;
+    const TileCopy copy_;
     std::vector<Dimension> dimensions_;
-    int rows_ = -1, columns_ = -1;
 };
 
 /// Interval of the form and of all sums of some of its terms, as they stand in the texts of its bounds.

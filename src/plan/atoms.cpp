@@ -112,13 +112,15 @@ private:
 
     /// Instructions for a value of the body when vectors lie along the axis. Idle lanes and gathers make them more.
     [[nodiscard]] double cost(AxisId axis, bool reduces) const {
-        // Estimated: a value for all lanes is loaded once for two vectors or more. Lanes are combined at the end by two
+        // Estimated, all of these: a value for all lanes is loaded once for two vectors or more. Lanes are combined at the end by two
         // instructions for each halving.
         constexpr double broadcast = 0.5, combining = 10;
+        // A lane of a warp finds its own place by some instructions. A CPU loads lane by lane.
+        const double far_load = kernel_.in_blocks() ? 8 : kernel_.lanes;
         double instructions = 1;
         for (const Read* r : reads_) {
             const LaneStep far = lane_step(kernel_, *r, axis);
-            instructions += far == LaneStep::same ? broadcast : far == LaneStep::near ? 1 : kernel_.lanes;
+            instructions += far == LaneStep::same ? broadcast : far == LaneStep::near ? 1 : far_load;
         }
         const auto n = static_cast<double>(tile(axis));
         const double vectors = std::ceil(n / kernel_.lanes);

@@ -7,9 +7,11 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <set>
 #include <tuple>
 
 #include "machine/block_machine.hpp"
+#include "machine/register_tile.hpp"
 #include "schedule/error_function.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/group_order.hpp"
@@ -148,7 +150,9 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
         if (k.is_in_lanes(r.variable())) return 0.0;
         const LaneStep along = v < 0 ? LaneStep::same : lane_step(k, r, v);
         if (along == LaneStep::same) return times * broadcast_clocks_ / values_in_a_load(k, atom, r, tile);
-        return times * load_clocks_ * (along == LaneStep::far ? lanes : 1);
+        if (along == LaneStep::near) return times * load_clocks_;
+        // A CPU loads lane by lane. Each lane of a warp finds its own place, and lanes meet at the banks.
+        return k.in_blocks() ? times * far_clocks(k, r, v) : times * load_clocks_ * lanes;
     };
     if (compute.reduce_axes.empty()) {
         for (const Read* r : block.reads) pipes.load += load_clocks(*r, block.points(axes_of(r->indices)));
@@ -187,6 +191,33 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
         for (double* pipe : {&pipes.arithmetic, &pipes.load, &pipes.store}) *pipe *= idle;
     }
     return pipes;
+}
+
+/// Clocks of a warp's load whose lanes find their own places along the axis. Each bank has one word a clock for it.
+double Simulator::far_clocks(const ScheduledKernel& k, const Read& r, AxisId axis) const {
+    const Layout& layout = k.layout(r.variable());
+    const auto banks = static_cast<std::int64_t>(machine_.line_bytes.value) / word_bytes;
+    std::vector<std::int64_t> point(k.extents.size(), 0);
+    std::map<std::int64_t, std::set<std::int64_t>> words;  // by bank
+    for (std::int64_t lane = 0; lane < k.lanes; ++lane) {
+        point[at(axis)] = lane;
+        std::int64_t place = 0;
+        for (std::size_t d = 0; d < r.indices.size() && d < layout.strides.size(); ++d)
+            place += value_at(r.indices[d], point, [](const Read&) { return std::int64_t{0}; }) * layout.strides[d];
+        const std::int64_t word = place * k.value_bytes() / word_bytes;
+        words[((word % banks) + banks) % banks].insert(word);
+    }
+    std::size_t turns = 1;
+    for (const auto& [bank, different] : words) turns = std::max(turns, different.size());
+    double quotients = 0;
+    for (const Index& index : r.indices)
+        if (index.depends_on(axis))
+            visit(index.value(), [&](const Expr& e) {
+                const auto* b = as<Binary>(e);
+                quotients += b && (b->op == BinaryOp::floor_div || b->op == BinaryOp::mod) ? 1 : 0;
+            });
+    return load_clocks_ * static_cast<double>(turns) +
+           quotient_instructions * quotients * clocks_a_vector_[at(static_cast<int>(OpKind::simple))];
 }
 
 /// A prefetch takes as long as a load. There is one for each line, or for each block that is shorter than a line.

@@ -214,6 +214,7 @@ private:
                                                double& values_moved) const;
     [[nodiscard]] double wave_quantization_of_uneven(const ScheduledKernel& k, const TileCounter& counter,
                                                      const std::vector<double>& core, double starts, double workers) const;
+    [[nodiscard]] double far_clocks(const ScheduledKernel& k, const Read& r, AxisId axis) const;
     [[nodiscard]] double waits_of_rows(const ScheduledKernel& k, VariableId id, const Step& step, double bytes_moved) const;
     [[nodiscard]] const CoreVariable& transferred(VariableId id, bool is_load) const;
     [[nodiscard]] double seconds_a_byte(std::size_t level, double workers, const Moved& moved) const;

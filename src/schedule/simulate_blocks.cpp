@@ -10,6 +10,7 @@
 #include "schedule/fragments.hpp"
 #include "schedule/lane_registers.hpp"
 #include "schedule/simulate_parts.hpp"
+#include "schedule/tile_copy.hpp"
 #include "support/ids.hpp"
 
 namespace napkin {
@@ -178,11 +179,17 @@ double Simulator::chain_of_copy(const ScheduledKernel& k, VariableId id, const s
                               static_cast<double>(
                                   range_of(variable.dims.back(), std::vector<std::int64_t>(tile.size(), 0), tile).size()),
                               narrow) == 0;
-    const double pieces = std::ceil(values / (in_quads ? narrow : 1) / threads);
-    const double issue = pieces * copy_instructions *
-                         std::max(1.0, static_cast<double>(k.schedule.warps.value) / schedulers_a_core);
+    // Each part of the tile is copied by all threads, or by those of one warp.
+    TileCopy copy{.part = static_cast<std::int64_t>(values)};
+    if (variable.gathers.empty()) copy = tile_copy(k, id);
+    const double warps = static_cast<double>(k.schedule.warps.value),
+                 turns = std::ceil(static_cast<double>(copy.parts) / (copy.by_warps ? warps : 1)),
+                 together = copy.by_warps ? static_cast<double>(k.lanes) : threads;
+    const double pieces = turns * std::ceil(static_cast<double>(copy.part) / (in_quads && !copy.by_warps ? narrow : 1) / together);
+    const double issue = pieces * copy_instructions * std::max(1.0, warps / schedulers_a_core);
     const double answer = is_load ? answer_clocks(k, id) : shared_clocks;
-    const double waits = is_load && is_alike && variable.gathers.empty() ? 1 : std::ceil(pieces / unrolled);
+    const bool is_asynchronous = is_load && is_alike && variable.gathers.empty() && !copy.by_warps;
+    const double waits = is_asynchronous ? 1 : turns * std::ceil(pieces / turns / unrolled);
     return std::max(issue, waits * answer) + shared_clocks;
 }
 

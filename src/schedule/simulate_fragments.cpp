@@ -82,9 +82,6 @@ void Simulator::add_product(const ScheduledKernel& k, const Step& step, const Mm
 /// those that widen and round it, and a part's addresses. Counted in the assembly of a tile from e4m3 to bf16 (nvcc
 /// 13.0, sm_90a): 27 for 8 values.
 constexpr double written_value_instructions = 27.0 / written_values;
-/// Instructions of a quotient or a rest that each of these values takes for itself. Estimated from a transposed
-/// convolution on one H200 on 2026-11-30, whose 283 µs are those of some 80 instructions a value.
-constexpr double quotient_instructions = 6;
 
 /// Quotients and rests by other than a constant, which no shift or mask replaces, in an expression and its indices.
 int quotients_in(const Expr& e) {

@@ -130,8 +130,8 @@ TEST(Machine, GpusSayTheirArchitecture) {
 }
 
 TEST(Machine, GpusSayHowValuesMove) {
-    const CopyAtoms hopper{5, 256, 5, 16, 16, 1101, 592, 24, true, true, 1750},
-        ampere{0, 0, 0, 16, 16, 0, 0, 24, true, false}, none;
+    const CopyAtoms hopper{5, 256, 256, 5, 16, 16, 1101, 592, 24, true, true, 1750},
+        ampere{0, 0, 0, 0, 16, 16, 0, 0, 24, true, false}, none;
     for (const char* name : {"h100-pcie", "h100-sxm5", "h200", "h800", "b200"}) {
         CopyAtoms atoms = copy_atoms(built_in(name));
         atoms.clusters = {};
