@@ -22,19 +22,22 @@ std::string converted(const char* type, const std::string& text) {
     return text.front() == '(' && end + 1 == text.size() ? type + text : fmt::format("{}({})", type, text);
 }
 
-/// By a power of two both are single instructions, and compilers see which of their results neighbours share.
-std::string quotient_or_rest(BinaryOp op, const std::string& a, const IntegerText& b) {
+/// By a power of two both are single instructions, and compilers see which of their results neighbours share. What is
+/// not negative needs no correction of C's quotients, which round towards zero.
+std::string quotient_or_rest(BinaryOp op, const std::string& a, bool is_negative, const IntegerText& b) {
     if (is_literal(b) && b.range.low >= 1 && std::has_single_bit(static_cast<std::uint64_t>(b.range.low))) {
         if (op == BinaryOp::mod) return fmt::format("({} & {})", a, b.range.low - 1);
         return fmt::format("({} >> {})", a, std::countr_zero(static_cast<std::uint64_t>(b.range.low)));
     }
+    if (is_literal(b) && b.range.low >= 1 && !is_negative)
+        return fmt::format("({} {} {})", a, op == BinaryOp::mod ? "%" : "/", b.text);
     return fmt::format("{}({}, {})", op == BinaryOp::mod ? "floor_mod" : "floor_div", a, b.text);
 }
 
-std::string operation(BinaryOp op, const std::string& a, const IntegerText& right, const std::string& b) {
+std::string operation(BinaryOp op, const std::string& a, bool is_negative, const IntegerText& right, const std::string& b) {
     switch (op) {
         case BinaryOp::floor_div:
-        case BinaryOp::mod: return quotient_or_rest(op, a, right);
+        case BinaryOp::mod: return quotient_or_rest(op, a, is_negative, right);
         case BinaryOp::min: return fmt::format("min_index({}, {})", a, b);
         case BinaryOp::max: return fmt::format("max_index({}, {})", a, b);
         default: return fmt::format("({} {} {})", a, name(op), b);
@@ -68,11 +71,11 @@ IntegerText integer_binary(BinaryOp op, const IntegerText& a, const IntegerText&
     const bool may_pass = op == BinaryOp::add || op == BinaryOp::sub || op == BinaryOp::mul;
     if (may_pass && may_saturate(range)) return {saturating(op, a, b), range};
     if (fits_index(range) && fits_index(a.range) && fits_index(b.range))
-        return {operation(op, a.text, b, b.text), range};
+        return {operation(op, a.text, a.range.low < 0, b, b.text), range};
     // One operand of 64 bits makes the operation one of 64 bits.
     const bool by_right = is_literal(a) && !is_literal(b);
     const auto wide = [&](const IntegerText& x) { return fits_index(x.range) ? converted("int64_t", x.text) : x.text; };
-    const std::string text = operation(op, by_right ? a.text : wide(a), b, by_right ? wide(b) : b.text);
+    const std::string text = operation(op, by_right ? a.text : wide(a), a.range.low < 0, b, by_right ? wide(b) : b.text);
     if (!fits_index(range)) return {text, range};
     return {converted("Index", text), range};
 }
