@@ -1,6 +1,7 @@
 // Tiles of operands that threads compute and write to shared memory, where the tensor cores read them.
 #include <fmt/format.h>
 
+#include "diagram/guards.hpp"
 #include "emit/emit_body.hpp"
 #include "emit/emit_fragment.hpp"
 #include "emit/emit_index.hpp"
@@ -37,8 +38,10 @@ public:
                            parts = tile_.rows * parts_of_row,
                            threads = frame_.schedule.warps.value * frame_.unit.warp_threads,
                            each = (parts + threads - 1) / threads;
-        give_values();
-        const ValueId root = body_.add_root(frame_.math(step_).any.value, 2, false, false, false);
+        const auto runs = copied_runs(frame_, step_);
+        if (!runs) give_values();
+        const ValueId root = runs ? body_.add_root(holds(*runs), 2, false, false)
+                                  : body_.add_root(frame_.math(step_).any.value, 2, false, false, false);
         body_.decide();
         out_.open("");
         body_.hoist(out_, 0);
@@ -56,7 +59,7 @@ public:
             out_.close();
         };
         const std::string type = memory_type(frame_.variable(id_).memory_type);
-        each_part([&] { compute_part(root, type); });
+        each_part([&] { runs ? copy_part(*runs, root) : compute_part(root, type); });
         each_part([&] {
             out_(fmt::format("write_operand<{}>({}, row_, column_, words_[p_]);", tile_.panel_rows(), frame_.name(id_)));
         });
@@ -68,6 +71,40 @@ private:
     /// 32-bit words of a part.
     static constexpr std::int64_t words = operand_stride_bytes / word_bytes;
 
+    /// 1 where all conditions hold, else 0.
+    static Expr holds(const CopiedRuns& runs) {
+        Expr all;
+        for (const Expr& condition : runs.conditions) all = both_hold(all, condition);
+        return all ? select(all, constant(1), constant(0)) : constant(1);
+    }
+
+    /// Eight neighbours in memory, or zeros. Conditions and places are those of the first.
+    void copy_part(const CopiedRuns& runs, ValueId root) {
+        coordinate(rows_, "row_");
+        coordinate(columns_, "column_");
+        body_.hoist(out_, 1);
+        body_.hoist(out_, 2);
+        const ArrayId array = frame_.variable(runs.read->variable()).array;
+        const std::vector<AxisId>& axes = frame_.program->diagram.array(array).axes;
+        std::string place = frame_.memory.at(array), holds;
+        for (std::size_t d = 0; d < runs.read->indices.size(); ++d) {
+            const std::string at = fmt::format("at_{}_", d);
+            out_.declare("const Index", at, index_in_tile(frame_, runs.read->indices[d], step_.scope));
+            place += fmt::format(" + {} * {}[{}]", at, frame_.strides.at(array), d);
+            const std::string extent = frame_.extent_text(axes[d]);
+            holds += d + 1 < runs.read->indices.size() ? fmt::format(" && {0} >= 0 && {0} < {1}", at, extent)
+                                                      : fmt::format(" && {0} >= 0", at);
+        }
+        const std::string last = fmt::format("at_{}_", runs.read->indices.size() - 1),
+                          left = fmt::format("{} - {}", frame_.extent_text(axes.back()), last);
+        body_.statement(out_, root, [&](const std::string& text) {
+            const std::string inside = is_inside("0");
+            return fmt::format("copy_run_of_operand(words_[p_], {}, {} != 0{}{} ? int({}) : 0, {}[{}]);", place,
+                               text, inside.empty() ? "" : " && " + inside, holds, left, frame_.strides.at(array),
+                               runs.read->indices.size() - 1);
+        });
+    }
+
     void compute_part(ValueId root, const std::string& type) {
         coordinate(rows_, "row_");
         for (const std::string& line : loads_) out_(line);
@@ -77,7 +114,7 @@ private:
         coordinate(columns_, "column_ + i_");
         body_.hoist(out_, 2);
         body_.statement(out_, root, [&](const std::string& text) {
-            const std::string inside = is_inside();
+            const std::string inside = is_inside("i_");
             return fmt::format("values_[i_] = {};", inside.empty() ? text : fmt::format("{} ? {} : 0.0f", inside, text));
         });
         out_.close();
@@ -92,11 +129,11 @@ private:
     [[nodiscard]] bool rows_may_end() const { return may_end(rows_, tile_.rows); }
     [[nodiscard]] bool columns_may_end() const { return may_end(columns_, columns_of(frame_, columns_, step_.scope)); }
     /// Condition that a value is one of the tile; empty: it always is.
-    [[nodiscard]] std::string is_inside() const {
+    [[nodiscard]] std::string is_inside(const char* in_part) const {
         std::string text;
         if (rows_may_end()) text = fmt::format("row_ < {}", frame_.count(rows_, step_.scope));
         if (columns_may_end())
-            text += fmt::format("{}column_ + i_ < {}", text.empty() ? "" : " && ", frame_.count(columns_, step_.scope));
+            text += fmt::format("{}column_ + {} < {}", text.empty() ? "" : " && ", in_part, frame_.count(columns_, step_.scope));
         return text.empty() ? "" : "(" + text + ")";
     }
     /// Values past the tile's end are not used, and read memory inside of it.
@@ -137,7 +174,7 @@ private:
     /// A value in memory. One that is the same for all columns of a part is read once, as a scale of a block is.
     BodyWriter::Element element(const Read& read) {
         BodyWriter::Element found = element_in_memory(frame_, read, step_.scope);
-        if (!contains(found.axes, columns_) || !all_of(read.indices, [&](const Index& i) { return is_one_for_part(i); }))
+        if (!contains(found.axes, columns_) || !all_of(read.indices, [&](const Index& i) { return is_one_for_part(frame_, i, columns_, step_.scope); }))
             return found;
         std::erase(found.axes, columns_);
         if (const auto known = read_once_.find(found.text); known != read_once_.end())
@@ -152,18 +189,6 @@ private:
         found.text = name;
         return found;
     }
-    /// The index has the columns in quotients by whole parts alone.
-    [[nodiscard]] bool is_one_for_part(const Index& index) const {
-        if (!index.depends_on(columns_)) return true;
-        const auto* quotient = index.affine() || index.is_gathered() ? nullptr : as<Binary>(index.value());
-        const auto* of = quotient && quotient->op == BinaryOp::floor_div ? as<AxisIndex>(quotient->a) : nullptr;
-        const auto* by = of ? as<Constant>(quotient->b) : nullptr;
-        const Span& span = frame_.span(columns_, step_.scope);
-        const auto n = by ? static_cast<std::int64_t>(by->value) : 1;
-        // Parts stay inside of a quotient where tiles begin at multiples of a part, or stay inside of one themselves.
-        return n % written_values == 0 && (!span.begins || span.tile % written_values == 0 || n % span.tile == 0);
-    }
-
     const Frame& frame_;
     Lines& out_;
     const Step& step_;

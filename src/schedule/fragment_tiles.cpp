@@ -466,13 +466,73 @@ bool may_be_read_by_threads(const ScheduledKernel& kernel, VariableId id) {
         contains(kernel.outputs, variable.array))
         return false;
     const std::vector<std::int64_t> origin(kernel.extents.size(), 0);
+    bool is_inside = true;
     for (std::size_t d = 0; d < variable.dims.size(); ++d) {
         const Interval range = range_of(variable.dims[d], origin, kernel.extents);
-        if (range.low < 0 || range.high >= kernel.extent(variable.limits[d])) return false;
+        is_inside = is_inside && range.low >= 0 && range.high < kernel.extent(variable.limits[d]);
     }
+    // Copies of runs look where they read.
     return all_of(kernel.steps, [&](const Step& step) {
-        return !reads(step, id) || kernel.atom(step).kind == AtomKind::fragment || kernel.atom(step).kind == AtomKind::tile;
+        if (!reads(step, id)) return true;
+        const AtomKind kind = kernel.atom(step).kind;
+        return is_inside ? kind == AtomKind::fragment || kind == AtomKind::tile
+                         : kind == AtomKind::tile && copied_runs(kernel, step).has_value();
     });
+}
+
+namespace {
+
+/// Whether the columns stand in the expression in quotients by whole parts alone, so that a thread's part has one value.
+bool is_one_for_part(const ScheduledKernel& kernel, const Expr& e, AxisId columns, ScopeId scope) {
+    if (const auto* i = as<AxisIndex>(e)) return i->axis != columns;
+    const auto* quotient = as<Binary>(e);
+    const auto* of = quotient && quotient->op == BinaryOp::floor_div ? as<AxisIndex>(quotient->a) : nullptr;
+    if (const auto by = of && of->axis == columns ? constant_value(kernel, quotient->b) : std::nullopt) {
+        const Span& span = kernel.span(columns, scope);
+        const auto n = static_cast<std::int64_t>(*by);
+        // Parts stay inside of a quotient where tiles begin at multiples of a part, or stay inside of one themselves.
+        return n % written_values == 0 && (!span.begins || span.tile % written_values == 0 || n % span.tile == 0);
+    }
+    if (const auto* r = as<Read>(e))
+        return all_of(r->indices, [&](const Index& i) { return is_one_for_part(kernel, i.value(), columns, scope); });
+    return all_of(children(e), [&](const Expr& child) { return is_one_for_part(kernel, child, columns, scope); });
+}
+
+/// Whether neighbours of a part are neighbours along the dimension with this index.
+bool runs_in_part(const ScheduledKernel& kernel, const Index& index, AxisId columns, ScopeId scope) {
+    if (const Affine* form = index.affine()) return form->coefficient(columns) == 1;
+    const auto* rest = as<Binary>(index.value());
+    const auto* of = rest && rest->op == BinaryOp::mod ? as<AxisIndex>(rest->a) : nullptr;
+    const auto by = of && of->axis == columns ? constant_value(kernel, rest->b) : std::nullopt;
+    const Span& span = kernel.span(columns, scope);
+    return by && static_cast<std::int64_t>(*by) % written_values == 0 &&
+           (!span.begins || span.tile % written_values == 0);
+}
+
+}  // namespace
+
+bool is_one_for_part(const ScheduledKernel& kernel, const Index& index, AxisId columns, ScopeId scope) {
+    return is_one_for_part(kernel, index.value(), columns, scope);
+}
+
+std::optional<CopiedRuns> copied_runs(const ScheduledKernel& kernel, const Step& step) {
+    const auto& compute = std::get<Compute>(*step.statement);
+    CopiedRuns out{nullptr, {}};
+    Expr inner = compute.body;
+    while (const Select* outside = zero_elsewhere(inner))
+        append(out.conditions, conditions_in(outside->condition)), inner = outside->a;
+    out.read = as<Read>(inner);
+    if (!out.read || out.read->indices.empty() || !is_loaded(kernel, out.read->variable())) return std::nullopt;
+    const Variable& from = kernel.variable(out.read->variable());
+    const auto tile = written_tile(kernel, compute.variable);
+    if (!tile || !from.gathers.empty() || from.memory_type != kernel.variable(compute.variable).memory_type) return std::nullopt;
+    const AxisId columns = kernel.variable(compute.variable).dims[at(tile->inner)].single_axis();
+    const auto is_one = [&](const Expr& e) { return is_one_for_part(kernel, e, columns, step.scope); };
+    const auto& indices = out.read->indices;
+    const bool are_runs = runs_in_part(kernel, indices.back(), columns, step.scope) && all_of(out.conditions, is_one) &&
+                          std::all_of(indices.begin(), indices.end() - 1, [&](const Index& i) { return is_one(i.value()); });
+    return are_runs && none_of(out.conditions, [](const Expr& c) { return !read_arrays(c).empty(); }) ? std::optional(out)
+                                                                                                     : std::nullopt;
 }
 
 namespace {

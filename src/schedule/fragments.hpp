@@ -175,6 +175,18 @@ RowFactors with_row_factors_together(const ScheduledKernel& kernel, const Expr& 
 /// on fragments read it, at coordinates inside the array. Pre: atoms are chosen.
 bool may_be_read_by_threads(const ScheduledKernel& kernel, VariableId id);
 
+/// Whether an index has one value for all values that a thread writes to a row of an operand's tile at a time.
+bool is_one_for_part(const ScheduledKernel& kernel, const Index& index, AxisId columns, ScopeId scope);
+
+/// What a statement that writes an operand's tile copies, neighbours in memory to neighbours in the tile: what it reads
+/// where the conditions hold, and zeros where one does not. All neighbours of a thread's part have one answer.
+struct CopiedRuns {
+    const Read* read;
+    std::vector<Expr> conditions;
+};
+/// None: the statement computes something else, or of another type, or a part has values of several rows of the array.
+std::optional<CopiedRuns> copied_runs(const ScheduledKernel& kernel, const Step& step);
+
 /// What a statement is on a tile where neither a mask nor the end of an axis excludes a point. That is where none of
 /// these forms is negative.
 struct Unmasked {

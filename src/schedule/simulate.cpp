@@ -211,11 +211,7 @@ double Simulator::far_clocks(const ScheduledKernel& k, const Read& r, AxisId axi
     for (const auto& [bank, different] : words) turns = std::max(turns, different.size());
     double quotients = 0;
     for (const Index& index : r.indices)
-        if (index.depends_on(axis))
-            visit(index.value(), [&](const Expr& e) {
-                const auto* b = as<Binary>(e);
-                quotients += b && (b->op == BinaryOp::floor_div || b->op == BinaryOp::mod) ? 1 : 0;
-            });
+        if (index.depends_on(axis)) quotients += all_quotients_in(index.value());
     return load_clocks_ * static_cast<double>(turns) +
            quotient_instructions * quotients * clocks_a_vector_[at(static_cast<int>(OpKind::simple))];
 }

@@ -83,6 +83,10 @@ void Simulator::add_product(const ScheduledKernel& k, const Step& step, const Mm
 /// 13.0, sm_90a): 27 for 8 values.
 constexpr double written_value_instructions = 27.0 / written_values;
 
+/// Instructions of a part that threads copy to an operand's tile as it lies in memory: its places at both ends, whether
+/// it is inside of the array, and both accesses. Estimated.
+constexpr double run_instructions = 40;
+
 /// Quotients and rests by other than a constant, which no shift or mask replaces, in an expression and its indices.
 int quotients_in(const Expr& e) {
     int found = 0;
@@ -120,6 +124,18 @@ void Simulator::add_written_tile(const ScheduledKernel& k, const Step& step, dou
     };
     const DType type = k.variable(variable_of(step)).memory_type;
     double crossing = values * bytes(type);
+    if (const auto runs = copied_runs(k, step)) {
+        // What is computed once for a part: places, and conditions.
+        pipes.load += accesses(type) * load_clocks_, pipes.store += accesses(type) * store_clocks_;
+        pipes.shared += clocks_of_shared(k, crossing);
+        int quotients = 0;
+        for (const Index& index : runs->read->indices) quotients += all_quotients_in(index.value());
+        for (const Expr& condition : runs->conditions) quotients += all_quotients_in(condition);
+        const double parts = values / static_cast<double>(written_values) / lanes,
+                     clocks = (run_instructions + quotient_instructions * quotients) * parts * clocks_a_vector_[at(OpKind::simple)];
+        pipes.by_kind[at(OpKind::simple)] += clocks, pipes.arithmetic += clocks;
+        return;
+    }
     for (const Read* r : step.reads) {
         const DType from = k.variable(r->variable()).memory_type;
         if (k.is_operand(r->variable()))

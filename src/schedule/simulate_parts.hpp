@@ -14,6 +14,16 @@ namespace napkin {
 /// convolution on one H200 on 2026-11-30, whose 283 µs are those of some 80 instructions a value.
 inline constexpr double quotient_instructions = 6;
 
+/// Quotients and rests in an index or a condition.
+inline int all_quotients_in(const Expr& e) {
+    int found = 0;
+    visit(e, [&](const Expr& node) {
+        const auto* b = as<Binary>(node);
+        found += b && (b->op == BinaryOp::floor_div || b->op == BinaryOp::mod) ? 1 : 0;
+    });
+    return found;
+}
+
 inline double ceil_of(double a, double b) { return std::ceil(a / b); }
 
 /// Values that an index takes over a tile's box, for the tile that begins at 0.
