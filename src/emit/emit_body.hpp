@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "emit/emit_frame.hpp"
+#include "schedule/lane_product.hpp"
 
 namespace napkin::writers {
 
@@ -43,6 +44,10 @@ public:
     /// A root: an expression whose value a statement at `level` uses, in the loops over the block's vectors j and rows
     /// i as asked for. Add all roots, then call decide(). `whole`: an integer is wanted, else a real number.
     ValueId add_root(const Expr& e, int level, bool vectors, bool rows = true, bool whole = false);
+    /// The same for both factors of a lane product, side by side in its text.
+    ValueId add_factors(const LaneProduct& product, int level);
+    /// The same for a factor's vectors, which are the same for all rows.
+    ValueId add_factor(const Read& r, int level);
     void decide();
 
     /// Declares what is hoisted to the level.

@@ -166,7 +166,9 @@ private:
         const Dimension& column = dimensions_[static_cast<std::size_t>(columns_)];
         const Dimension one{1, "1", "", "", "0", 0};
         const Dimension& row = rows_ >= 0 ? dimensions_[static_cast<std::size_t>(rows_)] : one;
-        if (frame_.is_packed(variable_))
+        if (layout_.terms > 1)
+            copy_cells(buffer, memory, row, column);
+        else if (frame_.is_packed(variable_))
             out_(fmt::format("copy_in_panels<{}>({}, {}, {}, {}, {}, {}, {}, {});", frame_.panel(), buffer,
                              layout_.panel_stride, row.stride, memory, row.memory_stride, column.memory_stride,
                              row.count, column.count));
@@ -179,6 +181,20 @@ private:
         for (; opened > 0; --opened) out_.close();
         // Once for all of them, so that they are under way together.
         if (is_load && frame_.in_blocks()) out_("copies_arrive();");
+    }
+
+    /// Cells of several values, along columns or along rows. Where these are one of the loops around the copy, each turn
+    /// of it copies one cell's neighbours.
+    void copy_cells(const std::string& buffer, const std::string& memory, const Dimension& row, const Dimension& column) {
+        const bool along_columns = layout_.term_dimension == columns_;
+        const std::string counts = fmt::format("{}, {}, {}, {}", row.memory_stride, column.memory_stride, row.count, column.count);
+        const std::string how = fmt::format("<{}, {}>", layout_.terms, layout_.is_biased);
+        if (along_columns)
+            out_(fmt::format("copy_cells_in_columns{}({}, {}, {}, {});", how, buffer, row.stride, memory, counts));
+        else
+            out_(fmt::format("copy_cells_in_rows{}({}, {}, {}, {}, {}, {});", how, buffer,
+                             frame_.is_packed(variable_) ? frame_.panel() : layout_.count,
+                             frame_.is_packed(variable_) ? layout_.panel_stride : 0, row.stride, memory, counts));
     }
 
     [[nodiscard]] Dimension dimension(std::size_t d) const {
@@ -227,6 +243,8 @@ private:
         columns_ = frame_.place(variable_).innermost;
         for (std::size_t d = 0; d < dimensions_.size(); ++d)
             if (static_cast<int>(d) != columns_ && dimensions_[d].size > 1) rows_ = static_cast<int>(d);
+        // Cells are made within one copy.
+        if (layout_.terms > 1 && layout_.term_dimension != columns_) rows_ = layout_.term_dimension;
     }
 
     const Frame& frame_;

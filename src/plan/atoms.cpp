@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <optional>
 
 #include "plan/complete.hpp"
 #include "schedule/fragments.hpp"
+#include "schedule/lane_product.hpp"
 #include "support/ranges.hpp"
 
 namespace napkin {
@@ -39,16 +41,24 @@ public:
           scope_(kernel.scope(step.scope)),
           compute_(std::get<Compute>(*step.statement)),
           reads_(step.reads),
-          targets_(target_axes(kernel.variable(compute_.variable))) {}
+          targets_(target_axes(kernel.variable(compute_.variable))),
+          product_(lane_product(kernel, step)) {
+        if (product_ && !contains(kernel.unit.lane_products, product_->type)) product_.reset();
+    }
 
     /// `known`: an atom whose order of additions is kept; null: everything is chosen.
     Atom run(const Atom* known) {
         Atom atom;
         known_ = known;
+        if (known && known->terms == 1) product_.reset();
         if (has_known_lanes())
             atom.across = true, atom.vector_axis = known->vector_axis;
-        else if (!step_.is_whole)
+        else if (!step_.is_whole || product_)
             choose_vector_axis(atom);
+        if (product_ && why_not_in_lanes(kernel_, *product_, atom).empty())
+            atom.terms = product_->terms;
+        else if (step_.is_whole)
+            atom = {};
         const std::int64_t vectors = atom.vector_axis < 0 ? 1 : (tile(atom.vector_axis) + kernel_.lanes - 1) / kernel_.lanes;
         // Where statements run panel by panel, a block is one panel.
         if (atom.vector_axis >= 0 && atom.vector_axis == kernel_.schedule.vector_axis && !atom.across &&
@@ -207,15 +217,18 @@ private:
                 const bool is_vector = atom.vector_axis < 0 || mentions(*r, atom.vector_axis);
                 if (in_reduction && is_vector && !mentions(*r, a)) ++reuse;
             }
+            if (Atom with = atom; atom.terms > 1 && (with.row_axis = a, !why_not_in_lanes(kernel_, *product_, with).empty()))
+                continue;
             if (reuse > best_reuse || (reuse == best_reuse && tile(a) >= tile(atom.row_axis)))
                 best_reuse = reuse, atom.row_axis = a;
         }
         if (atom.row_axis < 0) return;
         // The block's accumulators, one row of operands and a broadcast must fit.
         const int registers_of_value = kernel_.in_blocks() && step_.is_whole ? 2 : 1;  // a GPU's have 32 bits
-        const std::int64_t fit = (kernel_.unit.registers / registers_of_value - 1) / atom.vectors - 1;
+        const bool has_bias = atom.terms > 1 && product_->both_are_signed;  // a sum more for each vector
+        const std::int64_t fit = (kernel_.unit.registers / registers_of_value - 1) / atom.vectors - (has_bias ? 2 : 1);
         // Integers are scalar where real numbers fill vectors, so their block has all of its accumulators in rows.
-        const std::int64_t wanted = kernel_.schedule.rows.value * (step_.is_whole ? kernel_.schedule.panel_vectors : 1);
+        const std::int64_t wanted = kernel_.schedule.rows.value * (step_.is_whole && atom.terms == 1 ? kernel_.schedule.panel_vectors : 1);
         std::int64_t rows = std::min({wanted, fit, tile(atom.row_axis)});
         if (best_reuse == 0) rows = std::min<std::int64_t>(rows, 4);
         rows = std::max<std::int64_t>(rows, 1);
@@ -254,6 +267,7 @@ private:
                 const std::int64_t most = std::max<std::int64_t>(1, longest_chain / inner), parts = (n + most - 1) / most;
                 atom.cut_axis = *axis;
                 atom.cut = (n + parts - 1) / parts;
+                if (atom.terms > 1 && *axis == product_->axis) atom.cut = round_up(atom.cut, atom.terms);
                 return;
             }
             inner *= n;
@@ -266,6 +280,7 @@ private:
     const Compute& compute_;
     const std::vector<const Read*>& reads_;
     std::vector<AxisId> targets_;
+    std::optional<LaneProduct> product_;  ///< where the unit has an instruction for it
     const Atom* known_ = nullptr;
 };
 

@@ -76,6 +76,8 @@ struct VectorUnit {
     int blocks_a_core = 1;  ///< resident CTAs of an SM; a thread may have so many registers that they fit
     /// bytes of tiles that later CTAs read again and that L2 keeps until then
     std::int64_t reread_bytes = 0;
+    /// types of which an instruction multiplies several values in each lane and adds them up (lane_product.hpp)
+    std::vector<DType> lane_products = {};
     int chains = 8;  ///< of dependent multiply-adds that keep a CPU's unit busy: their latency over the clocks of one
     friend bool operator==(const VectorUnit&, const VectorUnit&) = default;
 };
@@ -183,6 +185,9 @@ struct Layout {
     VariableId over = -1;  ///< the variable whose memory it takes over as that one dies; -1: it has its own
     /// For a view: some tiles' padding would lie past the array's end. These tiles are copied, with the same strides.
     bool may_overrun = false;
+    /// A lane product reads it: a cell has so many neighbours along the dimension, in their type in memory.
+    int terms = 1, term_dimension = -1;
+    bool is_biased = false;  ///< its cells are of i8, 128 added to each, as u8
     std::int64_t reach = 0;   ///< for a view: values from the first to past the last that a padded tile reads
     std::vector<Life> lives;  ///< in order; none for a variable that no step accesses
 };
