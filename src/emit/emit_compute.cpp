@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <utility>
 
 #include "algebra/number.hpp"
 #include "emit/emit_body.hpp"
@@ -441,10 +442,6 @@ public:
         const int last = static_cast<int>(loops_.size());
         const ValueId root = product_ ? body.add_factors(*product_, last)
                                       : body.add_root(compute_.body, last, true, true, is_whole());
-        if (has_bias()) {
-            const bool is_first = &product_->biased(atom_.vector_axis) == product_->a;
-            bias_ = body.add_factor(is_first ? *product_->b : *product_->a, last);
-        }
         const ValueId carry = compute_.carry && !(product_ && is_whole())
                                   ? body.add_root(compute_.carry, target_level_, !atom_.across, true, is_whole())
                                   : -1;
@@ -455,7 +452,11 @@ public:
         hoist(0);
         if (lanes_ && !compute_.reduce) return map_in_lanes(root);
         if (frame_.in_blocks()) frame_.is_in_lanes(compute_.variable) ? out_.open("") : share_points();
-        for (int level = 1; level <= target_level_; ++level) frame_.in_blocks() ? hoist(level) : open_loop(level);
+        write_bias(0);
+        for (int level = 1; level <= target_level_; ++level) {
+            frame_.in_blocks() ? hoist(level) : open_loop(level);
+            write_bias(level);
+        }
         if (!compute_.reduce) {
             if (fused_reduction_) out_(fmt::format("vec {}{};", result(), dims()));
             if (before_) before_->write_point();
@@ -523,19 +524,36 @@ private:
     // ---- the loops
     // ------------------------------------------------------------
 
+    /// What the biased factor adds too much to the lanes' sums, in the outermost loop on which the other one depends.
+    void write_bias(int level) {
+        if (!has_bias()) return;
+        const Read& other = product_->unbiased(atom_.vector_axis);
+        const int last = static_cast<int>(loops_.size());
+        for (int l = level + 1; l <= target_level_; ++l)
+            if (depends_on(other.indices, axis_at(l))) return;
+        if (level > 0 && !depends_on(other.indices, axis_at(level))) return;
+        BodyWriter factor(frame_, step_, choices(), loops_, target_level_, names_);
+        BodyWriter* const of_sums = std::exchange(body_, &factor);
+        const ValueId root = factor.add_factor(other, last);
+        factor.decide();
+        for (int l = 0; l <= level; ++l) factor.hoist(out_, l);
+        const bool is_wide = atom_.vectors > 1;
+        out_(fmt::format("vec bias{};", is_wide ? fmt::format("[{}]", atom_.vectors) : ""));
+        out_(fmt::format("{}{} = splat(0.0f);", vectors(), bias()));
+        for (int l = target_level_ + 1; l <= last; ++l) open_loop(l);
+        factor.statement(out_, root, [&](const std::string& text) {
+            return fmt::format("{0} = add_bias({0}, {1});", bias(), as_vector(text, factor.is_vector(root)));
+        });
+        for (int l = target_level_ + 1; l <= last; ++l) out_.close();
+        body_ = of_sums;
+    }
+
     /// The accumulators, and the loops from `level` on that add to them.
     void reduce(ValueId root, int level) {
         const int last = static_cast<int>(loops_.size());
         declare("acc");
-        if (has_bias()) out_(fmt::format("vec bias{}{};", atom_.vectors > 1 ? fmt::format("[{}]", atom_.vectors) : "",
-                                         atom_.vectors > 1 ? "" : " = splat(0.0f)"));
-        if (has_bias() && atom_.vectors > 1) out_(vectors() + bias() + " = splat(0.0f);");
         for (int l = level; l <= last; ++l) open_loop(l);
         prefetches();
-        if (has_bias())
-            body_->statement(out_, bias_, [&](const std::string& text) {
-                return fmt::format("{0} = add_bias({0}, {1});", bias(), text);
-            });
         body_->statement(out_, root, [&](const std::string& text) { return accumulate(text, body_->is_vector(root)); });
         for (int l = level; l <= last; ++l) out_.close();
         finish_lanes();
@@ -691,7 +709,6 @@ private:
     int first_unrolled_ = 0;                ///< of the reduction's loops: those around it stay loops
     std::unique_ptr<BodyWriter> own_body_;  ///< of the previous group's statement
     ValueId root_ = -1;                     ///< and its value
-    ValueId bias_ = -1;                     ///< the factor that is not biased
     std::unique_ptr<Frame> frame_before_;
     std::unique_ptr<ComputeWriter> before_;
     std::unique_ptr<FusedReduction> fused_reduction_;

@@ -225,8 +225,7 @@ private:
         if (atom.row_axis < 0) return;
         // The block's accumulators, one row of operands and a broadcast must fit.
         const int registers_of_value = kernel_.in_blocks() && step_.is_whole ? 2 : 1;  // a GPU's have 32 bits
-        const bool has_bias = atom.terms > 1 && product_->both_are_signed;  // a sum more for each vector
-        const std::int64_t fit = (kernel_.unit.registers / registers_of_value - 1) / atom.vectors - (has_bias ? 2 : 1);
+        const std::int64_t fit = (kernel_.unit.registers / registers_of_value - 1) / atom.vectors - 1;
         // Integers are scalar where real numbers fill vectors, so their block has all of its accumulators in rows.
         const std::int64_t wanted = kernel_.schedule.rows.value * (step_.is_whole && atom.terms == 1 ? kernel_.schedule.panel_vectors : 1);
         std::int64_t rows = std::min({wanted, fit, tile(atom.row_axis)});
@@ -260,6 +259,7 @@ private:
     /// Cuts the outermost loop within which a chain would get too long into even parts.
     void cut_long_sums(Atom& atom) const {
         if (step_.is_whole || !compute_.reduce || *compute_.reduce != ReduceOp::sum || atom.across) return;
+        if (atom.terms > 1 && product_->is_integer) return;  // nothing is rounded
         std::int64_t inner = 1;
         for (auto axis = atom.reduced.rbegin(); axis != atom.reduced.rend(); ++axis) {
             const std::int64_t n = tile(*axis);

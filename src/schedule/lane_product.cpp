@@ -73,7 +73,7 @@ std::string_view why_not_in_lanes(const ScheduledKernel& kernel, const LaneProdu
     }
     if (product.both_are_signed && vectors > 1) return "both factors are signed, and each has values in all lanes";
     if (product.both_are_signed && atom.row_axis >= 0 &&
-        depends_on((&product.biased(atom.vector_axis) == product.a ? product.b : product.a)->indices, atom.row_axis))
+        depends_on(product.unbiased(atom.vector_axis).indices, atom.row_axis))
         return "both factors are signed, and rows have vectors of their own";
     return "";
 }

@@ -19,6 +19,7 @@ struct LaneProduct {
     /// The factor whose tile is biased: the one that has no value for each lane. Its sum is too large by 128 times the
     /// sum of the other one. Pre: both_are_signed.
     [[nodiscard]] const Read& biased(AxisId vector_axis) const;
+    [[nodiscard]] const Read& unbiased(AxisId vector_axis) const { return &biased(vector_axis) == a ? *b : *a; }
 };
 
 /// The statement as such a product, if it is one for some schedule: a sum of products of two arrays as they are loaded.

@@ -199,9 +199,7 @@ std::optional<double> Simulator::clocks_of_term(const ScheduledKernel& k, const 
     const auto product = atom.terms > 1 ? lane_product(k, step) : std::nullopt;
     if (!product) return std::nullopt;
     const double rate = per_clock(machine_, "dot", product->type);
-    // The sum of what is not biased takes an instruction more for the rows of a block.
-    const double clocks = rate > 0 ? static_cast<double>(lanes_) / rate : clocks_a_vector_[at(static_cast<int>(OpKind::fma))];
-    return clocks * (product->both_are_signed ? 1 + 1.0 / atom.rows : 1);
+    return rate > 0 ? static_cast<double>(lanes_) / rate : clocks_a_vector_[at(static_cast<int>(OpKind::fma))];
 }
 
 /// A prefetch takes as long as a load. There is one for each line, or for each block that is shorter than a line.
