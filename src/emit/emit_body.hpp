@@ -117,6 +117,8 @@ private:
     ValueId as_whole(ValueId id);
     ValueId whole(std::string pattern, std::vector<ValueId> args, int precedence, std::vector<int> argument_precedence);
     ValueId lower_integer(const Expr& e, Kind kind);
+    ValueId real_part(BinaryOp op, ValueId x, const Expr& by);
+    ValueId choose(ValueId condition, ValueId a, ValueId b);
     std::optional<ValueId> by_powers_of_two(BinaryOp op, ValueId x, const Expr& by);
     ValueId lower_integer_binary(const Binary& b, Kind kind);
     ValueId lower(const Expr& e);

@@ -224,7 +224,11 @@ ValueId BodyWriter::read_by_lane(const Read& r, const Address& address) {
         v.vec |= axis == atom_.vector_axis;
     }
     std::string place = position(r.variable(), address);
-    if (along != 0) place += fmt::format(" + {} * lane", along);
+    // Where the other indices are the same in all lanes, the elements are so far apart.
+    const bool is_even = along != 0 && none_of(address.others, [&](const Address::Other& other) {
+                             return contains(other.index.axes(), atom_.vector_axis);
+                         });
+    if (along != 0 && !is_even) place += fmt::format(" + {} * lane", along);
     for (const Address::Other& other : address.others) {
         const IntegerText index = index_text(other.index, [&](AxisId axis) {
             return IntegerText{coordinate(axis, "lane"), coordinates_of(frame_, axis, scope_)};
@@ -233,7 +237,10 @@ ValueId BodyWriter::read_by_lane(const Read& r, const Address& address) {
     }
     const std::string element = fmt::format("{}[{}]", frame_.name(r.variable()), place);
     v.is_whole = frame_.is_whole(r.variable()) && !v.vec;
-    v.pattern = v.vec ? fmt::format("load_each<real>([&](Index lane) {{ return real({}); }})", element) : element;
+    if (is_even && !frame_.is_whole(r.variable()))
+        v.pattern = along == 1 ? fmt::format("load(&{})", element) : fmt::format("load_strided(&{}, {})", element, along);
+    else
+        v.pattern = v.vec ? fmt::format("load_each<real>([&](Index lane) {{ return real({}); }})", element) : element;
     v.hint = frame_.name(r.variable());
     return intern(std::move(v));
 }
@@ -324,6 +331,9 @@ ValueId BodyWriter::lower_binary(const Expr& e, const Binary& b) {
     const bool compares = b.op >= BinaryOp::lt && b.op <= BinaryOp::ne;
     if (step_.is_whole && compares && integer_values_.kind(b.a) != Kind::real && integer_values_.kind(b.b) != Kind::real)
         return compare(b.op, as_whole(a), as_whole(c));
+    if ((b.op == BinaryOp::floor_div || b.op == BinaryOp::mod) && is_integer(integer_values_.kind(e)) &&
+        integer_values_.divides_in_lanes(b))
+        return real_part(b.op, as_number(a), b.b);
     const lower::MathChoice& choice = lower::choice_at(math_, e);
     const bool is_power_of_two = choice.form == lower::MathForm::power_of_two;
     switch (b.op) {
@@ -345,6 +355,16 @@ ValueId BodyWriter::lower_binary(const Expr& e, const Binary& b) {
         case BinaryOp::logical_or: return logical(b.op, a, c);
         default: return compare(b.op, as_number(a), as_number(c));
     }
+}
+
+ValueId BodyWriter::choose(ValueId condition, ValueId a, ValueId b) {
+    if (at(condition).is_constant) return at(condition).constant != 0 ? a : b;
+    condition = as_mask(condition);
+    if (at(condition).vec || !(at(a).vec || at(b).vec)) return call("where", {condition, a, b});
+    // One condition for all lanes.
+    const ValueId v = op("({0} ? {1} : {2})", {condition, a, b}, 4, {1, 0, 0}, true);
+    at(v).argument_use[0] = Use::plain;
+    return v;
 }
 
 ValueId BodyWriter::lower(const Expr& e) {
@@ -390,12 +410,7 @@ ValueId BodyWriter::lower(const Expr& e) {
         } else {
             const ValueId c = lower(node.condition);
             if (at(c).is_constant) return lower(at(c).constant != 0 ? node.a : node.b);
-            const ValueId condition = as_mask(c), a = as_number(lower(node.a)), b = as_number(lower(node.b));
-            if (at(condition).vec || !(at(a).vec || at(b).vec)) return call("where", {condition, a, b});
-            // One condition for all lanes.
-            const ValueId v = op("({0} ? {1} : {2})", {condition, a, b}, 4, {1, 0, 0}, true);
-            at(v).argument_use[0] = Use::plain;
-            return v;
+            return choose(c, as_number(lower(node.a)), as_number(lower(node.b)));
         }
     };
     const ValueId id = std::visit(visitor, e->v);
