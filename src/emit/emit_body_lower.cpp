@@ -12,6 +12,7 @@
 #include "emit/emit_header.hpp"
 #include "emit/emit_index.hpp"
 #include "emit/operator_text.hpp"
+#include "schedule/legality.hpp"
 #include "support/result.hpp"
 
 namespace napkin::writers {
@@ -224,21 +225,26 @@ ValueId BodyWriter::read_by_lane(const Read& r, const Address& address) {
         v.vec |= axis == atom_.vector_axis;
     }
     std::string place = position(r.variable(), address);
-    // Where the other indices are the same in all lanes, the elements are so far apart.
-    const bool is_even = along != 0 && none_of(address.others, [&](const Address::Other& other) {
-                             return contains(other.index.axes(), atom_.vector_axis);
-                         });
+    // Where all indices go on evenly, neighbours are so far apart, and the first lane's place is that of the vector.
+    bool is_even = v.vec && !frame_.in_blocks();
+    std::int64_t apart = along;
+    for (const Address::Other& other : address.others) {
+        const auto step = step_in_vector(frame_, other.index, atom_.vector_axis);
+        is_even &= step.has_value(), apart += other.stride * step.value_or(0);
+    }
     if (along != 0 && !is_even) place += fmt::format(" + {} * lane", along);
     for (const Address::Other& other : address.others) {
         const IntegerText index = index_text(other.index, [&](AxisId axis) {
-            return IntegerText{coordinate(axis, "lane"), coordinates_of(frame_, axis, scope_)};
+            return IntegerText{coordinate(axis, is_even ? "" : "lane"), coordinates_of(frame_, axis, scope_)};
         });
         place += fmt::format(" + ({} - {}) * {}", index.text, other.first, other.stride);
     }
     const std::string element = fmt::format("{}[{}]", frame_.name(r.variable()), place);
     v.is_whole = frame_.is_whole(r.variable()) && !v.vec;
-    if (is_even && !frame_.is_whole(r.variable()))
-        v.pattern = along == 1 ? fmt::format("load(&{})", element) : fmt::format("load_strided(&{}, {})", element, along);
+    if (is_even && apart == 0)
+        v.pattern = fmt::format("splat(real({}))", element);
+    else if (is_even && !frame_.is_whole(r.variable()))
+        v.pattern = apart == 1 ? fmt::format("load(&{})", element) : fmt::format("load_strided(&{}, {})", element, apart);
     else
         v.pattern = v.vec ? fmt::format("load_each<real>([&](Index lane) {{ return real({}); }})", element) : element;
     v.hint = frame_.name(r.variable());

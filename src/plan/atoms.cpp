@@ -87,6 +87,7 @@ public:
             std::rotate(inner, inner + 1, atom.points.end());
         for (const AxisId a : compute_.reduce_axes)
             if (!(atom.across && a == atom.vector_axis)) atom.reduced.push_back(a);
+        order_reduced(atom);
         atom.vector_inner = atom.vector_axis >= 0 && !compute_.reduce && all_of(reads_, [&](const Read* r) {
                                 return lane_step(kernel_, *r, atom.vector_axis) != LaneStep::far;
                             });
@@ -254,6 +255,27 @@ private:
         atom.shared = true;
         atom.vectors = fitting_block(of_warp, atom.vectors);
         while (!takes_blocks(atom.vector_axis, atom.vectors * kernel_.lanes)) --atom.vectors;
+    }
+
+    /// On a CPU the innermost loops go along neighbours at the core. Where they go from row to row, or from plane to
+    /// plane, lines of so many rows fall into few sets of the first cache. A convolution of 64 channels with a stride
+    /// takes 1.6 times as long on a Zen 5 core.
+    void order_reduced(Atom& atom) const {
+        if (kernel_.in_blocks()) return;
+        if (known_ && std::is_permutation(atom.reduced.begin(), atom.reduced.end(), known_->reduced.begin(),
+                                          known_->reduced.end())) {
+            atom.reduced = known_->reduced;
+            return;
+        }
+        const auto depth = [&](AxisId axis) {
+            std::size_t sum = 0;
+            for (const Read* r : reads_)
+                for (std::size_t d = 0; d < r->indices.size(); ++d)
+                    if (r->indices[d].depends_on(axis))
+                        sum += static_cast<int>(d) == kernel_.place(r->variable()).innermost ? r->indices.size() : d;
+            return sum;
+        };
+        stable_sort(atom.reduced, [&](AxisId a, AxisId b) { return depth(a) < depth(b); });
     }
 
     /// Cuts the outermost loop within which a chain would get too long into even parts.
