@@ -258,6 +258,9 @@ std::pair<double, double> Simulator::cache_clocks(const ScheduledKernel& k, cons
     // In fused statements each panel's own part is new to L1. What it shares with other panels stays, if all of it
     // fits.
     const auto passes_of = [&](VariableId id, bool rows) {
+        // No copy has brought in what is read in place, and data say for each tile where that is.
+        const bool comes = !k.in_blocks() && k.is_view(id) && !k.variable(id).gathers.empty();
+        if (fits && comes) return 1.0;
         if (k.is_panel(id)) return fits ? 0.0 : 1.0;
         if (!carries(k.variable(id), v) && v >= 0 && !atom.across) return fits ? 0.0 : block.panels;
         if (compute.reduce && !atom.across && panel_bytes > l1 && !rows) return block.row_blocks;
