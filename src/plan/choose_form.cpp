@@ -312,7 +312,7 @@ Derived choose_form(const Derived& derived, const Extents& extents, const Machin
     others.insert(others.begin(), {.flat_rows = true});
     for (const Rewriting& other : others) {
         // On a CPU other forms are rarely faster, but where places of a sum look at all of its terms.
-        const auto form = may_search || (by_user.empty() && other.packed) ? rewritten(derived, other) : std::nullopt;
+        const auto form = may_search || (by_user.empty() && (other.packed || other.padded || other.grouped)) ? rewritten(derived, other) : std::nullopt;
         if (!form) continue;
         if (auto faster = fastest(*form, found.seconds)) found = std::move(*faster);
     }
