@@ -23,6 +23,12 @@ int dimension_along(const ScheduledKernel& kernel, const Read& r, AxisId axis) {
     return found;
 }
 
+/// The statement goes through all of the tile along the axis, from its first value on.
+bool runs_along(const ScheduledKernel& kernel, const Step& step, const Read& r, AxisId axis) {
+    const Span &own = kernel.span(axis, step.scope), &tile = kernel.span(axis, kernel.layout(r.variable()).scope);
+    return dimension_along(kernel, r, axis) >= 0 && own.begins == tile.begins && own.tile == tile.tile;
+}
+
 /// The tile is loaded as it lies in memory, and the statement alone reads it.
 bool is_plain_operand(const ScheduledKernel& kernel, VariableId id, const Step& reader) {
     const VariableFacts& facts = kernel.facts(id);
@@ -59,7 +65,7 @@ std::optional<LaneProduct> lane_product(const ScheduledKernel& kernel, const Ste
     const bool wraps = kernel.variable(compute->variable).memory_type == DType::i32;
     if (out.is_integer && !wraps && total_terms(kernel, *compute) > INT32_MAX / largest_product) return std::nullopt;
     for (const AxisId axis : compute->reduce_axes)
-        if (dimension_along(kernel, *out.a, axis) >= 0 && dimension_along(kernel, *out.b, axis) >= 0) out.axis = axis;
+        if (runs_along(kernel, step, *out.a, axis) && runs_along(kernel, step, *out.b, axis)) out.axis = axis;
     return out.axis >= 0 ? std::optional(out) : std::nullopt;
 }
 
