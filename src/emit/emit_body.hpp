@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "emit/emit_frame.hpp"
-#include "schedule/lane_product.hpp"
 
 namespace napkin::writers {
 

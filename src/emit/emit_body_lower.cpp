@@ -12,7 +12,6 @@
 #include "emit/emit_header.hpp"
 #include "emit/emit_index.hpp"
 #include "emit/operator_text.hpp"
-#include "schedule/legality.hpp"
 #include "support/result.hpp"
 
 namespace napkin::writers {

@@ -137,7 +137,7 @@ protected:
         const char* type = is_whole ? "int64_t" : atom_.vector_axis < 0 ? "real" : "vec";
         const Kind kind = kind_of(frame_.variable(compute_.variable).memory_type);
         const std::string start = is_whole ? integer_literal(integer_identity(op, kind))
-                                             : as_vector(literal(identity(op), frame_.is_double), false);
+                                           : as_vector(literal(identity(op), frame_.is_double), false);
         if (extents.empty()) {
             out_(fmt::format("{} {} = {};", type, name, start));
             return;
@@ -322,9 +322,9 @@ protected:
     const Atom& atom_;
     ScopeId scope_;
     const Compute& compute_;
-    std::optional<LaneTile> lanes_;  ///< where the statement goes through values in lanes
+    std::optional<LaneTile> lanes_;       ///< where the statement goes through values in lanes
     std::optional<LaneProduct> product_;  ///< where lanes add up several terms at a time
-    bool fills_lanes_ = false;       ///< here all threads have values in all rounds
+    bool fills_lanes_ = false;            ///< here all threads have values in all rounds
     BodyWriter* body_ = nullptr;
     std::vector<AxisId> loops_;
     int target_level_ = 0;
@@ -470,7 +470,7 @@ public:
             cut_sum(root, carry);
         } else {
             reduce(root, target_level_ + 1);
-            product_ && is_whole() ? write_back_whole(compute_.carry != nullptr) : write_back(carry);
+            product_&& is_whole() ? write_back_whole(compute_.carry != nullptr) : write_back(carry);
         }
         if (fused_reduction_) follow();
         for (int level = target_level_; level >= 0; --level) {
@@ -529,16 +529,15 @@ private:
         if (!has_bias()) return;
         const Read& other = product_->unbiased(atom_.vector_axis);
         const int last = static_cast<int>(loops_.size());
-        for (int l = level + 1; l <= target_level_; ++l)
-            if (depends_on(other.indices, axis_at(l))) return;
-        if (level > 0 && !depends_on(other.indices, axis_at(level))) return;
+        int outermost = target_level_;
+        while (outermost > 0 && !depends_on(other.indices, axis_at(outermost))) --outermost;
+        if (level != outermost) return;
         BodyWriter factor(frame_, step_, choices(), loops_, target_level_, names_);
         BodyWriter* const of_sums = std::exchange(body_, &factor);
         const ValueId root = factor.add_factor(other, last);
         factor.decide();
         for (int l = 0; l <= level; ++l) factor.hoist(out_, l);
-        const bool is_wide = atom_.vectors > 1;
-        out_(fmt::format("vec bias{};", is_wide ? fmt::format("[{}]", atom_.vectors) : ""));
+        out_(fmt::format("vec bias{};", atom_.vectors > 1 ? fmt::format("[{}]", atom_.vectors) : ""));
         out_(fmt::format("{}{} = splat(0.0f);", vectors(), bias()));
         for (int l = target_level_ + 1; l <= last; ++l) open_loop(l);
         factor.statement(out_, root, [&](const std::string& text) {
@@ -550,12 +549,11 @@ private:
 
     /// The accumulators, and the loops from `level` on that add to them.
     void reduce(ValueId root, int level) {
-        const int last = static_cast<int>(loops_.size());
         declare("acc");
-        for (int l = level; l <= last; ++l) open_loop(l);
+        for (int l = level; l <= std::ssize(loops_); ++l) open_loop(l);
         prefetches();
         body_->statement(out_, root, [&](const std::string& text) { return accumulate(text, body_->is_vector(root)); });
-        for (int l = level; l <= last; ++l) out_.close();
+        for (int l = level; l <= std::ssize(loops_); ++l) out_.close();
         finish_lanes();
     }
 
@@ -566,8 +564,7 @@ private:
         else
             body_->statement(out_, carry, [&](const std::string& text) { return store(text, body_->is_vector(carry)); });
         for (int level = target_level_ + 1; level < cut_level_; ++level) open_loop(level);
-        out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; {0} += {2})", block_name(),
-                              count(atom_.cut_axis), cut()));
+        out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; {0} += {2})", block_name(), count(atom_.cut_axis), cut()));
         reduce(root, cut_level_);
         const std::string sum = fmt::format("{} + acc{}", value_of_target(), index());
         out_(rows() + vectors() + store(sum, true));

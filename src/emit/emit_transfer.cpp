@@ -183,11 +183,11 @@ private:
         if (is_load && frame_.in_blocks()) out_("copies_arrive();");
     }
 
-    /// Cells of several values, along columns or along rows. Where these are one of the loops around the copy, each turn
-    /// of it copies one cell's neighbours.
+    /// Cells of several values (schedule/lane_product.hpp), along columns or along rows.
     void copy_cells(const std::string& buffer, const std::string& memory, const Dimension& row, const Dimension& column) {
         const bool along_columns = layout_.term_dimension == columns_;
-        const std::string counts = fmt::format("{}, {}, {}, {}", row.memory_stride, column.memory_stride, row.count, column.count);
+        const std::string counts = fmt::format("{}, {}, {}, {}", row.memory_stride, column.memory_stride, row.count,
+                                               column.count);
         const std::string how = fmt::format("<{}, {}>", layout_.terms, layout_.is_biased);
         if (along_columns)
             out_(fmt::format("copy_cells_in_columns{}({}, {}, {}, {});", how, buffer, row.stride, memory, counts));

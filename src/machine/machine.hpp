@@ -218,8 +218,8 @@ struct Machine {
 
 /// Operations of the unit in one clock of one core. What the machine does not name is estimated from its rate of fused
 /// multiply-adds: a special function takes as many of them as a polynomial of its accuracy. A GPU's narrow types run at
-/// the rate of f32 where they have none of their own. The units "tensor" and "dot" are never estimated: they are 0 where
-/// the machine has none for the type.
+/// the rate of f32 where they have none of their own. The units "tensor" and "dot" are never estimated: they are 0
+/// where the machine has none for the type.
 double per_clock(const Machine& machine, const std::string& unit, DType type);
 
 /// The index of the level in which a core keeps its working set: the largest level of which every core has its own. It

@@ -218,7 +218,8 @@ private:
                 const bool is_vector = atom.vector_axis < 0 || mentions(*r, atom.vector_axis);
                 if (in_reduction && is_vector && !mentions(*r, a)) ++reuse;
             }
-            if (Atom with = atom; atom.terms > 1 && (with.row_axis = a, !why_not_in_lanes(kernel_, *product_, with).empty()))
+            if (Atom with = atom;
+                atom.terms > 1 && (with.row_axis = a, !why_not_in_lanes(kernel_, *product_, with).empty()))
                 continue;
             if (reuse > best_reuse || (reuse == best_reuse && tile(a) >= tile(atom.row_axis)))
                 best_reuse = reuse, atom.row_axis = a;
@@ -228,7 +229,8 @@ private:
         const int registers_of_value = kernel_.in_blocks() && step_.is_whole ? 2 : 1;  // a GPU's have 32 bits
         const std::int64_t fit = (kernel_.unit.registers / registers_of_value - 1) / atom.vectors - 1;
         // Integers are scalar where real numbers fill vectors, so their block has all of its accumulators in rows.
-        const std::int64_t wanted = kernel_.schedule.rows.value * (step_.is_whole && atom.terms == 1 ? kernel_.schedule.panel_vectors : 1);
+        const std::int64_t wanted = kernel_.schedule.rows.value *
+                                    (step_.is_whole && atom.terms == 1 ? kernel_.schedule.panel_vectors : 1);
         std::int64_t rows = std::min({wanted, fit, tile(atom.row_axis)});
         if (best_reuse == 0) rows = std::min<std::int64_t>(rows, 4);
         rows = std::max<std::int64_t>(rows, 1);

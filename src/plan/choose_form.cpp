@@ -311,8 +311,10 @@ Derived choose_form(const Derived& derived, const Extents& extents, const Machin
     std::vector<Rewriting> others = with_other_arrays;
     others.insert(others.begin(), {.flat_rows = true});
     for (const Rewriting& other : others) {
-        // On a CPU other forms are rarely faster, but where places of a sum look at all of its terms, or taps at borders.
-        const auto form = may_search || (by_user.empty() && (other.packed || other.padded)) ? rewritten(derived, other) : std::nullopt;
+        // On a CPU other forms are rarely faster, but where places of a sum look at all of its terms, or taps lie
+        // outside of an array.
+        const auto form = may_search || (by_user.empty() && (other.packed || other.padded)) ? rewritten(derived, other)
+                                                                                            : std::nullopt;
         if (!form) continue;
         if (auto faster = fastest(*form, found.seconds)) found = std::move(*faster);
     }

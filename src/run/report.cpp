@@ -388,9 +388,9 @@ Status run_on_cpu(const Compilation& c, const Diagram& plain, const std::vector<
     // By itself, as its matrices fill the last cache, where small programs find their arrays from run to run.
     constexpr double share_of_multiply = 0.25;
     if (multiply)
-        report.multiply_flops_per_s =
-            MultiplyRate::flops /
-            interleaved_medians({[&] { multiply->run(); }}, share_of_multiply * options.seconds).seconds.front();
+        report.multiply_flops_per_s = MultiplyRate::flops / interleaved_medians({[&] { multiply->run(); }},
+                                                                                share_of_multiply * options.seconds)
+                                                                .seconds.front();
     return Done{};
 }
 

@@ -75,7 +75,8 @@ double bytes_of_part(const ScheduledKernel& kernel, const Variable& variable) {
         double span = form ? 1 : extent;
         for (std::size_t i = 0; form && i < form->terms.size(); ++i) {
             const auto& [axis, factor] = form->terms[i];
-            const std::int64_t n = contains(kernel.kernel->group_axes, axis) ? kernel.span(axis, 0).tile : kernel.extent(axis);
+            const std::int64_t n = contains(kernel.kernel->group_axes, axis) ? kernel.span(axis, 0).tile
+                                                                             : kernel.extent(axis);
             span += static_cast<double>(std::abs(factor) * (n - 1));
         }
         values *= std::min(span, extent);

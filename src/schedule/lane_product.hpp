@@ -1,6 +1,6 @@
 #pragma once
 // Products of narrow values, several in each lane. An instruction multiplies the neighbours in a lane of 32 bits and
-// adds their products to the lane's sum: two of bf16 (vdpbf16ps of AVX-512), or four of 8 bits (vpdpbusd). A tile that
+// adds their products to the lane's sum. They are two of bf16 (vdpbf16ps), or four of 8 bits (vpdpbusd). A tile that
 // such a statement reads keeps the type in memory, and each of its cells has neighbours along the summed axis.
 #include <optional>
 
@@ -9,11 +9,11 @@
 namespace napkin {
 
 struct LaneProduct {
-    AxisId axis;                 ///< summed, along which a cell has neighbours
-    const Read *a, *b;           ///< the factors
-    DType type = DType::bf16;    ///< for which a machine has the instruction: bf16 or i8
-    int terms = 2;               ///< neighbours in a cell
-    bool is_integer = false;     ///< sums are integers of 32 bits
+    AxisId axis;                   ///< summed, along which a cell has neighbours
+    const Read *a, *b;             ///< the factors
+    DType type = DType::bf16;      ///< for which a machine has the instruction: bf16 or i8
+    int terms = 2;                 ///< neighbours in a cell
+    bool is_integer = false;       ///< sums are integers of 32 bits
     bool both_are_signed = false;  ///< the instruction takes u8 and i8, so that one of two factors of i8 is biased
 
     /// The factor whose tile is biased: the one that has no value for each lane. Its sum is too large by 128 times the

@@ -61,10 +61,6 @@ bool may_be_packed(const ScheduledKernel& kernel, VariableId id);
 /// Pre: the atoms are applied.
 std::vector<bool> in_one_fusion(const ScheduledKernel& kernel);
 
-/// How far an index goes on from one lane to the next in a vector along the axis. None: not evenly. A CPU's vectors
-/// begin at multiples of their length. So t // 64 is the same in all lanes, and t % 64 goes on by one.
-std::optional<std::int64_t> step_in_vector(const ScheduledKernel& kernel, const Index& index, AxisId axis);
-
 /// Registers that an atom's block takes: its accumulators, a row of operands, a broadcast. Operands come one after the
 /// other where lanes are reduced and the block has one row.
 int registers_of(const Atom& atom);

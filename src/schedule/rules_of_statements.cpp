@@ -111,7 +111,8 @@ private:
             return report(field, "{} does not run with {} terms in a lane: {}", name, a.terms, why);
         if (a.follows || step.follower >= 0)
             report(field, "{} has {} terms in a lane, and shares its loops with another statement", name, a.terms);
-        if (a.cut_axis >= 0 && product->is_integer) report(field, "{} is cut, and its sums of integers round nothing", name);
+        if (a.cut_axis >= 0 && product->is_integer)
+            report(field, "{} is cut, and its sums of integers round nothing", name);
         if (a.cut_axis == product->axis && a.cut % a.terms != 0)
             report(field, "{} is cut along {} into parts of {}, and lanes have {} terms", name, axis_name(a.cut_axis),
                    a.cut, a.terms);

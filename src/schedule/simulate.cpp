@@ -108,8 +108,9 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
     const auto of_terms = clocks_of_term(k, step);
     const auto add = [&](OpKind kind, double times) {
         const double more = k.in_blocks() ? instruction_clocks(kind) : 0;
-        const double clocks = times * (of_terms && kind == OpKind::fma ? *of_terms
-                                                                       : clocks_a_vector_[at(static_cast<int>(kind))] + more);
+        const double clocks = times * (of_terms && kind == OpKind::fma
+                                           ? *of_terms
+                                           : clocks_a_vector_[at(static_cast<int>(kind))] + more);
         pipes.by_kind[at(static_cast<int>(kind))] += clocks;
         pipes.arithmetic += clocks;
     };

@@ -60,7 +60,8 @@ double Simulator::clocks_of_spilled_tile(const ScheduledKernel& k, VariableId id
     const Variable& variable = k.variable(id);
     double values = 1;
     for (const Index& dim : variable.dims) values *= span_of(dim, tile);
-    const double held = values * static_cast<double>(k.value_bytes()) / k.layout(id).terms, passing = 2 * values * bytes(variable.memory_type);
+    const double held = values * static_cast<double>(k.value_bytes()) / k.layout(id).terms,
+                 passing = 2 * values * bytes(variable.memory_type);
     return clocks_of_nearest(2 * held) *
            share_fetched_again((held + passing) / bytes_a_core(machine_, machine_.levels.size() - 1));
 }
@@ -137,7 +138,7 @@ double Simulator::copy_clocks(const ScheduledKernel& k, VariableId id, const std
     for (std::size_t d = variable.dims.size() - 1; static_cast<int>(d) > k.place(id).innermost; --d)
         stride *= static_cast<double>(k.extent(variable.limits[d]));
     const double transpose = cells * (stride < static_cast<double>(page_bytes) ? machine_.transpose_clocks.value
-                                                                                : machine_.far_transpose_clocks.value);
+                                                                               : machine_.far_transpose_clocks.value);
     return beside({transpose + convert, cache});
 }
 

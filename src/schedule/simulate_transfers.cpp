@@ -71,8 +71,8 @@ double Simulator::waits_of_rows(const ScheduledKernel& k, VariableId id, const S
     return bytes_moved / machine_.line_bytes.value / k.atom(step).rows;
 }
 
-/// The parts of arrays that tiles one after the other are gathered from stay in the core's memory beside its tiles. Each
-/// core then reads their values once.
+/// The parts of arrays from which tiles one after the other are gathered stay in the core's memory beside its tiles.
+/// Each core then reads their values once.
 bool Simulator::tables_stay(const ScheduledKernel& k) const {
     if (k.in_blocks()) return false;
     std::map<ArrayId, double> parts;

@@ -1,5 +1,5 @@
-// Products whose lanes add up several terms at a time, for every width of vectors: of bf16, and of 8 bits with and without
-// a sign. Where the processor lacks the instruction, other ones compute the same.
+// Products whose lanes add up several terms at a time, for every width of vectors: of bf16, and of 8 bits with and
+// without a sign. Where the processor lacks the instruction, other ones compute the same.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
