@@ -105,6 +105,7 @@ inline constexpr ClauseField clause_fields[] = {
     {ChoiceKind::atom, "points", ClauseOperand::axes},
     {ChoiceKind::atom, "over", ClauseOperand::axes},
     {ChoiceKind::atom, "cut", ClauseOperand::axis_number, 1, limits::max_size_product},
+    {ChoiceKind::atom, "terms", ClauseOperand::number},
     {ChoiceKind::atom, "column_parts", ClauseOperand::number},
     {ChoiceKind::atom, "fusion", ClauseOperand::number, 0},
     {ChoiceKind::atom, "fused"},

@@ -31,6 +31,19 @@ ValueId BodyWriter::add_root(const Expr& e, int level, bool vectors, bool rows, 
     return id;
 }
 
+ValueId BodyWriter::add_factors(const LaneProduct& product, int level) {
+    const ValueId id = op("{0}, {1}", {read_value(*product.a), read_value(*product.b)}, 0, {0, 0});
+    at(id).is_given = true;  // two values take no name
+    roots_[id] = {level, true, true};
+    return id;
+}
+
+ValueId BodyWriter::add_factor(const Read& r, int level) {
+    const ValueId id = read_value(r);
+    roots_[id] = {level, true, false};
+    return id;
+}
+
 // ---- where values stand
 // ------------------------------------------------------------
 

@@ -43,6 +43,10 @@ public:
     /// A root: an expression whose value a statement at `level` uses, in the loops over the block's vectors j and rows
     /// i as asked for. Add all roots, then call decide(). `whole`: an integer is wanted, else a real number.
     ValueId add_root(const Expr& e, int level, bool vectors, bool rows = true, bool whole = false);
+    /// The same for both factors of a lane product, side by side in its text.
+    ValueId add_factors(const LaneProduct& product, int level);
+    /// The same for a factor's vectors, which are the same for all rows.
+    ValueId add_factor(const Read& r, int level);
     void decide();
 
     /// Declares what is hoisted to the level.
@@ -112,6 +116,8 @@ private:
     ValueId as_whole(ValueId id);
     ValueId whole(std::string pattern, std::vector<ValueId> args, int precedence, std::vector<int> argument_precedence);
     ValueId lower_integer(const Expr& e, Kind kind);
+    ValueId real_part(BinaryOp op, ValueId x, const Expr& by);
+    ValueId choose(ValueId condition, ValueId a, ValueId b);
     std::optional<ValueId> by_powers_of_two(BinaryOp op, ValueId x, const Expr& by);
     ValueId lower_integer_binary(const Binary& b, Kind kind);
     ValueId lower(const Expr& e);

@@ -224,16 +224,28 @@ ValueId BodyWriter::read_by_lane(const Read& r, const Address& address) {
         v.vec |= axis == atom_.vector_axis;
     }
     std::string place = position(r.variable(), address);
-    if (along != 0) place += fmt::format(" + {} * lane", along);
+    // Where all indices go on evenly, neighbours are so far apart, and the first lane's place is that of the vector.
+    bool is_even = v.vec && !frame_.in_blocks();
+    std::int64_t apart = along;
+    for (const Address::Other& other : address.others) {
+        const auto step = step_in_vector(frame_, other.index, atom_.vector_axis);
+        is_even &= step.has_value(), apart += other.stride * step.value_or(0);
+    }
+    if (along != 0 && !is_even) place += fmt::format(" + {} * lane", along);
     for (const Address::Other& other : address.others) {
         const IntegerText index = index_text(other.index, [&](AxisId axis) {
-            return IntegerText{coordinate(axis, "lane"), coordinates_of(frame_, axis, scope_)};
+            return IntegerText{coordinate(axis, is_even ? "" : "lane"), coordinates_of(frame_, axis, scope_)};
         });
         place += fmt::format(" + ({} - {}) * {}", index.text, other.first, other.stride);
     }
     const std::string element = fmt::format("{}[{}]", frame_.name(r.variable()), place);
     v.is_whole = frame_.is_whole(r.variable()) && !v.vec;
-    v.pattern = v.vec ? fmt::format("load_each<real>([&](Index lane) {{ return real({}); }})", element) : element;
+    if (is_even && apart == 0)
+        v.pattern = fmt::format("splat(real({}))", element);
+    else if (is_even && !frame_.is_whole(r.variable()))
+        v.pattern = apart == 1 ? fmt::format("load(&{})", element) : fmt::format("load_strided(&{}, {})", element, apart);
+    else
+        v.pattern = v.vec ? fmt::format("load_each<real>([&](Index lane) {{ return real({}); }})", element) : element;
     v.hint = frame_.name(r.variable());
     return intern(std::move(v));
 }
@@ -324,6 +336,9 @@ ValueId BodyWriter::lower_binary(const Expr& e, const Binary& b) {
     const bool compares = b.op >= BinaryOp::lt && b.op <= BinaryOp::ne;
     if (step_.is_whole && compares && integer_values_.kind(b.a) != Kind::real && integer_values_.kind(b.b) != Kind::real)
         return compare(b.op, as_whole(a), as_whole(c));
+    if ((b.op == BinaryOp::floor_div || b.op == BinaryOp::mod) && is_integer(integer_values_.kind(e)) &&
+        integer_values_.divides_in_lanes(b))
+        return real_part(b.op, as_number(a), b.b);
     const lower::MathChoice& choice = lower::choice_at(math_, e);
     const bool is_power_of_two = choice.form == lower::MathForm::power_of_two;
     switch (b.op) {
@@ -345,6 +360,16 @@ ValueId BodyWriter::lower_binary(const Expr& e, const Binary& b) {
         case BinaryOp::logical_or: return logical(b.op, a, c);
         default: return compare(b.op, as_number(a), as_number(c));
     }
+}
+
+ValueId BodyWriter::choose(ValueId condition, ValueId a, ValueId b) {
+    if (at(condition).is_constant) return at(condition).constant != 0 ? a : b;
+    condition = as_mask(condition);
+    if (at(condition).vec || !(at(a).vec || at(b).vec)) return call("where", {condition, a, b});
+    // One condition for all lanes.
+    const ValueId v = op("({0} ? {1} : {2})", {condition, a, b}, 4, {1, 0, 0}, true);
+    at(v).argument_use[0] = Use::plain;
+    return v;
 }
 
 ValueId BodyWriter::lower(const Expr& e) {
@@ -390,12 +415,7 @@ ValueId BodyWriter::lower(const Expr& e) {
         } else {
             const ValueId c = lower(node.condition);
             if (at(c).is_constant) return lower(at(c).constant != 0 ? node.a : node.b);
-            const ValueId condition = as_mask(c), a = as_number(lower(node.a)), b = as_number(lower(node.b));
-            if (at(condition).vec || !(at(a).vec || at(b).vec)) return call("where", {condition, a, b});
-            // One condition for all lanes.
-            const ValueId v = op("({0} ? {1} : {2})", {condition, a, b}, 4, {1, 0, 0}, true);
-            at(v).argument_use[0] = Use::plain;
-            return v;
+            return choose(c, as_number(lower(node.a)), as_number(lower(node.b)));
         }
     };
     const ValueId id = std::visit(visitor, e->v);

@@ -64,6 +64,17 @@ ValueId BodyWriter::lower_integer(const Expr& e, Kind kind) {
     return whole(fmt::format("whole_of<{}>({{0}})", bits), {as_number(a)}, 4, {0});
 }
 
+/// The quotient or the rest of a small integer in the lanes of real numbers (IntegerValues::divides_in_lanes).
+ValueId BodyWriter::real_part(BinaryOp op, ValueId x, const Expr& by) {
+    if (const auto* choice = as<Select>(by))
+        return choose(lower(choice->condition), real_part(op, x, choice->a), real_part(op, x, choice->b));
+    const double n = as<Constant>(by)->value;
+    if (n == 1) return op == BinaryOp::mod ? number(0) : x;
+    const ValueId quotient = call("floor", {arithmetic(BinaryOp::mul, x, number(1 / n))});
+    return op == BinaryOp::floor_div ? quotient
+                                     : arithmetic(BinaryOp::sub, x, arithmetic(BinaryOp::mul, quotient, number(n)));
+}
+
 /// A quotient or a rest by a power of two, or by a choice between such. Both round down for negative numbers, too.
 std::optional<ValueId> BodyWriter::by_powers_of_two(BinaryOp op, ValueId x, const Expr& by) {
     if (const auto* choice = as<Select>(by)) {

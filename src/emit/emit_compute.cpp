@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <utility>
 
 #include "algebra/number.hpp"
 #include "emit/emit_body.hpp"
@@ -60,7 +61,8 @@ protected:
           atom_(frame.atom(step)),
           scope_(step.scope),
           compute_(std::get<Compute>(*step.statement)),
-          lanes_(frame.in_blocks() ? frame.shape(step).lanes : std::nullopt) {}
+          lanes_(frame.in_blocks() ? frame.shape(step).lanes : std::nullopt),
+          product_(atom_.terms > 1 ? lane_product(frame, step) : std::nullopt) {}
 
     /// Each thread of a block has points of its own. Else all lanes of a warp work on each point.
     [[nodiscard]] bool is_by_threads() const { return frame_.in_blocks() && atom_.vector_axis < 0; }
@@ -131,10 +133,11 @@ protected:
     /// Accumulators at the reduction's identity.
     void declare(const std::string& name, const std::string& extents, const std::string& headers,
                  const std::string& indices, ReduceOp op) {
-        const char* type = is_whole() ? "int64_t" : atom_.vector_axis < 0 ? "real" : "vec";
+        const bool is_whole = this->is_whole() && !product_;
+        const char* type = is_whole ? "int64_t" : atom_.vector_axis < 0 ? "real" : "vec";
         const Kind kind = kind_of(frame_.variable(compute_.variable).memory_type);
-        const std::string start = is_whole() ? integer_literal(integer_identity(op, kind))
-                                             : as_vector(literal(identity(op), frame_.is_double), false);
+        const std::string start = is_whole ? integer_literal(integer_identity(op, kind))
+                                           : as_vector(literal(identity(op), frame_.is_double), false);
         if (extents.empty()) {
             out_(fmt::format("{} {} = {};", type, name, start));
             return;
@@ -153,6 +156,9 @@ protected:
 
     [[nodiscard]] std::string accumulate(const std::string& text, bool is_vector) const {
         const ReduceOp op = *compute_.reduce;
+        if (product_)
+            return fmt::format("acc{0} = add_products<{1}, {2}>(acc{0}, {3});", index(), factor_type(*product_->a),
+                               factor_type(*product_->b), text);
         if (is_whole()) return fmt::format("acc{0} = {1};", index(), combined_integer(op, "acc" + index(), text));
         std::string value = as_vector(text, is_vector);
         if (atom_.across) {
@@ -170,6 +176,39 @@ protected:
             }
         }
         return accumulated(op, "acc" + index(), value);
+    }
+
+    // ---- products whose lanes add up several terms (schedule/lane_product.hpp)
+
+    [[nodiscard]] bool has_bias() const { return product_ && product_->both_are_signed; }
+    /// As the tile's cells have it.
+    [[nodiscard]] std::string factor_type(const Read& r) const {
+        const bool is_biased = has_bias() && &r == &product_->biased(atom_.vector_axis);
+        return memory_type(is_biased ? DType::u8 : frame_.variable(r.variable()).memory_type);
+    }
+    [[nodiscard]] std::string bias() const { return atom_.vectors > 1 ? "bias[j]" : "bias"; }
+    /// Number of cells along the axis, in place of that of its values.
+    [[nodiscard]] std::string count(AxisId axis) const {
+        const std::string values = frame_.count(axis, scope_);
+        if (!product_ || axis != product_->axis) return values;
+        const Span& span = frame_.span(axis, scope_);
+        return span.ragged ? fmt::format("({} + {}) / {}", values, atom_.terms - 1, atom_.terms)
+                           : std::to_string(ceil_div(span.tile, atom_.terms));
+    }
+    [[nodiscard]] std::int64_t cut() const {
+        return product_ && atom_.cut_axis == product_->axis ? atom_.cut / atom_.terms : atom_.cut;
+    }
+    /// The lanes' sums as what the target's are: real numbers, or integers without the bias.
+    void finish_lanes() {
+        if (has_bias()) out_(rows() + vectors() + fmt::format("acc{0} = without_bias(acc{0}, {1});", index(), bias()));
+        if (product_ && product_->is_integer && !is_whole())
+            out_(rows() + vectors() + fmt::format("acc{0} = real_of_cells(acc{0});", index()));
+    }
+    /// Adds the sums to whole numbers, or leaves them there.
+    void write_back_whole(bool adds) {
+        const int width = frame_.variable(compute_.variable).memory_type == DType::i32 ? 32 : 64;
+        out_(rows() + vectors() +
+             fmt::format("{}<{}>(&{}, acc{});", adds ? "add_cells" : "store_cells", width, target(true), index()));
     }
 
     /// The vectors of a row and their lanes, combined to one number.
@@ -283,8 +322,9 @@ protected:
     const Atom& atom_;
     ScopeId scope_;
     const Compute& compute_;
-    std::optional<LaneTile> lanes_;  ///< where the statement goes through values in lanes
-    bool fills_lanes_ = false;       ///< here all threads have values in all rounds
+    std::optional<LaneTile> lanes_;       ///< where the statement goes through values in lanes
+    std::optional<LaneProduct> product_;  ///< where lanes add up several terms at a time
+    bool fills_lanes_ = false;            ///< here all threads have values in all rounds
     BodyWriter* body_ = nullptr;
     std::vector<AxisId> loops_;
     int target_level_ = 0;
@@ -400,8 +440,9 @@ public:
         body_ = &body;
         give_lanes(body);
         const int last = static_cast<int>(loops_.size());
-        const ValueId root = body.add_root(compute_.body, last, true, true, is_whole());
-        const ValueId carry = compute_.carry
+        const ValueId root = product_ ? body.add_factors(*product_, last)
+                                      : body.add_root(compute_.body, last, true, true, is_whole());
+        const ValueId carry = compute_.carry && !(product_ && is_whole())
                                   ? body.add_root(compute_.carry, target_level_, !atom_.across, true, is_whole())
                                   : -1;
         body.decide();
@@ -411,7 +452,11 @@ public:
         hoist(0);
         if (lanes_ && !compute_.reduce) return map_in_lanes(root);
         if (frame_.in_blocks()) frame_.is_in_lanes(compute_.variable) ? out_.open("") : share_points();
-        for (int level = 1; level <= target_level_; ++level) frame_.in_blocks() ? hoist(level) : open_loop(level);
+        write_bias(0);
+        for (int level = 1; level <= target_level_; ++level) {
+            frame_.in_blocks() ? hoist(level) : open_loop(level);
+            write_bias(level);
+        }
         if (!compute_.reduce) {
             if (fused_reduction_) out_(fmt::format("vec {}{};", result(), dims()));
             if (before_) before_->write_point();
@@ -424,12 +469,8 @@ public:
         } else if (cut_level_ > 0) {
             cut_sum(root, carry);
         } else {
-            declare("acc");
-            for (int level = target_level_ + 1; level <= last; ++level) open_loop(level);
-            prefetches();
-            body.statement(out_, root, [&](const std::string& text) { return accumulate(text, body.is_vector(root)); });
-            for (int level = target_level_ + 1; level <= last; ++level) out_.close();
-            write_back(carry);
+            reduce(root, target_level_ + 1);
+            product_&& is_whole() ? write_back_whole(compute_.carry != nullptr) : write_back(carry);
         }
         if (fused_reduction_) follow();
         for (int level = target_level_; level >= 0; --level) {
@@ -483,21 +524,48 @@ private:
     // ---- the loops
     // ------------------------------------------------------------
 
+    /// What the biased factor adds too much to the lanes' sums, in the outermost loop on which the other one depends.
+    void write_bias(int level) {
+        if (!has_bias()) return;
+        const Read& other = product_->unbiased(atom_.vector_axis);
+        const int last = static_cast<int>(loops_.size());
+        int outermost = target_level_;
+        while (outermost > 0 && !depends_on(other.indices, axis_at(outermost))) --outermost;
+        if (level != outermost) return;
+        BodyWriter factor(frame_, step_, choices(), loops_, target_level_, names_);
+        BodyWriter* const of_sums = std::exchange(body_, &factor);
+        const ValueId root = factor.add_factor(other, last);
+        factor.decide();
+        for (int l = 0; l <= level; ++l) factor.hoist(out_, l);
+        out_(fmt::format("vec bias{};", atom_.vectors > 1 ? fmt::format("[{}]", atom_.vectors) : ""));
+        out_(fmt::format("{}{} = splat(0.0f);", vectors(), bias()));
+        for (int l = target_level_ + 1; l <= last; ++l) open_loop(l);
+        factor.statement(out_, root, [&](const std::string& text) {
+            return fmt::format("{0} = add_bias({0}, {1});", bias(), as_vector(text, factor.is_vector(root)));
+        });
+        for (int l = target_level_ + 1; l <= last; ++l) out_.close();
+        body_ = of_sums;
+    }
+
+    /// The accumulators, and the loops from `level` on that add to them.
+    void reduce(ValueId root, int level) {
+        declare("acc");
+        for (int l = level; l <= std::ssize(loops_); ++l) open_loop(l);
+        prefetches();
+        body_->statement(out_, root, [&](const std::string& text) { return accumulate(text, body_->is_vector(root)); });
+        for (int l = level; l <= std::ssize(loops_); ++l) out_.close();
+        finish_lanes();
+    }
+
     /// A long sum: the target takes up the sums of parts, so that no chain of additions grows with the whole length.
     void cut_sum(ValueId root, ValueId carry) {
-        const int last = static_cast<int>(loops_.size());
         if (carry < 0)
             out_(rows() + vectors() + store(as_vector(literal(0, frame_.is_double), false), true));
         else
             body_->statement(out_, carry, [&](const std::string& text) { return store(text, body_->is_vector(carry)); });
         for (int level = target_level_ + 1; level < cut_level_; ++level) open_loop(level);
-        out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; {0} += {2})", block_name(),
-                              frame_.count(atom_.cut_axis, scope_), atom_.cut));
-        declare("acc");
-        for (int level = cut_level_; level <= last; ++level) open_loop(level);
-        prefetches();
-        body_->statement(out_, root, [&](const std::string& text) { return accumulate(text, body_->is_vector(root)); });
-        for (int level = cut_level_; level <= last; ++level) out_.close();
+        out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; {0} += {2})", block_name(), count(atom_.cut_axis), cut()));
+        reduce(root, cut_level_);
         const std::string sum = fmt::format("{} + acc{}", value_of_target(), index());
         out_(rows() + vectors() + store(sum, true));
         for (int level = target_level_; level < cut_level_; ++level) out_.close();
@@ -514,10 +582,10 @@ private:
         const std::string& name = frame_.axis(axis).local;
         if (level == cut_level_) {
             const Span& span = frame_.span(axis, scope_);
-            const std::string end = fmt::format("{} + {}", block_name(), atom_.cut);
+            const std::string end = fmt::format("{} + {}", block_name(), cut());
             const bool whole = !span.ragged && span.tile % atom_.cut == 0;
             out_.open(fmt::format("for (Index {0} = {1}; {0} < {2}; ++{0})", name, block_name(),
-                                  whole ? end : fmt::format("min_index({}, {})", end, frame_.count(axis, scope_))));
+                                  whole ? end : fmt::format("min_index({}, {})", end, count(axis))));
         } else {
             const std::int64_t by = frame_.block_size(atom_, axis);
             const int num_reduced = static_cast<int>(loops_.size()) - target_level_;
@@ -526,7 +594,7 @@ private:
                 out_.open(fmt::format("for (Index {0} = warp_of_thread() * {2}; {0} < {1}; {0} += num_warps() * {2})",
                                       name, frame_.count(axis, scope_), by));
             else
-                out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; {2})", name, frame_.count(axis, scope_),
+                out_.open(fmt::format("for (Index {0} = 0; {0} < {1}; {2})", name, count(axis),
                                       by == 1 ? "++" + name : fmt::format("{} += {}", name, by)));
         }
         hoist(level);

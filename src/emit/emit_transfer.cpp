@@ -192,7 +192,9 @@ private:
         const Dimension& column = dimensions_[static_cast<std::size_t>(copy_.columns)];
         const Dimension one{1, "1", "", "", "0", 0};
         const Dimension& row = copy_.rows >= 0 ? dimensions_[static_cast<std::size_t>(copy_.rows)] : one;
-        if (frame_.is_packed(variable_))
+        if (layout_.terms > 1)
+            copy_cells(buffer, memory, row, column);
+        else if (frame_.is_packed(variable_))
             out_(fmt::format("copy_in_panels<{}>({}, {}, {}, {}, {}, {}, {}, {});", frame_.panel(), buffer,
                              layout_.panel_stride, row.stride, memory, row.memory_stride, column.memory_stride,
                              row.count, column.count));
@@ -205,6 +207,20 @@ private:
         for (int i = 0; i < opened; ++i) out_.close();
         // Once for all of them, so that they are under way together.
         if (is_load && frame_.in_blocks()) out_("copies_arrive();");
+    }
+
+    /// Cells of several values (schedule/lane_product.hpp), along columns or along rows.
+    void copy_cells(const std::string& buffer, const std::string& memory, const Dimension& row, const Dimension& column) {
+        const bool along_columns = layout_.term_dimension == copy_.columns;
+        const std::string counts = fmt::format("{}, {}, {}, {}", row.memory_stride, column.memory_stride, row.count,
+                                               column.count);
+        const std::string how = fmt::format("<{}, {}>", layout_.terms, layout_.is_biased);
+        if (along_columns)
+            out_(fmt::format("copy_cells_in_columns{}({}, {}, {}, {});", how, buffer, row.stride, memory, counts));
+        else
+            out_(fmt::format("copy_cells_in_rows{}({}, {}, {}, {}, {}, {});", how, buffer,
+                             frame_.is_packed(variable_) ? frame_.panel() : layout_.count,
+                             frame_.is_packed(variable_) ? layout_.panel_stride : 0, row.stride, memory, counts));
     }
 
     [[nodiscard]] Dimension dimension(std::size_t d) const {

@@ -25,6 +25,7 @@ std::string order_of_atom(const ScheduledKernel& kernel, const Step& step) {
     const auto& axes = kernel.program->diagram.axes;
     if (!atom.reduced.empty()) out += " over " + join(names_of(axes, atom.reduced), " ");
     if (atom.cut_axis >= 0) out += fmt::format(" cut {} {}", axes[atom.cut_axis].name, atom.cut);
+    if (atom.terms > 1) out += fmt::format(" by {} terms", atom.terms);
     if (atom.across)
         out += fmt::format(" across {}, {} of {} lanes", axes[atom.vector_axis].name, atom.vectors, kernel.lanes);
     if (atom.shared) out += fmt::format(" of {} warps", kernel.schedule.warps.value);

@@ -8,6 +8,7 @@
 #include "schedule/fragments.hpp"
 #include "schedule/gathered.hpp"
 #include "schedule/k_block_ranges.hpp"
+#include "schedule/lane_product.hpp"
 #include "schedule/lane_registers.hpp"
 #include "schedule/scheduled.hpp"
 #include "schedule/stream_k.hpp"

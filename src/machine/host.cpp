@@ -134,6 +134,23 @@ Level cache(const Topology& topology, hwloc_obj_type_t type, const std::string& 
     return level;
 }
 
+/// Instructions that add up products in lanes run where multiply-adds do, as many a clock. Code for narrower vectors
+/// than the processor's does without them (flags_for_vectors).
+void add_lane_products([[maybe_unused]] Machine& machine, [[maybe_unused]] const CoreRates& rates) {
+#if defined(__x86_64__)
+    if (machine.vector_bits.value != 8 * native_vector_bytes() || machine.vector_bits.value < 256) return;
+    const bool is_wide = machine.vector_bits.value == 512;
+    std::map<DType, Figure> per_clock;
+    const auto add = [&](DType type, const char* instruction) {
+        per_clock[type] = {rates.fma * machine.vector_bits.value / (8.0 * bytes(type)),
+                           fmt::format("{}, as many a clock as multiply-adds (uops.info: Ice Lake, Zen 5)", instruction)};
+    };
+    if (is_wide && __builtin_cpu_supports("avx512bf16")) add(DType::bf16, "vdpbf16ps");
+    if (is_wide ? __builtin_cpu_supports("avx512vnni") : __builtin_cpu_supports("avxvnni")) add(DType::i8, "vpdpbusd");
+    if (!per_clock.empty()) machine.units.push_back({"dot", std::move(per_clock), {}});
+#endif
+}
+
 void add_units(Machine& machine, const CoreRates& rates) {
     const auto add = [&](const std::string& name, double vectors, double f64_vectors, const std::string& source) {
         const double bits = machine.vector_bits.value;
@@ -144,6 +161,7 @@ void add_units(Machine& machine, const CoreRates& rates) {
             {name, {{DType::f64, rate(f64_vectors * bits / 64)}, {DType::f32, rate(vectors * bits / 32)}}, {}});
     };
     add("fma", rates.fma, rates.fma, rates.source);
+    add_lane_products(machine, rates);
     add("simple", rates.simple, rates.simple, rates.source);
     add("load", rates.load, rates.load, rates.source);
     add("store", rates.store, rates.store, rates.source);

@@ -59,7 +59,7 @@ double per_clock(const Machine& machine, const std::string& unit, DType type) {
         return 0;
     };
     if (const double given = rate(unit, type); given > 0) return given;
-    if (unit == "tensor") return 0;
+    if (unit == "tensor" || unit == "dot") return 0;
     if (machine.kind == MachineKind::gpu) {
         // What has no circuit of its own type runs in single precision, and moves by its bytes.
         const bool moves = unit == "load" || unit == "store";

@@ -143,14 +143,16 @@ struct ThreadLimits {
     friend bool operator==(const ThreadLimits&, const ThreadLimits&) = default;
 };
 
-/// A unit of a core and its rate: operations a clock by type. All but "tensor" count values.
+/// A unit of a core and its rate: operations a clock by type. All but "tensor" and "dot" count values.
 struct Unit {
     /// The kind of operation, one of
     /// - an operation kind of tile/work.hpp, or "exp_nonpositive" (schedule/maxima.hpp);
     /// - "max" (and minimum, which keep NaN);
     /// - "load", "store", "broadcast" (one value loaded into all lanes);
     /// - "widen" and "narrow" (conversion of a storage type as it is loaded and stored);
-    /// - "tensor", which counts multiply-adds, as "fma" does.
+    /// - "tensor", which counts multiply-adds, as "fma" does;
+    /// - "dot" of a CPU, which counts them too, by the operands' type: its lanes add up several products
+    ///   (schedule/lane_product.hpp).
     std::string name;
     std::map<DType, Figure> per_clock;
     Figure sustained;  ///< of a GPU: the share of these rates that programs reach; unknown: all
@@ -216,8 +218,8 @@ struct Machine {
 
 /// Operations of the unit in one clock of one core. What the machine does not name is estimated from its rate of fused
 /// multiply-adds: a special function takes as many of them as a polynomial of its accuracy. A GPU's narrow types run at
-/// the rate of f32 where they have none of their own. The unit "tensor" is never estimated: it is 0 where the machine
-/// has none for the type.
+/// the rate of f32 where they have none of their own. The units "tensor" and "dot" are never estimated: they are 0
+/// where the machine has none for the type.
 double per_clock(const Machine& machine, const std::string& unit, DType type);
 
 /// The index of the level in which a core keeps its working set: the largest level of which every core has its own. It

@@ -10,7 +10,7 @@ namespace napkin {
 double total_bandwidth(const Level& level) { return level.bandwidth_bytes_per_s.value * level.instances.value; }
 
 double peak_per_s(const Machine& machine, const std::string& unit, DType type) {
-    const double operations = unit == "fma" || unit == "tensor" ? 2 : 1;
+    const double operations = unit == "fma" || unit == "tensor" || unit == "dot" ? 2 : 1;
     for (const Unit& u : machine.units)
         if (u.name == unit)
             if (const auto rate = u.per_clock.find(type); rate != u.per_clock.end())

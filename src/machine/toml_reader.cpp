@@ -15,7 +15,8 @@ namespace {
 /// As machine.hpp describes them.
 const std::vector<std::string> unit_names{"tensor", "fma",   "simple",    "div",   "sqrt",   "exp",
                                           "log",    "tanh",  "erf",       "sin",   "pow",    "max",
-                                          "load",   "store", "broadcast", "widen", "narrow", "exp_nonpositive"};
+                                          "load",   "store", "broadcast", "widen", "narrow", "exp_nonpositive",
+                                          "dot"};
 
 MachineKind read_kind(FigureReader& reader, const toml::table& root) {
     if (!root.contains("kind")) return MachineKind::cpu;

@@ -29,6 +29,8 @@ VectorUnit unit_of(const Simulator& model) {
                     .line_bytes = static_cast<int>(machine.line_bytes.value)};
     if (machine.kind == MachineKind::cpu) {
         unit.chains = static_cast<int>(std::ceil(machine.fma_latency_clocks.value / model.fma_clocks()));
+        for (const DType type : {DType::bf16, DType::i8})
+            if (per_clock(machine, "dot", type) > 0) unit.lane_products.push_back(type);
     } else {
         unit.warp_threads = static_cast<int>(model.lanes());
         unit.blocks_a_core = static_cast<int>(std::lround(blocks_a_core(machine)));

@@ -316,8 +316,10 @@ Derived choose_form(const Derived& derived, const Extents& extents, const Machin
     append(others, with_other_arrays);
     std::vector<Diagram> tried;
     for (const Rewriting& other : others) {
-        // On a CPU other forms are rarely faster, but where places of a sum look at all of its terms.
-        const auto form = may_search || (by_user.empty() && other.packed) ? rewritten(derived, other) : std::nullopt;
+        // On a CPU other forms are rarely faster, but where places of a sum look at all of its terms, or taps lie
+        // outside of an array.
+        const bool is_tried = may_search || (by_user.empty() && !other.windows && (other.packed || other.padded));
+        const auto form = is_tried ? rewritten(derived, other) : std::nullopt;
         if (!form || contains(tried, form->diagram)) continue;
         tried.push_back(form->diagram);
         if (auto faster = fastest(*form, found.seconds)) found = std::move(*faster);

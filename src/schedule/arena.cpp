@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "schedule/fragments.hpp"
+#include "schedule/lane_product.hpp"
 #include "schedule/legality.hpp"
 #include "schedule/scheduled.hpp"
 #include "schedule/views.hpp"
@@ -39,6 +40,8 @@ void measure(ScheduledKernel& kernel, VariableId id) {
             layout.sizes[d] += std::abs(c) * ((panel ? kernel.panel() : reach) - 1);
             tile += std::abs(c) * ((panel ? std::min(kernel.panel(), span.tile) : span.tile) - 1);
         }
+        if (static_cast<int>(d) == layout.term_dimension)
+            layout.sizes[d] = ceil_div(layout.sizes[d], layout.terms), tile = ceil_div(tile, layout.terms);
         layout.tile *= tile;
     }
 }
@@ -487,6 +490,7 @@ void shape(ScheduledKernel& kernel, VariableId id) {
 }
 
 void apply_storage(ScheduledKernel& kernel) {
+    mark_lane_operands(kernel);
     for (std::size_t v = 0; v < kernel.layouts.size(); ++v) shape(kernel, VariableId::of(v));
     const auto with_views = [&](const std::vector<ArrayId>& arrays) {
         std::vector<bool> found(arrays.size(), false);

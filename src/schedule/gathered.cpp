@@ -61,4 +61,27 @@ GatheredCopy gathered_copy(const ScheduledKernel& kernel, VariableId id) {
     return out;
 }
 
+bool is_of_data_alone(const Variable& variable, AxisId axis) {
+    return !variable.gathers.empty() && carries(variable, axis) &&
+           none_of(variable.gathers, [&](const Index& i) { return !i.is_gathered() && i.depends_on(axis); });
+}
+
+double bytes_of_part(const ScheduledKernel& kernel, const Variable& variable) {
+    const std::vector<AxisId>& axes = kernel.program->diagram.array(variable.array).axes;
+    double values = 1;
+    for (std::size_t d = 0; d < variable.gathers.size(); ++d) {
+        const auto extent = static_cast<double>(kernel.extent(axes[d]));
+        const Affine* form = variable.gathers[d].affine();
+        double span = form ? 1 : extent;
+        for (std::size_t i = 0; form && i < form->terms.size(); ++i) {
+            const auto& [axis, factor] = form->terms[i];
+            const std::int64_t n = contains(kernel.kernel->group_axes, axis) ? kernel.span(axis, 0).tile
+                                                                             : kernel.extent(axis);
+            span += static_cast<double>(std::abs(factor) * (n - 1));
+        }
+        values *= std::min(span, extent);
+    }
+    return values * bytes(variable.memory_type);
+}
+
 }  // namespace napkin

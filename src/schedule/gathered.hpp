@@ -35,4 +35,9 @@ int array_dimension(const ScheduledKernel& kernel, VariableId id, int dimension)
 /// Whether every index that data decide has one value in the tile. Then the tile lies in one block of memory.
 bool lies_in_one_block(const ScheduledKernel& kernel, VariableId id);
 
+/// Whether data alone decide what tiles read that differ along the axis. Then they lie in one part of the array.
+bool is_of_data_alone(const Variable& variable, AxisId axis);
+/// Bytes of that part, for the loads of one output tile.
+double bytes_of_part(const ScheduledKernel& kernel, const Variable& variable);
+
 }  // namespace napkin

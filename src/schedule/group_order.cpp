@@ -9,6 +9,7 @@
 #include <limits>
 #include <utility>
 
+#include "schedule/gathered.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 
@@ -219,6 +220,11 @@ std::vector<GroupAxis> tiles_by_axis(const ScheduledKernel& kernel) {
         out.push_back(next);
     }
     std::stable_partition(out.begin(), out.end(), [](const GroupAxis& a) { return a.is_uneven; });
+    // A CPU's tiles that read one part of a table, each where data say, come one after the other.
+    if (!kernel.in_blocks())
+        std::stable_partition(out.begin(), out.end(), [&](const GroupAxis& a) {
+            return none_of(kernel.kernel->variables, [&](const Variable& v) { return is_of_data_alone(v, a.axis); });
+        });
     return out;
 }
 
@@ -276,6 +282,9 @@ double different_tiles(const std::vector<GroupAxis>& order, const Variable& vari
 
 double groups_between_uses(const std::vector<GroupAxis>& order, const Variable& variable) {
     double below = 1;
+    for (auto g = order.rbegin(); g != order.rend() && is_of_data_alone(variable, g->axis); ++g)
+        below *= static_cast<double>(g->tiles);
+    if (below > 1) return below;
     for (auto g = order.rbegin(); g != order.rend(); below *= static_cast<double>(g->tiles), ++g)
         if (g->tiles > 1 && !carries(variable, g->axis)) break;
     return below;

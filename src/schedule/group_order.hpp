@@ -11,7 +11,8 @@
 // different ones there are, the less comes from global memory. So the outer one of the two innermost axes is cut into
 // bands, and the inner one goes through a band before the next begins. The width of a band is the one at which the CTA
 // tiles of all CTAs load the fewest bytes. Threads of a CPU take tiles as they come (run/workers.hpp) in the order of
-// the tile program.
+// the tile program. There the axes along which data alone decide what is read are innermost, so that caches hold the
+// part of a table in which neighbours read.
 //
 // The CTA tiles of a cluster come one after the other. They are the innermost digit, and all of the above orders
 // clusters.
@@ -29,7 +30,8 @@ std::int64_t num_groups(const std::vector<GroupAxis>& order);
 /// The part of the variable's tiles that are different ones, among those that so many CTA tiles in a row load.
 double different_tiles(const std::vector<GroupAxis>& order, const Variable& variable, double groups);
 
-/// After how many CTA tiles a tile of the variable is read again; all CTA tiles where none is.
+/// After how many CTA tiles a tile of the variable is read again; all CTA tiles where none is. Where data alone decide
+/// what neighbours along the innermost axes read: after how many the part of the array ends in which they lie.
 double groups_between_uses(const std::vector<GroupAxis>& order, const Variable& variable);
 
 /// Bytes of all tiles of the variable that a CTA tile loads where no mask skips any, each once.

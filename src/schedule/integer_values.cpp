@@ -6,6 +6,7 @@
 #include "algebra/expr_walk.hpp"
 #include "algebra/scalar_function.hpp"
 #include "support/ids.hpp"
+#include "tile/work.hpp"
 
 namespace napkin {
 namespace {
@@ -142,15 +143,19 @@ bool IntegerValues::needs_integers(const Compute& compute) {
             needed |= !leaf && is_wide(n);
             const auto* c = as<Cast>(n);
             needed |= c && !is_float(c->type) && is_wide(c->a);
-            // Real arithmetic has neither the quotient nor the remainder of integers.
             const auto* b = as<Binary>(n);
-            needed |= b && (b->op == BinaryOp::floor_div || b->op == BinaryOp::mod) && is_integer(kinds_(n));
+            needed |= b && (b->op == BinaryOp::floor_div || b->op == BinaryOp::mod) && is_integer(kinds_(n)) &&
+                      !divides_in_lanes(*b);
         };
         for_each_postorder(e, node, Walk::values);
     };
     look(compute.body);
     look(compute.carry);
     return needed;
+}
+
+bool IntegerValues::divides_in_lanes(const Binary& b) {
+    return kernel_.unit.warp_threads == 0 && is_power_of_two(b.b) && is_small(b.a);
 }
 
 namespace {
@@ -229,8 +234,10 @@ IntegerValues::Bounds IntegerValues::bounds_of_binary(const Binary& b) {
         }
         case BinaryOp::min: return Interval{std::min(x->low, y->low), std::min(x->high, y->high)};
         case BinaryOp::max: return Interval{std::max(x->low, y->low), std::max(x->high, y->high)};
-        case BinaryOp::floor_div:
-        case BinaryOp::mod: {
+        case BinaryOp::mod:
+            if (y->low > 0) return Interval{0, y->high - 1};
+            [[fallthrough]];
+        case BinaryOp::floor_div: {
             const std::int64_t most = std::max({std::abs(x->low), std::abs(x->high), std::abs(y->low), std::abs(y->high)});
             return Interval{-most, most};
         }

@@ -28,6 +28,9 @@ public:
     /// Whether the expression is an integer within the type's range at every point. Then a cast to the type does
     /// nothing.
     bool keeps_all(DType type, const Expr& e);
+    /// Whether real numbers have the quotient or the rest: a product with a power of two is exact, and its floor, too.
+    /// Other divisions of integers, and all on a GPU, are those of integers.
+    bool divides_in_lanes(const Binary& b);
     Kind kind(const Expr& e) { return kinds_(e); }
 
 private:

@@ -126,6 +126,7 @@ bool may_fuse_reduction(const ScheduledKernel& kernel, const Step& leader, const
     if (leading.run < 0 || leading.run != following.run || leading.follows || leading.cut_axis >= 0) return false;
     if (!f.reduce || f.reduce_axes.size() != 1 || l.variable == f.variable || leader.scope != after.scope) return false;
     if (leader.is_whole || after.is_whole || following.cut_axis >= 0) return false;
+    if (leading.terms > 1 || following.terms > 1) return false;
     const AxisId axis = f.reduce_axes.front();
     const std::int64_t tile = kernel.span(axis, leader.scope).tile;
     if (tile < 2 || (leading.row_axis >= 0 && leading.row_axis != axis)) return false;

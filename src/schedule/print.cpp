@@ -117,6 +117,7 @@ private:
         list("points", a.points);
         list("over", a.reduced);
         if (a.cut_axis >= 0) out += fmt::format(", cut {} {}", name(a.cut_axis), a.cut);
+        if (a.terms > 1) out += fmt::format(", terms {}", a.terms);
         if (a.parts > 1) out += fmt::format(", column_parts {}", a.parts);
         if (a.run >= 0) out += fmt::format(", fusion {}", a.run);
         if (a.follows) out += ", fused";

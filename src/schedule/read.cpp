@@ -155,6 +155,7 @@ private:
             if (c.word == "points") a.points = axes_of(c);
             if (c.word == "over") a.reduced = axes_of(c);
             if (c.word == "cut") a.cut_axis = axis_of(c), a.cut = *c.number;
+            if (c.word == "terms") a.terms = number;
             if (c.word == "column_parts") a.parts = number;
             if (c.word == "fusion") a.run = number;
             if (c.word == "fused") a.follows = true;

@@ -8,6 +8,7 @@
 
 #include "schedule/fragments.hpp"
 #include "schedule/gathered.hpp"
+#include "schedule/lane_product.hpp"
 #include "schedule/lane_registers.hpp"
 #include "schedule/legality.hpp"
 #include "schedule/views.hpp"
@@ -42,7 +43,9 @@ private:
         const int inner = k_.place(compute.variable).innermost;
         if (a.rows < 1 || a.vectors < 1)
             return report(field, "the block of {} has {} rows of {} vectors", name, a.rows, a.vectors);
-        if (step.is_whole && a.vector_axis >= 0) report(field, "{} computes integers, which fill no vectors", name);
+        if (step.is_whole && a.vector_axis >= 0 && a.terms == 1)
+            report(field, "{} computes integers, which fill no vectors", name);
+        if (a.terms != 1) check_terms(step, field, name);
         if (a.vector_axis >= 0 && !a.across && (inner < 0 || targets[at(inner)] != a.vector_axis))
             report(field, "{} fills vectors along {}, along which its values do not lie beside each other", name,
                    axis_name(a.vector_axis));
@@ -73,7 +76,7 @@ private:
         if (a.row_axis >= 0) points.push_back(a.row_axis);
         check_axes(field, name, "points", points, targets);
         check_axes(field, name, "reduced axes", reduced, compute.reduce ? compute.reduce_axes : std::vector<AxisId>{});
-        if (compute.reduce && !step.is_whole && registers_of(a) > k_.unit.registers) {
+        if (compute.reduce && (!step.is_whole || a.terms > 1) && registers_of(a) > k_.unit.registers) {
             const int operands = registers_of(a) - a.rows * a.vectors - 1;
             const auto plural = [](int n) { return n == 1 ? "" : "s"; };
             Atom fitting = a;
@@ -97,6 +100,26 @@ private:
                    k_.span(a.cut_axis, step.scope).tile == 1
                        ? "nothing cuts"
                        : fmt::format("parts of at most {} cut", k_.span(a.cut_axis, step.scope).tile - 1));
+    }
+
+    void check_terms(const Step& step, const ScheduleField& field, const std::string& name) {
+        const Atom& a = k_.atom(step);
+        const auto product = lane_product(k_, step);
+        if (!product || product->terms != a.terms)
+            return report(field, "no instruction adds up {} products of {} in a lane", a.terms, name);
+        if (const auto why = why_not_in_lanes(k_, *product, a); !why.empty())
+            return report(field, "{} does not run with {} terms in a lane: {}", name, a.terms, why);
+        if (a.follows || step.follower >= 0)
+            report(field, "{} has {} terms in a lane, and shares its loops with another statement", name, a.terms);
+        if (a.cut_axis >= 0 && product->is_integer)
+            report(field, "{} is cut, and its sums of integers round nothing", name);
+        if (a.cut_axis == product->axis && a.cut % a.terms != 0)
+            report(field, "{} is cut along {} into parts of {}, and lanes have {} terms", name, axis_name(a.cut_axis),
+                   a.cut, a.terms);
+        for (const Read* r : {product->a, product->b})
+            if (k_.place(r->variable()).holding != MemorySpace::buffer && !k_.is_packed(r->variable()))
+                report(place_of(r->variable()), "{} is read with {} terms in a lane, and is held as {}",
+                       k_.variable(r->variable()).name, a.terms, napkin::name(k_.place(r->variable()).holding));
     }
 
     void check_axes(const ScheduleField& field, const std::string& name, const char* what, std::vector<AxisId> have,

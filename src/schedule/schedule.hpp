@@ -75,6 +75,7 @@ struct Atom {
     /// why it is of its kind, where others are possible; "": there is no other, or nobody asked
     std::string reason = {};
     bool by_user = false;
+    int terms = 1;  ///< of the sum that one instruction adds up in each lane (lane_product.hpp)
     friend bool operator==(const Atom&, const Atom&) = default;
 };
 

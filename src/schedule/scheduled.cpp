@@ -1,5 +1,6 @@
 #include "schedule/scheduled.hpp"
 
+#include <cmath>
 #include <limits>
 
 #include "schedule/group_order.hpp"
@@ -214,12 +215,27 @@ std::int64_t total_terms(const ScheduledKernel& kernel, const Compute& compute) 
     return terms;
 }
 
+std::optional<std::int64_t> step_in_vector(const ScheduledKernel& kernel, const Index& index, AxisId axis) {
+    if (!index.depends_on(axis)) return 0;
+    if (index.affine()) return index.affine()->coefficient(axis);
+    const auto* b = as<Binary>(index.value());
+    const auto* of = b ? as<AxisIndex>(b->a) : nullptr;
+    const auto* by = b ? as<Constant>(b->b) : nullptr;
+    if (kernel.unit.warp_threads > 0 || !of || of->axis != axis || !by || std::fmod(by->value, kernel.lanes) != 0)
+        return std::nullopt;
+    const bool is_aligned = all_of(
+        kernel.scopes, [&](const Scope& scope) { return !scope[axis].begins || scope[axis].tile % kernel.lanes == 0; });
+    if (!is_aligned || (b->op != BinaryOp::floor_div && b->op != BinaryOp::mod)) return std::nullopt;
+    return b->op == BinaryOp::mod ? 1 : 0;
+}
+
 LaneStep lane_step(const ScheduledKernel& kernel, const Read& r, AxisId axis) {
     std::int64_t step = 0;
     for (std::size_t d = 0; d < r.indices.size(); ++d) {
-        if (!r.indices[d].depends_on(axis)) continue;
-        if (static_cast<int>(d) != kernel.place(r.variable()).innermost || !r.indices[d].affine()) return LaneStep::far;
-        step = r.indices[d].affine()->coefficient(axis);
+        const auto along = step_in_vector(kernel, r.indices[d], axis);
+        if (!along || (*along != 0 && static_cast<int>(d) != kernel.place(r.variable()).innermost))
+            return LaneStep::far;
+        step += *along;
     }
     return step == 0 ? LaneStep::same : step == 1 ? LaneStep::near : LaneStep::far;
 }

@@ -77,6 +77,8 @@ struct VectorUnit {
     int blocks_a_core = 1;  ///< resident CTAs of an SM; a thread may have so many registers that they fit
     /// bytes of tiles that later CTAs read again and that L2 keeps until then
     std::int64_t reread_bytes = 0;
+    /// types of which an instruction multiplies several values in each lane and adds them up (lane_product.hpp)
+    std::vector<DType> lane_products = {};
     int chains = 8;  ///< of dependent multiply-adds that keep a CPU's unit busy: their latency over the clocks of one
     friend bool operator==(const VectorUnit&, const VectorUnit&) = default;
 };
@@ -184,6 +186,9 @@ struct Layout {
     VariableId over = -1;  ///< the variable whose memory it takes over as that one dies; -1: it has its own
     /// For a view: some tiles' padding would lie past the array's end. These tiles are copied, with the same strides.
     bool may_overrun = false;
+    /// A lane product reads it: a cell has so many neighbours along the dimension, in their type in memory.
+    int terms = 1, term_dimension = -1;
+    bool is_biased = false;   ///< its cells are of i8, 128 added to each, as u8
     std::int64_t reach = 0;   ///< for a view: values from the first to past the last that a padded tile reads
     std::vector<Life> lives;  ///< in order; none for a variable that no step accesses
 };
@@ -464,6 +469,9 @@ std::int64_t columns_of(const ScheduledKernel& kernel, AxisId axis, ScopeId scop
 /// How far apart the elements lie that neighbouring values of the axis read.
 enum class LaneStep : std::uint8_t { same, near, far };
 LaneStep lane_step(const ScheduledKernel& kernel, const Read& r, AxisId axis);
+/// How far an index goes on from one lane to the next in a vector along the axis. None: not evenly. A CPU's vectors
+/// begin at multiples of their length. So t // 64 is the same in all lanes, and t % 64 goes on by one.
+std::optional<std::int64_t> step_in_vector(const ScheduledKernel& kernel, const Index& index, AxisId axis);
 
 /// The kernel without a schedule: steps, loops and facts of variables, which all its schedules share. Pre: the
 /// program's index expressions hold numbers in place of sizes.

@@ -15,6 +15,7 @@
 #include "schedule/error_function.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/group_order.hpp"
+#include "schedule/lane_product.hpp"
 #include "schedule/maxima.hpp"
 #include "schedule/quotients.hpp"
 #include "schedule/simulate_parts.hpp"
@@ -103,11 +104,15 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
     if (v >= 0) block.panels = ceil_of(block.size(v), lanes * atom.vectors);
     if (atom.row_axis >= 0) block.row_blocks = ceil_of(block.size(atom.row_axis), atom.rows);
     for (const AxisId axis : compute.reduce_axes) block.steps *= axis == v ? block.panels : block.count(axis);
+    block.steps /= atom.terms;
 
     Pipes pipes;
+    const auto of_terms = clocks_of_term(k, step);
     const auto add = [&](OpKind kind, double times) {
         const double more = k.in_blocks() ? instruction_clocks(kind) : 0;
-        const double clocks = times * (clocks_a_vector_[at(static_cast<int>(kind))] + more);
+        const double clocks = times * (of_terms && kind == OpKind::fma
+                                           ? *of_terms
+                                           : clocks_a_vector_[at(static_cast<int>(kind))] + more);
         pipes.by_kind[at(static_cast<int>(kind))] += clocks;
         pipes.arithmetic += clocks;
     };
@@ -216,6 +221,15 @@ double Simulator::far_clocks(const ScheduledKernel& k, const Read& r, AxisId axi
            quotient_instructions * quotients * clocks_a_vector_[at(static_cast<int>(OpKind::simple))];
 }
 
+/// Clocks for a term in all lanes where an instruction adds up several of each lane. None: the atom has no such.
+std::optional<double> Simulator::clocks_of_term(const ScheduledKernel& k, const Step& step) const {
+    const Atom& atom = k.atom(step);
+    const auto product = atom.terms > 1 ? lane_product(k, step) : std::nullopt;
+    if (!product) return std::nullopt;
+    const double rate = per_clock(machine_, "dot", product->type);
+    return rate > 0 ? static_cast<double>(lanes_) / rate : clocks_a_vector_[at(static_cast<int>(OpKind::fma))];
+}
+
 /// A prefetch takes as long as a load. There is one for each line, or for each block that is shorter than a line.
 double Simulator::prefetch_clocks(const ScheduledKernel& k, const Step& step, const Block& block, double targets) const {
     const double vectors = block.atom.vectors, value_bytes = static_cast<double>(k.value_bytes());
@@ -243,7 +257,7 @@ std::pair<double, double> Simulator::cache_clocks(const ScheduledKernel& k, cons
     const double l1 = bytes_a_core(machine_, machine_.levels.size() - 1), value = static_cast<double>(k.value_bytes());
     const double panel = static_cast<double>(k.panel());
     const auto footprint = [&](VariableId id, bool one_panel) {
-        double bytes = value;
+        double bytes = value / k.layout(id).terms;
         for (const Index& dim : k.variable(id).dims) {
             const double n = span_of(dim, block.tile);
             bytes *= one_panel && dim.depends_on(v) ? std::min(n, panel) : n;
@@ -272,6 +286,9 @@ std::pair<double, double> Simulator::cache_clocks(const ScheduledKernel& k, cons
     // In fused statements each panel's own part is new to L1. What it shares with other panels stays, if all of it
     // fits.
     const auto passes_of = [&](VariableId id, bool rows) {
+        // No copy has brought in what is read in place, and data say for each tile where that is.
+        const bool comes = !k.in_blocks() && k.is_view(id) && !k.variable(id).gathers.empty();
+        if (fits && comes) return 1.0;
         if (k.is_panel(id)) return fits ? 0.0 : 1.0;
         if (!carries(k.variable(id), v) && v >= 0 && !atom.across) return fits ? 0.0 : block.panels;
         if (compute.reduce && !atom.across && panel_bytes > l1 && !rows) return block.row_blocks;

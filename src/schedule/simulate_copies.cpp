@@ -60,7 +60,8 @@ double Simulator::clocks_of_spilled_tile(const ScheduledKernel& k, VariableId id
     const Variable& variable = k.variable(id);
     double values = 1;
     for (const Index& dim : variable.dims) values *= span_of(dim, tile);
-    const double held = values * static_cast<double>(k.value_bytes()), passing = 2 * values * bytes(variable.memory_type);
+    const double held = values * static_cast<double>(k.value_bytes()) / k.layout(id).terms,
+                 passing = 2 * values * bytes(variable.memory_type);
     return clocks_of_nearest(2 * held) *
            share_fetched_again((held + passing) / bytes_a_core(machine_, machine_.levels.size() - 1));
 }
@@ -122,9 +123,12 @@ double Simulator::copy_clocks(const ScheduledKernel& k, VariableId id, const std
         return beside({vectors / together * (is_load ? load_clocks_ : store_clocks_),
                        clocks_of_conversion(k, variable, vectors, is_load), clocks_of_copy(k, variable, values, is_load)});
     }
-    const double runs = values / span_of(variable.dims.back(), tile), vectors = values / static_cast<double>(lanes_);
+    // A cell of several values is copied as one, and is not converted.
+    const int terms = k.layout(id).terms;
+    const double runs = values / span_of(variable.dims.back(), tile), cells = values / terms,
+                 vectors = cells / static_cast<double>(lanes_);
     const bool is_near = k.place(id).innermost + 1 == static_cast<int>(variable.dims.size());
-    const double convert = clocks_of_conversion(k, variable, vectors, is_load),
+    const double convert = terms > 1 ? 0 : clocks_of_conversion(k, variable, vectors, is_load),
                  cache = clocks_of_copy(k, variable, values, is_load);
     if (is_near)
         return beside({vectors * load_clocks_, vectors * store_clocks_, convert, cache}) +
@@ -133,8 +137,8 @@ double Simulator::copy_clocks(const ScheduledKernel& k, VariableId id, const std
     double stride = bytes(variable.memory_type);
     for (std::size_t d = variable.dims.size() - 1; static_cast<int>(d) > k.place(id).innermost; --d)
         stride *= static_cast<double>(k.extent(variable.limits[d]));
-    const double transpose = values * (stride < static_cast<double>(page_bytes) ? machine_.transpose_clocks.value
-                                                                                : machine_.far_transpose_clocks.value);
+    const double transpose = cells * (stride < static_cast<double>(page_bytes) ? machine_.transpose_clocks.value
+                                                                               : machine_.far_transpose_clocks.value);
     return beside({transpose + convert, cache});
 }
 

@@ -127,6 +127,8 @@ struct Simulator::Moved {
     /// how often the core stalls for the latency of the level that serves them, counted over all bytes
     double waits = 0;
     bool stays = false;  ///< they stay once they are in the core's memory
+    double part = 0;     ///< of gathered ones: bytes of the part of the array in which tiles one after the other lie
+    double parts = 1;    ///< how many such parts one core goes through, at most
     double merged = 1;   ///< L2 request coalescing: fraction of the bytes that neighbouring SMs request one by one
     /// fraction of the bytes that one CTA asks for where the CTAs of a cluster copy for each other
     double of_a_cluster = 1;

@@ -202,8 +202,11 @@ struct Simulator::Run {
     [[nodiscard]] double passing(const Moved& of, double cores) const {
         const double between = std::max(cores, groups_between_uses(k.group_order, k.variable(of.variable)));
         double bytes = 0;
-        for (const Moved& m : moved)
-            bytes += m.bytes / groups * between * different_tiles(k.group_order, k.variable(m.variable), between);
+        for (const Moved& m : moved) {
+            const double all = m.bytes / groups * between * different_tiles(k.group_order, k.variable(m.variable), between),
+                         ends = groups / m.parts;  // groups until a part of a table ends
+            bytes += m.part > 0 ? std::min(all, m.part * std::ceil(between / ends)) : all;
+        }
         return bytes;
     }
     void move(const Moved& m);
@@ -524,8 +527,8 @@ void Simulator::Run::move(const Moved& m) {
         // A CTA may count on L2 for what it read itself. For what others read it may only count on tiles that run
         // together.
         const double from_above = l < s.core_level_ ? std::max(m.unique, (keeps ? m.by_groups : m.bytes) * m.together)
-                                  : m.stays         ? std::min(m.bytes, m.unique * workers)
-                                                    : m.bytes;
+                                  : m.stays ? std::min(m.bytes, (m.part > 0 ? m.part * m.parts : m.unique) * workers)
+                                            : m.bytes;
         // All CTAs of a cluster get what one of them asks for.
         const double crossing = (keeps_for_others ? m.unique : from_above) * (l == s.core_level_ ? m.of_a_cluster : 1);
         // CTAs with fewer tiles wait for the others, also at the pipe that each SM has for itself.

@@ -1,12 +1,13 @@
 // What a kernel's loads and stores move through the memory levels, and the time of each byte there.
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <map>
 
 #include "diagram/box.hpp"
 #include "machine/block_machine.hpp"
 #include "schedule/cluster.hpp"
 #include "schedule/fragments.hpp"
+#include "schedule/gathered.hpp"
 #include "schedule/group_order.hpp"
 #include "schedule/legality.hpp"
 #include "schedule/simulate_parts.hpp"
@@ -73,16 +74,15 @@ double Simulator::waits_of_rows(const ScheduledKernel& k, VariableId id, const S
     return bytes_moved / machine_.line_bytes.value / k.atom(step).rows;
 }
 
-/// The arrays that are gathered from stay in the core's memory beside its tiles. Each core then reads their values
-/// once.
+/// The parts of arrays from which tiles one after the other are gathered stay in the core's memory beside its tiles.
+/// Each core then reads their values once.
 bool Simulator::tables_stay(const ScheduledKernel& k) const {
     if (k.in_blocks()) return false;
-    std::set<ArrayId> tables;
+    std::map<ArrayId, double> parts;
     for (const Variable& v : k.kernel->variables)
-        if (!v.gathers.empty()) tables.insert(v.array);
+        if (!v.gathers.empty()) parts[v.array] = std::max(parts[v.array], bytes_of_part(k, v));
     auto held = static_cast<double>(k.memory_bytes());
-    for (const ArrayId a : tables)
-        held += static_cast<double>(count_values(derived_.diagram, a, extents_)) * bytes(derived_.diagram.array(a).type);
+    for (const auto& [array, part] : parts) held += part;
     return held <= bytes_a_core(machine_, core_level_);
 }
 
@@ -131,6 +131,10 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
                                     static_cast<double>(count_values(derived_.diagram, variable.array, extents_)) *
                                         bytes(variable.memory_type));
         moved.stays = (stay && !variable.gathers.empty()) || (load && stays_in_l1(k, id));
+        if (load && !k.in_blocks() && !variable.gathers.empty()) {
+            moved.part = bytes_of_part(k, variable);
+            moved.parts = static_cast<double>(k.num_groups()) / groups_between_uses(k.group_order, variable);
+        }
         if (moved.unique > 0)
             moved.by_groups = load ? std::min(moved.bytes,
                                               bytes_of_group(k, variable) * static_cast<double>(k.num_groups()))

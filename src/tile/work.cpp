@@ -15,15 +15,15 @@
 #include "tile/uses.hpp"
 
 namespace napkin {
-namespace {
 
-/// A power of two, or a choice between such: quotients and rests by it are shifts and masks.
 bool is_power_of_two(const Expr& e) {
     if (const auto* s = as<Select>(e)) return is_power_of_two(s->a) && is_power_of_two(s->b);
     const auto* c = as<Constant>(e);
     const auto n = c ? whole_of(*c) : std::nullopt;
     return n && *n > 0 && std::has_single_bit(static_cast<std::uint64_t>(*n));
 }
+
+namespace {
 
 OpKind kind_of(BinaryOp op, const Expr& by) {
     if (op != BinaryOp::div && is_power_of_two(by)) return OpKind::simple;

@@ -44,6 +44,9 @@ struct StatementWork {
     std::optional<Contraction> contraction;  ///< its multiply-adds are the ops of kind fma over m, n, k and batch
 };
 
+/// A power of two, or a choice between such: quotients and rests of integers by it are simple operations.
+bool is_power_of_two(const Expr& e);
+
 std::vector<StatementWork> statement_work(const Diagram& diagram, const TileKernel& kernel);
 std::vector<StatementWork> statement_work(const Derived& derived, const Kernel& kernel);
 

@@ -392,6 +392,7 @@ Case make_case(const Diagram& diagram, const Extents& sizes_of_diagram, std::uin
     for (std::size_t k = 0; k < chosen.size(); ++k) {
         VectorUnit unit;
         unit.bytes = width.vector_bytes, unit.registers = width.vector_registers;
+        if (!width.is_gpu && seed % 2 == 0) unit.lane_products = {DType::bf16, DType::i8};
         if (width.is_gpu) {
             // what every GPU gives, so that some arenas lie in memory
             unit.warp_threads = 32, unit.block_bytes = 48 << 10;

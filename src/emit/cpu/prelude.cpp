@@ -11,6 +11,8 @@ std::string_view prelude_text() {
 
 #include "emit/cpu/prelude_types.inc"
 
+#include "emit/cpu/prelude_cells.inc"
+
         "namespace napkin_cpu {\n\n"
 #include "emit/cpu/prelude_flush.inc"
         "\n}  // namespace napkin_cpu\n";
