@@ -161,10 +161,11 @@ void write_copy(const Frame& frame, Lines& out, VariableId variable, ScopeId sco
     std::string coordinates;
     const std::vector<Index> source = source_of(frame, variable);
     for (std::size_t d = source.size(); d-- > 0;) {
-        const int p = source[d].single_axis().place();
-        std::string at = p < 0 ? looked_up(frame, variable, source[d], scope) : begin_of(frame, v, p, scope);
+        const int p = run_of(source[d]);
+        const bool is_gathered = source[d].is_gathered();
+        std::string at = is_gathered ? looked_up(frame, variable, source[d], scope) : begin_of(frame, v, p, scope);
         // Each panel would read the integers again.
-        if (p < 0 && panels > 1) {
+        if (is_gathered && panels > 1) {
             const std::string name = fmt::format("{}_index_{}_", frame.name(variable), d);
             out.declare("const Index", name, at);
             at = name;

@@ -148,7 +148,7 @@ bool may_be_looked_up_by_copies(const ScheduledKernel& kernel, VariableId id) {
                visit(*index.expression(), [&](const Expr& e) {
                    const auto* r = as<Read>(e);
                    are_there = are_there &&
-                               (!r || (kernel.facts(r->variable()).is_only_gathered && is_loaded(kernel, r->variable())));
+                               (!r || (kernel.variable(r->variable()).gathers.empty() && is_loaded(kernel, r->variable())));
                });
                return are_there;
            });

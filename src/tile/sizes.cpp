@@ -52,7 +52,8 @@ std::vector<TileStatement> with_numbers(std::vector<TileStatement> body, const E
 class Boxes {
 public:
     explicit Boxes(const TileKernel& kernel) {
-        std::size_t count = 0;
+        // An axis may be a limit, too, and has a smaller number.
+        std::size_t count = std::size_t{1} << 20U;
         for (const Variable& v : kernel.variables) {
             dimensions_.emplace_back();
             for (std::size_t d = 0; d < (v.gathers.empty() ? v.dims : v.gathers).size(); ++d)

@@ -298,12 +298,19 @@ TEST(BulkKernels, FindTilesByIntegersInMemory) {
             "sizes b = 3, g = 9, x = {0}, n = 4, slot = 32, page = 7, k = d = 32\n",
             x, score);
     };
+    const std::string lists =
+        "f(Q[h, q, k]: bf16, K[h, n, k]: bf16, V[h, n, d]: bf16, I[h, r, j]: i32) -> O[h, q, d]: bf16\n"
+        "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, I[h, q // 64, x // 32] * 32 + x % 32, k]\n"
+        "    P[h, q, x] = softmax(x) where(I[h, q // 64, x // 32] * 32 + x % 32 <= q, S[h, q, x], -inf)\n"
+        "    O[h, q, d] = sum(x) P[h, q, x] * V[h, I[h, q // 64, x // 32] * 32 + x % 32, d]\n"
+        "sizes h = 2, q = 150, r = 3, j = 3, x = 75, n = 160, k = d = 32\n";
     const std::string of_p = "mma_m p\nwarps 4\nrole copies 4\n", of_g = "mma_m g\nwarps 4\nrole copies 4\n";
     expect_all_right({{"experts", experts, of_p + "group p = 64\nthreads 3\n"},
+                      {"masked lists of blocks", lists, "mma_m q\nwarps 4\nrole copies 4\n"},
                       {"pages", pages("128", "S[b, g, x] * k^-0.5"), of_g},
                       {"an end within a page", pages("107", "S[b, g, x] * k^-0.5"), of_g + "stream x = 16\n"},
                       {"masked", pages("128", "where(x < 5 * g + 40, S[b, g, x], -inf)"), of_g}},
-                     {"E_in[", "table_in["});
+                     {"E_in[", "table_in[", "I_in["});
 }
 
 /// The equations by which rows that choose a matrix stand beside others that choose the same.
