@@ -30,6 +30,24 @@ std::vector<std::int64_t> begin_in_array(const Warp& warp, VariableId operand, S
     return warp.index_in_array(operand, warp.coordinates(warp.grid.variable(operand).dims, point));
 }
 
+/// Where a row of the operand's tile begins in its array, and the tile `begin`. It may lie outside.
+std::vector<std::int64_t> row_in_array(const Warp& warp, VariableId operand, const Tile& tile,
+                                       std::vector<std::int64_t> begin, std::int64_t row) {
+    const OperandTile& of = *warp.grid.fact(operand).tile;
+    if (!of.is_of_single_rows) {
+        begin[at(array_dimension(warp.kernel, operand, of.outer))] += row;
+        return begin;
+    }
+    const std::vector<Index>& dims = warp.grid.variable(operand).dims;
+    const AxisId axis = *running_axis(warp.kernel, dims[at(of.outer)], warp.kernel.layout(operand).scope);
+    std::vector<std::int64_t> point = tile.begin;
+    if (row < tile.count[at(axis)])
+        point[at(axis)] += row;
+    else
+        return std::vector<std::int64_t>(begin.size(), -1);
+    return warp.index_in_array(operand, warp.coordinates(dims, point));
+}
+
 /// Rows of a panel of the operand's tile, from a row and a column on; zeros outside of the array.
 BulkCopy panel_of(const Warp& warp, VariableId operand, const Tile& tile, std::vector<std::int64_t> begin,
                   std::int64_t first_row, std::int64_t rows, std::int64_t column) {
@@ -39,17 +57,18 @@ BulkCopy panel_of(const Warp& warp, VariableId operand, const Tile& tile, std::v
     const auto size = [&](int d) { return range_of(variable.dims[at(d)], tile.begin, tile.count).size(); };
     const std::int64_t all_rows = size(f.tile->outer), all_columns = size(f.tile->inner);
     BulkCopy out{0, rows, f.tile->width, f.bytes, {}, 0, 0};
-    const std::size_t row_of = at(array_dimension(warp.kernel, operand, f.tile->outer)),
-                      column_of = at(array_dimension(warp.kernel, operand, f.tile->inner));
-    const std::int64_t outer = begin[row_of] + first_row, inner = begin[column_of] + column;
-    for (std::int64_t r = 0; r < rows; ++r)
+    const std::size_t column_of = at(array_dimension(warp.kernel, operand, f.tile->inner));
+    const std::int64_t inner = begin[column_of] + column;
+    for (std::int64_t r = 0; r < rows; ++r) {
+        std::vector<std::int64_t> place = row_in_array(warp, operand, tile, begin, first_row + r);
         for (std::int64_t c = 0; c < f.tile->width; ++c) {
-            begin[row_of] = outer + r, begin[column_of] = inner + c;
-            const auto cell = warp.grid.cell(array, begin);
+            place[column_of] = inner + c;
+            const auto cell = warp.grid.cell(array, place);
             out.values.push_back(cell ? warp.grid.memory[array][*cell] : 0);
             out.moved += cell ? 1 : 0;
             out.past_tile += cell && (first_row + r >= all_rows || column + c >= all_columns) ? 1 : 0;
         }
+    }
     return out;
 }
 

@@ -54,7 +54,9 @@ std::vector<TensorMap> tensor_maps(const lower::KernelProgram& program) {
         const OperandTile tile = *program.shapes.variables[v].tile;
         TensorMap map{kernel.variable(v).array, std::vector<std::int64_t>(source_of(kernel, v).size(), 1)};
         const auto part = program.shapes.variables[v].part;
-        map.box[at(array_dimension(kernel, v, tile.outer))] = part ? part->rows : tile.rows;
+        // Rows that are copied one by one take no map, but those behind it have their numbers.
+        if (!tile.is_of_single_rows)
+            map.box[at(array_dimension(kernel, v, tile.outer))] = part ? part->rows : tile.rows;
         map.box[at(array_dimension(kernel, v, tile.inner))] = tile.width;
         maps.push_back(std::move(map));
     }
