@@ -126,8 +126,6 @@ void declare_iteration(const Frame& frame, Lines& out, ScopeId scope);
 /// Advances the counters to the next iteration.
 void next_iteration(const Frame& frame, Lines& out, ScopeId scope);
 
-/// Whether threads of the producer copy rows of some operand one by one.
-bool copies_single_rows(const Frame& frame);
 /// One thread issues the bulk copy of an operand's tile into the stage, or all threads copy their parts of it. The
 /// stage is a text. Threads copy nothing where `condition` is not met, but it still counts as one of their copies. An
 /// empty condition is always met.

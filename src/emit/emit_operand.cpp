@@ -135,10 +135,6 @@ void write_copies_of_rows(const Frame& frame, Lines& out, VariableId variable, S
 
 }  // namespace
 
-bool copies_single_rows(const Frame& frame) {
-    return any_of(operands_of(frame), [&](VariableId v) { return frame.shape(v).tile->is_of_single_rows; });
-}
-
 std::string stage_name(const Frame& frame, VariableId variable) {
     return frame.is_written(variable) ? "0" : frame.name(variable) + "_begin_";
 }

@@ -302,6 +302,13 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
     return out;
 }
 
+bool copies_single_rows(const ScheduledKernel& kernel) {
+    return any_of(kernel.layouts.ids(), [&](VariableId v) {
+        const auto tile = kernel.is_operand(v) ? operand_tile(kernel, v) : std::nullopt;
+        return tile && tile->is_of_single_rows;
+    });
+}
+
 bool only_adds_products(const ScheduledKernel& kernel, ScopeId scope) {
     return all_of(kernel.steps, [&](const Step& step) {
         const auto* c = std::get_if<Compute>(step.statement);

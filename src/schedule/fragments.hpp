@@ -101,6 +101,8 @@ struct OperandTile {
 /// has no running axis. Rows or tiles do not begin at multiples of 16 bytes in memory. A bulk copy takes fewer rows or
 /// dimensions.
 std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableId id);
+/// Whether threads of the producer copy rows of some operand one by one.
+bool copies_single_rows(const ScheduledKernel& kernel);
 
 /// What a warp has of a variable in registers, as bulk copies bring it to global memory: staging tiles. Each has the
 /// warp's rows and 128 bytes of columns, swizzled as operands are. Values of 16 bits are written to them by stmatrix
