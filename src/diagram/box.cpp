@@ -1,4 +1,8 @@
 #include "diagram/box.hpp"
+
+#include <algorithm>
+#include <optional>
+
 #include "support/ranges.hpp"
 
 namespace napkin {
@@ -48,7 +52,8 @@ private:
     }
 
     Index gathered(const Index& index) {
-        if (const auto* element = as<Read>(*index.expression())) {
+        const Expr& e = *index.expression();
+        if (const auto* element = as<Read>(e)) {
             const Box box = box_of(*element, axes_of_, false);
             std::vector<Index> places;
             for (std::size_t d = 0; d < box.dims.size(); ++d)
@@ -56,20 +61,79 @@ private:
             return Index::of(read(element->array, std::move(places)));
         }
         // Elements lie in tiles of their own, and are found there at the coordinates of those.
-        const Expr in_tiles = transform(*index.expression(), [&](const Expr& node) -> Expr {
+        const Expr in_tiles = transform(e, [&](const Expr& node) -> Expr {
             const auto* r = as<Read>(node);
             return r ? read(r->array, box_of(*r, axes_of_, false).dims) : node;
         });
-        return made_of_axes(in_tiles);
+        const std::vector<Coordinate> coordinates = coordinates_of(in_tiles);
+        // In the order of the axes: numbers in place of the sizes may turn around in which order an expression has
+        // them.
+        std::vector<Expr> places;
+        for (const Coordinate& c : coordinates) places.push_back(axis_index(shared(Index::of(c.value), c.axis)));
+        return Index::of(with_places(in_tiles, coordinates, places));
     }
 
     Index made_of_axes(const Expr& e) {
-        // In the order of the axes: numbers in place of the sizes may turn around in which order an expression has
-        // them.
         for (const AxisId axis : free_axes(e)) shared(Affine::axis(axis), axis);
         return substitute(Index::of(e), [&](AxisId axis) {
             return std::optional<Index>(Affine::axis(shared(Affine::axis(axis), axis)));
         });
+    }
+
+    /// What an index is made of: an axis, or its quotient or rest by a number.
+    struct Coordinate {
+        AxisId axis;
+        Expr value, by;  ///< `by` is null where the value is the axis itself
+        BinaryOp op = BinaryOp::floor_div;
+    };
+    static std::optional<Coordinate> as_coordinate(const Expr& e) {
+        if (const auto* axis = as<AxisIndex>(e)) return Coordinate{axis->axis, e, nullptr};
+        const auto* b = as<Binary>(e);
+        const auto* of = b && (b->op == BinaryOp::floor_div || b->op == BinaryOp::mod) ? as<AxisIndex>(b->a) : nullptr;
+        if (!of || !free_axes(b->b).empty() || !read_arrays(b->b).empty()) return std::nullopt;
+        return Coordinate{of->axis, e, b->b, b->op};
+    }
+
+    /// The coordinates of an expression, by axis, a quotient before its rest. An axis has one coordinate, or a quotient
+    /// and the rest of it: the values of both together are those of the axis. Others are made of axes alone.
+    static std::vector<Coordinate> coordinates_of(const Expr& e) {
+        std::vector<Coordinate> out;
+        bool are_apart = true;
+        const auto add = [&](const auto& self, const Expr& node) -> void {
+            if (free_axes(node).empty()) return;
+            if (const auto c = as_coordinate(node)) {
+                if (none_of(out, [&](const Coordinate& o) { return equal(o.value, c->value); })) out.push_back(*c);
+                return;
+            }
+            if (const auto* r = as<Read>(node))
+                for (const Index& index : r->indices) self(self, index.value());
+            else
+                for (const Expr& child : children(node)) self(self, child);
+        };
+        add(add, e);
+        for (const Coordinate& a : out)
+            for (const Coordinate& b : out)
+                if (a.axis == b.axis && !equal(a.value, b.value))
+                    are_apart = are_apart && a.by && b.by && equal(a.by, b.by);
+        if (!are_apart) {
+            out.clear();
+            for (const AxisId axis : free_axes(e)) out.push_back({axis, axis_index(axis), nullptr});
+        }
+        std::stable_sort(out.begin(), out.end(), [](const Coordinate& a, const Coordinate& b) {
+            return a.axis != b.axis ? a.axis < b.axis : a.op == BinaryOp::floor_div && b.op == BinaryOp::mod;
+        });
+        return out;
+    }
+
+    /// The expression at places in the box, one for each coordinate.
+    static Expr with_places(const Expr& e, const std::vector<Coordinate>& coordinates, const std::vector<Expr>& places) {
+        for (std::size_t i = 0; i < coordinates.size(); ++i)
+            if (equal(coordinates[i].value, e)) return places[i];
+        const auto within = [&](const Expr& part) { return with_places(part, coordinates, places); };
+        if (const auto* r = as<Read>(e))
+            return read(r->array, mapped<Index>(r->indices, [&](const Index& i) { return Index::of(within(i.value())); }));
+        std::vector<Expr> parts = mapped<Expr>(children(e), within);
+        return parts.empty() ? e : with_children(e, std::move(parts));
     }
 
     const std::function<const std::vector<AxisId>&(ArrayId)>& axes_of_;

@@ -2,8 +2,9 @@
 // What a tile of an array is. Over a tile of the axes every dimension of a read runs over an interval, and the tile is
 // the box of these intervals. If data decide on a dimension, its interval is not known. The box then runs over what the
 // index is made of instead, and holds one row for each index value. X[idx[i], c] is the box [i, c], and K[table[b, x //
-// 16], x % 16, d] is the box [b, x // 16, x % 16, d]. Duplicates are rows of their own, and tiles share nothing. An
-// index that is no bare element (idx[i] + i) is made of its axes.
+// 16], x % 16, d] is the box [b, x // 16, x % 16, d]. Duplicates are rows of their own, and tiles share nothing. Other
+// indices are made of their axes, or of quotients and rests of these: K[table[b, x // 16] * 16 + x % 16, d] is the same
+// box.
 //
 // An axis that walks over several dimensions (Axis::walks) has no interval in each of them either. The box of X[t // n,
 // t % n + r, c] is [t, r, c].

@@ -69,14 +69,16 @@ private:
     }
 
     /// The producer: the last warps of the block. One thread issues copies, in the order in which the others wait for
-    /// them, as far ahead as stages are free. The others take the registers that it gives up.
+    /// them, as far ahead as stages are free. Rows that lie apart are copied by all its threads. The consumers take the
+    /// registers that they give up.
     void producer_role(Lines copies) {
         const lower::Role& role = *program_.producer;
         const RoleRegisters registers = role_registers(frame_.unit.block_registers, role.first_warp, role.warps);
         out_.open(fmt::format("if (warp_of_thread() >= {})", role.first_warp));
         if (registers.copying < registers.launch) out_(fmt::format("keep_registers<{}>();", registers.copying));
         const std::int64_t thread = role.first_warp * frame_.unit.warp_threads;
-        out_(fmt::format("if (thread_of_block() != {}) return;", thread));
+        out_(copies_single_rows(frame_) ? fmt::format("const int copier_ = thread_of_block() - {};", thread)
+                                        : fmt::format("if (thread_of_block() != {}) return;", thread));
         declare_counters(role.body);
         out_.append(std::move(copies));
         out_("return;");

@@ -65,11 +65,14 @@ std::string begin_of(const Frame& frame, const Variable& v, int dimension, Scope
     return begin_of(frame, v.dims[at(dimension)], scope);
 }
 
-/// The index of the array's dimension `d`, one for the whole tile. Integers that it reads lie in memory.
-std::string looked_up(const Frame& frame, VariableId variable, const Index& index, ScopeId scope) {
+/// An index of the array, one for the whole tile, or of its row of this name. Integers that it reads lie in memory.
+std::string looked_up(const Frame& frame, VariableId variable, const Index& index, ScopeId scope,
+                      const std::string& row = "") {
     const Variable& v = frame.variable(variable);
+    const int rows = row.empty() ? -1 : frame.shape(variable).tile->outer;
     const auto coordinate = [&](AxisId p) {
-        const std::string begin = begin_of(frame, v, p.place(), scope);
+        std::string begin = begin_of(frame, v, p.place(), scope);
+        if (p.place() == rows) begin = begin.empty() ? row : fmt::format("({} + {})", begin, row);
         return IntegerText{begin.empty() ? "0" : begin, {0, frame.extent(v.limits[at(p.place())]) - 1}};
     };
     return index_text(
@@ -110,10 +113,11 @@ std::string box_coordinates(const Frame& frame, Lines& out, VariableId variable,
     std::string coordinates;
     const std::vector<Index> source = source_of(frame, variable);
     for (std::size_t d = source.size(); d-- > 0;) {
-        const int p = source[d].single_axis().place();
-        std::string at = p < 0 ? looked_up(frame, variable, source[d], scope) : begin_of(frame, v, p, scope);
+        const int p = run_of(source[d]);
+        const bool is_gathered = source[d].is_gathered();
+        std::string at = is_gathered ? looked_up(frame, variable, source[d], scope) : begin_of(frame, v, p, scope);
         // Each panel would read the integers again.
-        if (p < 0 && tile.panels > 1) {
+        if (is_gathered && tile.panels > 1) {
             const std::string name = fmt::format("{}_index_{}_", frame.name(variable), d);
             out.declare("const Index", name, at);
             at = name;
@@ -146,6 +150,39 @@ void write_own_copies(const Frame& frame, Lines& out, VariableId variable, Scope
                     frame.schedule.warps.value * frame.unit.warp_threads, frame.name(variable), to, from,
                     stride(at(tile.outer)), left(tile.outer), left(tile.inner)));
     out("commit_copies();");
+}
+
+/// Threads of the producer warps copy the rows of the tile, each from where integers say.
+void write_copies_of_rows(const Frame& frame, Lines& out, VariableId variable, ScopeId scope, const std::string& stage) {
+    const Variable& v = frame.variable(variable);
+    const OperandTile tile = *frame.shape(variable).tile;
+    const std::vector<Index> source = source_of(frame, variable);
+    const std::string &strides = frame.strides.at(v.array), row = "row_", column = begin_of(frame, v, tile.inner, scope),
+                      columns = frame.extent_text(v.limits[at(tile.inner)]);
+    std::string to = fmt::format("shared_address({})", frame.name(variable));
+    if (stage != "0") to += fmt::format(" + {} * {}", tile.bytes, stage);
+    out.open(fmt::format("copy_rows<{}, {}, {}, {}>({}, copier_, {}, {}, [&](Index {}) -> const {}*", tile.rows,
+                         tile.panels, frame.producer_role()->workers * frame.unit.warp_threads, memory_type(v.memory_type),
+                         to, column.empty() ? columns : fmt::format("{} - {}", columns, column),
+                         operand_barrier(frame, variable, false, stage), row, memory_type(v.memory_type)));
+    const AxisId axis = *running_axis(frame, v.dims[at(tile.outer)], scope);
+    if (frame.span(axis, scope).ragged || frame.span(axis, scope).tile < tile.rows)
+        out(fmt::format("if ({} >= {}) return nullptr;", row, frame.count(axis, scope)));
+    std::string from = frame.memory.at(v.array);
+    for (std::size_t d = 0; d < source.size(); ++d) {
+        std::string at = source[d].is_gathered() ? looked_up(frame, variable, source[d], scope, row)
+                                                 : begin_of(frame, v, source[d].single_axis().place(), scope);
+        if (source[d].is_gathered()) {
+            const std::string name = fmt::format("index_{}_", d);
+            out(fmt::format("const auto {} = {};", name, at));
+            out(fmt::format("if ({0} < 0 || {0} >= {1}) return nullptr;", name,
+                            frame.extent_text(frame.diagram().array(v.array).axes[d])));
+            at = fmt::format("Index({})", name);
+        }
+        if (!at.empty() && at != "0") from += fmt::format(" + {} * {}[{}]", at, strides, d);
+    }
+    out(fmt::format("return {};", from));
+    out.close(");");
 }
 
 }  // namespace
@@ -200,6 +237,7 @@ void write_copy(const Frame& frame, Lines& out, VariableId variable, ScopeId sco
                 const std::string& condition) {
     if (!frame.has_bulk_copies()) return write_own_copies(frame, out, variable, scope, stage, condition);
     const OperandTile tile = *frame.shape(variable).tile;
+    if (tile.is_of_single_rows) return write_copies_of_rows(frame, out, variable, scope, stage);
     const int number = operand_number(frame, variable);
     const std::string full = operand_barrier(frame, variable, false, stage);
     out(fmt::format("expect_bytes({}, {});", full, tile.copied_bytes()));
@@ -250,6 +288,11 @@ void write_barriers(const Frame& frame, Lines& out) {
                         frame.arena_bytes() - frame.shapes.barrier_bytes + 8 * count, queue_stages));
     out.open("if (thread_of_block() == 0)");
     out(fmt::format("for (int i = 0; i < {}; ++i) init_barrier(barriers + 8 * i, 1);", stages));
+    for (const VariableId v : operands_of(frame))
+        if (frame.shape(v).tile->is_of_single_rows)
+            out(fmt::format("for (int i = {0}; i < {0} + {1}; ++i) init_barrier(barriers + 8 * i, {2});",
+                            first_barrier(frame, v), frame.place(v).stages,
+                            frame.producer_role()->workers * frame.unit.warp_threads));
     // Stages are released by the consumer warps of the block, or of all blocks of a cluster.
     std::int64_t first = stages;
     const std::vector<VariableId> operands = operands_of(frame);

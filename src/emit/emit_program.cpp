@@ -41,6 +41,11 @@ const Step& ProgramPrinter::load_of(VariableId operand) const {
 // ---- copies
 // ------------------------------------------------------------
 
+/// One thread asks for the tile, beside which all threads of the producer copy rows of another one.
+bool ProgramPrinter::is_by_one_of_many(const lower::Copy& copy) const {
+    return is_producer_ && copies_single_rows(frame_) && !frame_.shape(copy.tile.operand).tile->is_of_single_rows;
+}
+
 void ProgramPrinter::print(const lower::Copy& copy) {
     using lower::Copy;
     if (copy.way == Copy::leave_states) return write_states_left(frame_, out_);
@@ -50,8 +55,10 @@ void ProgramPrinter::print(const lower::Copy& copy) {
         case Copy::by_threads:
             if (!is_producer_) out_(about("load", step));
             if (copy.is_elected) out_.open("if (thread_of_block() == 0)");
+            if (is_by_one_of_many(copy)) out_.open("if (copier_ == 0)");
             write_copy(frame_, out_, copy.tile.operand, step.scope,
                        iteration_names(frame_, copy.tile.iteration.scope, copy.tile.iteration.offset).stage);
+            if (is_by_one_of_many(copy)) out_.close();
             if (copy.is_elected) out_.close();
             return;
         case Copy::load:
@@ -207,6 +214,9 @@ void ProgramPrinter::print(const lower::Wait& wait) {
     const std::string phase = operand < 0 ? "queue_phase(queue_iteration_)"
                                           : iteration_names(frame_, iteration.scope, iteration.offset).phase;
     out_(fmt::format("wait_phase({}, {}{});", barrier_text(wait.barrier), phase, is_empty ? " ^ 1" : ""));
+    // Other than bulk copies, those of threads are of the proxy through which tensor cores do not read.
+    if (wait.barrier.kind == lower::BarrierKind::full && frame_.shape(operand).tile->is_of_single_rows)
+        out_("fence_proxy_async();");
 }
 
 /// One thread tells its own CTA's producer. In a cluster, one thread for each of its CTAs tells that CTA's.

@@ -94,6 +94,7 @@ private:
     /// "load K[h, x, k]" of a load or store.
     [[nodiscard]] std::string about(const char* what, const Step& step) const;
     [[nodiscard]] const Step& load_of(VariableId operand) const;
+    [[nodiscard]] bool is_by_one_of_many(const lower::Copy& copy) const;
 
     Frame& frame_;
     bool is_producer_;

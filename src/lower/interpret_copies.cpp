@@ -54,6 +54,24 @@ std::vector<std::int64_t> window_row(const Warp& warp, VariableId operand, const
     return out;
 }
 
+/// Where a row of the operand's tile begins in its array. It may lie outside.
+std::vector<std::int64_t> row_in_array(const Warp& warp, VariableId operand, ScopeId scope, const Tile& tile,
+                                       std::int64_t row) {
+    if (warp.grid.fact(operand).window) return window_row(warp, operand, tile, scope, row);
+    std::vector<std::int64_t> begin = begin_in_array(warp, operand, scope, tile);
+    const OperandTile& of = *warp.grid.fact(operand).tile;
+    if (!of.is_of_single_rows) {
+        begin[at(array_dimension(warp.kernel, operand, of.outer))] += row;
+        return begin;
+    }
+    const std::vector<Index>& dims = warp.grid.variable(operand).dims;
+    const AxisId axis = *running_axis(warp.kernel, dims[at(of.outer)], warp.kernel.layout(operand).scope);
+    if (row >= tile.count[at(axis)]) return std::vector<std::int64_t>(begin.size(), -1);
+    std::vector<std::int64_t> point = tile.begin;
+    point[at(axis)] += row;
+    return warp.index_in_array(operand, warp.coordinates(dims, point));
+}
+
 /// Rows of a panel of the operand's tile, from a row and a column on; zeros outside of the array.
 BulkCopy panel_of(const Warp& warp, VariableId operand, ScopeId scope, const Tile& tile, std::int64_t first_row,
                   std::int64_t rows, std::int64_t column) {
@@ -63,15 +81,13 @@ BulkCopy panel_of(const Warp& warp, VariableId operand, ScopeId scope, const Til
     const auto size = [&](int d) { return range_of(variable.dims[at(d)], tile.begin, tile.count).size(); };
     const std::int64_t all_rows = size(f.tile->outer), all_columns = size(f.tile->inner);
     BulkCopy out{0, rows, f.tile->width, f.bytes, {}, 0, 0};
-    const auto begin = f.window ? std::vector<std::int64_t>() : begin_in_array(warp, operand, scope, tile);
+    const std::size_t columns = variable.gathers.empty() ? variable.dims.size() : variable.gathers.size();
+    const std::size_t column_of = f.window ? columns - 1 : at(array_dimension(warp.kernel, operand, f.tile->inner));
     for (std::int64_t r = 0; r < rows; ++r) {
-        std::vector<std::int64_t> row = f.window ? window_row(warp, operand, tile, scope, first_row + r) : begin;
-        if (!f.window) row[at(array_dimension(warp.kernel, operand, f.tile->outer))] += first_row + r;
-        const std::size_t column_of = f.window ? row.size() - 1
-                                               : at(array_dimension(warp.kernel, operand, f.tile->inner));
-        row[column_of] += column;
-        for (std::int64_t c = 0; c < f.tile->width; ++c, ++row[column_of]) {
-            const auto cell = warp.grid.cell(array, row);
+        std::vector<std::int64_t> place = row_in_array(warp, operand, scope, tile, first_row + r);
+        place[column_of] += column;
+        for (std::int64_t c = 0; c < f.tile->width; ++c, ++place[column_of]) {
+            const auto cell = warp.grid.cell(array, place);
             out.values.push_back(cell ? warp.grid.memory[array][*cell] : 0);
             out.moved += cell ? 1 : 0;
             out.past_tile += cell && (first_row + r >= all_rows || column + c >= all_columns) ? 1 : 0;

@@ -88,6 +88,22 @@ bool loads_operands_in_a_loop(const KernelPlan& plan) {
            any_of(k.steps, [&](const Step& step) { return step.scope > 0 && k.loads_operand(step); });
 }
 
+/// Whether integers say where rows of narrow values lie that it sums. Producer warps may copy them for the tensor
+/// cores.
+bool gathers_rows(const Derived& derived, const Kernel& kernel) {
+    return any_of(kernel.stages, [&](const Stage& stage) {
+        return any_of(statements_of(stage), [&](const Statement& s) {
+            bool found = false;
+            visit(s.body, [&](const Expr& node) {
+                const auto* r = as<Read>(node);
+                found = found || (r && bytes(derived.diagram.array(r->array).type) <= 2 &&
+                                  any_of(r->indices, [](const Index& i) { return i.is_gathered(); }));
+            });
+            return s.reduce == ReduceOp::sum && found;
+        });
+    });
+}
+
 bool writes_operands(const KernelPlan& plan) {
     const ScheduledKernel& k = plan.scheduled;
     return !plan.is_bound && any_of(k.layouts.ids(), [&](VariableId v) { return k.is_written(v); });
@@ -217,7 +233,7 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
     std::vector<CtaShape> shapes;
     std::optional<Result<Plan>> refused;
     std::vector<EstimatedStrategy> rated;
-    bool copies = false, writes = false;
+    bool copies = gathers_rows(derived, derived.kernels[kernel]), writes = false;
     double least = std::numeric_limits<double>::infinity();
     const auto try_shapes = [&](const std::vector<CtaShape>& next) {
         PlanOptions whole = as_a_whole;

@@ -134,7 +134,8 @@ void choose_tile_scheduler(ScheduledKernel& kernel) {
                       : threads_read_ahead(kernel) ? "turns wait for what threads read, and blocks keep different paces"
                       : has_shorter                ? "groups that end before their tiles do run fewer products"
                                                    : nullptr;
-    if (!kernel.producer_role() || !why || blocks <= 1 || groups > most_queued) return;
+    // One thread writes the queue, and does not wait for others that copy rows.
+    if (!kernel.producer_role() || !why || blocks <= 1 || groups > most_queued || copies_single_rows(kernel)) return;
     if (!may_be_uneven && (groups <= blocks || grid >= groups)) return;
     // A producer that cannot go on to the next tile's operands has nothing to fetch meanwhile.
     for (const Step* load : kernel.operand_loads(0))

@@ -152,7 +152,7 @@ bool may_be_looked_up_by_copies(const ScheduledKernel& kernel, VariableId id) {
                visit(*index.expression(), [&](const Expr& e) {
                    const auto* r = as<Read>(e);
                    are_there = are_there &&
-                               (!r || (kernel.facts(r->variable()).is_only_gathered && is_loaded(kernel, r->variable())));
+                               (!r || (kernel.variable(r->variable()).gathers.empty() && is_loaded(kernel, r->variable())));
                });
                return are_there;
            });
@@ -237,6 +237,12 @@ bool runs_along(const ScheduledKernel& kernel, const Read& factor, AxisId k, Sco
 
 namespace {
 
+/// Whether producer warps may copy the rows of an operand one by one. They are many threads, and one asks for tiles.
+bool may_copy_single_rows(const ScheduledKernel& kernel) {
+    return kernel.producer_role() && !kernel.is_dynamic() && !kernel.in_cluster() &&
+           kernel.unit.copies.past_registers >= operand_stride_bytes;
+}
+
 /// The axis t of an index t // n, in tiles that n divides; and n.
 std::optional<std::pair<AxisId, std::int64_t>> packed_axis(const ScheduledKernel& kernel, const Index& index, ScopeId scope) {
     const auto* quotient = index.affine() ? nullptr : as<Binary>(index.value());
@@ -305,16 +311,18 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
     if (!variable.gathers.empty() && !may_be_looked_up_by_copies(kernel, id)) return std::nullopt;
     OperandTile out{.outer = -1, .inner = source.back().single_axis().place()};
     const auto runs = [&](AxisId axis) { return axis >= 0 && kernel.span(axis, scope).tile > 1; };
-    // What a gathered index is made of has one value, so that the whole tile lies in one block of the array.
+    // What a gathered index is made of has one value, so that the whole tile lies in one block of the array. Or one of
+    // its coordinates numbers the rows.
     const auto packed = packed_axis(kernel, variable.dims[at(out.inner)], scope);
     if (packed) out.packed = packed->second;
     for (std::size_t p = 0; p < variable.dims.size(); ++p) {
         const auto axis = packed && static_cast<int>(p) == out.inner ? packed->first
                                                                      : running_axis(kernel, variable.dims[p], scope);
         const bool is_plain = array_dimension(kernel, id, static_cast<int>(p)) >= 0;
-        if (!axis || (!is_plain && runs(*axis)) || may_lie_outside(kernel, variable, p)) return std::nullopt;
-        if (!is_plain || static_cast<int>(p) == out.inner || !runs(*axis)) continue;
-        if (out.outer >= 0) return std::nullopt;
+        if (!axis || may_lie_outside(kernel, variable, p)) return std::nullopt;
+        if (static_cast<int>(p) == out.inner || !runs(*axis)) continue;
+        out.is_of_single_rows = !is_plain;
+        if (out.outer >= 0 || (!is_plain && (packed || !may_copy_single_rows(kernel)))) return std::nullopt;
         out.outer = static_cast<int>(p);
     }
     if (!has_aligned_rows(kernel, variable)) return std::nullopt;
@@ -329,6 +337,13 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
     set_size(out, kernel, rows, columns, scope, value);
     if (kernel.has_bulk_copies() && out.rows > kernel.unit.copies.bulk_box) return std::nullopt;
     return out;
+}
+
+bool copies_single_rows(const ScheduledKernel& kernel) {
+    return any_of(kernel.layouts.ids(), [&](VariableId v) {
+        const auto tile = kernel.is_operand(v) ? operand_tile(kernel, v) : std::nullopt;
+        return tile && tile->is_of_single_rows;
+    });
 }
 
 bool only_adds_products(const ScheduledKernel& kernel, ScopeId scope) {

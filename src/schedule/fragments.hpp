@@ -87,6 +87,8 @@ struct OperandTile {
     std::int64_t panels = 0;
     std::int64_t bytes = 0;   ///< of one stage
     std::int64_t packed = 1;  ///< neighbours along the inner dimension's axis that read one value: k // 2 has two
+    /// Integers say for each row where it lies. Threads of the producer warps copy 16 bytes each at a time.
+    bool is_of_single_rows = false;
     /// A panel begins where the swizzle does, which 8 rows repeat.
     [[nodiscard]] std::int64_t panel_rows() const { return round_up(rows, layouts::core_rows); }
     [[nodiscard]] std::int64_t panel_bytes() const { return panel_rows() * operand_row_bytes; }
@@ -94,10 +96,13 @@ struct OperandTile {
     [[nodiscard]] std::int64_t copied_bytes() const { return panels * rows * operand_row_bytes; }
 };
 /// The tile of what threads write (may_be_written) has the same layout, with any rows and columns. That of what copies
-/// bring is none where the tile cannot be copied so. The variable is gathered, has one dimension, or is cut at the end
-/// of its array. More than two dimensions are wide, or an index has no running axis. Rows or tiles do not begin at
-/// multiples of 16 bytes in memory. A bulk copy takes fewer rows or dimensions.
+/// bring is none where the tile cannot be copied so. It lies at several places, and no producer warps copy single rows.
+/// The variable has one dimension, or is cut at the end of its array. More than two dimensions are wide, or an index
+/// has no running axis. Rows or tiles do not begin at multiples of 16 bytes in memory. A bulk copy takes fewer rows or
+/// dimensions.
 std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableId id);
+/// Whether threads of the producer copy rows of some operand one by one.
+bool copies_single_rows(const ScheduledKernel& kernel);
 
 /// What a warp has of a variable in registers, as bulk copies bring it to global memory: staging tiles. Each has the
 /// warp's rows and 128 bytes of columns, swizzled as operands are. Values of 16 bits are written to them by stmatrix

@@ -17,10 +17,29 @@ std::vector<Index> source_of(const ScheduledKernel& kernel, VariableId id) {
     return out;
 }
 
+namespace {
+void add_terms(const Expr& e, std::vector<Expr>& out) {
+    const auto* sum = as<Binary>(e);
+    if (!sum || sum->op != BinaryOp::add) return out.push_back(e);
+    add_terms(sum->a, out), add_terms(sum->b, out);
+}
+}  // namespace
+
+int run_of(const Index& source) {
+    if (!source.is_gathered()) return source.single_axis().place();
+    std::vector<Expr> terms;
+    add_terms(*source.expression(), terms);
+    for (const Expr& term : terms)
+        if (const auto* axis = as<AxisIndex>(term);
+            axis && count_if(terms, [&](const Expr& other) { return depends_on_axis(other, axis->axis); }) == 1)
+            return axis->axis.place();
+    return -1;
+}
+
 int array_dimension(const ScheduledKernel& kernel, VariableId id, int dimension) {
     if (kernel.variable(id).gathers.empty()) return dimension;
     const std::vector<Index>& source = kernel.facts(id).source;
-    const auto found = find_if(source, [&](const Index& index) { return index.is_axis(AxisId::of(at(dimension))); });
+    const auto found = find_if(source, [&](const Index& index) { return run_of(index) == dimension; });
     return found == source.end() ? -1 : static_cast<int>(found - source.begin());
 }
 

@@ -29,7 +29,10 @@ GatheredCopy gathered_copy(const ScheduledKernel& kernel, VariableId id);
 
 /// The index of each of the array's dimensions. Axis p stands for the variable's dimension p (VariableFacts::source).
 std::vector<Index> source_of(const ScheduledKernel& kernel, VariableId id);
-/// The array's dimension that is this one of the variable; -1: a gathered index is made of it.
+/// The dimension of the variable along which an index of source_of runs one by one; -1: there is none. The index is
+/// that dimension, or a sum of it and of others.
+int run_of(const Index& source);
+/// The array's dimension along which this one of the variable runs so; -1: there is none.
 int array_dimension(const ScheduledKernel& kernel, VariableId id, int dimension);
 
 /// Whether every index that data decide has one value in the tile. Then the tile lies in one block of memory.

@@ -52,7 +52,7 @@ std::vector<TileStatement> with_numbers(std::vector<TileStatement> body, const E
 class Boxes {
 public:
     explicit Boxes(const TileKernel& kernel) {
-        std::size_t count = 0;
+        std::size_t count = past_axes;
         for (const Variable& v : kernel.variables) {
             dimensions_.emplace_back();
             for (std::size_t d = 0; d < (v.gathers.empty() ? v.dims : v.gathers).size(); ++d)
@@ -67,6 +67,9 @@ public:
     }
 
 private:
+    /// An axis may be a limit, too. A program has fewer.
+    static constexpr std::size_t past_axes = std::size_t{1} << 20U;
+
     std::vector<std::vector<AxisId>> dimensions_;
 };
 

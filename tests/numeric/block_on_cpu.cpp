@@ -51,6 +51,7 @@ constexpr StandIn instructions[] = {
     {"(place), \"l\"(from) :", "emulated::copy(place, from, true);"},
     {"cp.async.ca", "memcpy(emulated::at(place), from, bytes);"},
     {"cp.async.wait_all", "emulated::commit_copies(), emulated::wait_copies(0);"},
+    {"cp.async.mbarrier.arrive.noinc", "emulated::arrive_with_copies(barrier);"},
     {"cp.async.cg", "emulated::copy(to, from, inside);"},
     {"cp.async.commit_group", "emulated::commit_copies();"},
     {"cp.async.wait_group", "emulated::wait_copies(behind);"},

@@ -302,12 +302,31 @@ TEST(BulkKernels, FindTilesByIntegersInMemory) {
             "sizes b = 3, g = 9, x = {0}, n = 4, slot = 32, page = 7, k = d = 32\n",
             x, score);
     };
+    const std::string lists =
+        "f(Q[h, q, k]: bf16, K[h, n, k]: bf16, V[h, n, d]: bf16, I[h, r, j]: i32) -> O[h, q, d]: bf16\n"
+        "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, I[h, q // 64, x // 32] * 32 + x % 32, k]\n"
+        "    P[h, q, x] = softmax(x) where(I[h, q // 64, x // 32] * 32 + x % 32 <= q, S[h, q, x], -inf)\n"
+        "    O[h, q, d] = sum(x) P[h, q, x] * V[h, I[h, q // 64, x // 32] * 32 + x % 32, d]\n"
+        "sizes h = 2, q = 150, r = 3, j = 3, x = 75, n = 160, k = d = 32\n";
+    const auto rows = [](const char* sizes) {
+        return fmt::format(
+            "f(Q[q, h, k]: bf16, K[n, k]: bf16, V[n, d]: bf16, I[q, x]: i32) -> O[q, h, d]: bf16\n"
+            "    S[q, h, x] = sum(k) Q[q, h, k] * K[max(I[q, x], 0), k]\n"
+            "    P[q, h, x] = softmax(x) where(I[q, x] >= 3, S[q, h, x], -inf)\n"
+            "    O[q, h, d] = sum(x) P[q, h, x] * V[max(I[q, x], 0), d]\nsizes {}\n",
+            sizes);
+    };
+    const std::string of_h = "mma_m h\nwarps 4\nrole copies 4\n";
     const std::string of_p = "mma_m p\nwarps 4\nrole copies 4\n", of_g = "mma_m g\nwarps 4\nrole copies 4\n";
-    expect_all_right({{"experts", experts, of_p + "group p = 64\nthreads 3\n"},
-                      {"pages", pages("128", "S[b, g, x] * k^-0.5"), of_g},
-                      {"an end within a page", pages("107", "S[b, g, x] * k^-0.5"), of_g + "stream x = 16\n"},
-                      {"masked", pages("128", "where(x < 5 * g + 40, S[b, g, x], -inf)"), of_g}},
-                     {"E_in[", "table_in["});
+    expect_all_right(
+        {{"rows", rows("q = 5, h = 20, x = 192, n = 40, k = d = 32"), of_h},
+         {"rows that end in a K block", rows("q = 3, h = 64, x = 75, n = 300, k = 80, d = 136"), of_h + "stream x = 32\n"},
+         {"experts", experts, of_p + "group p = 64\nthreads 3\n"},
+         {"masked lists of blocks", lists, "mma_m q\nwarps 4\nrole copies 4\n"},
+         {"pages", pages("128", "S[b, g, x] * k^-0.5"), of_g},
+         {"an end within a page", pages("107", "S[b, g, x] * k^-0.5"), of_g + "stream x = 16\n"},
+         {"masked", pages("128", "where(x < 5 * g + 40, S[b, g, x], -inf)"), of_g}},
+        {"E_in[", "table_in[", "I_in[", "copy_rows<"});
 }
 
 /// The equations by which rows that choose a matrix stand beside others that choose the same.

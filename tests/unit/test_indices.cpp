@@ -117,6 +117,12 @@ TEST(Box, GatheredDimensionsRunOverWhatTheIndexIsMadeOf) {
     EXPECT_EQ(shown("f(K[p, l, k], t[b, n]: i32) -> Y[b, x, k]\n    Y[b, x, k] = K[t[b, x // 16], x % 16, k]\n", "K"),
               "b, x // 16, x % 16, k");
     EXPECT_EQ(shown("f(X[n], i[t]: i32) -> Y[t]\n    Y[t] = X[i[t] + t]\n", "X"), "t");
+    EXPECT_EQ(shown("f(K[n, k], t[b, n]: i32) -> Y[b, x, k]\n    Y[b, x, k] = K[t[b, x // 16] * 16 + x % 16, k]\n", "K"),
+              "b, x // 16, x % 16, k");
+    EXPECT_EQ(shown("f(X[n], i[r]: i32) -> Y[s, t]\n    Y[s, t] = X[i[s // 8] + t]\n", "X"), "s // 8, t");
+    // Rows of blocks that overlap, and quotients and rests by two numbers, are those of the axis.
+    EXPECT_EQ(shown("f(X[n], i[r]: i32) -> Y[t]\n    Y[t] = X[i[t // 8] + t]\n", "X"), "t");
+    EXPECT_EQ(shown("f(X[n], i[r]: i32) -> Y[t]\n    Y[t] = X[i[t // 8] + t % 4]\n", "X"), "t");
     EXPECT_EQ(shown("f(X[n, m], i[t]: i32, j[t]: i32) -> Y[t]\n    Y[t] = X[i[t], j[t]]\n", "X"), "t");
     EXPECT_EQ(shown("f(X[n], a[m]: i32, b[t]: i32) -> Y[t]\n    Y[t] = X[a[b[t]]]\n", "X"), "t");
 }

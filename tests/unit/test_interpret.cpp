@@ -264,19 +264,56 @@ std::vector<Subject> gathered_operands() {
             "    O[b, h, g, d] = sum(x) P[b, h, g, x] * V[table[b, x // {0}], x % {0}, h, d]\nsizes {2}\n",
             page, score, sizes);
     };
+    // Blocks of keys that a list has for 64 queries: its numbers of blocks, or their first rows.
+    const auto lists = [](const char* place, const char* score, const char* sizes) {
+        return fmt::format(
+            "lists(Q[h, q, k]: bf16, K[h, n, k]: bf16, V[h, n, d]: bf16, I[r, j]: i32) -> O[h, q, d]: bf16\n"
+            "    S[h, q, x] = sum(k) Q[h, q, k] * K[h, {0}, k]\n    P[h, q, x] = softmax(x) {1}\n"
+            "    O[h, q, d] = sum(x) P[h, q, x] * V[h, {0}, d]\nsizes {2}\n",
+            place, score, sizes);
+    };
+    // Rows of keys that each query chooses.
+    const auto rows = [](const char* place, const char* score, const char* sizes) {
+        return fmt::format(
+            "rows(Q[q, h, k]: bf16, K[n, k]: bf16, V[n, d]: bf16, I[q, x]: i32) -> O[q, h, d]: bf16\n"
+            "    S[q, h, x] = sum(k) Q[q, h, k] * K[{0}, k]\n    P[q, h, x] = softmax(x) {1}\n"
+            "    O[q, h, d] = sum(x) P[q, h, x] * V[{0}, d]\nsizes {2}\n",
+            place, score, sizes);
+    };
+    const std::string of_h = "mma_m h\nwarps 4\nrole copies 4\n";
+    const char* const by_number = "I[q // 64, x // 32] * 32 + x % 32";
     const char* const scaled = "S[b, h, g, x] * k^-0.5";
+    const std::string of_q = "mma_m q\nwarps 4\nrole copies 4\n";
     const std::string of_p = "mma_m p\nwarps 4\nrole copies 4\n", of_g = "mma_m g\nwarps 4\nrole copies 4\n";
-    return {{"experts", experts(64, "p = 256, b = 4, c = 96, h = 72, e = 3"), of_p + "threads 3\n"},
-            {"experts that end early", experts(128, "p = 200, b = 2, c = 64, h = 64, e = 2"), of_p},
-            {"pages", pages(32, scaled, "b = 2, h = 2, g = 5, x = n * 32, n = 4, slot = 32, page = 7, k = d = 32"), of_g},
-            {"short pages",
-             pages(16, scaled, "b = 3, h = 1, g = 8, x = n * 16, n = 6, slot = 16, page = 20, k = 64, d = 32"), of_g},
-            {"an end within a page",
-             pages(32, scaled, "b = 2, h = 2, g = 8, x = 100, n = 4, slot = 32, page = 9, k = d = 32"), of_g},
-            {"masked pages",
-             pages(32, "where(x < 3 * g + 40, S[b, h, g, x], -inf)",
-                   "b = 2, h = 2, g = 8, x = n * 32, n = 4, slot = 32, page = 9, k = d = 32"),
-             of_g}};
+    return {
+        {"experts", experts(64, "p = 256, b = 4, c = 96, h = 72, e = 3"), of_p + "threads 3\n"},
+        {"experts that end early", experts(128, "p = 200, b = 2, c = 64, h = 64, e = 2"), of_p},
+        {"pages", pages(32, scaled, "b = 2, h = 2, g = 5, x = n * 32, n = 4, slot = 32, page = 7, k = d = 32"), of_g},
+        {"short pages",
+         pages(16, scaled, "b = 3, h = 1, g = 8, x = n * 16, n = 6, slot = 16, page = 20, k = 64, d = 32"), of_g},
+        {"an end within a page",
+         pages(32, scaled, "b = 2, h = 2, g = 8, x = 100, n = 4, slot = 32, page = 9, k = d = 32"), of_g},
+        {"masked pages",
+         pages(32, "where(x < 3 * g + 40, S[b, h, g, x], -inf)",
+               "b = 2, h = 2, g = 8, x = n * 32, n = 4, slot = 32, page = 9, k = d = 32"),
+         of_g},
+        {"lists", lists(by_number, "S[h, q, x] * k^-0.5", "h = 2, q = 150, r = 3, j = 3, x = 96, n = 320, k = d = 32"), of_q},
+        {"lists that end in a block",
+         lists(by_number, "S[h, q, x] * k^-0.5", "h = 2, q = 128, r = 2, j = 3, x = 75, n = 200, k = d = 32"), of_q},
+        {"masked lists",
+         lists(by_number, "where(I[q // 64, x // 32] * 32 + x % 32 <= q, S[h, q, x], -inf)",
+               "h = 2, q = 130, r = 3, j = 3, x = 96, n = 160, k = d = 32"),
+         of_q},
+        {"lists of first rows",
+         lists("I[q // 64, x // 48] + x % 48", "S[h, q, x]",
+               "h = 1, q = 128, r = 2, j = 3, x = 144, n = 100, k = d = 32"),
+         of_q},
+        {"rows", rows("I[q, x]", "S[q, h, x] * k^-0.5", "q = 3, h = 20, x = 96, n = 40, k = d = 32"), of_h},
+        {"rows that end in a K block",
+         rows("I[q, x]", "S[q, h, x] * k^-0.5", "q = 2, h = 64, x = 75, n = 300, k = 80, d = 136"), of_h + "stream x = 32\n"},
+        {"masked rows",
+         rows("max(I[q, x], 0)", "where(I[q, x] >= 5, S[q, h, x], -inf)", "q = 3, h = 16, x = 64, n = 90, k = d = 32"),
+         of_h}};
 }
 
 /// Vectors by column, and matrices of 8 bits, that come with the operands of a loop.

@@ -62,7 +62,9 @@ std::vector<TensorMap> tensor_maps(const lower::KernelProgram& program) {
             maps.push_back(std::move(map));
             continue;
         }
-        map.box[at(array_dimension(kernel, v, tile.outer))] = part ? part->rows : tile.rows;
+        // Rows that are copied one by one take no map, but those behind it have their numbers.
+        if (!tile.is_of_single_rows)
+            map.box[at(array_dimension(kernel, v, tile.outer))] = part ? part->rows : tile.rows;
         map.box[at(array_dimension(kernel, v, tile.inner))] = tile.width;
         maps.push_back(std::move(map));
     }
