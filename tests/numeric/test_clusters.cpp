@@ -127,10 +127,10 @@ TEST(Clusters, AreWhatTheDefinitionSays) {
     }
 }
 
-/// What is wrong once every match of each pattern is replaced in the kernel of the first case: by some order in which
-/// things are done.
-std::string fault_with(const std::vector<std::pair<std::string, std::string>>& changes) {
-    Planned p = planned(cases().front().text, cases().front().schedule);
+/// What is wrong once every match of each pattern is replaced in the kernel of the case: by some order in which things
+/// are done.
+std::string fault_with(const std::vector<std::pair<std::string, std::string>>& changes, std::size_t of = 0) {
+    Planned p = planned(cases()[of].text, cases()[of].schedule);
     for (const auto& [pattern, instead] : changes) {
         const std::string changed = std::regex_replace(p.source.text, std::regex(pattern), instead);
         if (changed == p.source.text && pattern != instead) throw std::runtime_error("nothing to replace: " + pattern);
@@ -161,6 +161,11 @@ TEST(Clusters, TheirFaultsAreSeen) {
     // Both blocks copy the same part, or each to the other's place.
     EXPECT_NE(fault_with({{"n0 \\+ 16 \\* cluster_rank_", "n0"}}), "");
     EXPECT_NE(fault_with({{"\\+ 2048 \\* cluster_rank_", "+ 2048 * (1 - cluster_rank_)"}}), "");
+    // A descriptor has no room for the rank in an address, and would have it in the distance of panels.
+    EXPECT_NE(fault_with({{"wgmma_descriptor_base\\(shared_address\\(B\\)([^,]*), (\\d+)\\)",
+                           "((shared_address(B)$1) >> 4 | $2u >> 4 << 16)"}},
+                         1),
+              "");
 }
 
 // The clocks find each of them, and say what is out of order.
