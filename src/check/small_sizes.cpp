@@ -87,6 +87,8 @@ std::optional<SmallSizes> small_sizes(const Diagram& diagram, std::mt19937_64& r
     bool reaching = random() % 2 == 0;
     std::vector<AxisId> fixed = fixed_axes(diagram);
     append(fixed, axes_of_rests(diagram));
+    for (const AxisId i : diagram.axes.ids())
+        if (diagram.axis(i).rounds_down) fixed.push_back(i);
     double usual = static_cast<double>(usual_size);
     bool are_cut = false;
     for (int attempt = 0; attempt < attempts; ++attempt) {

@@ -94,7 +94,7 @@ std::optional<Derived> rewritten(const Derived& derived, const Rewriting& rewrit
     options.form = derived.form;
     options.rewriting = rewriting;
     auto other = derive(derived.source, options);
-    if (!other || other->normal_steps.size() == derived.normal_steps.size()) return std::nullopt;
+    if (!other || other->diagram.equations == derived.diagram.equations) return std::nullopt;
     return std::move(*other);
 }
 

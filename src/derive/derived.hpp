@@ -102,7 +102,7 @@ struct Kernel {
     std::vector<ArrayId> outputs;  ///< arrays in memory that it writes
     std::vector<Fold> folds;
     std::vector<ArrayId> zero_outside = {};  ///< inputs that products read outside of the array, too, and find 0 there
-    StreamParts parts = {};  ///< in the place of a kernel whose stream is cut into parts
+    StreamParts parts = {};                  ///< in the place of a kernel whose stream is cut into parts
 };
 
 inline std::vector<Statement>& statements_of(Stage& stage) {
@@ -203,6 +203,7 @@ struct Rewriting {
     bool packed = false;     ///< terms that choose the same place of a sum stand beside each other (pack_terms)
     bool unrolled = false;   ///< values of each window stand beside each other (unroll_windows)
     bool windows = false;    ///< axes along which windows move become one (flatten_window_rows)
+    bool phased = false;     ///< places have the terms of their phase alone (split_phases)
     friend bool operator==(const Rewriting&, const Rewriting&) = default;
 };
 

@@ -83,15 +83,17 @@ void flatten_axes(Diagram& diagram, bool rows, std::vector<DerivationStep>& step
     if (rows) append(runs, flat_rows(diagram));
     for (const Run& run : runs)
         if (const AxisId whole = flat_axis_of(diagram, run); whole >= 0)
-            flatten(diagram, run, whole, arrays_with(diagram, run.front()), "they stand beside each other, in this order, wherever one of them does", steps);
+            flatten(diagram, run, whole, arrays_with(diagram, run.front()),
+                    "they stand beside each other, in this order, wherever one of them does", steps);
 }
 
 void flatten_window_rows(Diagram& diagram, std::vector<DerivationStep>& steps) {
     for (const Run& run : window_rows(diagram)) {
         const AxisId whole = flat_axis_of(diagram, run);
-        // Of two runs with a common axis, the first may have taken it.
+        // Where two runs have a common axis, the first may have taken it.
         if (whole < 0 || !contains(window_rows(diagram), run)) continue;
-        flatten(diagram, run, whole, arrays_with_rows(diagram, run), "a product takes its rows in any order, from any place", steps);
+        flatten(diagram, run, whole, arrays_with_rows(diagram, run),
+                "a product takes its rows in any order, from any place", steps);
     }
 }
 

@@ -6,6 +6,7 @@ Diagram normal_form(const Diagram& diagram, const Rewriting& chosen, std::vector
     Diagram out = diagram;
     if (chosen.grouped) group_rows(out, steps);
     if (chosen.packed) pack_terms(out, steps);
+    if (chosen.phased) split_phases(out, steps);
     split_conditions(out, steps);
     if (chosen.padded) pad_reads(out, steps);
     if (chosen.unrolled) unroll_windows(out, steps);

@@ -52,6 +52,9 @@ void split_conditions(Diagram& diagram, std::vector<DerivationStep>& steps);
 /// (diagram/padded_reads.hpp). Factors of products then have no conditions, as in a convolution without padding.
 void pad_reads(Diagram& diagram, std::vector<DerivationStep>& steps);
 
+/// Sums of products of which each place has every n-th term alone are sums of these (diagram/phases.hpp).
+void split_phases(Diagram& diagram, std::vector<DerivationStep>& steps);
+
 /// Products over windows have the values of each window beside each other (diagram/unrolled_windows.hpp).
 void unroll_windows(Diagram& diagram, std::vector<DerivationStep>& steps);
 

@@ -16,7 +16,8 @@ namespace {
 std::optional<LinearTerms> not_negative(const Expr& condition) {
     const auto* n = as<Binary>(condition);
     if (!n) return std::nullopt;
-    const bool is_above = n->op == BinaryOp::ge || n->op == BinaryOp::gt, is_below = n->op == BinaryOp::le || n->op == BinaryOp::lt;
+    const bool is_above = n->op == BinaryOp::ge || n->op == BinaryOp::gt,
+               is_below = n->op == BinaryOp::le || n->op == BinaryOp::lt;
     if (!is_above && !is_below) return std::nullopt;
     LinearTerms out;
     out.add(n->a, is_above ? 1 : -1), out.add(n->b, is_above ? -1 : 1);
@@ -53,7 +54,8 @@ const Read* padded_read(const Diagram& d, const Kernel& kernel, const Statement&
     if (map.reduce || map.carry) return nullptr;
     std::vector<Expr> conditions;
     Expr inner = map.body;
-    while (const Select* outside = zero_elsewhere(inner)) append(conditions, conditions_in(outside->condition)), inner = outside->a;
+    while (const Select* outside = zero_elsewhere(inner))
+        append(conditions, conditions_in(outside->condition)), inner = outside->a;
     const auto* r = as<Read>(inner);
     const bool is_padded = r && !conditions.empty() && contains(kernel.inputs, r->array) &&
                            all_of(conditions, [&](const Expr& c) { return is_inside(d, *r, c); });
@@ -67,7 +69,8 @@ bool multiplies_alone(const Statement& s, ArrayId array) {
     if (!reads(s.body)) return true;
     const Binary* product = s.reduce == ReduceOp::sum ? as_product(s.body) : nullptr;
     if (!product) return false;
-    return all_of(std::array{product->a, product->b}, [&](const Expr& factor) { return !reads(factor) || as<Read>(factor); });
+    return all_of(std::array{product->a, product->b},
+                  [&](const Expr& factor) { return !reads(factor) || as<Read>(factor); });
 }
 
 void replace(Kernel& kernel, ArrayId map, const Read& with, const Diagram& d) {
@@ -88,9 +91,8 @@ bool move_padded_reads(Kernel& kernel, const Diagram& d) {
     std::vector<Statement> maps;
     for_each_statement(kernel, [&](const Statement& s) {
         bool is_factor = padded_read(d, kernel, s) != nullptr && !contains(kernel.outputs, s.target);
-        for_each_statement(kernel, [&](const Statement& other) {
-            is_factor = is_factor && multiplies_alone(other, s.target);
-        });
+        for_each_statement(kernel,
+                           [&](const Statement& other) { is_factor = is_factor && multiplies_alone(other, s.target); });
         if (is_factor) maps.push_back(s);
     });
     for (const Statement& map : maps) {

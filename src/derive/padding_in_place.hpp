@@ -8,8 +8,8 @@
 
 namespace napkin {
 
-/// Products multiply X itself in place of such maps, and their kernels have X among Kernel::zero_outside. None: the form
-/// has no such map.
+/// Products multiply X itself in place of such maps, and their kernels have X among Kernel::zero_outside. None: the
+/// form has no such map.
 std::optional<Derived> with_padding_in_place(const Derived& derived);
 
 }  // namespace napkin

@@ -9,6 +9,7 @@
 #include "diagram/grouped_rows.hpp"
 #include "diagram/packed_terms.hpp"
 #include "diagram/padded_reads.hpp"
+#include "diagram/phases.hpp"
 #include "diagram/unrolled_windows.hpp"
 #include "support/text.hpp"
 
@@ -53,6 +54,13 @@ void pad_reads(Diagram& diagram, std::vector<DerivationStep>& steps) {
     rewrite(diagram, with_padded_reads(diagram),
             {"pad reads", "read in place", "an array with zeros around it is 0 where it has no value",
              "zeros around the values"},
+            steps);
+}
+
+void split_phases(Diagram& diagram, std::vector<DerivationStep>& steps) {
+    rewrite(diagram, with_phases(diagram),
+            {"split phases", "condition on a rest", "terms whose condition does not hold are 0",
+             "places and taps of one phase beside each other"},
             steps);
 }
 

@@ -19,9 +19,9 @@ namespace napkin {
 struct Box {
     std::vector<Index> dims;     ///< none of them gathered
     std::vector<AxisId> limits;  ///< by dimension: a coordinate past this axis' extent is padding, and not moved
-    /// The index of each of the array's dimensions, where data decide or an axis walks. Axis p then stands for the box's coordinate p,
-    /// and the elements in an index are read at the coordinates of their own boxes. Else it is empty, and the
-    /// coordinates are the array's own.
+    /// The index of each of the array's dimensions, where data decide or an axis walks. Axis p then stands for the
+    /// box's coordinate p, and the elements in an index are read at the coordinates of their own boxes. Else it is
+    /// empty, and the coordinates are the array's own.
     std::vector<Index> source;
 };
 

@@ -30,9 +30,11 @@ struct Axis {
     SourceRange range;
     /// Kernels are for any size of it, as far as tiles cut it: it is an argument of their launches.
     bool is_any = false;
-    /// It stands for several dimensions of an array at a time, as t in X[t // n, t % n + r, c]. A tile of such a read has a
-    /// row for each of its values (diagram/box.hpp).
+    /// It stands for several dimensions of an array at a time, as t in X[t // n, t % n + r, c]. A tile of such a read
+    /// has a row for each of its values (diagram/box.hpp).
     bool walks = false;
+    /// Its size is the whole part of what the formula gives (diagram/phases.hpp).
+    bool rounds_down = false;
     friend bool operator==(const Axis&, const Axis&) = default;
 };
 

@@ -108,6 +108,33 @@ std::vector<AxisId> in_order_of_an_array(const Diagram& diagram, const std::vect
     return {};
 }
 
+/// The same, by a read with an index for each of them, as W[f, 2 * i + p, 2 * j + q, c].
+std::vector<AxisId> in_order_of_a_read(const Diagram& diagram, const std::vector<AxisId>& axes) {
+    for (const Equation& e : diagram.equations) {
+        std::vector<AxisId> found;
+        visit(e.body, [&](const Expr& node) {
+            const auto* r = as<Read>(node);
+            if (!r || !found.empty()) return;
+            std::vector<AxisId> ordered;
+            bool is_apart = true;
+            for (const Index& index : r->indices) {
+                std::vector<AxisId> here = index.axes();
+                std::erase_if(here, [&](AxisId axis) { return !contains(axes, axis); });
+                is_apart = is_apart && here.size() < 2 && (here.empty() || !contains(ordered, here.front()));
+                append(ordered, here);
+            }
+            if (is_apart && ordered.size() == axes.size()) found = ordered;
+        });
+        if (!found.empty()) return found;
+    }
+    return {};
+}
+
+std::vector<AxisId> in_order(const Diagram& diagram, const std::vector<AxisId>& axes) {
+    std::vector<AxisId> of_array = in_order_of_an_array(diagram, axes);
+    return of_array.empty() ? in_order_of_a_read(diagram, axes) : of_array;
+}
+
 /// The axes whose sizes are multiplied; empty: the size is not such a product.
 std::vector<AxisId> factors_of(const Size& size) {
     if (size.terms().size() != 1) return {};
@@ -134,7 +161,7 @@ std::vector<Run> summed_together(const Diagram& diagram, const std::vector<Run>&
         if (e.reduce != ReduceOp::sum || e.reduce_axes.size() < 2 || !multiplies ||
             any_of(runs, [&](const Run& run) { return has_any(run, e.reduce_axes); }))
             continue;
-        Run parts = in_order_of_an_array(diagram, e.reduce_axes);
+        Run parts = in_order(diagram, e.reduce_axes);
         if (!parts.empty() && !contains(out, parts)) out.push_back(std::move(parts));
     }
     return out;
@@ -144,6 +171,12 @@ std::vector<Run> summed_together(const Diagram& diagram, const std::vector<Run>&
 bool are_rows_of_product(const Equation& e, AxisId axis) {
     const auto* product = e.reduce == ReduceOp::sum ? as_product(e.body) : nullptr;
     return product && depends_on_axis(product->a, axis) != depends_on_axis(product->b, axis);
+}
+
+/// Whether some equation reduces the axis and another one's result has it, as in a normalisation over several axes.
+bool is_reduced_and_kept(const Diagram& diagram, AxisId axis) {
+    return any_of(diagram.equations, [&](const Equation& e) { return contains(e.reduce_axes, axis); }) &&
+           any_of(diagram.equations, [&](const Equation& e) { return contains(diagram.array(e.target).axes, axis); });
 }
 
 }  // namespace
@@ -157,9 +190,14 @@ std::vector<Run> flat_runs(const Diagram& diagram) {
 std::vector<Run> flat_rows(const Diagram& diagram) {
     return Runs(diagram, true).that([&](const Run& run) {
         const AxisId first = run.front();
-        return none_of(diagram.equations, [&](const Equation& e) { return contains(e.reduce_axes, first); }) &&
-               any_of(diagram.equations, [&](const Equation& e) { return are_rows_of_product(e, first); });
+        return is_reduced_and_kept(diagram, first) ||
+               (none_of(diagram.equations, [&](const Equation& e) { return contains(e.reduce_axes, first); }) &&
+                any_of(diagram.equations, [&](const Equation& e) { return are_rows_of_product(e, first); }));
     });
+}
+
+bool reduces_flat_rows(const Diagram& diagram) {
+    return any_of(flat_rows(diagram), [&](const Run& run) { return is_reduced_and_kept(diagram, run.front()); });
 }
 
 std::vector<AxisId> parts_of_flat_axis(const Diagram& diagram, AxisId axis) {
@@ -169,7 +207,7 @@ std::vector<AxisId> parts_of_flat_axis(const Diagram& diagram, AxisId axis) {
     if (parts.empty() || any_of(diagram.arrays, [&](const Array& a) { return has(a.axes); }) ||
         any_of(diagram.equations, [&](const Equation& e) { return has(e.reduce_axes); }))
         return {};
-    return in_order_of_an_array(diagram, parts);
+    return in_order(diagram, parts);
 }
 
 AxisId flat_axis_of(const Diagram& diagram, const std::vector<AxisId>& parts) {

@@ -11,9 +11,11 @@ namespace napkin {
 /// has the outermost axis first. Axes of results are in none, nor are axes that the schedule names.
 std::vector<std::vector<AxisId>> flat_runs(const Diagram& diagram);
 
-/// The same for axes that nothing reduces, and along which a product has rows: one factor has them, and the other has
-/// not. Axes of results may be among them.
+/// The same for axes of results. Nothing reduces them, and a product has rows along them: one factor has them, and the
+/// other has not. Or some equation reduces them, as a normalisation over several axes does.
 std::vector<std::vector<AxisId>> flat_rows(const Diagram& diagram);
+/// Whether some of these are reduced.
+bool reduces_flat_rows(const Diagram& diagram);
 
 /// The axes of which a flat axis is made, in the order of an array that has them all. Empty: it is no flat axis.
 std::vector<AxisId> parts_of_flat_axis(const Diagram& diagram, AxisId axis);

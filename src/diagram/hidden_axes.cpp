@@ -7,6 +7,7 @@
 #include "diagram/grouped_rows.hpp"
 #include "diagram/packed_terms.hpp"
 #include "diagram/padded_reads.hpp"
+#include "diagram/phases.hpp"
 #include "diagram/unrolled_windows.hpp"
 #include "diagram/window_rows.hpp"
 #include "support/ids.hpp"
@@ -16,7 +17,7 @@ namespace napkin {
 
 bool is_hidden(const Diagram& diagram, AxisId axis) {
     const auto& size = diagram.axis(axis).size;
-    if (!size || size->as_constant()) return false;
+    if (!size || (size->as_constant() && !diagram.axis(axis).rounds_down)) return false;
     const auto is_in = [&](const Expr& e) {
         bool found = depends_on_axis(e, axis);
         visit(e, [&](const Expr& node) {
@@ -53,6 +54,15 @@ Diagram with_hidden_axes(Diagram diagram) {
     Diagram padded = with_padded_reads(with_conditions_at_factors(diagram));
     add_flat_axes(padded);
     diagram.axes = with_axes_of_window_rows(std::move(padded)).axes;
+    // Products without the conditions of phases are rewritten further.
+    const std::size_t before = diagram.axes.size();
+    diagram = with_axes_of_phases(std::move(diagram));
+    if (diagram.axes.size() == before) return diagram;
+    Diagram phased = with_axes_of_padding(with_phases(diagram));
+    add_flat_axes(phased);
+    phased = with_padded_reads(with_conditions_at_factors(std::move(phased)));
+    add_flat_axes(phased);
+    diagram.axes = std::move(phased.axes);
     return diagram;
 }
 

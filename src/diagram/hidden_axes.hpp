@@ -14,8 +14,8 @@ AxisId free_axis_of(Diagram& diagram, const Size& size, const std::vector<AxisId
                     const std::string& suffix);
 
 /// The diagram with all hidden axes. They are flat ones (flat_axes.hpp), those of padded arrays (padded_reads.hpp), of
-/// groups (grouped_rows.hpp), of packed terms (packed_terms.hpp) and of windows (unrolled_windows.hpp, window_rows.hpp). The
-/// last are flat ones of padded diagrams.
+/// groups (grouped_rows.hpp), of packed terms (packed_terms.hpp), of phases (phases.hpp) and of windows
+/// (unrolled_windows.hpp, window_rows.hpp). The last are flat ones of padded diagrams.
 Diagram with_hidden_axes(Diagram diagram);
 
 /// The axes that are no hidden ones, which a text has itself.

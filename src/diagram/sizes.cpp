@@ -158,6 +158,7 @@ private:
                    {}});
             return State::failed;
         }
+        if (axis.rounds_down) value = std::floor(value + 1e-6L);
         const long double whole = std::round(value);
         if (!(std::fabs(value - whole) < 1e-6L) || whole < 0) {
             error({"bad-size",

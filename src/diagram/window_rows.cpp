@@ -75,7 +75,8 @@ bool depends_on_any(const Expr& e, const Run& run) {
 bool has_rows_alone(const Diagram& d, const Equation& e, const Run& run) {
     const std::vector<Factor> factors = factors_read(e);
     const Expr rest = transform(e.body, [&](const Expr& node) -> Expr {
-        const bool is_window = any_of(factors, [&](const Factor& f) { return f.whole == node && are_windows(*f.read, run); });
+        const bool is_window = any_of(factors,
+                                      [&](const Factor& f) { return f.whole == node && are_windows(*f.read, run); });
         return is_window || (as<Read>(node) && is_plain(d, *as<Read>(node), run)) ? constant(0) : node;
     });
     return !depends_on_any(rest, run);

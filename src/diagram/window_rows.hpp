@@ -1,7 +1,8 @@
 #pragma once
-// Rows of products over windows. In Y[b, h, w, o] = sum(r, s, c) X[b, h + r, w + s, c] * W[o, r, s, c], the product has a
-// row for each value of b, h and w. They stand beside each other in Y, and in X each shifts a dimension of its own. One
-// axis t may stand for all three, which walks over those dimensions of X:
+// Rows of products over windows:
+//   Y[b, h, w, o] = sum(r, s, c) X[b, h + r, w + s, c] * W[o, r, s, c]
+// The product has a row for each value of b, h and w. They stand beside each other in Y, and in X each shifts a
+// dimension of its own. One axis t may stand for all three, which walks over those dimensions of X:
 //   Y[t, o] = sum(r, s, c) X[t // (size(h) * size(w)), t // size(w) % size(h) + r, t % size(w) + s, c] * W[o, r, s, c]
 // A tile then has as many rows as its instruction takes, however few values each axis has.
 #include <vector>

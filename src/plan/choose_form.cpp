@@ -12,6 +12,7 @@
 #include "cost/on_machine.hpp"
 #include "derive/derive.hpp"
 #include "derive/kernel_forms.hpp"
+#include "diagram/flat_axes.hpp"
 #include "plan/blocks.hpp"
 #include "plan/choose.hpp"
 #include "plan/copied.hpp"
@@ -285,8 +286,9 @@ bool names_an_array_of(const Derived& other, const Derived& derived, const std::
 }
 
 /// Rewritings whose forms have arrays of their own, which lines may name.
-const std::vector<Rewriting> with_other_arrays{{.again = true},  {.padded = true}, {.grouped = true},
-                                               {.nested = true}, {.packed = true}, {.unrolled = true}};
+const std::vector<Rewriting> with_other_arrays{
+    {.again = true},  {.padded = true},   {.grouped = true}, {.nested = true},
+    {.packed = true}, {.unrolled = true}, {.phased = true},  {.padded = true, .phased = true}};
 /// Rewritings whose forms have axes of their own.
 const std::vector<Rewriting> with_other_axes{{.flat_rows = true}, {.windows = true}, {.padded = true, .windows = true}};
 
@@ -315,10 +317,13 @@ Derived choose_form(const Derived& derived, const Extents& extents, const Machin
     std::vector<Rewriting> others = with_other_axes;
     append(others, with_other_arrays);
     std::vector<Diagram> tried;
+    const bool is_reduced = reduces_flat_rows(derived.source);
     for (const Rewriting& other : others) {
-        // On a CPU other forms are rarely faster, but where places of a sum look at all of its terms, or taps lie
-        // outside of an array.
-        const bool is_tried = may_search || (by_user.empty() && !other.windows && (other.packed || other.padded));
+        // On a CPU other forms are rarely faster. Some are: where places of a sum look at all of its terms, or taps lie
+        // outside of an array or between its values. So are those in which axes of a result are reduced as one.
+        const bool is_tried = may_search ||
+                              (by_user.empty() && !other.windows &&
+                               (other.packed || other.padded || other.phased || (other.flat_rows && is_reduced)));
         const auto form = is_tried ? rewritten(derived, other) : std::nullopt;
         if (!form || contains(tried, form->diagram)) continue;
         tried.push_back(form->diagram);

@@ -90,6 +90,9 @@ public:
                         ? EstimatedStrategy{.shape = schedules_.in_panels(axis, 3), .seconds = bound, .is_bound = true}
                         : rated_in_panels(axis, 3));
                 budget_.simulated += is_left_out ? 1 : 0;
+                // Ordinary tiles of many axes make fewer groups than there are cores, and say nothing of the time.
+                if (!tensors.empty())
+                    shapes.back().seconds = std::max(shapes.back().seconds, seconds_of_multiply_adds());
             }
         const auto is_before = [](const EstimatedStrategy& a, const EstimatedStrategy& b) {
             return a.seconds * (a.shape.axis.vertical ? hysteresis_across_lanes : 1) <
@@ -121,8 +124,11 @@ public:
             // Tiles of ordinary size say little about which axis of a product is the axis M.
             const bool is_even = fits && shape.tensor >= 0 && best->shape.tensor >= 0 &&
                                  little_in_rows * seconds < shapes.front().seconds;
+            // They say little about tensor cores beside panels, too.
+            const bool is_first_on_them = fits && shape.tensor >= 0 && best->shape.tensor < 0 &&
+                                          seconds <= far_slower * shapes.front().seconds;
             if (searches_all && best && s >= most_axes) break;
-            if (searches_all || is_even)
+            if (searches_all || is_even || is_first_on_them)
                 budget_.most = budget_.simulated + budget_.for_strategy;
             else if (fits &&
                      (seconds > far_slower * shapes.front().seconds || budget_.simulated >= budget_.for_strategy / 2) &&
@@ -203,16 +209,11 @@ private:
         return out;
     }
 
-    /// Lower bound of rated_in_panels, for blocks that wait for nothing: the seconds in which all cores do the
-    /// multiply-adds. 0 where overrides, or masks, leave them open.
-    double least_seconds_in_panels(const VectorAxis& axis) const {
+    /// In which all cores do the multiply-adds without tensor cores. 0: masks leave some out.
+    double seconds_of_multiply_adds() const {
         const Machine& machine = model_.machine();
-        const KernelSchedule schedule = schedules_.ordinary(schedules_.in_panels(axis, 3));
-        if (machine.kind != MachineKind::gpu || overrides_.fixes(ChoiceKind::cluster) ||
-            overrides_.fixes(ChoiceKind::scheduler) || !schedule.roles.empty() || !schedule.atoms.empty() ||
-            any_of(model_.live().loops, [](const CoreLoop& l) { return !l.support.empty(); }))
-            return 0;
-        double clocks = 0, groups = 1;
+        if (any_of(model_.live().loops, [](const CoreLoop& l) { return !l.support.empty(); })) return 0;
+        double clocks = 0;
         for (const StatementWork& work : model_.work())
             for (const OpCount& op : work.ops)
                 if (op.kind == OpKind::fma) {
@@ -220,6 +221,17 @@ private:
                     for (const AxisId a : op.axes) points *= static_cast<double>(extent(a));
                     clocks += points / static_cast<double>(model_.lanes()) * model_.fma_clocks();
                 }
+        return clocks / (machine.clock_hz.value * machine.cores.value);
+    }
+
+    /// Lower bound of rated_in_panels, for blocks that wait for nothing. 0 where overrides leave it open.
+    double least_seconds_in_panels(const VectorAxis& axis) const {
+        const Machine& machine = model_.machine();
+        const KernelSchedule schedule = schedules_.ordinary(schedules_.in_panels(axis, 3));
+        if (machine.kind != MachineKind::gpu || overrides_.fixes(ChoiceKind::cluster) ||
+            overrides_.fixes(ChoiceKind::scheduler) || !schedule.roles.empty() || !schedule.atoms.empty())
+            return 0;
+        double groups = 1;
         for (const auto& [a, size] : schedule.group)
             groups *= static_cast<double>(ceil_div(extent(a), std::min(size.value, extent(a))));
         const StreamParts& parts = model_.kernel().parts;
@@ -227,7 +239,7 @@ private:
         // Most waves. The estimate leaves out what rounds of groups leave idle.
         const auto threads = static_cast<double>(std::max(schedules_.threads(), machine.num_cores()));
         const double waves = (groups + threads) / groups;
-        return clocks / (machine.clock_hz.value * machine.cores.value) / waves;
+        return seconds_of_multiply_adds() / waves;
     }
 
     /// The fewest vectors within 1% of the fastest: wide panels make wide tiles, which need memory and waste lanes at

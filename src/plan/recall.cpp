@@ -178,6 +178,7 @@ std::string to_text(const ChosenPlan& chosen) {
               {"nested", chosen.derived.rewriting.nested},
               {"packed", chosen.derived.rewriting.packed},
               {"unrolled", chosen.derived.rewriting.unrolled},
+              {"phased", chosen.derived.rewriting.phased},
               {"windows", chosen.derived.rewriting.windows}};
     for (const Region& region : chosen.derived.regions)
         text["regions"].push_back(region.alternatives[region.chosen].kernels);
@@ -191,9 +192,9 @@ std::optional<ChosenPlan> recall(const std::string& text, const Derived& first, 
                                  const Machine& machine, const std::shared_ptr<const Source>& file) try {
     const json read = json::parse(text);
     const auto is_chosen = [&](const char* name) { return read.at(name).get<bool>(); };
-    const auto other = rewritten(first,
-                                 {is_chosen("flat_rows"), is_chosen("again"), is_chosen("padded"), is_chosen("grouped"),
-                                  is_chosen("nested"), is_chosen("packed"), is_chosen("unrolled"), is_chosen("windows")});
+    const auto other = rewritten(first, {is_chosen("flat_rows"), is_chosen("again"), is_chosen("padded"),
+                                         is_chosen("grouped"), is_chosen("nested"), is_chosen("packed"),
+                                         is_chosen("unrolled"), is_chosen("windows"), is_chosen("phased")});
     const Derived& derived = other ? *other : first;
     auto form = with_read_kernels(derived, read.at("regions").get<std::vector<std::vector<Gathering>>>());
     if (!form) return std::nullopt;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "diagram/box.hpp"
+#include "diagram/guards.hpp"
 #include "support/ids.hpp"
 #include "support/result.hpp"
 
@@ -48,6 +49,85 @@ std::vector<TileStatement> with_numbers(std::vector<TileStatement> body, const E
     return body;
 }
 
+/// Leaves out of a kernel what its numbers show to be nothing. Pre: its expressions have numbers in place of sizes.
+class AtNumbers {
+public:
+    AtNumbers(TileKernel& kernel, const Diagram& diagram, const Extents& extents)
+        : kernel_(kernel), diagram_(diagram), extents_(extents) {}
+
+    void run() {
+        for (const VariableId id : kernel_.variables.ids())
+            if (is_plain(id))
+                for (Index& index : kernel_.variables[id].dims) index = of(index);
+        kernel_.body = of(std::move(kernel_.body));
+    }
+
+private:
+    /// What data choose is a box, whose coordinates stay.
+    [[nodiscard]] bool is_plain(VariableId id) const { return kernel_.variables[id].gathers.empty(); }
+    [[nodiscard]] bool is_fixed(AxisId axis) const { return !diagram_.axis(axis).is_any && extents_[axis] > 0; }
+
+    std::vector<TileStatement> of(std::vector<TileStatement> body) const {
+        for (TileStatement& s : body) {
+            if (auto* compute = std::get_if<Compute>(&s)) {
+                compute->body = of(compute->body);
+                if (compute->carry) compute->carry = of(compute->carry);
+            }
+            if (auto* loop = std::get_if<std::shared_ptr<const TileLoop>>(&s)) {
+                TileLoop inner = **loop;
+                inner.body = of(std::move(inner.body));
+                std::erase_if(inner.support, [&](const Affine& form) { return is_never_negative(form); });
+                *loop = std::make_shared<const TileLoop>(std::move(inner));
+            }
+        }
+        return body;
+    }
+
+    /// The index without axes of one value, which are 0, beside others.
+    [[nodiscard]] Index of(const Index& index) const {
+        const std::vector<AxisId> axes = index.axes();
+        const auto is_single = [&](AxisId axis) { return is_fixed(axis) && extents_[axis] == 1; };
+        if (axes.size() < 2 || index.is_gathered() || none_of(axes, is_single) || all_of(axes, is_single)) return index;
+        return substitute(index,
+                          [&](AxisId axis) { return is_single(axis) ? std::optional<Index>(Affine{}) : std::nullopt; });
+    }
+    /// The expression without conditions that hold for all values of their axes.
+    [[nodiscard]] Expr of(const Expr& e) const {
+        return transform(e, [&](const Expr& node) -> Expr {
+            if (const auto* r = as<Read>(node))
+                return is_plain(r->variable())
+                           ? read(r->variable(), mapped<Index>(r->indices, [&](const Index& i) { return of(i); }))
+                           : node;
+            const Select* outside = zero_elsewhere(node);
+            if (!outside) return node;
+            Expr left;
+            bool has_changed = false;
+            for (const Expr& condition : conditions_in(outside->condition))
+                if (always_holds(condition))
+                    has_changed = true;
+                else
+                    left = both_hold(left, condition);
+            return !has_changed ? node : left ? select(left, outside->a, outside->b) : outside->a;
+        });
+    }
+    [[nodiscard]] bool always_holds(const Expr& condition) const {
+        const auto forms = equivalent_mask_forms(condition, true);
+        return forms && all_of(*forms, [&](const MaskForm& form) {
+                   const MaskForm here = with_sizes(form, extents_);
+                   return here.is_affine() && is_never_negative(here.affine) &&
+                          all_of(form.sizes, [&](const auto& size) { return is_fixed(size.first); });
+               });
+    }
+    [[nodiscard]] bool is_never_negative(const Affine& form) const {
+        return all_of(form.terms, [&](const auto& term) { return is_fixed(term.first); }) &&
+               range_of(form, std::vector<std::int64_t>(extents_.size(), 0), extents_).low >= 0;
+    }
+
+    TileKernel& kernel_;
+    const Diagram& diagram_;
+    const Extents& extents_;
+};
+
 /// The boxes of gathered variables. Limits are numbers of dimensions, the same with letters as with numbers.
 class Boxes {
 public:
@@ -61,9 +141,10 @@ public:
     }
 
     [[nodiscard]] Box of(const TileKernel& kernel, VariableId id) const {
-        return box_of(*as<Read>(read(id, kernel.variables[id].gathers)),
-                      [&](ArrayId read) -> const std::vector<AxisId>& { return dimensions_[at(as_variable(read))]; },
-                      are_walks(kernel.variables[id].gathers));
+        return box_of(
+            *as<Read>(read(id, kernel.variables[id].gathers)),
+            [&](ArrayId read) -> const std::vector<AxisId>& { return dimensions_[at(as_variable(read))]; },
+            are_walks(kernel.variables[id].gathers));
     }
 
 private:
@@ -116,7 +197,10 @@ TileKernel with_numbers(TileKernel kernel, const Extents& extents) {
 SizedProgram sized(TileProgram program, Extents extents, std::vector<TileSizes> sizes) {
     internal_check(extents.size() == program.diagram.axes.size(), "sized: the extents are those of another diagram");
     internal_check(sizes.size() == program.kernels.size(), "sized: sizes for another number of kernels");
-    for (TileKernel& kernel : program.kernels) kernel = with_numbers(std::move(kernel), extents);
+    for (TileKernel& kernel : program.kernels) {
+        kernel = with_numbers(std::move(kernel), extents);
+        AtNumbers(kernel, program.diagram, extents).run();
+    }
     for (TileSizes& s : sizes)
         for (std::vector<std::int64_t>* cuts : {&s.group, &s.stream, &s.sub}) {
             cuts->resize(extents.size());

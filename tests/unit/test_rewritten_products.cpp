@@ -13,6 +13,7 @@
 #include "diagram/hidden_axes.hpp"
 #include "diagram/packed_terms.hpp"
 #include "diagram/padded_reads.hpp"
+#include "diagram/phases.hpp"
 #include "diagram/sizes.hpp"
 #include "diagram/unrolled_windows.hpp"
 #include "support/parsed.hpp"
@@ -250,6 +251,39 @@ TEST(UnrolledWindows, AreWhatTheTextSays) {
 }
 
 /// Nobody sees axes over which no array of the text runs.
+// Transposed convolutions. They have as many taps as phases or others, are padded, have conditions at the product or a
+// factor, or taps that count up.
+TEST(Phases, AreWhatTheTextSays) {
+    const auto transposed = [](int number, int padding, const char* sizes) {
+        const std::string place = fmt::format("(u - i + {})", padding), other = fmt::format("(v - j + {})", padding);
+        return fmt::format(
+            "f(X[n, y, z, c], W[f, i, j, c]) -> O[n, u, v, f]\n    O[n, u, v, f] = sum(i, j, c) where({0} % {2} == 0 "
+            "and "
+            "{1} % {2} == 0 and {0} >= 0 and {0} // {2} < size(y) and {1} >= 0 and {1} // {2} < size(z), "
+            "X[n, {0} // {2}, {1} // {2}, c] * W[f, i, j, c], 0)\nsizes {3}\n",
+            place, other, number, sizes);
+    };
+    for (const std::string& text : {transposed(2, 0, "n = 2, y = 4, z = 3, u = 8, v = 7, i = j = 2, c = 3, f = 2"),
+                                    transposed(2, 1, "n = 1, y = 4, z = 3, u = 8, v = 6, i = 4, j = 3, c = 2, f = 2"),
+                                    transposed(3, 2, "n = 1, y = 3, z = 3, u = 9, v = 11, i = 5, j = 3, c = 2, f = 2")})
+        expect_alike(text, with_phases, {"O_phases"});
+    expect_alike(
+        "f(X[y, c], W[i, c]) -> O[u]\n    O[u] = sum(i, c) where((u + i) % 3 == 1, X[(u + i) // 3, c], 0) * W[i, c]\n"
+        "sizes y = 4, u = 7, i = 5, c = 2\n",
+        with_phases, {"O_phases"});
+}
+
+TEST(Phases, StayWhereTapsAreNoneOrConditionsAreOthers) {
+    const auto of = [](const char* condition) {
+        return fmt::format(
+            "f(X[y, c], W[i, c]) -> O[u]\n    O[u] = sum(i, c) where({}, X[u, c], 0) * W[i, c]\n"
+            "sizes y = u = 6, i = 3, c = 2\n",
+            condition);
+    };
+    for (const char* condition : {"(u - 2 * i) % 2 == 0", "u % 2 == 0", "(u - i) % 2 >= 1", "(u - i) // 2 == 0"})
+        expect_alike(of(condition), with_phases, {});
+}
+
 TEST(HiddenAxes, AreNoneOfTheText) {
     const Diagram d = parsed(
         "f(X[t, c]: bf16, W[e, h, c]: bf16, of[t]: i32) -> Y[t, h]: bf16\n"
