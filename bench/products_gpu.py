@@ -203,14 +203,55 @@ def first_convolution(images=32, side=112, channels=64):
             lambda: F.conv2d(*at_torch, stride=2)[:, :, :side, :side].permute(0, 2, 3, 1))
 
 
-def transposed_convolution(images=32, side=28, channels=128, out_channels=64):
+def transposed_convolution(window=2, padding=0, images=32, side=28, channels=128, out_channels=64):
+    """With a stride of 2."""
+    places = [f"({a} - {i} + {padding})" if padding else f"({a} - {i})" for a, i in (("u", "i"), ("v", "j"))]
+    conditions = [f"{place} % 2 == 0" for place in places]
+    if window > 2:  # other taps lie inside of the array
+        conditions += [f"{place} >= 0 and {place} // 2 < size({a})" for place, a in zip(places, "yz")]
     text = ("conv(X[n, y, z, c]: bf16, W[f, i, j, c]: bf16) -> O[n, u, v, f]: bf16\n"
-            "    O[n, u, v, f] = sum(i, j, c) where((u - i) % 2 == 0 and (v - j) % 2 == 0, X[n, (u - i) // 2, (v - j) // 2, c] * W[f, i, j, c], 0)\n")
-    x, w = normal(images, side, side, channels), normal(out_channels, 2, 2, channels)
-    sizes = {"n": images, "y": side, "z": side, "c": channels, "f": out_channels, "i": 2, "j": 2, "u": 2 * side, "v": 2 * side}
+            f"    O[n, u, v, f] = sum(i, j, c) where({' and '.join(conditions)}, X[n, {places[0]} // 2, {places[1]} // 2, c] * W[f, i, j, c], 0)\n")
+    x, w = normal(images, side, side, channels), normal(out_channels, window, window, channels)
+    wide = 2 * (side - 1) + window - 2 * padding
+    sizes = {"n": images, "y": side, "z": side, "c": channels, "f": out_channels, "i": window, "j": window, "u": wide, "v": wide}
     at_torch = x.permute(0, 3, 1, 2), w.permute(3, 0, 1, 2).contiguous(memory_format=torch.channels_last)
-    return (text, sizes, [x, w], normal(images, 2 * side, 2 * side, out_channels),
-            lambda: F.conv_transpose2d(*at_torch, stride=2).permute(0, 2, 3, 1))
+    return (text, sizes, [x, w], normal(images, wide, wide, out_channels),
+            lambda: F.conv_transpose2d(*at_torch, stride=2, padding=padding).permute(0, 2, 3, 1))
+
+
+def depthwise_convolution(images=32, side=56, channels=128, window=3):
+    text = ("f(X[n, y, z, c]: bf16, W[i, j, c]: bf16) -> O[n, u, v, c]: bf16\n"
+            "    O[n, u, v, c] = sum(i, j) X[n, u + i, v + j, c] * W[i, j, c]\n")
+    whole_side = side + window - 1
+    x, w = normal(images, whole_side, whole_side, channels), normal(window, window, channels)
+    sizes = {"n": images, "y": whole_side, "z": whole_side, "c": channels, "i": window, "j": window, "u": side, "v": side}
+    at_torch = x.permute(0, 3, 1, 2), w.permute(2, 0, 1).unsqueeze(1).contiguous(memory_format=torch.channels_last)
+    return text, sizes, [x, w], normal(images, side, side, channels), lambda: F.conv2d(*at_torch, groups=channels).permute(0, 2, 3, 1)
+
+
+def normalisation(reduced, images=32, side=56, groups=32, width=4):
+    """Over images, rows and columns, as batch norm does, or over rows, columns and the channels of a group."""
+    kept = [a for a in "ngc" if a not in reduced]
+    rest = ", ".join(kept)
+    count = " * ".join(f"size({a})" for a in reduced)
+    text = ("f(X[n, y, z, g, c]: bf16, A[g, c], B[g, c]) -> O[n, y, z, g, c]: bf16\n"
+            f"    M[{rest}] = (sum({', '.join(reduced)}) X[n, y, z, g, c]) / ({count})\n"
+            f"    V[{rest}] = (sum({', '.join(reduced)}) (X[n, y, z, g, c] - M[{rest}])^2) / ({count})\n"
+            f"    O[n, y, z, g, c] = (X[n, y, z, g, c] - M[{rest}]) * rsqrt(V[{rest}] + 1e-5) * A[g, c] + B[g, c]\n")
+    x = normal(images, side, side, groups, width)
+    a, b = normal(groups, width, dtype=torch.float32), normal(groups, width, dtype=torch.float32)
+    at_torch = x.reshape(images, side, side, groups * width).permute(0, 3, 1, 2)
+    flat = a.flatten(), b.flatten()
+    narrow = a.to(BF16).flatten(), b.to(BF16).flatten()
+    peer = (lambda: F.batch_norm(at_torch, None, None, *flat, True)) if "n" in reduced else (lambda: F.group_norm(at_torch, groups, *narrow))
+    sizes = {"n": images, "y": side, "z": side, "g": groups, "c": width}
+    return text, sizes, [x, a, b], torch.empty_like(x), lambda: peer().permute(0, 2, 3, 1).reshape(x.shape)
+
+
+def product(m, n, k):
+    text = "f(A[m, k]: bf16, B[k, n]: bf16) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[m, k] * B[k, n]\n"
+    a, b = normal(m, k), normal(k, n)
+    return text, {"m": m, "n": n, "k": k}, [a, b], normal(m, n), lambda: a @ b
 
 
 PROGRAMS = {
@@ -240,6 +281,13 @@ PROGRAMS = {
     "bilinear": (bilinear, "torch.compile of a product and a sum"),
     "convolution 7×7 of 3 channels": (first_convolution, "torch's conv2d, channels last"),
     "transposed convolution": (transposed_convolution, "torch's conv_transpose2d, channels last"),
+    "transposed convolution 4×4": (lambda: transposed_convolution(4, 1), "torch's conv_transpose2d, channels last"),
+    "depthwise convolution": (depthwise_convolution, "torch's conv2d, channels last"),
+    "batch norm": (lambda: normalisation("nyz"), "torch's batch_norm, channels last"),
+    "group norm": (lambda: normalisation("yzc"), "torch's group_norm, channels last"),
+    "product 3000×5000×7000": (lambda: product(3000, 5000, 7000), "torch's product"),
+    "product 4096×4096×64": (lambda: product(4096, 4096, 64), "torch's product"),
+    "product of one row": (lambda: product(1, 8192, 8192), "torch's product"),
     "cache of e4m3": (cache, "torch's attention in bf16"),
     "cache of e4m3, pages of 64": (lambda: cache(64), "torch's attention in bf16, without pages"),
 }

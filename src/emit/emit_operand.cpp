@@ -95,8 +95,8 @@ std::string or_zero(const std::string& text) { return text.empty() ? "0" : text;
 std::string window_coordinates(const Frame& frame, VariableId variable, ScopeId scope, const std::string& first_row,
                                const std::string& first_column) {
     const WindowCopy& window = *frame.shape(variable).window;
-    std::string out = fmt::format(", int({}{})", or_zero(begin_of(frame, frame.variable(variable).gathers.back(), scope)),
-                                  first_column),
+    std::string out = fmt::format(", int({}{})",
+                                  or_zero(begin_of(frame, frame.variable(variable).gathers.back(), scope)), first_column),
                 offsets;
     for (std::size_t d = window.dims.size(); d-- > 0;) {
         out += fmt::format(", int({})", or_zero(begin_of(frame, window.dims[d].first, scope, {window.rows, first_row})));

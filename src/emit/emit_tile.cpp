@@ -93,14 +93,14 @@ private:
             place += fmt::format(" + {} * {}[{}]", at, frame_.strides.at(array), d);
             const std::string extent = frame_.extent_text(axes[d]);
             holds += d + 1 < runs.read->indices.size() ? fmt::format(" && {0} >= 0 && {0} < {1}", at, extent)
-                                                      : fmt::format(" && {0} >= 0", at);
+                                                       : fmt::format(" && {0} >= 0", at);
         }
         const std::string last = fmt::format("at_{}_", runs.read->indices.size() - 1),
                           left = fmt::format("{} - {}", frame_.extent_text(axes.back()), last);
         body_.statement(out_, root, [&](const std::string& text) {
             const std::string inside = is_inside("0");
-            return fmt::format("copy_run_of_operand(words_[p_], {}, {} != 0{}{} ? int({}) : 0, {}[{}]);", place,
-                               text, inside.empty() ? "" : " && " + inside, holds, left, frame_.strides.at(array),
+            return fmt::format("copy_run_of_operand(words_[p_], {}, {} != 0{}{} ? int({}) : 0, {}[{}]);", place, text,
+                               inside.empty() ? "" : " && " + inside, holds, left, frame_.strides.at(array),
                                runs.read->indices.size() - 1);
         });
     }
@@ -133,7 +133,8 @@ private:
         std::string text;
         if (rows_may_end()) text = fmt::format("row_ < {}", frame_.count(rows_, step_.scope));
         if (columns_may_end())
-            text += fmt::format("{}column_ + {} < {}", text.empty() ? "" : " && ", in_part, frame_.count(columns_, step_.scope));
+            text += fmt::format("{}column_ + {} < {}", text.empty() ? "" : " && ", in_part,
+                                frame_.count(columns_, step_.scope));
         return text.empty() ? "" : "(" + text + ")";
     }
     /// Values past the tile's end are not used, and read memory inside of it.
@@ -174,7 +175,8 @@ private:
     /// A value in memory. One that is the same for all columns of a part is read once, as a scale of a block is.
     BodyWriter::Element element(const Read& read) {
         BodyWriter::Element found = element_in_memory(frame_, read, step_.scope);
-        if (!contains(found.axes, columns_) || !all_of(read.indices, [&](const Index& i) { return is_one_for_part(frame_, i, columns_, step_.scope); }))
+        if (!contains(found.axes, columns_) ||
+            !all_of(read.indices, [&](const Index& i) { return is_one_for_part(frame_, i, columns_, step_.scope); }))
             return found;
         std::erase(found.axes, columns_);
         if (const auto known = read_once_.find(found.text); known != read_once_.end())

@@ -7,7 +7,6 @@
 #include "algebra/number.hpp"
 #include "emit/emit_index.hpp"
 #include "emit/emit_write.hpp"
-#include "schedule/tile_copy.hpp"
 #include "support/ranges.hpp"
 #include "support/text.hpp"
 
@@ -154,7 +153,8 @@ private:
             }
             return static_cast<int>(outer.size());
         }
-        const std::string all = join(mapped<std::string>(outer, [&](std::size_t d) { return dimensions_[d].count; }), " * ");
+        const std::string all = join(mapped<std::string>(outer, [&](std::size_t d) { return dimensions_[d].count; }),
+                                     " * ");
         out_.open(fmt::format("for (Index part_ = warp_of_thread(); part_ < {}; part_ += num_warps())", all));
         std::string rest = "part_";
         for (std::size_t i = outer.size(); i-- > 0;) {

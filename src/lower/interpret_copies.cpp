@@ -46,7 +46,8 @@ std::vector<std::int64_t> window_row(const Warp& warp, VariableId operand, const
             break;
         }
         const std::int64_t steps = (first - dim.lower) / dim.stride + row,
-                           size = warp.kernel.extent(warp.kernel.program->diagram.array(warp.grid.variable(operand).array).axes[d]),
+                           size = warp.kernel.extent(
+                               warp.kernel.program->diagram.array(warp.grid.variable(operand).array).axes[d]),
                            in_box = (size - 1 + dim.upper - dim.lower) / dim.stride + 1;
         out[d] = dim.lower + steps % in_box * dim.stride + value_at(dim.offset, point, {});
         row = steps / in_box;

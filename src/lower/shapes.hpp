@@ -12,6 +12,7 @@
 #include "schedule/lane_registers.hpp"
 #include "schedule/scheduled.hpp"
 #include "schedule/stream_k.hpp"
+#include "schedule/tile_copy.hpp"
 #include "schedule/window_copy.hpp"
 
 namespace napkin::lower {

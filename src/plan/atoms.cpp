@@ -123,8 +123,8 @@ private:
 
     /// Instructions for a value of the body when vectors lie along the axis. Idle lanes and gathers make them more.
     [[nodiscard]] double cost(AxisId axis, bool reduces) const {
-        // Estimated, all of these: a value for all lanes is loaded once for two vectors or more. Lanes are combined at the end by two
-        // instructions for each halving.
+        // Estimated, all of these: a value for all lanes is loaded once for two vectors or more. Lanes are combined at
+        // the end by two instructions for each halving.
         constexpr double broadcast = 0.5, combining = 10;
         // A lane of a warp finds its own place by some instructions. A CPU loads lane by lane.
         const double far_load = kernel_.in_blocks() ? 8 : kernel_.lanes;

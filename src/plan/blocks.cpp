@@ -17,6 +17,8 @@
 #include "plan/overrides.hpp"
 #include "plan/parts.hpp"
 #include "plan/plan_form.hpp"
+#include "schedule/cluster.hpp"
+#include "schedule/fragments.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 #include "support/saturate.hpp"
@@ -109,6 +111,24 @@ bool writes_operands(const KernelPlan& plan) {
     return !plan.is_bound && any_of(k.layouts.ids(), [&](VariableId v) { return k.is_written(v); });
 }
 
+/// A cluster's CTAs keep step, so that each waits for the slower one.
+constexpr std::int64_t ctas_of_a_cluster = 2;
+constexpr double worth_of_a_cluster = 0.985;
+
+/// Axes along which the CTAs of a cluster may share operands whose rows begin between lines of L2. It answers line by
+/// line, and binds such a kernel before it binds others.
+std::vector<AxisId> axes_of_clusters(const Plan& plan) {
+    if (plan.kernels.size() != 1 || plan.kernels.front().is_bound) return {};
+    const ScheduledKernel& k = plan.kernels.front().scheduled;
+    const auto asks_twice = [&](VariableId v) { return k.is_operand(v) && !k.is_written(v) && lines_of_a_row(k, v) > 1; };
+    if (k.in_cluster() || !k.producer_role() || !k.has_bulk_copies() ||
+        !contains(k.unit.copies.clusters, ctas_of_a_cluster) || none_of(k.layouts.ids(), asks_twice))
+        return {};
+    std::vector<AxisId> out = axes_to_share(k, ctas_of_a_cluster);
+    std::erase_if(out, [&](AxisId axis) { return k.is_any(axis); });
+    return out;
+}
+
 std::string reason_of(std::size_t num_shapes) {
     return num_shapes == 1 ? "" : fmt::format("fastest of {} shapes of blocks", num_shapes);
 }
@@ -197,6 +217,26 @@ std::optional<std::int64_t> warps_of_order(const Derived& derived, std::size_t k
     return std::nullopt;
 }
 
+/// Estimates leave out what a full plan has: orders of tiles, the rest of a tile. Shapes near the best one are compared
+/// by plans, unless that would take too long.
+std::vector<CtaShape> shapes_near_the_best(std::vector<EstimatedStrategy> rated, bool is_quick) {
+    std::stable_sort(rated.begin(), rated.end());
+    std::vector<CtaShape> near;
+    for (const EstimatedStrategy& r : rated) {
+        if (!near.empty() &&
+            (is_quick || r.refused > rated.front().refused || r.seconds > near_the_best * rated.front().seconds))
+            break;
+        // A shape that differs only in its order of products, and takes as long, has no products to order.
+        const auto same = [&](const EstimatedStrategy& other) {
+            return &other < &r && other.seconds == r.seconds && other.shape.warps == r.shape.warps &&
+                   other.shape.blocks_a_core == r.shape.blocks_a_core &&
+                   other.shape.producer_warps == r.shape.producer_warps;
+        };
+        if (none_of(rated, same)) near.push_back(r.shape);
+    }
+    return near;
+}
+
 }  // namespace
 
 Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const Extents& extents, const Machine& gpu,
@@ -279,27 +319,22 @@ Result<Plan> choose_blocks_of(std::size_t kernel, const Derived& derived, const 
                                        writes, !rated.empty() && !min_element(rated)->uses_tensor_cores}));
     if (rated.empty()) return *refused;
 
-    // Estimates leave out what a full plan has: orders of tiles, the rest of a tile. Shapes near the best one are
-    // compared by plans.
-    std::stable_sort(rated.begin(), rated.end());
-    std::vector<CtaShape> near;
-    for (const EstimatedStrategy& r : rated) {
-        if (!near.empty() &&
-            (options.quick || r.refused > rated.front().refused || r.seconds > near_the_best * rated.front().seconds))
-            break;
-        // A shape that differs only in its order of products, and takes as long, has no products to order.
-        const auto same = [&](const EstimatedStrategy& other) {
-            return &other < &r && other.seconds == r.seconds && other.shape.warps == r.shape.warps &&
-                   other.shape.blocks_a_core == r.shape.blocks_a_core &&
-                   other.shape.producer_warps == r.shape.producer_warps;
-        };
-        if (none_of(rated, same)) near.push_back(r.shape);
-    }
+    const std::vector<CtaShape> near = shapes_near_the_best(std::move(rated), options.quick);
     std::optional<Result<Plan>> best;
+    CtaShape shape = near.front();
     PlanOptions in_full = options;
     in_full.known_tiles = for_estimate.known_tiles;
-    for (Result<Plan>& plan : each_planned(near, in_full, reason_of(shapes.size())))
-        if (!best || (plan && (!*best || plan->seconds() < (*best)->seconds()))) best = std::move(plan);
+    const std::string reason = reason_of(shapes.size());
+    std::vector<Result<Plan>> plans = each_planned(near, in_full, reason);
+    for (std::size_t i = 0; i < plans.size(); ++i)
+        if (!best || (plans[i] && (!*best || plans[i]->seconds() < (*best)->seconds())))
+            best = std::move(plans[i]), shape = near[i];
+    if (!*best || options.quick) return *best;
+    for (const AxisId axis : axes_of_clusters(**best)) {
+        in_full.cluster = CtaCluster{axis, ctas_of_a_cluster};
+        auto plan = planned(shape, in_full, reason);
+        if (plan && plan->seconds() < worth_of_a_cluster * (*best)->seconds()) best = std::move(plan);
+    }
     return *best;
 }
 

@@ -89,6 +89,9 @@ std::int64_t CandidateSchedules::longest_tile(AxisId axis, std::int64_t length) 
     return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(length)));
 }
 
+/// Columns of an axis of one value: an instruction computes so many anyhow.
+std::int64_t CandidateSchedules::columns_of_one() const { return 2 * unit_.matrix.tile().columns; }
+
 /// Rows of a tile that the block's warps have on the tensor cores.
 std::int64_t CandidateSchedules::rows_of_warps() const {
     return unit_.matrix.empty() ? 0 : options_.warps.value * unit_.matrix.tile().rows;
@@ -237,6 +240,8 @@ std::optional<SearchedSize> CandidateSchedules::group_size(const TilingStrategy&
         d.sizes = {std::min(longest_tile(axis, rows_of_warps()), rows_of_warps())};
     } else if (shape.columns >= 0 && axis != shape.columns) {
         d.sizes = {1};
+    } else if (axis == shape.columns && extent(axis) == 1) {
+        d.sizes = {columns_of_one()};
     } else {
         const std::int64_t longest = shape.tensor >= 0 ? longest_tile(axis, extent(axis)) : extent(axis);
         d.sizes = candidate_sizes(longest, axis == shape.axis.axis ? panel(shape) : 1);
@@ -321,6 +326,8 @@ KernelSchedule CandidateSchedules::of_shape(const TilingStrategy& shape) const {
     s.threads = {threads_, "", overrides_.fixes(ChoiceKind::threads)};
     if (joins_blocks(shape))
         s.cluster = {{overrides_.axis(ChoiceKind::cluster), overrides_.value(ChoiceKind::cluster, 1)}, "", true};
+    else if (options_.cluster && shape.tensor >= 0)
+        s.cluster = {*options_.cluster, "rows begin between lines of L2, and each is asked for once for both", false};
     s.warps = options_.warps;
     if (s.warps.value > 0) s.blocks = {unit_.blocks_a_core, "an SM", options_.blocks_by_user};
     s.split.value = num_parts();
@@ -352,7 +359,10 @@ KernelSchedule CandidateSchedules::ordinary(const TilingStrategy& shape) const {
                                         : axis == shape.axis.axis ? round_up(ordinary_group, panel(shape))
                                         : batch                   ? 1
                                                                   : ordinary_group;
-            s.group[axis] = {std::min(axis == shape.tensor ? longest_tile(axis, wanted) : extent(axis), wanted), "", false};
+            const std::int64_t longest = axis == shape.tensor                         ? longest_tile(axis, wanted)
+                                         : axis == shape.columns && extent(axis) == 1 ? columns_of_one()
+                                                                                      : extent(axis);
+            s.group[axis] = {std::min(longest, wanted), "", false};
         }
     }
     for (const AxisId axis : streamed_axes()) {

@@ -103,6 +103,7 @@ private:
     [[nodiscard]] std::int64_t panel(const TilingStrategy& shape) const;
     [[nodiscard]] std::int64_t longest_tile(AxisId axis, std::int64_t length) const;
     [[nodiscard]] std::int64_t rows_of_warps() const;
+    [[nodiscard]] std::int64_t columns_of_one() const;
     [[nodiscard]] bool is_cut_whole(AxisId axis) const;
     [[nodiscard]] bool keeps_vector_axis() const;
 

@@ -58,7 +58,8 @@ struct PlanOptions {
     bool blocks_by_user = false;  ///< the number of a core's blocks, which the machine has, is an override
     int producer_warps = 0;       ///< beside them, for the copies of operands
     ProductOrder products = ProductOrder::in_turn;
-    std::vector<std::size_t> only = {};  ///< the kernels of the form that are planned, in order; none: all
+    std::optional<CtaCluster> cluster = {};  ///< of CTAs on the tensor cores, where no override has one
+    std::vector<std::size_t> only = {};      ///< the kernels of the form that are planned, in order; none: all
     /// of every kernel's stream, where they are settled without an override
     std::vector<std::optional<Choice>> parts = {};
     /// schedules as to_string prints them, or parts of them; what they say is an override

@@ -174,7 +174,8 @@ Result<Plan> choose_copied(const Derived& derived, const Extents& extents, const
     const auto brings_zeros = [](const Plan& plan) {
         return all_of(plan.kernels, [](const KernelPlan& kernel) {
             const ScheduledKernel& k = kernel.scheduled;
-            return all_of(k.layouts.ids(), [&](VariableId v) { return !k.variable(v).is_zero_outside || k.is_operand(v); });
+            return all_of(k.layouts.ids(),
+                          [&](VariableId v) { return !k.variable(v).is_zero_outside || k.is_operand(v); });
         });
     };
     const bool asks = any_of(by_user, [](const ScheduleItem& item) { return item.kind == ChoiceKind::mma_m; });

@@ -16,8 +16,8 @@ inline constexpr std::array other_factors{FactorForm::copied, FactorForm::conver
 /// - it has another type than what it is multiplied by: the other factor's, or that of what its kernel computes, which
 ///   lies for no instruction of the factor's type. Its copy has a type which has all its values;
 /// - it is contiguous along another axis than the sum's, and every instruction takes the type along that one alone.
-/// Converted is one of another type, and a map that the kernel computes as a factor. Padded is one that conditions alone
-/// keep inside of its array.
+/// Converted is one of another type, and a map that the kernel computes as a factor. Padded is one that conditions
+/// alone keep inside of its array.
 std::optional<WithCopies> with_factors(const Derived& derived, const Extents& extents, const Machine& gpu,
                                        FactorForm factors);
 

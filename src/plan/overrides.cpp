@@ -142,8 +142,8 @@ private:
     }
 
     void take_size(const ScheduleItem& item, AxisId axis) {
-        // Where any size may come, a tile may be longer than the axis is now.
-        if (*item.value < 1 || (*item.value > extent(axis) && !diagram_.axis(axis).is_any))
+        // Where any size may come, a tile may be longer than the axis is now. One value may have a tile's columns.
+        if (*item.value < 1 || (*item.value > extent(axis) && !diagram_.axis(axis).is_any && extent(axis) != 1))
             return error(
                 "size-out-of-range", item,
                 fmt::format("{} {} = {}, but {} has {} values", name(item.kind), item.axis, *item.value, item.axis,

@@ -52,6 +52,9 @@ std::optional<Diagnostic> SizeSearch::run(const TilingStrategy& shape, FoundSize
         // it. Without tensor cores the search begins there, as it may not get to the other starts.
         if (const Point whole = with_whole_streams(); options_.warps.value > 0 && fits(whole))
             starts.insert(shape.tensor < 0 ? starts.begin() : starts.end(), whole);
+        // Rows that threads hold have one dimension, and no step leads to them from tiles that have two.
+        if (const Point row = with_whole_rows(); shape.axis.axis >= 0 && options_.warps.value > 0 && fits(row))
+            starts.push_back(row);
         std::optional<Point> least;
         for (const Point& from : starts)
             if (const Point found_from = search(from); !least || rate(found_from).seconds < rate(*least).seconds)
@@ -67,6 +70,14 @@ Point SizeSearch::with_whole_streams() const {
     Point point = smallest();
     for (std::size_t i = 0; i < dimensions_.size(); ++i)
         if (dimensions_[i].stream) point[i] = dimensions_[i].sizes.size() - 1;
+    return point;
+}
+
+/// The smallest tiles that have the whole axis of the panels.
+Point SizeSearch::with_whole_rows() const {
+    Point point = smallest();
+    for (std::size_t i = 0; i < dimensions_.size(); ++i)
+        if (dimensions_[i].axis == shape_.axis.axis) point[i] = dimensions_[i].sizes.size() - 1;
     return point;
 }
 

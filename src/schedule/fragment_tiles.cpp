@@ -47,8 +47,7 @@ AxisId columns_of_statement(const ScheduledKernel& kernel, const Step& step) {
 
 bool is_cut_at_its_end(const ScheduledKernel& kernel, AxisId axis, ScopeId scope) {
     const Span& span = kernel.span(axis, scope);
-    return span.ragged && span.tile == columns_of(kernel, axis, scope) &&
-           (kernel.is_any(axis) || kernel.extent(axis) > span.tile);
+    return span.ragged && span.tile == columns_of(kernel, axis, scope);
 }
 
 std::optional<double> constant_value(const ScheduledKernel& kernel, const Expr& e) {
@@ -339,6 +338,14 @@ std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableI
     return out;
 }
 
+double lines_of_a_row(const ScheduledKernel& kernel, VariableId id) {
+    const Variable& variable = kernel.variable(id);
+    const std::vector<AxisId>& axes = kernel.program->diagram.array(variable.array).axes;
+    std::int64_t stride = bytes(variable.memory_type), apart = operand_row_bytes;
+    for (std::size_t d = axes.size(); d-- > 1;) stride *= kernel.extent(axes[d]), apart = std::gcd(apart, stride);
+    return 2 - static_cast<double>(apart) / operand_row_bytes;
+}
+
 bool copies_single_rows(const ScheduledKernel& kernel) {
     return any_of(kernel.layouts.ids(), [&](VariableId v) {
         const auto tile = kernel.is_operand(v) ? operand_tile(kernel, v) : std::nullopt;
@@ -497,7 +504,7 @@ bool may_be_read_by_threads(const ScheduledKernel& kernel, VariableId id) {
 
 namespace {
 
-/// Whether the columns stand in the expression in quotients by whole parts alone, so that a thread's part has one value.
+/// Whether the columns stand in the expression in quotients by whole parts alone. A thread's part then has one value.
 bool is_one_for_part(const ScheduledKernel& kernel, const Expr& e, AxisId columns, ScopeId scope) {
     if (const auto* i = as<AxisIndex>(e)) return i->axis != columns;
     const auto* quotient = as<Binary>(e);
@@ -520,8 +527,7 @@ bool runs_in_part(const ScheduledKernel& kernel, const Index& index, AxisId colu
     const auto* of = rest && rest->op == BinaryOp::mod ? as<AxisIndex>(rest->a) : nullptr;
     const auto by = of && of->axis == columns ? constant_value(kernel, rest->b) : std::nullopt;
     const Span& span = kernel.span(columns, scope);
-    return by && static_cast<std::int64_t>(*by) % written_values == 0 &&
-           (!span.begins || span.tile % written_values == 0);
+    return by && static_cast<std::int64_t>(*by) % written_values == 0 && (!span.begins || span.tile % written_values == 0);
 }
 
 }  // namespace
@@ -540,14 +546,16 @@ std::optional<CopiedRuns> copied_runs(const ScheduledKernel& kernel, const Step&
     if (!out.read || out.read->indices.empty() || !is_loaded(kernel, out.read->variable())) return std::nullopt;
     const Variable& from = kernel.variable(out.read->variable());
     const auto tile = written_tile(kernel, compute.variable);
-    if (!tile || !from.gathers.empty() || from.memory_type != kernel.variable(compute.variable).memory_type) return std::nullopt;
+    if (!tile || !from.gathers.empty() || from.memory_type != kernel.variable(compute.variable).memory_type)
+        return std::nullopt;
     const AxisId columns = kernel.variable(compute.variable).dims[at(tile->inner)].single_axis();
     const auto is_one = [&](const Expr& e) { return is_one_for_part(kernel, e, columns, step.scope); };
     const auto& indices = out.read->indices;
     const bool are_runs = runs_in_part(kernel, indices.back(), columns, step.scope) && all_of(out.conditions, is_one) &&
-                          std::all_of(indices.begin(), indices.end() - 1, [&](const Index& i) { return is_one(i.value()); });
+                          std::all_of(indices.begin(), indices.end() - 1,
+                                      [&](const Index& i) { return is_one(i.value()); });
     return are_runs && none_of(out.conditions, [](const Expr& c) { return !read_arrays(c).empty(); }) ? std::optional(out)
-                                                                                                     : std::nullopt;
+                                                                                                      : std::nullopt;
 }
 
 namespace {

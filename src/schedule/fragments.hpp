@@ -101,6 +101,9 @@ struct OperandTile {
 /// has no running axis. Rows or tiles do not begin at multiples of 16 bytes in memory. A bulk copy takes fewer rows or
 /// dimensions.
 std::optional<OperandTile> operand_tile(const ScheduledKernel& kernel, VariableId id);
+/// Lines of L2 that a bulk copy asks for with each row of 128 bytes, in the mean. Rows that begin at lines have 1, and
+/// others nearly 2.
+double lines_of_a_row(const ScheduledKernel& kernel, VariableId id);
 /// Whether threads of the producer copy rows of some operand one by one.
 bool copies_single_rows(const ScheduledKernel& kernel);
 

@@ -264,7 +264,8 @@ double bytes_of_group(const ScheduledKernel& kernel, const Variable& variable) {
                                                                                 : kernel.extent(axis));
     });
     const std::vector<Index>& indices = variable.gathers.empty() ? variable.dims : variable.gathers;
-    if (any_of(indices, [](const Index& index) { return index.is_gathered(); })) return values * bytes(variable.memory_type);
+    if (any_of(indices, [](const Index& index) { return index.is_gathered(); }))
+        return values * bytes(variable.memory_type);
     // Windows that overlap read a value more than once.
     const std::vector<AxisId>& axes = kernel.program->diagram.array(variable.array).axes;
     Extents count = kernel.extents;

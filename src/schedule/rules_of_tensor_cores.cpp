@@ -45,7 +45,8 @@ private:
                 report(place_of(id), "{} is held as {}, and can only be {}", k_.variable(id).name,
                        name(k_.place(id).holding), role ? std::string(name(*role)) : join(holdings(id), " or "));
             if (k_.variable(id).is_zero_outside && !(k_.is_operand(id) && k_.has_bulk_copies()))
-                report(place_of(id), "{} is read outside of its array, where only a bulk copy of an operand brings zeros",
+                report(place_of(id),
+                       "{} is read outside of its array, where only a bulk copy of an operand brings zeros",
                        k_.variable(id).name);
             if (!k_.is_operand(id)) continue;
             const ScopeId scope = k_.layout(id).scope;

@@ -13,9 +13,10 @@ namespace {
 
 /// An axis that is cut into tiles of the size; 0: not cut. An axis without values has empty tiles. Where any extent may
 /// come, tiles have the whole size even if that exceeds the extent at hand. What is planned at an extent that they do
-/// not divide has one text for all extents.
-Span span_of(std::int64_t size, std::int64_t extent, const Choice* any) {
+/// not divide has one text for all extents. So do tiles of an axis of one value that gives an instruction its columns.
+Span span_of(std::int64_t size, std::int64_t extent, const Choice* any, bool is_longer = false) {
     if (extent == 0) return {0, 0, false, false};
+    if (size > 0 && is_longer) return {size, size, true, true};
     if (size > 0 && any) return {size, size, true, extent % size != 0 || any->value % size != 0};
     const std::int64_t tile = size > 0 ? std::min(size, extent) : extent;
     return {tile, tile, tile < extent, extent % tile != 0};
@@ -357,7 +358,12 @@ void add_sizes(ScheduledKernel& out, KernelSchedule schedule) {
         return found == out.schedule.any.end() ? nullptr : &found->second;
     };
     Scope group(num_axes);
-    for (const AxisId a : group.ids()) group[a] = span_of(out.sizes.group[a], out.extents[a], any_of_axis(a));
+    for (const AxisId a : group.ids()) {
+        const auto found = out.schedule.group.find(a);
+        const bool is_longer = out.on_tensor_cores() && a != out.schedule.mma_m && found != out.schedule.group.end() &&
+                               found->second.value > 1 && out.extents[a] == 1;
+        group[a] = span_of(is_longer ? found->second.value : out.sizes.group[a], out.extents[a], any_of_axis(a), is_longer);
+    }
     out.scopes = {std::move(group)};
     for (const ScheduledLoop& l : out.loops) {
         Scope inner = out.scope(l.outer_scope);

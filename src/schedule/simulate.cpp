@@ -185,17 +185,21 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
     }
     std::tie(pipes.cache, pipes.target) = cache_clocks(k, step, block);
     if (k.in_blocks() && v < 0) share_among_lanes(targets, atom.rows, work, pipes);
-    if (k.on_tensor_cores()) {
-        // Warps take register blocks round-robin, so that some idle in the last round. Warps that share a reduction
-        // take the vectors of a block in the same way. Without tensor cores, other resident CTAs use that time.
-        const double blocks = atom.shared ? block.panels
-                              : v < 0     ? ceil_of(targets, lanes)
-                                          : std::max(1.0, targets / (atom.rows * (atom.across ? 1.0 : atom.vectors)));
-        const auto warps = static_cast<double>(k.schedule.warps.value);
-        const double idle = ceil_of(blocks, warps) * warps / blocks;
-        for (double* pipe : {&pipes.arithmetic, &pipes.load, &pipes.store}) *pipe *= idle;
-    }
+    if (k.on_tensor_cores())
+        share_among_warps(k,
+                          atom.shared ? block.panels
+                          : v < 0     ? ceil_of(targets, lanes)
+                                      : std::max(1.0, targets / (atom.rows * (atom.across ? 1.0 : atom.vectors))),
+                          pipes);
     return pipes;
+}
+
+/// Warps take register blocks round-robin, so that some idle in the last round. Warps that share a reduction take the
+/// vectors of a block in the same way. Without tensor cores, other resident CTAs use that time.
+void Simulator::share_among_warps(const ScheduledKernel& k, double blocks, Pipes& pipes) {
+    const auto warps = static_cast<double>(k.schedule.warps.value);
+    const double idle = ceil_of(blocks, warps) * warps / blocks;
+    for (double* pipe : {&pipes.arithmetic, &pipes.load, &pipes.store}) *pipe *= idle;
 }
 
 /// Clocks of a warp's load whose lanes find their own places along the axis. Each bank has one word a clock for it.

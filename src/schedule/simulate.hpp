@@ -162,6 +162,7 @@ private:
     void share_among_lanes(double targets, double rows, const StatementWork& work, Pipes& pipes) const;
     [[nodiscard]] Pipes fragment_clocks(const ScheduledKernel& k, const Step& step, const StatementWork& work,
                                         const std::vector<std::int64_t>& tile) const;
+    static void share_among_warps(const ScheduledKernel& k, double blocks, Pipes& pipes);
     /// Clocks of the tensor core, or of the warps that feed it, for one product.
     [[nodiscard]] double issue_share(const ScheduledKernel& k, const Step& step) const;
     void add_written_tile(const ScheduledKernel& k, const Step& step, double values, Pipes& pipes) const;

@@ -83,8 +83,8 @@ void Simulator::add_product(const ScheduledKernel& k, const Step& step, const Mm
 /// 13.0, sm_90a): 27 for 8 values.
 constexpr double written_value_instructions = 27.0 / written_values;
 
-/// Instructions of a part that threads copy to an operand's tile as it lies in memory: its places at both ends, whether
-/// it is inside of the array, and both accesses. Estimated.
+/// Instructions of a part that threads copy to an operand's tile as it lies in memory. Estimated: its places at both
+/// ends, whether it is inside of the array, and both accesses.
 constexpr double run_instructions = 40;
 
 /// Quotients and rests by other than a constant, which no shift or mask replaces, in an expression and its indices.
@@ -132,7 +132,8 @@ void Simulator::add_written_tile(const ScheduledKernel& k, const Step& step, dou
         for (const Index& index : runs->read->indices) quotients += all_quotients_in(index.value());
         for (const Expr& condition : runs->conditions) quotients += all_quotients_in(condition);
         const double parts = values / static_cast<double>(written_values) / lanes,
-                     clocks = (run_instructions + quotient_instructions * quotients) * parts * clocks_a_vector_[at(OpKind::simple)];
+                     clocks = (run_instructions + quotient_instructions * quotients) * parts *
+                              clocks_a_vector_[at(OpKind::simple)];
         pipes.by_kind[at(OpKind::simple)] += clocks, pipes.arithmetic += clocks;
         return;
     }

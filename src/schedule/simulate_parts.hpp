@@ -132,6 +132,7 @@ struct Simulator::Moved {
     double merged = 1;   ///< L2 request coalescing: fraction of the bytes that neighbouring SMs request one by one
     /// fraction of the bytes that one CTA asks for where the CTAs of a cluster copy for each other
     double of_a_cluster = 1;
+    double lines = 1;  ///< of L2 that are asked for with each line's bytes, beside these
     double run = 1;    ///< contiguous bytes
     double tiles = 1;  ///< number of tiles in which the bytes are moved
 };

@@ -59,8 +59,8 @@ struct Simulator::Run {
     // again and again
     std::vector<Moved> moved;
     double bytes_moved = 0, bytes_of_groups = 0;  ///< the latter: what several moves of a group bring counts once
-    std::vector<TimeSum> waited, stood_still;  ///< by step
-    std::vector<TimeSum> into;                 ///< by level
+    std::vector<TimeSum> waited, stood_still;     ///< by step
+    std::vector<TimeSum> into;                    ///< by level
     std::vector<TimeSum> ahead_into;  ///< the same of what comes in ahead, whatever the core computes meanwhile
     std::vector<Traffic> traffic;     ///< by level
     bool flows = false;
@@ -533,8 +533,9 @@ void Simulator::Run::move(const Moved& m) {
         const double crossing = (keeps_for_others ? m.unique : from_above) * (l == s.core_level_ ? m.of_a_cluster : 1);
         // CTAs with fewer tiles wait for the others, also at the pipe that each SM has for itself.
         const double uneven = k.in_blocks() && !beside_others && l == s.core_level_ ? out.waves : 1;
-        const double time = crossing * s.seconds_a_byte(l, workers, m) * uneven,
-                     arrival = l == s.core_level_ && !m.is_store ? crossing * s.seconds_of_arrival(workers) * uneven : 0;
+        const double asked = crossing * (l == s.core_level_ ? m.lines : 1) * uneven;
+        const double time = asked * s.seconds_a_byte(l, workers, m),
+                     arrival = l == s.core_level_ && !m.is_store ? asked * s.seconds_of_arrival(workers) : 0;
         const auto crosses = [&](double of) {
             return part(of, [&] { return crossing_term(m, l, crossing, of, uneven); });
         };

@@ -145,6 +145,7 @@ std::vector<Simulator::Moved> Simulator::transfers(const ScheduledKernel& k, con
         // Producer warps acquire even a single stage while the rest of an iteration goes on.
         const bool may_be_ahead = k.place(id).stages > 1 || (k.producer_role() && k.steps[i].scope > 0);
         moved.is_ahead = load ? k.is_operand(id) && may_be_ahead : k.is_staged_out(id);
+        if (load && k.is_operand(id) && k.has_bulk_copies()) moved.lines = lines_of_a_row(k, id);
         // L2 request coalescing: copies that run ahead meet those of neighbouring SMs that ask for the same. The later
         // SM finds what the earlier one has just asked for.
         if (const Figure& merging = machine_.levels[core_level_].merging_cores; load && moved.is_ahead && merging.known())

@@ -92,8 +92,8 @@ private:
         const auto has_room = [&](std::int64_t corner) {
             return corner >= room_.corner_low && corner <= room_.corner_high;
         };
-        if (!has_room(out.lower) || !has_room(out.upper) || range.size() - 1 > room_.offset || out.stride > most_stride ||
-            k_.is_any(axes_[d]))
+        if (!has_room(out.lower) || !has_room(out.upper) || range.size() - 1 > room_.offset ||
+            out.stride > most_stride || k_.is_any(axes_[d]))
             return std::nullopt;
         return out;
     }

@@ -115,8 +115,8 @@ Code cuTensorMapEncodeTiled(void* map, int type, uint32_t rank, void* address, c
     return (uintptr_t)address % 16 == 0 ? success : invalid_value;
 }
 Code cuTensorMapEncodeIm2col(void* map, int type, uint32_t rank, void* address, const uint64_t* sizes,
-                             const uint64_t* strides, const int* lower, const int* upper, uint32_t channels, uint32_t pixels,
-                             const uint32_t* steps, int interleave, int swizzle, int promotion, int fill) {
+                             const uint64_t* strides, const int* lower, const int* upper, uint32_t channels,
+                             uint32_t pixels, const uint32_t* steps, int interleave, int swizzle, int promotion, int fill) {
     (void)lower, (void)upper, (void)channels, (void)pixels;
     return cuTensorMapEncodeTiled(map, type, rank, address, sizes, strides, NULL, steps, interleave, swizzle, promotion,
                                   fill);

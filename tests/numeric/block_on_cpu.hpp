@@ -26,7 +26,8 @@ struct BulkMap {
     std::int16_t value_bytes = 0, rank = 0, swizzle_bits = 3, has_windows = 0;
     std::int64_t strides[5] = {};  ///< in bytes
     std::int32_t sizes[5] = {}, box[5] = {};
-    std::int16_t lower[3] = {}, upper[3] = {}, stride[3] = {};  ///< of windows: of all dimensions but the first and the last
+    /// of windows: of all dimensions but the first and the last
+    std::int16_t lower[3] = {}, upper[3] = {}, stride[3] = {};
 };
 BulkMap bulk_map(const void* array, DType type, const std::vector<std::int64_t>& sizes, const cuda::TensorMap& map);
 

@@ -448,7 +448,8 @@ TEST(BulkKernels, ReadWeightsThatShareAByte) {
                       *const many = "m = 72, n = 40, k = 192, j = 96, g = 6";
     const std::string of_n = "mma_m n\nwarps 4\nrole copies 4\nstream k = 64\n",
                       of_m = "mma_m m\nwarps 4\nrole copies 4\nstream k = 64\n";
-    expect_all_right({{"in registers", weights(shifted, few), of_n},
+    expect_all_right({{"of one row", weights(shifted, "m = 1, n = 72, k = 192, j = 96, g = 6"), of_n + "group m = 16\n"},
+                      {"in registers", weights(shifted, few), of_n},
                       {"chosen in registers", weights(chosen, few), of_n},
                       {"written", weights(shifted, many), of_m},
                       {"chosen and written", weights(chosen, many), of_m}},
@@ -458,6 +459,9 @@ TEST(BulkKernels, ReadWeightsThatShareAByte) {
 TEST(BulkKernels, TakeAnyTilesAndTypes) {
     expect_all_right(
         {
+            {"one row, whose tile has an instruction's columns",
+             product_of("m, k", "n, k", "bf16", "bf16", "m = 1, n = 88, k = 80"),
+             "mma_m n\nwarps 4\nrole copies 4\nstream k = 16\ngroup m = 16\nthreads 1\n"},
             {"batches",
              "f(A[b, h, m, k]: bf16, B[b, h, k, n]: bf16) -> C[b, h, m, n]: bf16\n"
              "    C[b, h, m, n] = sum(k) A[b, h, m, k] * B[b, h, k, n]\nsizes b = 2, h = 2, m = 40, n = 72, k = 80\n",
@@ -506,10 +510,11 @@ TEST(BulkKernels, SumAlongFlatAxes) {
              "sizes h = 3, m = 72, n = 40, k = 80\n",
              "mma_m m\nwarps 4\nrole copies 4\nstream k = 16\nthreads 1\n"},
         },
-        {"floor_div", "floor_mod"});
+        {"/ 96", "% 96"});
 }
 
-/// Convolutions, whose rows walk over images, rows and columns: with strides, dilated, padded, along one and three axes.
+/// Convolutions, whose rows walk over images, rows and columns. They have strides, are dilated or padded, and walk
+/// along one axis or three.
 TEST(BulkKernels, WindowsOfRows) {
     const auto windows = [](const char* place, const char* sizes) {
         return fmt::format(
@@ -519,20 +524,25 @@ TEST(BulkKernels, WindowsOfRows) {
     };
     const std::string of_rows = "mma_m buv\nwarps 4\nrole copies 4\n", rsc = of_rows + "stream rsc = 32\n";
     const Subject all[] = {
-        {"of one place each", windows("X[b, u + r, v + s, c]", "b = 3, y = 9, z = 12, c = 64, o = 40, r = s = 3, u = 7, v = 10"),
+        {"of one place each",
+         windows("X[b, u + r, v + s, c]", "b = 3, y = 9, z = 12, c = 64, o = 40, r = s = 3, u = 7, v = 10"),
          rsc + "threads 2\n"},
-        {"by steps", windows("X[b, 2 * u + r, 3 * v + s, c]", "b = 2, y = 17, z = 26, c = 32, o = 24, r = 3, s = 2, u = 8, v = 9"),
+        {"by steps",
+         windows("X[b, 2 * u + r, 3 * v + s, c]", "b = 2, y = 17, z = 26, c = 32, o = 24, r = 3, s = 2, u = 8, v = 9"),
          rsc + "threads 1\n"},
-        {"dilated", windows("X[b, u + 2 * r, v + 3 * s, c]", "b = 2, y = 11, z = 15, c = 32, o = 24, r = s = 3, u = 7, v = 9"),
+        {"dilated",
+         windows("X[b, u + 2 * r, v + 3 * s, c]", "b = 2, y = 11, z = 15, c = 32, o = 24, r = s = 3, u = 7, v = 9"),
          rsc + "threads 1\n"},
-        {"backwards", windows("X[b, u - r + 2, v - s + 1, c]", "b = 2, y = 9, z = 11, c = 32, o = 24, r = 3, s = 2, u = 7, v = 10"),
+        {"backwards",
+         windows("X[b, u - r + 2, v - s + 1, c]", "b = 2, y = 9, z = 11, c = 32, o = 24, r = 3, s = 2, u = 7, v = 10"),
          rsc + "threads 1\n"},
         {"with padding",
          windows("where(u + r >= 1 and u + r <= size(y) and v + s - 2 >= 0 and v + s - 2 < size(z), "
                  "X[b, u + r - 1, v + s - 2, c], 0)",
                  "b = 3, y = 7, z = 9, c = 32, o = 40, r = 3, s = 5, u = 7, v = 9"),
          rsc + "threads 2\n"},
-        {"in a cluster", windows("X[b, u + r, v + s, c]", "b = 4, y = 10, z = 10, c = 32, o = 128, r = s = 3, u = v = 8"),
+        {"in a cluster",
+         windows("X[b, u + r, v + s, c]", "b = 4, y = 10, z = 10, c = 32, o = 128, r = s = 3, u = v = 8"),
          rsc + "group o = 64\ncluster o = 2\nthreads 4\n"},
         {"along one axis",
          "f(X[b, y, c]: f16, W[r, c, o]: f16) -> Y[b, u, o]: f32\n"

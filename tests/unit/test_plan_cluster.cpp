@@ -92,6 +92,12 @@ TEST(PlanCluster, IsByHandAlone) {
 }
 
 // What merges the parts of a stream loads no operands.
+// Rows of 14,000 bytes begin between lines, and L2 answers line by line.
+TEST(PlanCluster, IsTriedWhereRowsBeginBetweenLines) {
+    EXPECT_TRUE(planned(product + "sizes m = 3000, n = 5000, k = 7000\n", h200()).scheduled.in_cluster());
+    EXPECT_FALSE(planned(product + "sizes m = 3072, n = 5120, k = 7040\n", h200()).scheduled.in_cluster());
+}
+
 TEST(PlanCluster, IsOfTheKernelsThatMultiply) {
     const Derived derived = derived_from(product + "sizes m = 512, n = 512, k = 8192\n");
     PlanOptions options;

@@ -16,8 +16,8 @@ namespace napkin::cuda {
 struct TensorMap {
     ArrayId array = -1;
     std::vector<std::int64_t> box;  ///< values by dimension of the array, the last one contiguous
-    /// Of a copy of windows (schedule/window_copy.hpp), by dimension of the array; the first and the last are not used.
-    /// The box's first extent is then its number of rows.
+    /// What a copy of windows has (schedule/window_copy.hpp), by dimension of the array. The first and the last are not
+    /// used. The box's first extent is then its number of rows.
     struct Windows {
         std::vector<std::int64_t> lower, upper, stride;
     };

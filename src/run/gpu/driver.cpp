@@ -58,8 +58,8 @@ struct Driver {
                           void**) = library.function("cuLaunchKernel");
     Code (*encode_tiled)(void*, int, std::uint32_t, void*, const std::uint64_t*, const std::uint64_t*, const std::uint32_t*,
                          const std::uint32_t*, int, int, int, int) = library.function("cuTensorMapEncodeTiled");
-    Code (*encode_im2col)(void*, int, std::uint32_t, void*, const std::uint64_t*, const std::uint64_t*, const int*, const int*,
-                          std::uint32_t, std::uint32_t, const std::uint32_t*, int, int, int,
+    Code (*encode_im2col)(void*, int, std::uint32_t, void*, const std::uint64_t*, const std::uint64_t*, const int*,
+                          const int*, std::uint32_t, std::uint32_t, const std::uint32_t*, int, int, int,
                           int) = library.function("cuTensorMapEncodeIm2col");
     Code (*event_create)(void**, unsigned) = library.function("cuEventCreate");
     Code (*event_destroy)(void*) = library.function("cuEventDestroy_v2");
@@ -69,11 +69,12 @@ struct Driver {
 
     /// All of it is there: a driver that lacks one is older than the oldest GPU that kernels are emitted for.
     [[nodiscard]] bool is_whole() const {
-        return library.is_open() && init && error_string && driver_version && device_count && device_get && device_name &&
-               device_memory && attribute && retain && set_current && get_current && push_current && pop_current &&
-               wait && pointer_attribute && mem_alloc_async && mem_free_async && mem_alloc && mem_free && to_device &&
-               to_host && set && module_load && module_unload && module_function && function_attribute && launch_kernel &&
-               encode_tiled && encode_im2col && event_create && event_destroy && event_record && event_wait && event_elapsed;
+        return library.is_open() && init && error_string && driver_version && device_count && device_get &&
+               device_name && device_memory && attribute && retain && set_current && get_current && push_current &&
+               pop_current && wait && pointer_attribute && mem_alloc_async && mem_free_async && mem_alloc && mem_free &&
+               to_device && to_host && set && module_load && module_unload && module_function && function_attribute &&
+               launch_kernel && encode_tiled && encode_im2col && event_create && event_destroy && event_record &&
+               event_wait && event_elapsed;
     }
 };
 
@@ -275,15 +276,16 @@ Result<EncodedMap> encode_map(std::uint64_t address, DType type, const std::vect
     if (map.windows) {
         std::vector<int> lower, upper;
         for (std::size_t d = sizes.size() - 1; d-- > 1;) {
-            lower.push_back(static_cast<int>(map.windows->lower[d])), upper.push_back(static_cast<int>(map.windows->upper[d]));
+            lower.push_back(static_cast<int>(map.windows->lower[d])),
+                upper.push_back(static_cast<int>(map.windows->upper[d]));
             steps[sizes.size() - 1 - d] = static_cast<std::uint32_t>(map.windows->stride[d]);
         }
-        code = driver().encode_im2col(&out, width, rank, begin, extents.data(), strides.data(), lower.data(), upper.data(),
-                                      boxes.front(), boxes.back(), steps.data(), no_interleave, swizzle_128, promotion,
-                                      zeros_outside);
+        code = driver().encode_im2col(&out, width, rank, begin, extents.data(), strides.data(), lower.data(),
+                                      upper.data(), boxes.front(), boxes.back(), steps.data(), no_interleave,
+                                      swizzle_128, promotion, zeros_outside);
     } else {
-        code = driver().encode_tiled(&out, width, rank, begin, extents.data(), strides.data(), boxes.data(), steps.data(),
-                                     no_interleave, swizzle_128, promotion, zeros_outside);
+        code = driver().encode_tiled(&out, width, rank, begin, extents.data(), strides.data(), boxes.data(),
+                                     steps.data(), no_interleave, swizzle_128, promotion, zeros_outside);
     }
     if (const Status done = checked(code, "the tensor map of an operand"); !done) return done.errors();
     return out;
