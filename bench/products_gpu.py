@@ -229,22 +229,21 @@ def depthwise_convolution(images=32, side=56, channels=128, window=3):
     return text, sizes, [x, w], normal(images, side, side, channels), lambda: F.conv2d(*at_torch, groups=channels).permute(0, 2, 3, 1)
 
 
-def normalisation(reduced, images=32, side=56, groups=32, width=4):
+def normalisation(groups=0, images=32, side=56, channels=128):
     """Over images, rows and columns, as batch norm does, or over rows, columns and the channels of a group."""
-    kept = [a for a in "ngc" if a not in reduced]
-    rest = ", ".join(kept)
-    count = " * ".join(f"size({a})" for a in reduced)
-    text = ("f(X[n, y, z, g, c]: bf16, A[g, c], B[g, c]) -> O[n, y, z, g, c]: bf16\n"
-            f"    M[{rest}] = (sum({', '.join(reduced)}) X[n, y, z, g, c]) / ({count})\n"
-            f"    V[{rest}] = (sum({', '.join(reduced)}) (X[n, y, z, g, c] - M[{rest}])^2) / ({count})\n"
-            f"    O[n, y, z, g, c] = (X[n, y, z, g, c] - M[{rest}]) * rsqrt(V[{rest}] + 1e-5) * A[g, c] + B[g, c]\n")
-    x = normal(images, side, side, groups, width)
-    a, b = normal(groups, width, dtype=torch.float32), normal(groups, width, dtype=torch.float32)
-    at_torch = x.reshape(images, side, side, groups * width).permute(0, 3, 1, 2)
-    flat = a.flatten(), b.flatten()
-    narrow = a.to(BF16).flatten(), b.to(BF16).flatten()
-    peer = (lambda: F.batch_norm(at_torch, None, None, *flat, True)) if "n" in reduced else (lambda: F.group_norm(at_torch, groups, *narrow))
-    sizes = {"n": images, "y": side, "z": side, "g": groups, "c": width}
+    channel = "g, c" if groups else "c"
+    reduced, kept = ("y, z, c", "n, g") if groups else ("n, y, z", "c")
+    count = " * ".join(f"size({a})" for a in reduced.split(", "))
+    value = f"X[n, y, z, {channel}]"
+    text = (f"f({value}: bf16, A[{channel}], B[{channel}]) -> O[n, y, z, {channel}]: bf16\n"
+            f"    M[{kept}] = (sum({reduced}) {value}) / ({count})\n    V[{kept}] = (sum({reduced}) ({value} - M[{kept}])^2) / ({count})\n"
+            f"    O[n, y, z, {channel}] = ({value} - M[{kept}]) * rsqrt(V[{kept}] + 1e-5) * A[{channel}] + B[{channel}]\n")
+    shape = (groups, channels // groups) if groups else (channels,)
+    x, a, b = normal(images, side, side, *shape), normal(*shape, dtype=torch.float32), normal(*shape, dtype=torch.float32)
+    at_torch = x.reshape(images, side, side, channels).permute(0, 3, 1, 2)
+    narrow = [t.to(BF16).flatten() for t in (a, b)]
+    peer = (lambda: F.group_norm(at_torch, groups, *narrow)) if groups else (lambda: F.batch_norm(at_torch, None, None, a, b, True))
+    sizes = {"n": images, "y": side, "z": side, **({"g": groups} if groups else {}), "c": shape[-1]}
     return text, sizes, [x, a, b], torch.empty_like(x), lambda: peer().permute(0, 2, 3, 1).reshape(x.shape)
 
 
@@ -283,8 +282,8 @@ PROGRAMS = {
     "transposed convolution": (transposed_convolution, "torch's conv_transpose2d, channels last"),
     "transposed convolution 4×4": (lambda: transposed_convolution(4, 1), "torch's conv_transpose2d, channels last"),
     "depthwise convolution": (depthwise_convolution, "torch's conv2d, channels last"),
-    "batch norm": (lambda: normalisation("nyz"), "torch's batch_norm, channels last"),
-    "group norm": (lambda: normalisation("yzc"), "torch's group_norm, channels last"),
+    "batch norm": (normalisation, "torch's batch_norm, channels last"),
+    "group norm": (lambda: normalisation(32), "torch's group_norm, channels last"),
     "product 3000×5000×7000": (lambda: product(3000, 5000, 7000), "torch's product"),
     "product 4096×4096×64": (lambda: product(4096, 4096, 64), "torch's product"),
     "product of one row": (lambda: product(1, 8192, 8192), "torch's product"),

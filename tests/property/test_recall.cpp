@@ -96,7 +96,14 @@ TEST(Recall, GivesFormsThatWereChangedAndChoicesByHand) {
                "and y "
                "+ i <= size(y), X[n, y + i - 1, c], 0) * W[h, i, c]\nsizes n = 32, y = 4096, i = 3, c = h = 128\n"),
         gpu);
-    EXPECT_TRUE(padded.derived.rewriting.padded);
+    EXPECT_EQ(padded.plan.change.factors, FactorForm::padded);
+    const ChosenPlan phased = chosen_twice(
+        "phases",
+        parsed("f(X[n, y, c]: bf16, W[h, i, c]: bf16) -> O[n, u, h]: bf16\n    O[n, u, h] = sum(i, c) where((u - i) % "
+               "2 == "
+               "0, X[n, (u - i) // 2, c], 0) * W[h, i, c]\nsizes n = 32, y = 2048, u = 4096, i = 2, c = h = 128\n"),
+        gpu);
+    EXPECT_TRUE(phased.derived.rewriting.phased);
     const ChosenPlan grouped = chosen_twice(
         "groups",
         parsed("f(X[t, c]: bf16, W[e, h, c]: bf16, of[t]: i32) -> Y[t, h]: bf16\n"

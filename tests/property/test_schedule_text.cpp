@@ -168,9 +168,9 @@ TEST(ScheduleText, EveryPlanOfARandomDiagramReadsBack) {
 TEST(ScheduleText, EveryPlanOfARandomDiagramOnAGpuReadsBack) {
     const Machine gpu = load_machine("h200").value();
     PlansRead seen;
-    for (std::uint64_t seed = 41; seed <= 110; ++seed) check_random(seed, gpu, seen);
+    for (std::uint64_t seed = 41; seed <= 118; ++seed) check_random(seed, gpu, seen);
     check_random(121, gpu, seen), check_random(145, gpu, seen);
-    EXPECT_EQ(seen.plans, 72);
+    EXPECT_EQ(seen.plans, 80);
     EXPECT_GT(seen.split, 5);
 }
 

@@ -79,7 +79,7 @@ TEST(Schedule, HasOneLimitForEveryNumber) {
         EXPECT_THAT(wrong_with(before + behind), HasSubstr("at least")) << before;
         EXPECT_EQ(wrong_with(before + "0" + behind) == "none", field.least == 0) << before;
     }
-    EXPECT_EQ(fields, 23);
+    EXPECT_EQ(fields, 24);
     EXPECT_EQ(wrong_with("piece A d 8, d 4"), "bad-schedule; each name once");
     EXPECT_EQ(wrong_with("storage K inner k"),
               "bad-schedule; one of buffer, register_panel, packed_panel, global, registers, operand, lanes, written");
