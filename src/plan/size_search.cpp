@@ -7,6 +7,7 @@
 #include "plan/moves.hpp"
 #include "plan/reasons.hpp"
 #include "support/ids.hpp"
+#include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
@@ -52,8 +53,10 @@ std::optional<Diagnostic> SizeSearch::run(const TilingStrategy& shape, FoundSize
         // it. Without tensor cores the search begins there, as it may not get to the other starts.
         if (const Point whole = with_whole_streams(); options_.warps.value > 0 && fits(whole))
             starts.insert(shape.tensor < 0 ? starts.begin() : starts.end(), whole);
-        // Rows that threads hold have one dimension, and no step leads to them from tiles that have two.
-        if (const Point row = with_whole_rows(); shape.axis.axis >= 0 && options_.warps.value > 0 && fits(row))
+        // Rows of maps that threads hold have one dimension, and no step leads to them from tiles that have two.
+        const bool is_of_maps = none_of(dimensions_, [](const SearchedSize& d) { return d.stream; });
+        if (const Point row = with_whole_rows();
+            is_of_maps && shape.axis.axis >= 0 && options_.warps.value > 0 && fits(row))
             starts.push_back(row);
         std::optional<Point> least;
         for (const Point& from : starts)
