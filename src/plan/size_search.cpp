@@ -55,8 +55,7 @@ std::optional<Diagnostic> SizeSearch::run(const TilingStrategy& shape, FoundSize
             starts.insert(shape.tensor < 0 ? starts.begin() : starts.end(), whole);
         // Rows of maps that threads hold have one dimension, and no step leads to them from tiles that have two.
         const bool is_of_maps = none_of(dimensions_, [](const SearchedSize& d) { return d.stream; });
-        if (const Point row = with_whole_rows();
-            is_of_maps && shape.axis.axis >= 0 && options_.warps.value > 0 && fits(row))
+        if (const Point row = with_whole_rows(); is_of_maps && shape.axis.axis >= 0 && options_.warps.value > 0 && fits(row))
             starts.push_back(row);
         std::optional<Point> least;
         for (const Point& from : starts)

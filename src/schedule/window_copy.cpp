@@ -39,9 +39,9 @@ std::optional<Digit> digit_of(const Expr& e, AxisId axis) {
     return index && index->axis == axis ? std::optional(out) : std::nullopt;
 }
 
-class Walk {
+class WindowWalk {
 public:
-    Walk(const ScheduledKernel& kernel, VariableId id, AxisId rows)
+    WindowWalk(const ScheduledKernel& kernel, VariableId id, AxisId rows)
         : k_(kernel),
           v_(kernel.variable(id)),
           axes_(kernel.program->diagram.array(v_.array).axes),
@@ -134,7 +134,7 @@ std::optional<WindowCopy> window_copy(const ScheduledKernel& kernel, VariableId 
     const Index& last = variable.gathers.back();
     if (out.rows < 0 || out.columns < 0 || running_axis(kernel, last, kernel.layout(id).scope) != out.columns)
         return std::nullopt;
-    auto dims = Walk(kernel, id, out.rows).dims();
+    auto dims = WindowWalk(kernel, id, out.rows).dims();
     if (!dims) return std::nullopt;
     out.dims = std::move(*dims);
     return out;
