@@ -62,8 +62,9 @@ public:
             }
             const Array& array = d_.array(e.target);
             if (!e.reduce && array.role == ArrayRole::temporary && is_float(array.type) &&
-                !(keeps_padding_ && is_padding(e)))
+                !(keeps_padding_ && is_padding(e)) && !ends_a_reduction(e))
                 maps_[e.target] = e.body;
+            if (e.reduce) reduced_.insert(e.target);
         }
     }
 
@@ -73,6 +74,19 @@ private:
     std::vector<DerivationStep>& steps_;
     std::map<ArrayId, int> reads_;  ///< places where each array is read
     std::map<ArrayId, Expr> maps_;  ///< temporary arrays that are maps
+    std::set<ArrayId> reduced_;     ///< arrays that are reductions' results
+
+    /// Whether a map is of one reduction's result, value by value, as a sum with a bias is. The reduction's kernel
+    /// stores the map as it would store the result. So nothing is saved where readers compute the map.
+    [[nodiscard]] bool ends_a_reduction(const Equation& map) const {
+        const auto& axes = d_.array(map.target).axes;
+        bool ends = false;
+        visit(map.body, [&](const Expr& node) {
+            const auto* r = as<Read>(node);
+            ends |= r && reduced_.contains(r->array) && r->indices.size() == axes.size() && at_own_axes(*r, axes);
+        });
+        return ends;
+    }
 
     /// A temporary that is another array as it stands.
     [[nodiscard]] bool is_other_name(ArrayId array, const Expr& body) const {

@@ -157,6 +157,18 @@ TEST(InlineShifted, AMapThatIsReadAtOtherIndicesIsComputedThere) {
         1);
 }
 
+/// A sum's own kernel adds a bias: readers elsewhere find it done, and are products of arrays.
+TEST(InlineShifted, AMapOfASumIsComputedWithTheSum) {
+    const Derived form = derived(
+        "f(N[t, c], W[h, k, c], B[h, k], Q[h, t, k]) -> S[h, t, x]\n"
+        "    K[t, h, k] = (sum(c) N[t, c] * W[h, k, c]) + B[h, k]\n"
+        "    S[h, t, x] = sum(k) Q[h, t, k] * K[x, h, k]\n"
+        "sizes t = x = 5, c = 3, h = 2, k = 4\n");
+    for (const DerivationStep& step : form.normal_steps) EXPECT_NE(step.rule, "inline");
+    EXPECT_EQ(form.kernels.size(), 2U) << describe(form);
+    EXPECT_LT(error_of_steps(form), 1e-9);
+}
+
 TEST(OrderContractions, AProductOfThreeMatricesTakesTwoSums) {
     const std::string text =
         "f(A[i, j], B[j, k], C[k, l]) -> O[i, l]\n    O[i, l] = sum(j, k) A[i, j] * B[j, k] * C[k, l]\n"
