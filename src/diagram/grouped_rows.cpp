@@ -8,6 +8,7 @@
 #include "diagram/guards.hpp"
 #include "diagram/hidden_axes.hpp"
 #include "diagram/product.hpp"
+#include "diagram/rewrite_equations.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 
@@ -113,17 +114,15 @@ std::optional<GroupedProduct> grouped_product(const Diagram& d, const Equation& 
     return std::nullopt;
 }
 
-class Grouping {
+class Grouping : EquationRewriter {
 public:
-    explicit Grouping(Diagram& diagram) : d_(diagram), source_(diagram) {}
+    explicit Grouping(Diagram& diagram) : EquationRewriter(diagram) {}
 
     void run() {
-        std::vector<Equation> out;
-        for (const Equation& e : source_.equations) {
+        rewrite_each([&](const Equation& e) {
             const auto product = grouped_product(source_, e);
-            if (!product || !group(*product, e, out)) out.push_back(e);
-        }
-        d_.equations = std::move(out);
+            return product && group(*product, e);
+        });
     }
 
 private:
@@ -136,12 +135,12 @@ private:
         ArrayId place = {}, source = {}, matrix = {};
     };
 
-    ArrayId define(std::vector<Equation>& out, const Equation& like, const std::string& name, std::vector<AxisId> axes,
-                   DType type, std::optional<ReduceOp> reduce, std::vector<AxisId> reduced, Expr body) {
+    ArrayId define(const Equation& like, const std::string& name, std::vector<AxisId> axes, DType type,
+                   std::optional<ReduceOp> reduce, std::vector<AxisId> reduced, Expr body) {
         Equation e = like;
         e.target = add_array(d_, name, std::move(axes), type, ArrayRole::temporary);
         e.reduce = reduce, e.reduce_axes = std::move(reduced), e.body = std::move(body);
-        out.push_back(e);
+        out_.push_back(e);
         return e.target;
     }
 
@@ -155,7 +154,7 @@ private:
     static Expr one_where(const Expr& condition) { return select(condition, number(1), number(0)); }
 
     /// The places, found once for all products of the same integers and as many matrices; none without axes.
-    const Places* places_of(const GroupedProduct& p, const Equation& like, std::vector<Equation>& out) {
+    const Places* places_of(const GroupedProduct& p, const Equation& like) {
         const auto known = find_if(places_, [&](const Places& places) {
             return places.which == p.which && places.of_matrix == p.matrix && is_same(places.condition, p.condition);
         });
@@ -169,39 +168,39 @@ private:
         const std::vector<AxisId>& t = p.row_axes;
         // A row that is 0 may choose no matrix at all.
         const ArrayId which = !p.condition ? p.which
-                                           : define(out, like, name + "_chosen", t, DType::i32, std::nullopt, {},
+                                           : define(like, name + "_chosen", t, DType::i32, std::nullopt, {},
                                                     select(p.condition, read_self(d_, p.which), number(0)));
         const Expr of_t = read_self(d_, which), row = value_of_flat_axis(t);
         const ArrayId flat = t.size() == 1
                                  ? which
-                                 : define(out, like, name + "_flat", {u}, DType::i32, std::nullopt, {},
+                                 : define(like, name + "_flat", {u}, DType::i32, std::nullopt, {},
                                           read(which, mapped<Index>(values_of_parts(t, axis_index(u)), Index::of)));
-        const ArrayId count = define(out, like, name + "_count", {e}, DType::i32, ReduceOp::sum, ascending(t),
+        const ArrayId count = define(like, name + "_count", {e}, DType::i32, ReduceOp::sum, ascending(t),
                                      one_where(binary(BinaryOp::eq, of_t, axis_index(e))));
         const Expr blocks = binary(BinaryOp::floor_div,
                                    binary(BinaryOp::add, at(count, axis_index(g)), number(block_rows - 1)),
                                    number(block_rows));
-        const ArrayId start = define(out, like, name + "_start", {e}, DType::i32, ReduceOp::sum, {g},
+        const ArrayId start = define(like, name + "_start", {e}, DType::i32, ReduceOp::sum, {g},
                                      select(binary(BinaryOp::lt, axis_index(g), axis_index(e)),
                                             binary(BinaryOp::mul, blocks, number(block_rows)), number(0)));
-        const ArrayId rank = define(out, like, name + "_rank", t, DType::i32, ReduceOp::sum, {u},
+        const ArrayId rank = define(like, name + "_rank", t, DType::i32, ReduceOp::sum, {u},
                                     select(binary(BinaryOp::lt, axis_index(u), row),
                                            one_where(binary(BinaryOp::eq, at(flat, axis_index(u)), of_t)), number(0)));
-        places.place = define(out, like, name + "_place", t, DType::i32, std::nullopt, {},
+        places.place = define(like, name + "_place", t, DType::i32, std::nullopt, {},
                               binary(BinaryOp::add, at(start, of_t), read_self(d_, rank)));
         places.source = define(
-            out, like, name + "_source", {position}, DType::i32, ReduceOp::max, ascending(t),
+            like, name + "_source", {position}, DType::i32, ReduceOp::max, ascending(t),
             select(binary(BinaryOp::eq, read_self(d_, places.place), axis_index(position)), row, number(-1)));
-        const ArrayId begun = define(out, like, name + "_begun", {position}, DType::i32, ReduceOp::sum, {e},
+        const ArrayId begun = define(like, name + "_begun", {position}, DType::i32, ReduceOp::sum, {e},
                                      one_where(binary(BinaryOp::le, at(start, axis_index(e)), axis_index(position))));
-        places.matrix = define(out, like, name + "_matrix", {position}, DType::i32, std::nullopt, {},
+        places.matrix = define(like, name + "_matrix", {position}, DType::i32, std::nullopt, {},
                                binary(BinaryOp::sub, at(begun, axis_index(position)), number(1)));
         places.position = position;
         return &places;
     }
 
-    bool group(const GroupedProduct& p, const Equation& e, std::vector<Equation>& out) {
-        const Places* places = places_of(p, e, out);
+    bool group(const GroupedProduct& p, const Equation& e) {
+        const Places* places = places_of(p, e);
         if (!places) return false;
         const Expr position = axis_index(places->position);
         // X_rows, of which every other dimension stays as it is read.
@@ -218,7 +217,7 @@ private:
             axes.push_back(is_row ? places->position : x.axes[k]);
             own.push_back(is_row ? Index(Affine::axis(places->position)) : p.rows->indices[k]);
         }
-        const ArrayId rows = define(out, e, x.name + "_rows", std::move(axes), x.type, std::nullopt, {},
+        const ArrayId rows = define(e, x.name + "_rows", std::move(axes), x.type, std::nullopt, {},
                                     select(binary(BinaryOp::ge, at(places->source, position), number(0)),
                                            read(p.rows->array, std::move(there)), constant(0)));
         std::vector<Index> of_matrices = p.matrices->indices;
@@ -240,7 +239,7 @@ private:
         // What is multiplied or added up once more is not rounded before.
         const bool is_last = p.others.empty() && p.outer.empty();
         const ArrayId result = define(
-            out, e, y.name + "_rows", std::move(of_result), is_last ? y.type : DType::f32, e.reduce, p.inner,
+            e, y.name + "_rows", std::move(of_result), is_last ? y.type : DType::f32, e.reduce, p.inner,
             binary(BinaryOp::mul, p.rows_first ? first : second, p.rows_first ? second : first));
         Equation last = e;
         last.body = read(result, std::move(back));
@@ -249,12 +248,10 @@ private:
         last.reduce_axes = p.outer;
         if (p.outer.empty()) last.reduce = std::nullopt;
         if (p.condition) last.body = select(p.condition, last.body, constant(0));
-        out.push_back(std::move(last));
+        out_.push_back(std::move(last));
         return true;
     }
 
-    Diagram& d_;
-    const Diagram source_;
     std::deque<Places> places_;
 };
 

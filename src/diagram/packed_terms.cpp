@@ -9,6 +9,7 @@
 #include "diagram/flat_axes.hpp"
 #include "diagram/guards.hpp"
 #include "diagram/hidden_axes.hpp"
+#include "diagram/rewrite_equations.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 
@@ -79,16 +80,15 @@ std::optional<PlacedSum> placed_sum(const Diagram& d, const Equation& e) {
     return found && num_axes > found->terms.size() + 1 ? found : std::nullopt;
 }
 
-class Packing {
+class Packing : EquationRewriter {
 public:
-    explicit Packing(Diagram& diagram) : d_(diagram), source_(diagram) {}
+    explicit Packing(Diagram& diagram) : EquationRewriter(diagram) {}
 
     void run() {
-        for (const Equation& e : source_.equations) {
+        rewrite_each([&](const Equation& e) {
             const auto sum = placed_sum(source_, e);
-            if (!sum || !pack(*sum, e)) out_.push_back(e);
-        }
-        d_.equations = std::move(out_);
+            return sum && pack(*sum, e);
+        });
     }
 
 private:
@@ -199,9 +199,6 @@ private:
         return true;
     }
 
-    Diagram& d_;
-    const Diagram source_;
-    std::vector<Equation> out_;
     std::map<ArrayId, ArrayId> order_;                     ///< by the integers
     std::map<std::pair<ArrayId, AxisId>, ArrayId> begin_;  ///< by the integers and the axis of places
 };

@@ -7,6 +7,7 @@
 #include "diagram/guards.hpp"
 #include "diagram/hidden_axes.hpp"
 #include "diagram/product.hpp"
+#include "diagram/rewrite_equations.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 
@@ -198,20 +199,17 @@ private:
     const std::vector<PhaseAxes>& axes_;
 };
 
-class Splitting {
+class Splitting : EquationRewriter {
 public:
-    explicit Splitting(Diagram& diagram) : d_(diagram), source_(diagram) {}
+    explicit Splitting(Diagram& diagram) : EquationRewriter(diagram) {}
 
     void run() {
-        for (const Equation& e : source_.equations) {
+        rewrite_each([&](const Equation& e) {
             const auto sum = phased_sum(source_, e);
             const auto axes = sum ? axes_of(*sum) : std::nullopt;
-            if (axes)
-                add(e, *sum, *axes);
-            else
-                out_.push_back(e);
-        }
-        d_.equations = std::move(out_);
+            if (axes) add(e, *sum, *axes);
+            return axes.has_value();
+        });
     }
 
 private:
@@ -286,10 +284,6 @@ private:
         out_.push_back(std::move(made));
         out_.push_back(std::move(put));
     }
-
-    Diagram& d_;
-    const Diagram source_;
-    std::vector<Equation> out_;
 };
 
 }  // namespace
