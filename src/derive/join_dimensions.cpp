@@ -71,7 +71,7 @@ public:
     }
 
     [[nodiscard]] Size size_of(AxisId axis) const {
-        const auto& size = d_.axis(axis).size;
+        const auto size = d_.axis(axis).exact_size();
         if (!size || (size->as_constant() && !by_number_ && !contains(fixed_, axis))) return Size(axis_symbol(axis));
         Size out = *size;
         for (const Symbol symbol : size->symbols())

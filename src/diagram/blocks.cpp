@@ -55,7 +55,7 @@ std::optional<std::pair<AxisId, AxisId>> product_of_axes(const Size& size) {
 
 /// The axis whose size times the length is the given one's.
 std::optional<AxisId> block_axis(const Diagram& diagram, AxisId axis, std::int64_t length) {
-    const auto& size = diagram.axis(axis).size;
+    const auto size = diagram.axis(axis).exact_size();
     for (std::size_t a = 0; size && a < diagram.axes.size(); ++a)
         if (AxisId::of(a) != axis && *size == Size(axis_symbol(AxisId::of(a))) * Size(length)) return AxisId::of(a);
     return std::nullopt;
@@ -83,7 +83,7 @@ Expr at_block(const Expr& e, AxisId axis, AxisId block) {
 }
 
 std::optional<BlocksOf> blocks_of(const Diagram& diagram, AxisId axis) {
-    const auto& size = diagram.axis(axis).size;
+    const auto size = diagram.axis(axis).exact_size();
     const auto axes = size ? product_of_axes(*size) : std::nullopt;
     if (!axes) return std::nullopt;
     for (const auto& [block, inside] : {*axes, std::pair(axes->second, axes->first)}) {
@@ -126,7 +126,7 @@ std::vector<AxisId> axes_of_rests(const Diagram& diagram) {
             const auto* r = as<Read>(node);
             for (std::size_t d = 0; r && d < r->indices.size(); ++d) {
                 const AxisId axis = diagram.array(r->array).axes[d];
-                const auto& size = diagram.axis(axis).size;
+                const auto size = diagram.axis(axis).exact_size();
                 if (size && r->indices[d].expression() && !contains(out, axis) &&
                     is_rest_by(*r->indices[d].expression(), *size))
                     out.push_back(axis);

@@ -35,6 +35,10 @@ struct Axis {
     bool walks = false;
     /// Its size is the whole part of what the formula gives (diagram/phases.hpp).
     bool rounds_down = false;
+    /// Its size is what the formula gives, rounded up to a multiple of this (diagram/unrolled_windows.hpp).
+    std::int64_t multiple = 1;
+    /// The formula of its size, which is not rounded up. None: there is none, or it is.
+    [[nodiscard]] std::optional<Size> exact_size() const { return multiple == 1 ? size : std::nullopt; }
     friend bool operator==(const Axis&, const Axis&) = default;
 };
 

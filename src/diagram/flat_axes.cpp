@@ -201,7 +201,7 @@ bool reduces_flat_rows(const Diagram& diagram) {
 }
 
 std::vector<AxisId> parts_of_flat_axis(const Diagram& diagram, AxisId axis) {
-    const auto& size = diagram.axis(axis).size;
+    const auto size = diagram.axis(axis).exact_size();
     const std::vector<AxisId> parts = size ? factors_of(*size) : std::vector<AxisId>{};
     const auto has = [&](const std::vector<AxisId>& axes) { return contains(axes, axis); };
     if (parts.empty() || any_of(diagram.arrays, [&](const Array& a) { return has(a.axes); }) ||

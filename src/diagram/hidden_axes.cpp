@@ -31,17 +31,20 @@ bool is_hidden(const Diagram& diagram, AxisId axis) {
            none_of(diagram.equations, [&](const Equation& e) { return contains(e.reduce_axes, axis) || is_in(e.body); });
 }
 
-AxisId free_axis(const Diagram& diagram, const Size& size, const std::vector<AxisId>& taken) {
+AxisId free_axis(const Diagram& diagram, const Size& size, const std::vector<AxisId>& taken, std::int64_t multiple) {
     for (const AxisId axis : diagram.axes.ids())
-        if (diagram.axis(axis).size == size && !contains(taken, axis) && is_hidden(diagram, axis)) return axis;
+        if (diagram.axis(axis).size == size && diagram.axis(axis).multiple == multiple && !contains(taken, axis) &&
+            is_hidden(diagram, axis))
+            return axis;
     return -1;
 }
 
 AxisId free_axis_of(Diagram& diagram, const Size& size, const std::vector<AxisId>& taken, AxisId like,
-                    const std::string& suffix) {
-    if (const AxisId known = free_axis(diagram, size, taken); known >= 0) return known;
+                    const std::string& suffix, std::int64_t multiple) {
+    if (const AxisId known = free_axis(diagram, size, taken, multiple); known >= 0) return known;
     const AxisId axis = add_axis(diagram, diagram.axis(like).name + suffix, 1, like);
     diagram.axes[axis].size = size;
+    diagram.axes[axis].multiple = multiple;
     diagram.axes[axis].is_any = diagram.axis(like).is_any;
     return axis;
 }
@@ -51,7 +54,8 @@ Diagram with_hidden_axes(Diagram diagram) {
     diagram = with_axes_of_packed_terms(with_axes_of_groups(with_axes_of_padding(std::move(diagram))));
     diagram = with_axes_of_windows(std::move(diagram));
     // Padded reads have no conditions that tell axes apart, which then may be one.
-    Diagram padded = with_padded_reads(with_conditions_at_factors(diagram));
+    // Nor have they any that stand between a product and its windows.
+    Diagram padded = with_axes_of_windows(with_padded_reads(with_conditions_at_factors(diagram)));
     add_flat_axes(padded);
     diagram.axes = with_axes_of_window_rows(std::move(padded)).axes;
     // Products without the conditions of phases are rewritten further.

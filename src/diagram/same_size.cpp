@@ -4,7 +4,7 @@ namespace napkin {
 
 Size size_by_axes(const Diagram& diagram, AxisId axis) {
     const auto given = [&](AxisId of) {
-        const auto& size = diagram.axis(of).size;
+        const auto size = diagram.axis(of).exact_size();
         return size && !size->as_constant() ? size : std::nullopt;
     };
     if (!given(axis)) return {axis_symbol(axis)};

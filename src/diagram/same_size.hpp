@@ -6,7 +6,7 @@
 namespace napkin {
 
 /// The axis' size as it is made of others', those in terms of others' again. One that is given as a number may be
-/// replaced (`--set`), and is its own symbol.
+/// replaced (`--set`), and is its own symbol. So is one that is rounded up.
 Size size_by_axes(const Diagram& diagram, AxisId axis);
 
 /// Whether both axes have one size by definition.

@@ -159,6 +159,8 @@ private:
             return State::failed;
         }
         if (axis.rounds_down) value = std::floor(value + 1e-6L);
+        const auto of_multiple = static_cast<long double>(axis.multiple);
+        if (axis.multiple > 1) value = std::ceil(value / of_multiple - 1e-6L) * of_multiple;
         const long double whole = std::round(value);
         if (!(std::fabs(value - whole) < 1e-6L) || whole < 0) {
             error({"bad-size",

@@ -6,11 +6,15 @@
 #include "diagram/flat_axes.hpp"
 #include "diagram/hidden_axes.hpp"
 #include "diagram/product.hpp"
+#include "diagram/rewrite_equations.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 
 namespace napkin {
 namespace {
+
+/// Rows of so many 16-bit values begin where bulk copies may begin, and an mma's steps along them are whole.
+constexpr std::int64_t whole_rows = 16;
 
 /// A sum over windows, whose axes stand in the order of the array that has each of them as an index.
 struct WindowSum {
@@ -43,30 +47,27 @@ std::optional<WindowSum> window_sum(const Diagram& d, const Equation& e) {
     return std::nullopt;
 }
 
-class Unrolling {
+class Unrolling : EquationRewriter {
 public:
-    explicit Unrolling(Diagram& diagram) : d_(diagram), source_(diagram) {}
+    explicit Unrolling(Diagram& diagram) : EquationRewriter(diagram) {}
 
     void run() {
-        for (const Equation& e : source_.equations) {
+        rewrite_each([&](const Equation& e) {
             const auto sum = window_sum(source_, e);
-            const AxisId t = sum ? free_axis(source_, size_of_flat_axis(sum->summed), {}) : AxisId();
-            if (t < 0) {
-                out_.push_back(e);
-                continue;
-            }
+            const AxisId t = sum ? free_axis(source_, size_of_flat_axis(sum->summed), {}, whole_rows) : AxisId();
+            if (t < 0) return false;
             Equation last = e;
             const Expr windows = unrolled(*sum, *sum->windows, t, e), weights = unrolled(*sum, *sum->weights, t, e);
             last.reduce_axes = {t};
             last.body = binary(BinaryOp::mul, sum->windows_first ? windows : weights,
                                sum->windows_first ? weights : windows);
             out_.push_back(std::move(last));
-        }
-        d_.equations = std::move(out_);
+            return true;
+        });
     }
 
 private:
-    /// The factor, made over its axes of the result and t.
+    /// The factor, made over its axes of the result and t, and zero past a window's end.
     Expr unrolled(const WindowSum& sum, const Read& factor, AxisId t, const Equation& like) {
         const Array array = d_.array(factor.array);
         const Expr whole = read(factor.array, factor.indices);
@@ -78,18 +79,18 @@ private:
         Equation made = like;
         made.target = add_array(d_, array.name + "_unrolled", axes, array.type, ArrayRole::temporary);
         made.reduce = std::nullopt, made.reduce_axes.clear();
-        made.body = substitute_axes(whole, [&](AxisId axis) -> std::optional<Index> {
+        const Expr value = substitute_axes(whole, [&](AxisId axis) -> std::optional<Index> {
             const auto part = find(sum.summed, axis);
             if (part == sum.summed.end()) return std::nullopt;
             return Index::of(values[at(part - sum.summed.begin())]);
         });
+        Expr length = axis_size(sum.summed.front());
+        for (std::size_t a = 1; a < sum.summed.size(); ++a)
+            length = binary(BinaryOp::mul, length, axis_size(sum.summed[a]));
+        made.body = select(binary(BinaryOp::lt, axis_index(t), length), value, constant(0));
         out_.push_back(std::move(made));
         return read_self(d_, out_.back().target);
     }
-
-    Diagram& d_;
-    const Diagram source_;
-    std::vector<Equation> out_;
 };
 
 }  // namespace
@@ -98,7 +99,7 @@ Diagram with_axes_of_windows(Diagram diagram) {
     const Diagram text = diagram;
     for (const Equation& e : text.equations)
         if (const auto sum = window_sum(text, e))
-            free_axis_of(diagram, size_of_flat_axis(sum->summed), {}, sum->summed.front(), "_window");
+            free_axis_of(diagram, size_of_flat_axis(sum->summed), {}, sum->summed.front(), "_window", whole_rows);
     return diagram;
 }
 

@@ -1,9 +1,10 @@
 #pragma once
 // Sums of products over windows of few channels, as in Y[h, o] = sum(r, c) X[2 * h + r, c] * W[o, r, c]. A tile of X
 // has rows of c alone, which may be too short for tensor cores. The values of each window are put beside each other:
-//   X_unrolled[h, t] = X[2 * h + t // size(c), t % size(c)]          t as long as r and c together
-//   W_unrolled[o, t] = W[o, t // size(c), t % size(c)]
+//   X_unrolled[h, t] = where(t < size(r) * size(c), X[2 * h + t // size(c), t % size(c)], 0)
+//   W_unrolled[o, t] = where(t < size(r) * size(c), W[o, t // size(c), t % size(c)], 0)
 //   Y[h, o]          = sum(t) X_unrolled[h, t] * W_unrolled[o, t]
+// The axis t is as long as r and c together, in whole rows of 16 values.
 #include "diagram/diagram.hpp"
 
 namespace napkin {

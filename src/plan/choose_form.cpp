@@ -1,10 +1,10 @@
 #include "plan/choose_form.hpp"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "cost/compulsory.hpp"
@@ -267,30 +267,46 @@ private:
     std::map<std::pair<std::vector<ArrayId>, std::optional<AxisId>>, std::vector<Way>> ways_;
 };
 
-/// Whether an override names an axis that arrays of the other form alone have.
-bool names_an_axis_of(const Derived& other, const Derived& derived, const std::vector<ScheduleItem>& by_user) {
+/// Names in overrides of axes that arrays of the other form alone have, or of arrays that it alone has.
+int names_of_other(const Derived& other, const Derived& derived, const std::vector<ScheduleItem>& by_user) {
     const auto has = [](const Derived& form, const std::string& name) {
         const auto axis = form.diagram.find_axis(name);
-        return axis && any_of(form.diagram.arrays, [&](const Array& array) { return contains(array.axes, *axis); });
+        return form.diagram.find_array(name) ||
+               (axis && any_of(form.diagram.arrays, [&](const Array& array) { return contains(array.axes, *axis); }));
     };
-    return any_of(by_user, [&](const ScheduleItem& i) { return has(other, i.axis) && !has(derived, i.axis); });
+    std::set<std::string> names;
+    for (const ScheduleItem& item : by_user)
+        for (const std::string& name : {item.axis, item.kernel})
+            if (has(other, name) && !has(derived, name)) names.insert(name);
+    return static_cast<int>(names.size());
 }
 
-/// Whether an override names an array that only the other form has.
-bool names_an_array_of(const Derived& other, const Derived& derived, const std::vector<ScheduleItem>& by_user) {
-    return any_of(by_user, [&](const ScheduleItem& i) {
-        return any_of(std::array{i.axis, i.kernel}, [&](const std::string& name) {
-            return other.diagram.find_array(name) && !derived.diagram.find_array(name);
-        });
-    });
-}
+/// Rewritings whose forms have axes of their own, then those with arrays of their own. Lines of schedules may name
+/// both.
+const std::vector<Rewriting> other_forms{{.flat_rows = true},
+                                         {.windows = true},
+                                         {.padded = true, .windows = true},
+                                         {.again = true},
+                                         {.padded = true},
+                                         {.grouped = true},
+                                         {.nested = true},
+                                         {.packed = true},
+                                         {.unrolled = true},
+                                         {.phased = true},
+                                         {.padded = true, .phased = true},
+                                         {.padded = true, .unrolled = true}};
 
-/// Rewritings whose forms have arrays of their own, which lines may name.
-const std::vector<Rewriting> with_other_arrays{
-    {.again = true},  {.padded = true},   {.grouped = true}, {.nested = true},
-    {.packed = true}, {.unrolled = true}, {.phased = true},  {.padded = true, .phased = true}};
-/// Rewritings whose forms have axes of their own.
-const std::vector<Rewriting> with_other_axes{{.flat_rows = true}, {.windows = true}, {.padded = true, .windows = true}};
+/// The form of which overrides name most that it alone has; none where they name nothing of the kind.
+std::optional<Derived> form_by_user(const Derived& derived, const std::vector<ScheduleItem>& by_user) {
+    std::optional<Derived> out;
+    int most = 0;
+    for (const Rewriting& rewriting : other_forms) {
+        auto other = by_user.empty() ? std::nullopt : rewritten(derived, rewriting);
+        const int named = other ? names_of_other(*other, derived, by_user) : 0;
+        if (named > most) most = named, out = std::move(other);
+    }
+    return out;
+}
 
 }  // namespace
 
@@ -305,20 +321,11 @@ Derived choose_form(const Derived& derived, const Extents& extents, const Machin
         return FormSearch(form, extents, machine, by_user, ratings, times).run(enough);
     };
     const bool may_search = by_user.empty() && is_gpu && times == FormTimes::of_plans;
-    if (!by_user.empty())
-        for (const Rewriting& rewriting : with_other_axes)
-            if (const auto other = rewritten(derived, rewriting); other && names_an_axis_of(*other, derived, by_user))
-                return fastest(*other, never)->form;
-    if (!by_user.empty())
-        for (const Rewriting& rewriting : with_other_arrays)
-            if (const auto other = rewritten(derived, rewriting); other && names_an_array_of(*other, derived, by_user))
-                return fastest(*other, never)->form;
+    if (const auto other = form_by_user(derived, by_user)) return fastest(*other, never)->form;
     FoundForm found = *fastest(derived, never);
-    std::vector<Rewriting> others = with_other_axes;
-    append(others, with_other_arrays);
     std::vector<Diagram> tried;
     const bool is_reduced = reduces_flat_rows(derived.source);
-    for (const Rewriting& other : others) {
+    for (const Rewriting& other : other_forms) {
         // On a CPU other forms are rarely faster. Some are: where places of a sum look at all of its terms, or taps lie
         // outside of an array or between its values. So are those in which axes of a result are reduced as one.
         const bool is_tried = may_search ||

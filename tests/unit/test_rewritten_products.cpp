@@ -14,6 +14,7 @@
 #include "diagram/packed_terms.hpp"
 #include "diagram/padded_reads.hpp"
 #include "diagram/phases.hpp"
+#include "diagram/same_size.hpp"
 #include "diagram/sizes.hpp"
 #include "diagram/unrolled_windows.hpp"
 #include "support/parsed.hpp"
@@ -231,6 +232,20 @@ TEST(PackedTerms, StayWhereNothingElseIsDoneOrNumbersAreReal) {
         "f(I[n]: i32, w[n, d]) -> O[v, d]\n    O[v, d] = max(n) where(I[n] == v, w[n, d], 0)\nsizes n = 9, v = 4, d = "
         "2\n",
         with_packed_terms, {});
+}
+
+/// Rows of unrolled windows are whole. What they read past a window's end is no value of the array.
+TEST(UnrolledWindows, AreInWholeRows) {
+    const Diagram d = parsed(
+        "f(X[y, x, c]: bf16, W[o, r, s, c]: bf16) -> Y[h, w, o]\n"
+        "    Y[h, w, o] = sum(r, s, c) X[h + r, w + s, c] * W[o, r, s, c]\n"
+        "sizes h = 3, w = 4, c = 3, o = 2, r = 3, s = 2, y = 5, x = 5\n");
+    const Diagram unrolled = with_unrolled_windows(d);
+    const Extents extents = bind_sizes(unrolled).value();
+    const ArrayId rows = *unrolled.find_array("X_unrolled");
+    EXPECT_EQ(extents[unrolled.array(rows).axes.back()], 32) << "3 * 2 * 3 values in rows of 16";
+    const AxisId t = unrolled.array(rows).axes.back();
+    EXPECT_EQ(size_by_axes(unrolled, t), Size(axis_symbol(t))) << "no product of three sizes";
 }
 
 TEST(UnrolledWindows, AreWhatTheTextSays) {
