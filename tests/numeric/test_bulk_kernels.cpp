@@ -374,6 +374,10 @@ TEST(BulkKernels, MultiplyCopiesOfWhatNoInstructionTakes) {
          {"transposed",
           "f(A[k, m]: e4m3, B[k, n]: e4m3) -> C[m, n]: bf16\n    C[m, n] = sum(k) A[k, m] * B[k, n]\n"
           "sizes m = 80, n = 48, k = 100\n",
+          of_m},
+         {"of each channel",
+          "f(A[m, k, c]: bf16, B[n, k, c]: bf16) -> C[m, n, c]: bf16\n    C[m, n, c] = sum(k) A[m, k, c] * B[n, k, c]\n"
+          "sizes m = 72, n = 40, k = 80, c = 3\n",
           of_m}},
         {"V_bf16", "B_rows", "A_rows"});
 }

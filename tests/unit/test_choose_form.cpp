@@ -430,6 +430,13 @@ TEST(ChooseForm, CopiesFactorsThatNoInstructionTakesAsTheyLie) {
         EXPECT_THAT(planned_kernels(transposed->plan), testing::ElementsAre("B_rows", "C")) << type;
         EXPECT_TRUE(transposed->plan.kernels.back().scheduled.on_tensor_cores()) << type;
     }
+    // Neighbours are of different products.
+    const auto channels = compiled(
+        "f(A[i, k, c]: bf16, B[j, k, c]: bf16) -> O[i, j, c]: bf16\n    O[i, j, c] = sum(k) A[i, k, c] * B[j, k, c]\n"
+        "sizes i = j = k = 384, c = 128\n",
+        "", {}, "h200");
+    ASSERT_TRUE(channels.ok()) << render(channels.errors());
+    EXPECT_TRUE(channels->plan.kernels.back().scheduled.on_tensor_cores()) << to_string(channels->plan);
 }
 
 // The same function with several axes of a product written as one. Summed axes lie beside each other, or one operand
