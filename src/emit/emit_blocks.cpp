@@ -38,6 +38,16 @@ public:
         pass_if_used("real* ", frame_.partials_name);
         for (const auto& [id, name] : frame_.ahead) pass_if_used("const real* ", name);
     }
+    /// Arrays that statements by runs access, and their strides.
+    void add_memory() {
+        for (const auto& [array, name] : frame_.memory) {
+            const bool written = contains(frame_.outputs, array);
+            pass_if_used(fmt::format("{}{}* __restrict ", written ? "" : "const ",
+                                     memory_type(frame_.diagram().array(array).type)),
+                         name);
+            pass_if_used("const int64_t* __restrict ", frame_.strides.at(array));
+        }
+    }
     void add_positions() {
         for (const AxisNames& a : frame_.axes) {
             if (!mentions_name(text_, fmt::format("Index {} =", a.local))) pass_if_used("Index ", a.local);
@@ -94,6 +104,7 @@ BlocksFunction function_of_blocks(Frame& frame, const Step& step, const Step* be
     name = frame.names.add(name);
     Parameters passed(frame, body.text());
     passed.add_tiles(computes);
+    passed.add_memory();
     passed.add_positions();
     passed.add_numbers();
     code.open(fmt::format("NAPKIN_APART void {}({})", name, passed.parameters));

@@ -71,10 +71,11 @@ void BodyWriter::decide() {
         }
     }
     for (Value& v : values_) {
-        if (v.roots.empty() || v.is_constant || v.is_given || (v.uses < 2 && !v.is_moved && !v.is_pointer)) continue;
+        if (v.roots.empty() || v.is_constant || v.is_given || (v.uses < 2 && !v.is_moved && !v.is_pointer && !v.is_run))
+            continue;
         v.in_statement = v.roots.size() == 1 && roots_.at(*v.roots.begin()).level == v.level;
         v.array_vectors = wide(v) && (!v.in_statement || (!v.row && atom_.rows > 1));
-        v.array_rows = tall(v) && !v.in_statement;
+        v.array_rows = tall(v) && (!v.in_statement || v.is_run);
         v.name = names_.add(v.is_pointer || v.hint == "t" ? v.hint : v.hint + "_at");
     }
 }
@@ -176,6 +177,7 @@ void BodyWriter::declare_array(Lines& out, ValueId id) const {
     const Value& v = at(id);
     out(fmt::format("{} {}{}{};", declaration(id), v.name, v.array_rows ? fmt::format("[{}]", atom_.rows) : "",
                     v.array_vectors ? fmt::format("[{}]", atom_.vectors) : ""));
+    if (v.is_run) return out(fmt::format("load_run({}, {});", v.name, v.pattern));
     // A block of rows uses what is loaded here several times, but the compiler would load it each time. A mask is no
     // longer what is loaded, and a comparison's own type is not every compiler's type of masks.
     std::string value = definition(id);
@@ -201,13 +203,15 @@ void BodyWriter::hoist(Lines& out, int level) {
 void BodyWriter::statement(Lines& out, ValueId root, const std::function<std::string(const std::string&)>& write) {
     const bool rows = roots_.at(root).rows && atom_.rows > 1, vectors = roots_.at(root).vectors && atom_.vectors > 1;
     // Classes by the innermost of the loops i and j in which a value stands: 0 before both, 1 in i, 2 in j.
-    const auto place = [&](const Value& v) { return wide(v) && !v.array_vectors ? 2 : tall(v) ? 1 : 0; };
+    const auto place = [&](const Value& v) {
+        return wide(v) && !v.array_vectors ? 2 : tall(v) && !v.array_rows ? 1 : 0;
+    };
     const auto emit = [&](int wanted) {
         for (std::size_t k = 0; k < values_.size(); ++k) {
             const Value& v = values_[k];
             if (v.name.empty() || !v.in_statement || !v.roots.contains(root) || place(v) != wanted) continue;
             const auto id = static_cast<ValueId>(k);
-            if (v.array_vectors)
+            if (v.array_vectors || v.array_rows)
                 declare_array(out, id);
             else
                 out(fmt::format("const {} {} = {};", declaration(id), v.name, definition(id)));

@@ -54,6 +54,9 @@ public:
     /// The root's statement with the loops over i and j; `write` gets the root's text.
     void statement(Lines& out, ValueId root, const std::function<std::string(const std::string&)>& write);
 
+    /// The statement that stores the values of a run, which stand in the array of this name (schedule/thread_runs.hpp).
+    [[nodiscard]] std::string store_of_run(const std::string& values) const;
+
     /// Whether the root is a vector or has to be made one.
     [[nodiscard]] bool is_vector(ValueId id) const { return at(id).vec; }
     /// Text of a position in a buffer; with `vectors`, of the first lane of vector j.
@@ -82,6 +85,7 @@ private:
         // On what it depends.
         bool is_mask = false, is_pointer = false, is_given = false, vec = false, row = false;
         bool is_small = false;  ///< an integer that 32 bits hold
+        bool is_run = false;    ///< one access loads its rows; the pattern says from where
         int level = 0;
         // How it is declared.
         int uses = 0;
@@ -124,9 +128,13 @@ private:
     ValueId nonpositive_exponential(const Expr& e, const Binary& difference);
     ValueId lower_unary(const Expr& e, const Unary& u);
     ValueId lower_binary(const Expr& e, const Binary& b);
+    ValueId whole_operand(const Expr& e, ValueId value);
     /// `from_tile`: counted from where its tile begins.
     ValueId axis_index(AxisId axis, bool whole = false, bool from_tile = false);
     ValueId read_value(const Read& r);
+    ValueId read_in_run(const Read& r);
+    std::string place_of_run(VariableId variable, const std::vector<Index>& indices, bool each, std::string& inside) const;
+    [[nodiscard]] std::string left_of_run() const;
     ValueId read_by_lane(const Read& r, const Address& address);
     [[nodiscard]] std::string coordinate_sum(AxisId axis, const std::string& lane) const;
     [[nodiscard]] std::string coordinate(AxisId axis, const std::string& lane) const;

@@ -260,6 +260,7 @@ ValueId BodyWriter::read_value(const Read& r) {
         v.hint = frame_.name(r.variable());
         return intern(std::move(v));
     }
+    if (frame_.layout(r.variable()).in_runs) return read_in_run(r);
     const Address address = frame_.address(r.variable(), r.indices, scope_);
     const auto given = given_.find(r.variable());
     if (!address.others.empty() && given == given_.end()) return read_by_lane(r, address);
@@ -330,12 +331,18 @@ ValueId BodyWriter::nonpositive_exponential(const Expr& e, const Binary& differe
     return call("exp_nonpositive", {arithmetic(BinaryOp::sub, a, b)});
 }
 
+/// An operand of a comparison of integers. A coordinate is one, and needs no conversion.
+ValueId BodyWriter::whole_operand(const Expr& e, ValueId value) {
+    const auto* of = as<AxisIndex>(e);
+    return of && frame_.in_blocks() && atom_.vector_axis < 0 ? axis_index(of->axis, true) : as_whole(value);
+}
+
 ValueId BodyWriter::lower_binary(const Expr& e, const Binary& b) {
     const ValueId a = lower(b.a), c = lower(b.b);
     if (at(a).is_constant && at(c).is_constant) return number_of_sizes(e);
     const bool compares = b.op >= BinaryOp::lt && b.op <= BinaryOp::ne;
     if (step_.is_whole && compares && integer_values_.kind(b.a) != Kind::real && integer_values_.kind(b.b) != Kind::real)
-        return compare(b.op, as_whole(a), as_whole(c));
+        return compare(b.op, whole_operand(b.a, a), whole_operand(b.b, c));
     if ((b.op == BinaryOp::floor_div || b.op == BinaryOp::mod) && is_integer(integer_values_.kind(e)) &&
         integer_values_.divides_in_lanes(b))
         return real_part(b.op, as_number(a), b.b);

@@ -157,7 +157,8 @@ void ProgramPrinter::compute_in_blocks(const Step& step) {
             if (variable_of(step) == id || reads(step, id)) out_(fmt::format("{} = {};", before, frame_.name(id)));
         return;
     }
-    if (frame_.is_view(variable_of(step)) || frame_.shape(variable_of(step)).passes_by_rounds)
+    if ((frame_.is_view(variable_of(step)) && !frame_.layout(variable_of(step)).in_runs) ||
+        frame_.shape(variable_of(step)).passes_by_rounds)
         write_target(frame_, out_, variable_of(step), step.scope);
     if (step.deferred < 0) return call_of_blocks(step);
     const Step& before = frame_.step(step.deferred);

@@ -39,7 +39,7 @@ void RoleLowering::wait_for_operand(const Step& s, Block& out) {
 
 void RoleLowering::load(const Step& s, Block& out) {
     const VariableId v = variable_of(s);
-    if (s.stays || (kernel_.is_view(v) && kernel_.facts(v).is_only_gathered)) return;
+    if (s.stays || (kernel_.is_view(v) && kernel_.facts(v).is_only_gathered) || kernel_.layout(v).in_runs) return;
     if (!kernel_.is_read_by_threads(v))
         out.emplace_back(Copy{.step = kernel_.number(s), .way = Copy::load, .has_barrier_inside = s.synchronizes_inside});
     else if (is_read_by_rows(kernel_, v))

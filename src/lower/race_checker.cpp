@@ -249,10 +249,11 @@ struct Progress {
         for (std::size_t w = first; w < end; ++w)
             if (is_there(w) && !is_at(w, Event::cta_barrier)) return false;
         Clock all{};
+        bool is_any = false;
         for (std::size_t w = first; w < end; ++w) take_in(all, clocks[w]);
         for (std::size_t w = first; w < end; ++w)
-            if (is_there(w)) take_in(clocks[w], all), ++next[w];
-        return true;
+            if (is_there(w)) take_in(clocks[w], all), ++next[w], is_any = true;
+        return is_any;
     }
     /// Lets all warps of the cluster go on once all that have not ended are at its barrier.
     bool cluster_barrier() {

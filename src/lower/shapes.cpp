@@ -42,6 +42,11 @@ bool outlasts_iteration(const ScheduledKernel& kernel, const MmaProduct& product
 StepShape shape_of(const ScheduledKernel& kernel, const Step& step) {
     StepShape out;
     out.lanes = lanes_of(kernel, step);
+    if (goes_by_runs(kernel, step)) {
+        const ThreadRun run{kernel.atom(step).row_axis, kernel.atom(step).rows};
+        for (const Read* r : step.reads)
+            if (run_step(kernel, *r, run, step.scope) == RunStep::beside) out.beside.push_back(r);
+    }
     if (!kernel.on_tensor_cores()) return out;
     out.iterations_ahead = iterations_read_ahead(kernel, step);
     if (step.atom < 0 || kernel.atom(step).kind == AtomKind::block || kernel.atom(step).kind == AtomKind::tile)

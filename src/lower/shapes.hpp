@@ -12,6 +12,7 @@
 #include "schedule/lane_registers.hpp"
 #include "schedule/scheduled.hpp"
 #include "schedule/stream_k.hpp"
+#include "schedule/thread_runs.hpp"
 #include "schedule/tile_copy.hpp"
 #include "schedule/window_copy.hpp"
 
@@ -45,6 +46,7 @@ struct StepShape {
     int iterations_ahead = 0;           ///< of a load by rows: how many iterations before its use it is issued
     std::int64_t runs_together = 1;     ///< segments of a row that a thread asks for before it waits for one
     std::vector<const Read*> in_runs;   ///< arrays of which threads read contiguous segments of rows, each once
+    std::vector<const Read*> beside;    ///< of a statement by runs: what a run has beside each other in memory
     std::vector<const Read*> fetched;   ///< those that are fetched into L2 as the tile begins
     std::optional<LaneTile> lanes;      ///< of a statement that goes through values in lanes
 };

@@ -7,6 +7,7 @@
 #include "plan/complete.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/lane_product.hpp"
+#include "schedule/thread_runs.hpp"
 #include "support/ranges.hpp"
 
 namespace napkin {
@@ -50,6 +51,7 @@ public:
     Atom run(const Atom* known) {
         Atom atom;
         known_ = known;
+        if (const auto run = known ? std::nullopt : thread_run(kernel_, step_)) return by_runs(*run);
         if (known && known->terms == 1) product_.reset();
         if (has_known_lanes())
             atom.across = true, atom.vector_axis = known->vector_axis;
@@ -99,6 +101,15 @@ public:
     }
 
 private:
+    /// Threads take runs one after the other, those of neighbouring threads beside each other.
+    [[nodiscard]] Atom by_runs(const ThreadRun& run) const {
+        Atom atom;
+        atom.row_axis = run.axis, atom.rows = static_cast<int>(run.values);
+        for (const AxisId a : targets_)
+            if (a != run.axis) atom.points.push_back(a);
+        atom.reduced = compute_.reduce_axes;
+        return atom;
+    }
     [[nodiscard]] bool has_known_lanes() const { return known_ && known_->across; }
     [[nodiscard]] std::int64_t tile(AxisId axis) const { return scope_[axis].tile; }
 

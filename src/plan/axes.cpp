@@ -2,8 +2,10 @@
 
 #include <set>
 
+#include "schedule/thread_runs.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
+#include "support/saturate.hpp"
 
 namespace napkin {
 namespace {
@@ -65,7 +67,13 @@ std::vector<VectorAxis> vector_axes(const Simulator& model) {
             if (extent(axis) >= least && !known)
                 axes.push_back({axis, "the last axis of what is computed or loaded", false});
         }
-    axes.push_back({-1, "every statement along its own last or reduced axis", false});
+    // No reduction of a short window goes across lanes.
+    const bool has_long = any_of(model.work(), [&](const StatementWork& s) {
+        std::int64_t terms = 1;
+        for (const AxisId axis : s.reduce_axes) terms = saturating_mul(terms, extent(axis));
+        return terms > most_terms_of_run;
+    });
+    axes.push_back({-1, "every statement along its own last or reduced axis", !has_long});
     return axes;
 }
 

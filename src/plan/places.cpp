@@ -6,6 +6,7 @@
 #include "plan/complete.hpp"
 #include "schedule/lane_registers.hpp"
 #include "schedule/legality.hpp"
+#include "schedule/thread_runs.hpp"
 #include "support/ranges.hpp"
 
 namespace napkin {
@@ -81,6 +82,7 @@ bool crowds_sets(const ScheduledKernel& kernel, VariableId id) {
 bool is_better_in_place(ScheduledKernel& kernel, VariableId id) {
     for (const Step& step : kernel.steps)
         if (kernel.partials(step) > 0 && std::get<Compute>(*step.statement).variable == id) return false;
+    if (is_read_across_runs(kernel, id)) return false;
     // What a warp of a block reads, another may read as well. It is then copied once for all of them, with neighbouring
     // threads on neighbouring values.
     const std::int64_t often = kernel.in_blocks() ? 2 : 4;
@@ -95,6 +97,10 @@ bool is_better_in_place(ScheduledKernel& kernel, VariableId id) {
     place.holding = MemorySpace::global;
     shape(kernel, id);
     return !layout.may_overrun || layout.reach <= 2 * copied;
+}
+
+bool lies_in_runs(const ScheduledKernel& kernel, VariableId id) {
+    return is_written_by_runs(kernel, id) || may_be_read_by_runs(kernel, id);
 }
 
 /// Registers that a thread keeps for addresses, counters and what it computes at a time. Estimated.
@@ -124,8 +130,8 @@ void choose_storage(ScheduledKernel& kernel) {
     for (const VariableId id : kernel.layouts.ids()) {
         Place& place = kernel.schedule.places[id];
         if (place.by_user || place.holding == MemorySpace::registers || kernel.lies_as_operand(id)) continue;
-        if (may_be_view(kernel, id) &&
-            (kernel.on_tensor_cores() || kernel.facts(id).is_only_gathered || is_better_in_place(kernel, id)))
+        if (may_be_view(kernel, id) && (kernel.on_tensor_cores() || kernel.facts(id).is_only_gathered ||
+                                        lies_in_runs(kernel, id) || is_better_in_place(kernel, id)))
             place.holding = MemorySpace::global;
         else if (!kernel.in_blocks() && may_be_packed(kernel, id))
             place.holding = MemorySpace::packed_panel;

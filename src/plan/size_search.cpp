@@ -53,10 +53,14 @@ std::optional<Diagnostic> SizeSearch::run(const TilingStrategy& shape, FoundSize
         // it. Without tensor cores the search begins there, as it may not get to the other starts.
         if (const Point whole = with_whole_streams(); options_.warps.value > 0 && fits(whole))
             starts.insert(shape.tensor < 0 ? starts.begin() : starts.end(), whole);
-        // Rows of maps that threads hold have one dimension, and no step leads to them from tiles that have two.
+        // Rows of maps that threads hold have one dimension, and no step leads to them from tiles that have two. Nor
+        // does one lead to runs of a row from single values.
         const bool is_of_maps = none_of(dimensions_, [](const SearchedSize& d) { return d.stream; });
-        if (const Point row = with_whole_rows(); is_of_maps && shape.axis.axis >= 0 && options_.warps.value > 0 && fits(row))
-            starts.push_back(row);
+        if (const Point row = with_whole_rows(); is_of_maps && row_axis() >= 0 && options_.warps.value > 0 && fits(row))
+            starts.insert(starts.begin(), row);
+        // Where each array is accessed in whole lines, no step leads there from tiles that have lines of one array.
+        if (const Point lines = with_lines(); is_of_maps && shape.axis.axis < 0 && options_.warps.value > 0 && fits(lines))
+            starts.insert(starts.begin(), lines);
         std::optional<Point> least;
         for (const Point& from : starts)
             if (const Point found_from = search(from); !least || rate(found_from).seconds < rate(*least).seconds)
@@ -75,11 +79,37 @@ Point SizeSearch::with_whole_streams() const {
     return point;
 }
 
-/// The smallest tiles that have the whole axis of the panels.
+/// The axis of the panels, or without them that of neighbours of a result in memory. -1: there is none.
+AxisId SizeSearch::row_axis() const {
+    if (shape_.axis.axis >= 0) return shape_.axis.axis;
+    const ScheduledKernel& kernel = schedules_.without_schedule();
+    const auto stored = find_if(kernel.steps, [](const Step& s) { return std::holds_alternative<Store>(*s.statement); });
+    if (stored == kernel.steps.end()) return -1;
+    const std::vector<Index>& dims = kernel.variable(variable_of(*stored)).dims;
+    return dims.empty() ? AxisId() : dims.back().single_axis();
+}
+
+/// The smallest tiles that have the whole axis of rows.
 Point SizeSearch::with_whole_rows() const {
+    const AxisId axis = row_axis();
     Point point = smallest();
     for (std::size_t i = 0; i < dimensions_.size(); ++i)
-        if (dimensions_[i].axis == shape_.axis.axis) point[i] = dimensions_[i].sizes.size() - 1;
+        if (dimensions_[i].axis == axis) point[i] = dimensions_[i].sizes.size() - 1;
+    return point;
+}
+
+/// The smallest tiles that have a line of every array which is loaded or stored.
+Point SizeSearch::with_lines() const {
+    const ScheduledKernel& kernel = schedules_.without_schedule();
+    Point point = smallest();
+    for (const Variable& v : kernel.kernel->variables) {
+        if (v.dims.empty()) continue;
+        const std::int64_t line = kernel.unit.line_bytes / bytes(v.memory_type);
+        for (std::size_t i = 0; i < dimensions_.size(); ++i)
+            while (v.dims.back().depends_on(dimensions_[i].axis) && point[i] + 1 < dimensions_[i].sizes.size() &&
+                   dimensions_[i].sizes[point[i]] < line)
+                ++point[i];
+    }
     return point;
 }
 

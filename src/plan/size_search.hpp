@@ -72,7 +72,9 @@ private:
     [[nodiscard]] bool fits(const Point& point) { return estimates_.fits(estimate_at(point)); }
     [[nodiscard]] Point smallest() const { return Point(dimensions_.size(), 0); }
     [[nodiscard]] Point with_whole_streams() const;
+    [[nodiscard]] AxisId row_axis() const;
     [[nodiscard]] Point with_whole_rows() const;
+    [[nodiscard]] Point with_lines() const;
     [[nodiscard]] Point start();
     Point search(Point best);
     Point shrink(Point best);

@@ -114,7 +114,7 @@ private:
 
     void of_load(StepAccesses& out, const Step& step, VariableId v) {
         if (kernel_.is_operand(v)) out_.operands[v] = {tile_of(v), array_of(v)};
-        if (kernel_.is_operand(v) || step.stays) return;
+        if (kernel_.is_operand(v) || step.stays || kernel_.layout(v).in_runs) return;
         // The first part writes zeros, the second copies what lies inside the array. Different threads may do the two.
         out.has_parts = kernel_.facts(v).is_cut;
         if (out.has_parts) in_arena(out.first, v, true);
@@ -140,7 +140,9 @@ private:
             return;
         }
         in_arena(out.first, compute.variable, true);
-        if (kernel_.is_view(compute.variable)) out.first.push_back({array_of(compute.variable), true});
+        // Runs are stored to elements of their own, of an array that the kernel does not load.
+        if (kernel_.is_view(compute.variable) && !kernel_.layout(compute.variable).in_runs)
+            out.first.push_back({array_of(compute.variable), true});
         for (const Read* r : step.reads) read(out.first, r->variable());
     }
 

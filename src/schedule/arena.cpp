@@ -7,6 +7,7 @@
 #include "schedule/lane_product.hpp"
 #include "schedule/legality.hpp"
 #include "schedule/scheduled.hpp"
+#include "schedule/thread_runs.hpp"
 #include "schedule/views.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
@@ -65,6 +66,7 @@ void shape_buffer(ScheduledKernel& kernel, VariableId id) {
     Layout& layout = kernel.layouts[id];
     const Variable& variable = kernel.variable(id);
     const std::size_t rank = variable.dims.size();
+    layout.in_runs = false;
     layout.strides.assign(rank, 0);
     std::int64_t stride = 1;
     const auto take = [&](std::size_t d, std::int64_t size) {
@@ -79,7 +81,8 @@ void shape_buffer(ScheduledKernel& kernel, VariableId id) {
         const bool late = starts_late(variable.dims[inner]) || kernel.facts(id).is_cut;
         const bool packed = kernel.is_packed(id);
         const std::int64_t row = round_up(layout.sizes[inner], kernel.lanes) + (late ? kernel.lanes : 0);
-        take(inner, packed ? kernel.panel() : is_copied_by_columns(kernel, id) ? row | 1 : row);
+        const bool by_columns = is_copied_by_columns(kernel, id) || is_read_across_runs(kernel, id);
+        take(inner, packed ? kernel.panel() : by_columns ? row | 1 : row);
         for (std::size_t d = rank; d-- > 0;)
             if (d != inner) take(d, layout.sizes[d]);
         if (packed) {
@@ -496,7 +499,8 @@ void apply_storage(ScheduledKernel& kernel) {
         std::vector<bool> found(arrays.size(), false);
         for (std::size_t i = 0; i < arrays.size(); ++i)
             for (const VariableId id : kernel.layouts.ids())
-                if (((kernel.is_view(id) && !kernel.is_read_by_threads(id) && !kernel.facts(id).is_only_gathered) ||
+                if (((kernel.is_view(id) && !kernel.is_read_by_threads(id) && !kernel.facts(id).is_only_gathered &&
+                      !kernel.layout(id).in_runs) ||
                      kernel.is_operand(id) || kernel.is_staged_out(id)) &&
                     kernel.kernel->variables[id].array == arrays[i])
                     found[i] = true;

@@ -5,6 +5,7 @@
 
 #include "schedule/fragments.hpp"
 #include "schedule/gathered.hpp"
+#include "schedule/thread_runs.hpp"
 #include "schedule/views.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
@@ -168,6 +169,7 @@ std::string_view why_not_in_place(const ScheduledKernel& kernel, VariableId id) 
     if (made->scope != stored->scope) return "it is stored elsewhere than it is computed";
     if (contains(kernel.inputs, variable.array)) return "its array is loaded, too";
     if (variable.dims.empty()) return "it is a single value";
+    if (goes_by_runs(kernel, *made)) return "";
     if (variable.memory_type != (kernel.is_double ? DType::f64 : DType::f32) || kernel.is_whole(id) || made->is_whole)
         return "memory has it in another type";
     if (kernel.place(id).innermost + 1 != static_cast<int>(variable.dims.size()))
@@ -184,6 +186,7 @@ bool may_be_view(const ScheduledKernel& kernel, VariableId id) {
     if (!kernel.facts(id).load_scope) return written && why_not_in_place(kernel, id).empty();
     if (kernel.facts(id).is_only_gathered) return true;
     if (kernel.on_tensor_cores()) return may_be_read_by_threads(kernel, id);
+    if (may_be_read_by_runs(kernel, id)) return true;
     if (!variable.gathers.empty() && (kernel.in_blocks() || !lies_in_one_block(kernel, id))) return false;
     if (kernel.facts(id).is_cut || written || last < 0) return false;
     if (any_of(variable.dims, starts_late)) return false;

@@ -189,6 +189,7 @@ struct Layout {
     /// A lane product reads it: a cell has so many neighbours along the dimension, in their type in memory.
     int terms = 1, term_dimension = -1;
     bool is_biased = false;   ///< its cells are of i8, 128 added to each, as u8
+    bool in_runs = false;     ///< a view that statements by runs access (thread_runs.hpp)
     std::int64_t reach = 0;   ///< for a view: values from the first to past the last that a padded tile reads
     std::vector<Life> lives;  ///< in order; none for a variable that no step accesses
 };

@@ -28,6 +28,12 @@ namespace {
 
 /// Instructions for a quotient and a remainder of whole numbers, counted in what NVRTC 13 makes of them.
 constexpr double instructions_of_coordinate = 20;
+/// Instructions of a warp for the coordinates of a block of vectors, the addresses there, and the loop's end. Counted
+/// in the same way.
+constexpr double address_of_block = 12;
+/// Instructions for the address of a run of four dimensions, and to see that one access reaches it. Counted in the same
+/// way.
+constexpr double address_of_run = 12;
 
 }  // namespace
 
@@ -184,6 +190,9 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
             pipes.overhead += targets * machine_.horizontal_clocks.value, pipes.waits += machine_.call_clocks.value;
     }
     std::tie(pipes.cache, pipes.target) = cache_clocks(k, step, block);
+    if (k.in_blocks() && !k.on_tensor_cores() && v >= 0 && !compute.reduce && !k.is_in_lanes(compute.variable))
+        add_addresses_of_blocks(step, atom, targets, pipes);
+    if (k.layout(compute.variable).in_runs) add_addresses_of_runs(k, step, block, targets, pipes);
     if (k.in_blocks() && v < 0) share_among_lanes(targets, atom.rows, work, pipes);
     if (k.on_tensor_cores())
         share_among_warps(k,
@@ -192,6 +201,32 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
                                       : std::max(1.0, targets / (atom.rows * (atom.across ? 1.0 : atom.vectors))),
                           pipes);
     return pipes;
+}
+
+/// Warps find the place of each block of a map's vectors, and of what it reads there.
+void Simulator::add_addresses_of_blocks(const Step& step, const Atom& atom, double targets, Pipes& pipes) const {
+    double instructions = address_of_block / atom.vectors;
+    for (const Read* r : step.reads) {
+        // Lanes compute a place that is no sum of coordinates for themselves.
+        if (any_of(r->indices, [](const Index& index) { return !index.affine(); })) instructions += address_of_block;
+        for (const Index& index : r->indices) instructions += quotient_instructions * all_quotients_in(index.value());
+    }
+    pipes.arithmetic += targets * instructions * clocks_a_vector_[at(static_cast<int>(OpKind::simple))];
+}
+
+/// Statements by runs find the addresses of what they access in memory, and convert it.
+void Simulator::add_addresses_of_runs(const ScheduledKernel& k, const Step& step, const Block& block, double targets,
+                                      Pipes& pipes) const {
+    double instructions = targets / block.atom.rows * address_of_run + targets;
+    for (const Read* r : step.reads) {
+        if (!k.layout(r->variable()).in_runs) continue;
+        double quotients = 0;
+        for (const Index& index : r->indices) quotients += all_quotients_in(index.value());
+        const double values = targets * block.steps, loads = loads_of_run(k, block.atom, *r);
+        instructions += values + values / block.atom.rows * loads *
+                                     (address_of_run / (loads > 1 ? 2 : 1) + quotient_instructions * quotients);
+    }
+    pipes.arithmetic += instructions * clocks_a_vector_[at(static_cast<int>(OpKind::simple))];
 }
 
 /// Warps take register blocks round-robin, so that some idle in the last round. Warps that share a reduction take the

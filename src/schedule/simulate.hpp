@@ -169,6 +169,9 @@ private:
     void add_product(const ScheduledKernel& k, const Step& step, const MmaProduct& product,
                      const std::vector<std::int64_t>& tile, Pipes& pipes) const;
     [[nodiscard]] std::optional<double> clocks_of_term(const ScheduledKernel& k, const Step& step) const;
+    void add_addresses_of_blocks(const Step& step, const Atom& atom, double targets, Pipes& pipes) const;
+    void add_addresses_of_runs(const ScheduledKernel& k, const Step& step, const Block& block, double targets,
+                               Pipes& pipes) const;
     [[nodiscard]] double prefetch_clocks(const ScheduledKernel& k, const Step& step, const Block& block, double targets) const;
     [[nodiscard]] std::pair<double, double> cache_clocks(const ScheduledKernel& k, const Step& step, const Block& block) const;
     [[nodiscard]] double instruction_clocks(OpKind kind) const;

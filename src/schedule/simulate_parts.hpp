@@ -5,6 +5,7 @@
 
 #include "machine/block_machine.hpp"
 #include "schedule/simulate.hpp"
+#include "schedule/thread_runs.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 
@@ -42,12 +43,22 @@ inline bool counts(const StatementWork& work, OpKind kind) {
     return any_of(work.ops, [&](const OpCount& op) { return op.kind == kind; });
 }
 
+/// Loads of a thread for a run of a variable that lies in runs.
+inline double loads_of_run(const ScheduledKernel& k, const Atom& atom, const Read& r) {
+    return run_step(k, r, {atom.row_axis, atom.rows}, k.layout(r.variable()).scope) == RunStep::each ? atom.rows : 1;
+}
+
 /// Values of a register block that a thread of a GPU loads in one instruction, as they lie together. They are those of
 /// several rows, or of several iterations of the innermost loop.
 inline double values_in_a_load(const ScheduledKernel& k, const Atom& atom, const Read& r,
                                const std::vector<std::int64_t>& tile) {
     const int inner = k.place(r.variable()).innermost;
     if (!k.in_blocks() || inner < 0) return 1;
+    // Lanes load words of their own: a run of narrow values takes the time of as many words.
+    if (k.layout(r.variable()).in_runs)
+        return loads_of_run(k, atom, r) == 1
+                   ? std::max(1.0, static_cast<double>(word_bytes) / bytes(k.variable(r.variable()).memory_type))
+                   : 1;
     const Index& dim = k.variable(r.variable()).dims[at(inner)];
     const std::int64_t most = k.unit.copies.vector_bytes / k.value_bytes();
     const auto together = [&](AxisId axis, int values) {

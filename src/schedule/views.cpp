@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "schedule/thread_runs.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 
@@ -63,8 +64,10 @@ void shape_view(ScheduledKernel& kernel, VariableId id) {
     const Variable& variable = kernel.variable(id);
     const std::vector<AxisId>& axes = kernel.program->diagram.array(variable.array).axes;
     const std::optional<ScopeId>& scope = kernel.facts(id).load_scope;
+    layout.in_runs = kernel.in_blocks() && !kernel.on_tensor_cores() && !kernel.facts(id).is_only_gathered &&
+                     (scope ? may_be_read_by_runs(kernel, id) : is_written_by_runs(kernel, id));
     // Threads, and loads that gather by it, find its values by the array's own strides: it needs none here.
-    if (scope && (kernel.on_tensor_cores() || kernel.facts(id).is_only_gathered)) {
+    if (layout.in_runs || (scope && (kernel.on_tensor_cores() || kernel.facts(id).is_only_gathered))) {
         layout.strides.assign(axes.size(), 0);
         layout.count = layout.reach = 0, layout.may_overrun = false;
         return;
