@@ -111,7 +111,7 @@ public:
         const bool searches_all = options_.warps.value > 0 && tensors.empty();
         for (std::size_t s = 0; s < shapes.size(); ++s) {
             // What fits no core's memory gives way to anything that does.
-            const bool fits = best && best->fits && !std::isinf(best->rated.at(best->point).seconds);
+            const bool fits = is_fitting(best);
             if (!fits && shapes[s].is_bound) {
                 // Strategies with only a bound are simulated after all. They have been counted.
                 const int counted = budget_.simulated;
@@ -136,15 +136,12 @@ public:
                 break;
             else if (is_runner_up(1))
                 budget_.most = budget_.for_strategy - (s == 0 ? budget_.for_strategy / 4 : 0);
-            FoundSizes found;
-            // Overridden sizes that do not fit beside one vector axis may fit beside another.
-            if (auto error = sizes_.run(shape.tensor < 0 ? best_panel(shape.axis) : shape, found)) {
-                if (!refused) refused = std::move(error);
-                continue;
+            const TilingStrategy first = shape.tensor < 0 ? best_panel(shape.axis) : shape;
+            consider(first, best, refused);
+            if (const int even = searches_all ? even_panel(first) : 0; even > 0) {
+                budget_.most = budget_.simulated + budget_.for_strategy;
+                consider(schedules_.in_panels(first.axis, even), best, refused);
             }
-            const double margin = fits && best->shape.axis.vertical && !shape.axis.vertical ? hysteresis_across_lanes : 1;
-            const bool faster = best && found.rated.at(found.point).seconds < margin * best->rated.at(best->point).seconds;
-            if (!best || (found.fits && !fits) || (found.fits == fits && faster)) best = std::move(found);
         }
         if (!best) return *refused;
         if (!options_.refused.empty() && std::isinf(best->rated.at(best->point).seconds)) {
@@ -175,6 +172,24 @@ private:
     };
 
     [[nodiscard]] std::int64_t extent(AxisId axis) const { return model_.extents()[axis]; }
+    /// Whether something is found that fits, and that nothing speaks against.
+    static bool is_fitting(const std::optional<FoundSizes>& found) {
+        return found && found->fits && !std::isinf(found->rated.at(found->point).seconds);
+    }
+
+    /// Searches the sizes of a strategy, and keeps them where they are the best. Overridden sizes that do not fit
+    /// beside one vector axis may fit beside another: the first error is kept.
+    void consider(const TilingStrategy& shape, std::optional<FoundSizes>& best, std::optional<Diagnostic>& refused) {
+        FoundSizes found;
+        if (auto error = sizes_.run(shape, found)) {
+            if (!refused) refused = std::move(error);
+            return;
+        }
+        const bool fits = is_fitting(best);
+        const double margin = fits && best->shape.axis.vertical && !shape.axis.vertical ? hysteresis_across_lanes : 1;
+        const bool faster = best && found.rated.at(found.point).seconds < margin * best->rated.at(best->point).seconds;
+        if (!best || (found.fits && !fits) || (found.fits == fits && faster)) best = std::move(found);
+    }
 
     EstimatedStrategy rated_on_ordinary_tiles(const TilingStrategy& shape) {
         EstimatedStrategy rated{shape};
@@ -261,6 +276,15 @@ private:
             if (EstimatedStrategy rated = rated_in_panels(axis, line); rated.seconds < best.seconds * (1 + equal_times))
                 best = rated;
         return best.shape;
+    }
+
+    /// The widest narrower panel that cuts the axis without a rest, where this one leaves a rest. Ordinary tiles do not
+    /// show which of the two has the faster tiles. 0: there is none.
+    [[nodiscard]] int even_panel(const TilingStrategy& in) const {
+        if (in.tensor >= 0 || in.axis.axis < 0 || overrides_.fixes(ChoiceKind::vectors)) return 0;
+        int even = in.vectors;
+        while (even > 0 && extent(in.axis.axis) % (even * model_.lanes()) != 0) --even;
+        return even == in.vectors ? 0 : even;
     }
 
     const CandidateSchedules& schedules_;

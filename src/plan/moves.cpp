@@ -112,11 +112,24 @@ constexpr double worth_parting = 0.95;
 std::int64_t part_for_every_core(const AtGroups& at) { return ceil_div(at.cores, at.groups); }
 std::int64_t parts_in_even_rounds(const AtGroups& at) { return at.cores / std::gcd(at.groups, at.cores); }
 
+/// So many parts that a few groups, of wide tiles, have a part for every core.
+template <int groups>
+std::int64_t parts_of_few(const AtGroups& at) {
+    return at.cores / groups;
+}
+template <int groups>
+bool are_fewer(const AtGroups& at) {
+    return parts_of_few<groups>(at) > parts_in_even_rounds(at);
+}
+
 const PartMove of_parts[] = {
     {"a part for every core", [](const AtGroups&) { return true; }, part_for_every_core,
      "Groups are too few for the cores.", worth_parting},
     {"parts in even rounds", [](const AtGroups& at) { return parts_in_even_rounds(at) != part_for_every_core(at); },
      parts_in_even_rounds, "Cores would idle in the last round of groups.", worth_parting},
+    {"parts of four groups", are_fewer<4>, parts_of_few<4>,
+     "Tiles are small, for more groups, where the stream is whole.", worth_parting},
+    {"parts of two groups", are_fewer<2>, parts_of_few<2>, "As of four.", worth_parting},
 };
 
 // ---- fields of a whole schedule

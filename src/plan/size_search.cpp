@@ -6,6 +6,7 @@
 
 #include "plan/moves.hpp"
 #include "plan/reasons.hpp"
+#include "schedule/thread_runs.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 
@@ -61,6 +62,10 @@ std::optional<Diagnostic> SizeSearch::run(const TilingStrategy& shape, FoundSize
         // Where each array is accessed in whole lines, no step leads there from tiles that have lines of one array.
         if (const Point lines = with_lines(); is_of_maps && shape.axis.axis < 0 && options_.warps.value > 0 && fits(lines))
             starts.insert(starts.begin(), lines);
+        // Sums over a stream go by runs where each thread has one, and no step leads there from tiles of a few threads.
+        if (const Point runs = with_runs();
+            !is_of_maps && shape.axis.axis < 0 && row_axis() >= 0 && options_.warps.value > 0 && fits(runs))
+            starts.insert(starts.begin(), runs);
         std::optional<Point> least;
         for (const Point& from : starts)
             if (const Point found_from = search(from); !least || rate(found_from).seconds < rate(*least).seconds)
@@ -109,6 +114,24 @@ Point SizeSearch::with_lines() const {
             while (v.dims.back().depends_on(dimensions_[i].axis) && point[i] + 1 < dimensions_[i].sizes.size() &&
                    dimensions_[i].sizes[point[i]] < line)
                 ++point[i];
+    }
+    return point;
+}
+
+/// The smallest tiles in which each thread has a run of neighbours of the result in memory, with streams of ordinary
+/// size.
+Point SizeSearch::with_runs() const {
+    const AxisId axis = row_axis();
+    const std::int64_t values = options_.warps.value * schedules_.without_schedule().lanes * longest_run;
+    const KernelSchedule wanted = schedules_.ordinary(shape_);
+    Point point = smallest();
+    for (std::size_t i = 0; i < dimensions_.size(); ++i) {
+        const SearchedSize& d = dimensions_[i];
+        const auto ordinary = d.stream ? wanted.stream.find(d.axis) : wanted.stream.end();
+        const std::int64_t least = d.stream         ? (ordinary == wanted.stream.end() ? 1 : ordinary->second.value)
+                                   : d.axis == axis ? values
+                                                    : 1;
+        while (point[i] + 1 < d.sizes.size() && d.sizes[point[i]] < least) ++point[i];
     }
     return point;
 }

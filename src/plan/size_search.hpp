@@ -75,6 +75,7 @@ private:
     [[nodiscard]] AxisId row_axis() const;
     [[nodiscard]] Point with_whole_rows() const;
     [[nodiscard]] Point with_lines() const;
+    [[nodiscard]] Point with_runs() const;
     [[nodiscard]] Point start();
     Point search(Point best);
     Point shrink(Point best);
