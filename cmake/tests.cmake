@@ -105,7 +105,7 @@ function(napkin_c_test name)
     target_compile_options(c_api_${name} PRIVATE -Wall -Wextra -Wpedantic $<$<BOOL:${NAPKIN_WERROR}>:-Werror>)
     target_link_libraries(c_api_${name} PRIVATE napkin)
     add_test(NAME c_api.${name} COMMAND c_api_${name})
-    set_tests_properties(c_api.${name} PROPERTIES LABELS c_api TIMEOUT 120 ENVIRONMENT "${other_environment};${ARGN}")
+    set_tests_properties(c_api.${name} PROPERTIES LABELS c_api TIMEOUT 300 ENVIRONMENT "${other_environment};${ARGN}")
 endfunction()
 napkin_c_test(processor)
 

@@ -117,6 +117,7 @@ inline constexpr ClauseField clause_fields[] = {
     {.of = ChoiceKind::storage, .word = "operand", .alone = true},
     {.of = ChoiceKind::storage, .word = "lanes", .alone = true},
     {.of = ChoiceKind::storage, .word = "written", .alone = true},
+    {.of = ChoiceKind::storage, .word = "accumulators", .alone = true},
     {ChoiceKind::storage, "inner", ClauseOperand::index},
     {ChoiceKind::storage, "dimension", ClauseOperand::number},
     {ChoiceKind::storage, "stages", ClauseOperand::number, 1, 64},

@@ -30,6 +30,12 @@ public:
                 pass_lanes(v, written);
                 continue;
             }
+            if (frame_.is_in_accumulators(v)) {
+                const std::string extents = accumulator_extents(frame_, v);
+                const std::string name = extents.empty() ? "& " + frame_.name(v) : fmt::format(" (&{})", frame_.name(v));
+                add_parameter(accumulator_type(frame_, v) + name + extents, frame_.name(v));
+                continue;
+            }
             pass(fmt::format("{}{}*{} ", written ? "" : "const ", frame_.cell_type(v), shared ? "" : " __restrict"),
                  frame_.name(v));
         }
@@ -88,19 +94,15 @@ private:
 
 }  // namespace
 
-BlocksFunction function_of_blocks(Frame& frame, const Step& step, const Step* before) {
-    Lines body;
-    step.is_tile_pipelined() ? write_compute(frame.of_group_before(), body, step)
-                             : write_compute(frame, body, step, before);
-    std::vector<const Compute*> computes = {&std::get<Compute>(*step.statement)};
-    if (before) computes.insert(computes.begin(), &std::get<Compute>(*before->statement));
-    if (step.follower >= 0) computes.push_back(&std::get<Compute>(*frame.step(step.follower).statement));
+namespace {
+
+/// The function of such a body, under lines of comments. Its name begins with what it does.
+BlocksFunction function_of(Frame& frame, Lines body, const std::vector<const Compute*>& computes,
+                           const std::string& does, const std::vector<std::string>& comments) {
     Lines code;
-    std::string name = "compute";
-    for (const Compute* c : computes) {
-        code(fmt::format("// {}", equation(frame, *c)));
-        name += (name == "compute" ? "_" : "_and_") + frame.name(c->variable);
-    }
+    for (const std::string& comment : comments) code("// " + comment);
+    std::string name = does;
+    for (const Compute* c : computes) name += (name == does ? "_" : "_and_") + frame.name(c->variable);
     name = frame.names.add(name);
     Parameters passed(frame, body.text());
     passed.add_tiles(computes);
@@ -112,6 +114,28 @@ BlocksFunction function_of_blocks(Frame& frame, const Step& step, const Step* be
     code.close();
     code("");
     return {std::move(code), fmt::format("{}({});", name, passed.arguments)};
+}
+
+}  // namespace
+
+BlocksFunction function_of_blocks(Frame& frame, const Step& step, const Step* before) {
+    Lines body;
+    step.is_tile_pipelined() ? write_compute(frame.of_group_before(), body, step)
+                             : write_compute(frame, body, step, before);
+    std::vector<const Compute*> computes = {&std::get<Compute>(*step.statement)};
+    if (before) computes.insert(computes.begin(), &std::get<Compute>(*before->statement));
+    if (step.follower >= 0) computes.push_back(&std::get<Compute>(*frame.step(step.follower).statement));
+    std::vector<std::string> equations;
+    for (const Compute* c : computes) equations.push_back(equation(frame, *c));
+    return function_of(frame, std::move(body), computes, "compute", equations);
+}
+
+BlocksFunction function_of_sums_to_memory(Frame& frame, const Step& step) {
+    Lines body;
+    write_sums_to_memory(frame, body, step);
+    const auto& compute = std::get<Compute>(*step.statement);
+    return function_of(frame, std::move(body), {&compute}, "store",
+                       {fmt::format("{} from registers to memory", frame.name(compute.variable))});
 }
 
 }  // namespace napkin::writers

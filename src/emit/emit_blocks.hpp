@@ -15,4 +15,7 @@ struct BlocksFunction {
 /// previous group that runs in the same loops. A deferred statement's own function is for the previous group, too.
 BlocksFunction function_of_blocks(Frame& frame, const Step& step, const Step* before = nullptr);
 
+/// The function that stores what the step has added up in accumulators.
+BlocksFunction function_of_sums_to_memory(Frame& frame, const Step& step);
+
 }  // namespace napkin::writers

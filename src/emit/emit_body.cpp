@@ -177,7 +177,7 @@ void BodyWriter::declare_array(Lines& out, ValueId id) const {
     const Value& v = at(id);
     out(fmt::format("{} {}{}{};", declaration(id), v.name, v.array_rows ? fmt::format("[{}]", atom_.rows) : "",
                     v.array_vectors ? fmt::format("[{}]", atom_.vectors) : ""));
-    if (v.is_run) return out(fmt::format("load_run({}, {});", v.name, v.pattern));
+    if (v.is_run) return out(fmt::format(fmt::runtime(v.pattern), v.name));
     // A block of rows uses what is loaded here several times, but the compiler would load it each time. A mask is no
     // longer what is loaded, and a comparison's own type is not every compiler's type of masks.
     std::string value = definition(id);

@@ -56,6 +56,7 @@ public:
 
     /// The statement that stores the values of a run, which stand in the array of this name (schedule/thread_runs.hpp).
     [[nodiscard]] std::string store_of_run(const std::string& values) const;
+    [[nodiscard]] std::string condition_of_runs() const;
 
     /// Whether the root is a vector or has to be made one.
     [[nodiscard]] bool is_vector(ValueId id) const { return at(id).vec; }
@@ -133,7 +134,9 @@ private:
     ValueId axis_index(AxisId axis, bool whole = false, bool from_tile = false);
     ValueId read_value(const Read& r);
     ValueId read_in_run(const Read& r);
-    std::string place_of_run(VariableId variable, const std::vector<Index>& indices, bool each, std::string& inside) const;
+    std::string place_of_run(VariableId variable, const std::vector<Index>& indices, bool each, bool are_known,
+                             std::string& inside) const;
+    [[nodiscard]] std::string stride_of_run(ArrayId array, std::size_t dimension, bool are_known) const;
     [[nodiscard]] std::string left_of_run() const;
     ValueId read_by_lane(const Read& r, const Address& address);
     [[nodiscard]] std::string coordinate_sum(AxisId axis, const std::string& lane) const;

@@ -72,12 +72,7 @@ public:
             loops_.push_back(lanes_->axis), target_level_ = atom_.across ? 0 : 1;
             return;
         }
-        const bool in_panel = atom_.run >= 0;
-        if (atom_.vector_axis >= 0 && !atom_.across && !in_panel && !atom_.vector_inner) add_loop(atom_.vector_axis);
-        for (const AxisId a : atom_.points) add_loop(a);
-        if (atom_.row_axis >= 0) add_loop(atom_.row_axis);
-        if (atom_.vector_inner) add_loop(atom_.vector_axis);
-        target_level_ = static_cast<int>(loops_.size());
+        add_target_loops();
         for (const AxisId a : atom_.reduced) add_loop(a);
         if (atom_.across && atom_.shared)
             loops_.push_back(atom_.vector_axis);
@@ -94,17 +89,30 @@ public:
         if (frame_.partials(step_) > 0) return run_shared();
         BodyWriter body(frame_, step_, choices(), loops_, target_level_, names_);
         body_ = &body;
-        give_lanes(body);
+        give_registers(body);
         const int last = static_cast<int>(loops_.size());
         const ValueId root = product_ ? body.add_factors(*product_, last)
                                       : body.add_root(compute_.body, last, true, true, is_whole());
-        const ValueId carry = compute_.carry && !(product_ && is_whole())
+        const ValueId carry = compute_.carry && !(product_ && is_whole()) && !goes_on()
                                   ? body.add_root(compute_.carry, target_level_, !atom_.across, true, is_whole())
                                   : -1;
         body.decide();
         if (step_.follower >= 0) plan_fused_reduction();
         if (before) plan_before(*before);
 
+        const std::string are_known = body.condition_of_runs(), run = names_.add("run");
+        if (are_known.empty()) return loops(root, carry, run);
+        for (const bool known : {true, false}) {
+            out_.open(known ? fmt::format("if ({})", are_known) : "else");
+            out_(fmt::format("constexpr Runs<{}> runs_;", known));
+            loops(root, carry, run);
+            out_.close();
+        }
+    }
+
+private:
+    /// All loops of the statement. `run`: the array of a run's values, where it goes by runs.
+    void loops(ValueId root, ValueId carry, const std::string& run) {
         hoist(0);
         if (lanes_ && !compute_.reduce) return map_in_lanes(root);
         if (frame_.in_blocks()) frame_.is_in_lanes(compute_.variable) ? out_.open("") : share_points();
@@ -113,38 +121,36 @@ public:
             frame_.in_blocks() ? hoist(level) : open_loop(level);
             write_bias(level);
         }
-        if (frame_.layout(compute_.variable).in_runs) begin_run(names_.add("run"));
+        if (frame_.layout(compute_.variable).in_runs) begin_run(run);
         if (!compute_.reduce) {
             if (fused_reduction_) out_(fmt::format("vec {}{};", result(), dims()));
             if (before_) before_->write_point();
             prefetches();
-            body.statement(out_, root, [&](const std::string& text) {
+            body_->statement(out_, root, [&](const std::string& text) {
                 return fused_reduction_
-                           ? fmt::format("{}{} = {};", result(), index(), as_vector(text, body.is_vector(root)))
-                           : store(text, body.is_vector(root));
+                           ? fmt::format("{}{} = {};", result(), index(), as_vector(text, body_->is_vector(root)))
+                           : store(text, body_->is_vector(root));
             });
         } else if (cut_level_ > 0) {
             cut_sum(root, carry);
         } else {
             reduce(root, target_level_ + 1);
-            product_&& is_whole() ? write_back_whole(compute_.carry != nullptr) : write_back(carry);
+            if (!goes_on()) product_&& is_whole() ? write_back_whole(compute_.carry != nullptr) : write_back(carry);
         }
         if (fused_reduction_) follow();
-        if (!run_.empty()) out_(body.store_of_run(run_));
+        if (!run_.empty()) out_(body_->store_of_run(run_));
         for (int level = target_level_; level >= 0; --level) {
             if (fused_reduction_ && level == fused_reduction_->level) finish_fused_reduction();
             if (level > (frame_.in_blocks() ? target_level_ - 1 : 0)) out_.close();
         }
     }
-
-private:
     /// Warps share the vectors of every row, and each leaves its result in a copy of the target of its own. Then the
     /// warps share the rows and combine these results.
     void run_shared() {
         const int last = static_cast<int>(loops_.size());
         BodyWriter shares(frame_, step_, choices(), loops_, target_level_, names_);
         body_ = &shares;
-        give_lanes(shares);
+        give_registers(shares);
         const ValueId root = shares.add_root(compute_.body, last, true);
         shares.decide();
         hoist(0);
@@ -166,7 +172,7 @@ private:
 
         BodyWriter totals(frame_, step_, choices(), {loops_.begin(), loops_.begin() + target_level_}, target_level_, names_);
         body_ = &totals;
-        give_lanes(totals);
+        give_registers(totals);
         const ValueId carry = compute_.carry ? totals.add_root(compute_.carry, target_level_, false) : -1;
         totals.decide();
         hoist(0);
@@ -179,7 +185,6 @@ private:
     }
 
     // ---- the loops
-    // ------------------------------------------------------------
     /// What the biased factor adds too much to the lanes' sums, in the outermost loop on which the other one depends.
     void write_bias(int level) {
         if (!has_bias()) return;
@@ -205,7 +210,7 @@ private:
 
     /// The accumulators, and the loops from `level` on that add to them.
     void reduce(ValueId root, int level) {
-        declare("acc");
+        goes_on() ? out_(fmt::format("auto& acc = {};", frame_.name(compute_.variable))) : declare("acc");
         for (int l = level; l <= std::ssize(loops_); ++l) open_loop(l);
         prefetches();
         body_->statement(out_, root, [&](const std::string& text) { return accumulate(text, body_->is_vector(root)); });
@@ -225,11 +230,6 @@ private:
         const std::string sum = fmt::format("{} + acc{}", value_of_target(), index());
         out_(rows() + vectors() + store(sum, true));
         for (int level = target_level_; level < cut_level_; ++level) out_.close();
-    }
-
-    /// A block that covers the axis needs no loop.
-    void add_loop(AxisId axis) {
-        if (frame_.span(axis, scope_).tile > frame_.block_size(atom_, axis)) loops_.push_back(axis);
     }
 
     [[nodiscard]] const std::string& block_name() const { return frame_.axis(axis_at(cut_level_)).block; }

@@ -106,6 +106,9 @@ void write_variable_pointers(const Frame& frame, Lines& out) {
                               : fmt::format("real {}[{}];  // of {} over all threads", frame.name(id), tile.values(),
                                             frame.span(tile.axis, l.scope).tile));
         }
+        if (frame.is_in_accumulators(id))
+            out(fmt::format("{} {}{};  // in those who add it up", accumulator_type(frame, id), frame.name(id),
+                            accumulator_extents(frame, id)));
         if (!frame.is_held(id)) continue;
         std::string shape;
         for (std::size_t d = 0; d < l.sizes.size(); ++d)

@@ -68,6 +68,12 @@ void ProgramPrinter::print(const lower::Copy& copy) {
         case Copy::store:
             if (frame_.shape(variable_of(step)).passes_by_rounds) return;
             out_(about("store", step));
+            if (frame_.is_in_accumulators(variable_of(step))) {
+                BlocksFunction function = function_of_sums_to_memory(
+                    frame_, frame_.step(*frame_.shape(variable_of(step)).added_by));
+                functions_.append(std::move(function.code));
+                return out_(function.call);
+            }
             return frame_.is_in_registers(variable_of(step))
                        ? write_store_of_fragments(frame_, out_, variable_of(step), step.scope)
                        : write_store(frame_, out_, variable_of(step), step.scope);

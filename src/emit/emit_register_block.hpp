@@ -16,6 +16,13 @@ namespace napkin::writers {
 /// Modulo 2^64.
 std::string combined_integer(ReduceOp op, const std::string& a, const std::string& b);
 
+/// acc ⊕= text
+inline std::string accumulated(ReduceOp op, const std::string& acc, const std::string& text) {
+    if (op == ReduceOp::sum) return fmt::format("{} += {};", acc, text);
+    if (op == ReduceOp::prod) return fmt::format("{} *= {};", acc, text);
+    return fmt::format("{} = {};", acc, combined(op, acc, text));
+}
+
 /// The register block of a statement: its accumulators, what it accumulates, and where it is stored.
 class RegisterBlock {
 protected:
@@ -120,13 +127,6 @@ protected:
     }
     void declare(const std::string& name) { declare(name, dims(), rows() + vectors(), index(), *compute_.reduce); }
 
-    /// acc ⊕= text
-    [[nodiscard]] static std::string accumulated(ReduceOp op, const std::string& acc, const std::string& text) {
-        if (op == ReduceOp::sum) return fmt::format("{} += {};", acc, text);
-        if (op == ReduceOp::prod) return fmt::format("{} *= {};", acc, text);
-        return fmt::format("{} = {};", acc, combined(op, acc, text));
-    }
-
     [[nodiscard]] std::string accumulate(const std::string& text, bool is_vector) const {
         const ReduceOp op = *compute_.reduce;
         if (product_)
@@ -228,7 +228,23 @@ protected:
         }
     }
 
+    /// The accumulators go on from one iteration of the stream to the next.
+    [[nodiscard]] bool goes_on() const { return frame_.is_in_accumulators(compute_.variable); }
+
     // ---- the loops over the target's points
+
+    /// A block that covers the axis needs no loop.
+    void add_loop(AxisId axis) {
+        if (frame_.span(axis, scope_).tile > frame_.block_size(atom_, axis)) loops_.push_back(axis);
+    }
+    void add_target_loops() {
+        const bool in_panel = atom_.run >= 0;
+        if (atom_.vector_axis >= 0 && !atom_.across && !in_panel && !atom_.vector_inner) add_loop(atom_.vector_axis);
+        for (const AxisId a : atom_.points) add_loop(a);
+        if (atom_.row_axis >= 0) add_loop(atom_.row_axis);
+        if (atom_.vector_inner) add_loop(atom_.vector_axis);
+        target_level_ = static_cast<int>(loops_.size());
+    }
 
     /// The warps of a block share the register blocks of the target, or its threads the points, whichever loops these
     /// stand in.
@@ -280,9 +296,13 @@ protected:
         return tile.vectors == 1 ? fmt::format("{}[i_]", frame_.name(id))
                                  : fmt::format("{}[{} * i_ + j]", frame_.name(id), tile.vectors);
     }
-    void give_lanes(BodyWriter& body) const {
+    /// What the thread has in registers.
+    void give_registers(BodyWriter& body) const {
         for (const Read* r : step_.reads)
-            if (frame_.is_in_lanes(r->variable())) body.give(r->variable(), in_lanes(r->variable()));
+            if (frame_.is_in_lanes(r->variable()))
+                body.give(r->variable(), in_lanes(r->variable()));
+            else if (frame_.is_in_accumulators(r->variable()) && r->variable() != compute_.variable)
+                body.give(r->variable(), frame_.name(r->variable()) + index(), atom_.vector_axis >= 0);
     }
     /// Where it lies in the tile.
     [[nodiscard]] std::string value_in_lanes() const {

@@ -361,6 +361,7 @@ void write_init(const Frame& frame, Lines& out, const Init& init) {
     const DType type = frame.variable(init.variable).memory_type;
     if (frame.is_in_lanes(init.variable))
         return out(fmt::format("{} = {};", frame.name(init.variable), literal(init.value, frame.is_double)));
+    if (frame.is_in_accumulators(init.variable)) return write_first_sums(frame, out, init);
     out(fmt::format("fill({}, {}, {});", frame.name(init.variable), frame.layout(init.variable).count,
                     frame.is_whole(init.variable) ? integer_literal(whole_of(type, init.value))
                                                   : literal(init.value, frame.is_double)));

@@ -16,9 +16,15 @@ std::string lanes_in_memory(const Frame& frame, VariableId variable);
 std::string lanes_type(const Frame& frame, VariableId variable);
 void write_target(const Frame& frame, Lines& out, VariableId variable, ScopeId scope);
 void write_init(const Frame& frame, Lines& out, const Init& init);
+/// The type of an accumulator of a variable in accumulators, and "[rows][vectors]" of each who adds up; "": it has one.
+std::string accumulator_type(const Frame& frame, VariableId variable);
+std::string accumulator_extents(const Frame& frame, VariableId variable);
 /// The loop nest of a compute statement. It stands inside of the panel's loop if it runs along the kernel's vector
 /// axis. A statement `before` of the previous group runs in these loops, too.
 void write_compute(const Frame& frame, Lines& out, const Step& step, const Step* before = nullptr);
+void write_first_sums(const Frame& frame, Lines& out, const Init& init);
+/// Stores the sums of a step that adds up in accumulators (schedule/accumulators.hpp).
+void write_sums_to_memory(const Frame& frame, Lines& out, const Step& step);
 /// The two values combined, and the prelude's name of the function that combines all lanes of a vector.
 std::string combined(ReduceOp op, const std::string& a, const std::string& b);
 const char* horizontal(ReduceOp op);

@@ -28,6 +28,7 @@ std::string order_of_atom(const ScheduledKernel& kernel, const Step& step) {
     if (atom.terms > 1) out += fmt::format(" by {} terms", atom.terms);
     if (atom.across)
         out += fmt::format(" across {}, {} of {} lanes", axes[atom.vector_axis].name, atom.vectors, kernel.lanes);
+    if (kernel.is_in_accumulators(variable_of(step))) out += " in accumulators";
     if (atom.shared) out += fmt::format(" of {} warps", kernel.schedule.warps.value);
     return out;
 }

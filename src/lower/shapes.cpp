@@ -1,5 +1,6 @@
 #include "lower/shapes.hpp"
 
+#include "schedule/accumulators.hpp"
 #include "schedule/fragment_registers.hpp"
 #include "schedule/warpgroups.hpp"
 #include "support/ids.hpp"
@@ -11,6 +12,7 @@ namespace {
 VariableShape shape_of(const ScheduledKernel& kernel, VariableId id) {
     VariableShape out;
     if (!kernel.variable(id).gathers.empty()) out.gathered = gathered_copy(kernel, id);
+    if (kernel.is_in_accumulators(id)) out.added_by = kernel.number(*accumulating_step(kernel, id));
     if (kernel.is_in_lanes(id)) out.lanes = lane_tile(kernel, id), out.passes_by_rounds = passes_by_rounds(kernel, id);
     if (!kernel.on_tensor_cores()) return out;
     out.has_rows = has_rows(kernel, id), out.columns = column_axis(kernel, id);
@@ -45,7 +47,10 @@ StepShape shape_of(const ScheduledKernel& kernel, const Step& step) {
     if (goes_by_runs(kernel, step)) {
         const ThreadRun run{kernel.atom(step).row_axis, kernel.atom(step).rows};
         for (const Read* r : step.reads)
-            if (run_step(kernel, *r, run, step.scope) == RunStep::beside) out.beside.push_back(r);
+            if (run_step(kernel, *r, run, step.scope) == RunStep::beside) {
+                out.beside.push_back(r);
+                if (begins_at_multiple(*r, run)) out.aligned.push_back(r);
+            }
     }
     if (!kernel.on_tensor_cores()) return out;
     out.iterations_ahead = iterations_read_ahead(kernel, step);

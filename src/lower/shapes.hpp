@@ -34,8 +34,9 @@ struct VariableShape {
     std::optional<ClusterPart> part;      ///< of that, what one CTA of a cluster copies for all
     std::optional<StagingTiles> staging;  ///< of a result that bulk copies store
     std::optional<GatheredCopy> gathered;
-    std::optional<LaneTile> lanes;  ///< of one in lanes
-    bool passes_by_rounds = false;  ///< of that: registers hold a round of it at a time
+    std::optional<LaneTile> lanes;   ///< of one in lanes
+    std::optional<StepId> added_by;  ///< of one in accumulators: the step whose register blocks these are
+    bool passes_by_rounds = false;   ///< of that: registers hold a round of it at a time
 };
 
 struct StepShape {
@@ -47,6 +48,7 @@ struct StepShape {
     std::int64_t runs_together = 1;     ///< segments of a row that a thread asks for before it waits for one
     std::vector<const Read*> in_runs;   ///< arrays of which threads read contiguous segments of rows, each once
     std::vector<const Read*> beside;    ///< of a statement by runs: what a run has beside each other in memory
+    std::vector<const Read*> aligned;   ///< of those: what begins at a multiple of a run along its last dimension
     std::vector<const Read*> fetched;   ///< those that are fetched into L2 as the tile begins
     std::optional<LaneTile> lanes;      ///< of a statement that goes through values in lanes
 };

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "plan/complete.hpp"
+#include "schedule/accumulators.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/lane_product.hpp"
 #include "schedule/thread_runs.hpp"
@@ -51,6 +52,7 @@ public:
     Atom run(const Atom* known) {
         Atom atom;
         known_ = known;
+        if (const Step* sum = known ? nullptr : followed_sum(kernel_, step_)) return along(kernel_.atom(*sum));
         if (const auto run = known ? std::nullopt : thread_run(kernel_, step_)) return by_runs(*run);
         if (known && known->terms == 1) product_.reset();
         if (has_known_lanes())
@@ -109,6 +111,13 @@ private:
             if (a != run.axis) atom.points.push_back(a);
         atom.reduced = compute_.reduce_axes;
         return atom;
+    }
+    /// A map goes through the register blocks of the sum that it reads.
+    [[nodiscard]] Atom along(Atom sum) const {
+        sum.reduced.clear(), sum.reason.clear();
+        for (const AxisId a : targets_)
+            if (a != sum.vector_axis && a != sum.row_axis && !contains(sum.points, a)) sum.points.push_back(a);
+        return sum;
     }
     [[nodiscard]] bool has_known_lanes() const { return known_ && known_->across; }
     [[nodiscard]] std::int64_t tile(AxisId axis) const { return scope_[axis].tile; }
@@ -239,7 +248,8 @@ private:
         }
         if (atom.row_axis < 0) return;
         // The block's accumulators, one row of operands and a broadcast must fit.
-        const int registers_of_value = kernel_.in_blocks() && step_.is_whole ? 2 : 1;  // a GPU's have 32 bits
+        // A GPU's registers have 32 bits.
+        const int registers_of_value = kernel_.in_blocks() && (step_.is_whole || kernel_.is_double) ? 2 : 1;
         const std::int64_t fit = (kernel_.unit.registers / registers_of_value - 1) / atom.vectors - 1;
         // Integers are scalar where real numbers fill vectors, so their block has all of its accumulators in rows.
         const std::int64_t wanted = kernel_.schedule.rows.value *

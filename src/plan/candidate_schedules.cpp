@@ -316,6 +316,7 @@ KernelSchedule CandidateSchedules::of_shape(const TilingStrategy& shape) const {
         for (const AtomId a : s.atoms.ids())
             if (!s.atoms[a].by_user) s.atoms[a] = order_->schedule.atoms[a], s.atoms[a].keeps_order = true;
     }
+    s.is_batch_invariant = options_.is_batch_invariant;
     if (options_.is_batch_invariant) s.rescaling = {RescaleMode::always, "rows of a warp would decide together", true};
     s.kernel = model_.kernel().name;
     s.vector_axis = {shape.axis.axis, shape.axis.reason, overrides_.fixes(ChoiceKind::vector)};

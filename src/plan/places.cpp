@@ -4,6 +4,7 @@
 
 #include "machine/block_machine.hpp"
 #include "plan/complete.hpp"
+#include "schedule/accumulators.hpp"
 #include "schedule/lane_registers.hpp"
 #include "schedule/legality.hpp"
 #include "schedule/thread_runs.hpp"
@@ -130,8 +131,10 @@ void choose_storage(ScheduledKernel& kernel) {
     for (const VariableId id : kernel.layouts.ids()) {
         Place& place = kernel.schedule.places[id];
         if (place.by_user || place.holding == MemorySpace::registers || kernel.lies_as_operand(id)) continue;
-        if (may_be_view(kernel, id) && (kernel.on_tensor_cores() || kernel.facts(id).is_only_gathered ||
-                                        lies_in_runs(kernel, id) || is_better_in_place(kernel, id)))
+        if (!kernel.schedule.is_batch_invariant && accumulating_step(kernel, id))
+            place.holding = MemorySpace::accumulators;
+        else if (may_be_view(kernel, id) && (kernel.on_tensor_cores() || kernel.facts(id).is_only_gathered ||
+                                             lies_in_runs(kernel, id) || is_better_in_place(kernel, id)))
             place.holding = MemorySpace::global;
         else if (!kernel.in_blocks() && may_be_packed(kernel, id))
             place.holding = MemorySpace::packed_panel;

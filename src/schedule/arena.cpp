@@ -397,7 +397,8 @@ void count_held(ScheduledKernel& kernel) {
     for (const Step& step : kernel.steps) in_arena.push_back(kernel.partials(step)), positions.push_back(step.position);
     for (const VariableId id : kernel.layouts.ids()) {
         const Layout& l = kernel.layouts[id];
-        if (l.lives.empty() || kernel.is_in_registers(id) || kernel.is_in_lanes(id)) continue;
+        if (l.lives.empty() || kernel.is_in_registers(id) || kernel.is_in_lanes(id) || kernel.is_in_accumulators(id))
+            continue;
         std::vector<std::int64_t>& held = kernel.is_held(id) ? in_arena : in_place;
         const std::int64_t values = l.tile * kernel.cell_values(kernel.is_whole(id));
         const int early = l.over >= 0 ? 1 : 0;

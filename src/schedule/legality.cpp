@@ -169,7 +169,7 @@ std::string_view why_not_in_place(const ScheduledKernel& kernel, VariableId id) 
     if (made->scope != stored->scope) return "it is stored elsewhere than it is computed";
     if (contains(kernel.inputs, variable.array)) return "its array is loaded, too";
     if (variable.dims.empty()) return "it is a single value";
-    if (goes_by_runs(kernel, *made)) return "";
+    if (is_written_by_runs(kernel, id)) return "";
     if (variable.memory_type != (kernel.is_double ? DType::f64 : DType::f32) || kernel.is_whole(id) || made->is_whole)
         return "memory has it in another type";
     if (kernel.place(id).innermost + 1 != static_cast<int>(variable.dims.size()))

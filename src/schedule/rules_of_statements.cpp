@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "schedule/accumulators.hpp"
 #include "schedule/fragments.hpp"
 #include "schedule/gathered.hpp"
 #include "schedule/lane_product.hpp"
@@ -230,6 +231,11 @@ private:
                 report(place_of(id), "{} does not live within one run, and one panel of it is held", name);
             if (k_.is_in_lanes(id) && !in_lanes[id])
                 report(place_of(id), "{} cannot lie in registers of all threads: some statement accesses it otherwise",
+                       name);
+            if (k_.is_in_accumulators(id) && !accumulating_step(k_, id))
+                report(place_of(id),
+                       "{} cannot stay in accumulators: they take a sum over a stream that is stored at its end, of "
+                       "which each warp or thread has one register block",
                        name);
             if (k_.place(id).stages != 1 && !k_.is_operand(id))
                 report(place_of(id), "{} has {} stages, and can have 1 alone: {}", name, k_.place(id).stages,

@@ -93,10 +93,12 @@ enum class MemorySpace : std::uint8_t {
     /// each thread of a CTA without tensor cores holds the values that it computes with (lane_registers.hpp)
     lanes,
     written,  ///< a shared-memory tile that lies as an operand's, which threads compute
+    /// a sum over a stream, in the registers of those who add it up (accumulators.hpp)
+    accumulators,
 };
 
-inline constexpr std::string_view memory_space_names[] = {"buffer",    "register_panel", "packed_panel", "global",
-                                                          "registers", "operand",        "lanes",        "written"};
+inline constexpr std::string_view memory_space_names[] = {
+    "buffer", "register_panel", "packed_panel", "global", "registers", "operand", "lanes", "written", "accumulators"};
 constexpr std::string_view name(MemorySpace holding) { return memory_space_names[at(holding)]; }
 
 struct Place {
@@ -208,6 +210,9 @@ struct KernelSchedule {
     /// statement uses tensor cores.
     Chosen<AxisId> mma_m{-1, "", false};
     Chosen<RescaleMode> rescaling;  ///< of a kernel on tensor cores
+    /// The bits of a row may not depend on how many rows there are. So sums are added up once a K block: whether they
+    /// could stay in accumulators depends on the tile.
+    bool is_batch_invariant = false;
     /// For a kernel on tensor cores with several warpgroups: one of them computes beside the products of another.
     Chosen<bool> ping_pong;
     Chosen<int> panel_vectors{1, "", false};  ///< vectors of a panel

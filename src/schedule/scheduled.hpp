@@ -311,6 +311,9 @@ struct ScheduledKernel {
     [[nodiscard]] bool is_packed(VariableId id) const { return place(id).holding == MemorySpace::packed_panel; }
     [[nodiscard]] bool is_in_registers(VariableId id) const { return place(id).holding == MemorySpace::registers; }
     [[nodiscard]] bool is_in_lanes(VariableId id) const { return place(id).holding == MemorySpace::lanes; }
+    [[nodiscard]] bool is_in_accumulators(VariableId id) const {
+        return place(id).holding == MemorySpace::accumulators;
+    }
     [[nodiscard]] bool is_operand(VariableId id) const { return place(id).holding == MemorySpace::operand; }
     [[nodiscard]] bool is_written(VariableId id) const { return place(id).holding == MemorySpace::written; }
     /// Its tile lies in shared memory as the mma reads it, whether copies bring it or threads write it.
@@ -348,7 +351,7 @@ struct ScheduledKernel {
     }
     /// It has values in the arena.
     [[nodiscard]] bool is_held(VariableId id) const {
-        return !layout(id).lives.empty() && !is_in_registers(id) && !is_in_lanes(id) &&
+        return !layout(id).lives.empty() && !is_in_registers(id) && !is_in_lanes(id) && !is_in_accumulators(id) &&
                (!is_view(id) || layout(id).may_overrun);
     }
     /// Warps share the work of each statement; else one thread does all of it.

@@ -152,13 +152,13 @@ Simulator::Pipes Simulator::compute_clocks(const ScheduledKernel& k, const Step&
     const double targets = block.points(work.target_axes);
     pipes.load += prefetch_clocks(k, step, block, targets);
     if (!atom.follows) pipes.waits = machine_.call_clocks.value;
-    pipes.store = k.is_in_lanes(compute.variable) ? 0 : targets * store_clocks_;
-    if (work.carries) pipes.load += targets * load_clocks_;
+    if (!k.is_in_lanes(compute.variable) && !k.is_in_accumulators(compute.variable))
+        pipes.store = targets * store_clocks_, pipes.load += work.carries ? targets * load_clocks_ : 0;
 
     // Loads of one step of the register block: a vector for each of its vectors, one value for all lanes, or lane by
     // lane.
     const auto load_clocks = [&](const Read& r, double times) {
-        if (k.is_in_lanes(r.variable())) return 0.0;
+        if (k.is_in_lanes(r.variable()) || k.is_in_accumulators(r.variable())) return 0.0;
         const LaneStep along = v < 0 ? LaneStep::same : lane_step(k, r, v);
         if (along == LaneStep::same) return times * broadcast_clocks_ / values_in_a_load(k, atom, r, tile);
         if (along == LaneStep::near) return times * load_clocks_;

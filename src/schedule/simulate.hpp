@@ -199,6 +199,8 @@ private:
     [[nodiscard]] TimeSum seconds_of_blocks(double groups, double workers, const BlockWork& work,
                                             const BlockTerms* terms = nullptr) const;
     [[nodiscard]] double gather_clocks(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile) const;
+    [[nodiscard]] static double values_of_piece(const ScheduledKernel& k, VariableId id,
+                                                const std::vector<std::int64_t>& tile);
     [[nodiscard]] static double values_of_access(const ScheduledKernel& k, VariableId id);
     [[nodiscard]] bool stays_in_l1(const ScheduledKernel& k, VariableId id) const;
     [[nodiscard]] bool tables_stay(const ScheduledKernel& k) const;

@@ -135,14 +135,17 @@ double Simulator::chain_of_compute(const ScheduledKernel& k, const Step& step, c
     double answer = 0, loads = 0;  // loads: of one register block
     bool is_far = false;
     for (const Read* r : step.reads) {
-        if (r->variable() == compute.variable || k.is_in_lanes(r->variable())) continue;
+        if (r->variable() == compute.variable || k.is_in_lanes(r->variable()) || k.is_in_accumulators(r->variable()))
+            continue;
         answer = std::max(answer, k.is_view(r->variable()) ? answer_clocks(k, r->variable()) : shared_clocks);
         is_far = is_far || k.is_view(r->variable());
         loads += (depends_on(r->indices, atom.row_axis) ? atom.rows / values_in_a_load(k, atom, *r, tile) : 1) *
                  (depends_on(r->indices, v) ? atom.vectors : 1);
     }
     if (!compute.reduce) issued += 1;
-    const double values = static_cast<double>(atom.rows) * atom.vectors, together = std::max(1.0, unrolled / values);
+    // A thread asks for the runs of several iterations before it waits for one.
+    const double values = static_cast<double>(atom.rows) * atom.vectors,
+                 together = compute.reduce && goes_by_runs(k, step) ? unrolled : std::max(1.0, unrolled / values);
     double bodies = std::ceil(turns * passes / (compute.reduce ? 1 : together)) / (compute.reduce ? together : 1);
     if (is_far && !compute.reduce && longest_function >= long_function) bodies = turns * values;
     // Each of an SM's four schedulers has a fourth of the warps.
@@ -157,6 +160,18 @@ double Simulator::chain_of_compute(const ScheduledKernel& k, const Step& step, c
     if (atom.across) clocks += turns * over_lanes;
     if (atom.shared) clocks += machine_.call_clocks.value + std::ceil(blocks / warps) * over_lanes;
     return clocks;
+}
+
+/// Values that a thread copies at once where neighbours lie beside each other at both ends: 16 bytes of the narrower
+/// type, if rows and their tiles have whole ones.
+double Simulator::values_of_piece(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile) {
+    const Variable& variable = k.variable(id);
+    const auto bytes_of_value = static_cast<double>(std::min<std::int64_t>(bytes(variable.memory_type), k.value_bytes()));
+    const double values = std::max(1.0, k.unit.copies.vector_bytes / bytes_of_value);
+    const auto row = static_cast<double>(k.extent(variable.limits.back())),
+               in_tile = static_cast<double>(
+                   range_of(variable.dims.back(), std::vector<std::int64_t>(tile.size(), 0), tile).size());
+    return std::fmod(row, values) == 0 && std::fmod(in_tile, values) == 0 ? values : 1;
 }
 
 /// Clocks to copy a tile. All of it is outstanding at once where values go from global to shared memory as they are.
@@ -176,24 +191,19 @@ double Simulator::chain_of_copy(const ScheduledKernel& k, VariableId id, const s
         return std::max(issue, is_load ? answer_clocks(k, id) : 0);
     }
     const double threads = static_cast<double>(k.schedule.warps.value) * static_cast<double>(k.lanes);
-    const double bytes_a_value = bytes(variable.memory_type);
+    if (k.is_in_accumulators(id))
+        return std::ceil(values / threads) * copy_instructions *
+               std::max(1.0, static_cast<double>(k.schedule.warps.value) / schedulers_a_core);
     const bool is_near = !variable.dims.empty() && k.place(id).innermost + 1 == static_cast<int>(variable.dims.size()),
                is_alike = bytes(variable.memory_type) == k.value_bytes() && !k.is_whole(id);
-    const double narrow = std::max(k.unit.copies.vector_bytes, 1) /
-                          std::min(bytes_a_value, static_cast<double>(k.value_bytes()));
-    const bool in_quads = is_near && std::fmod(static_cast<double>(k.extent(variable.limits.back())), narrow) == 0 &&
-                          std::fmod(
-                              static_cast<double>(
-                                  range_of(variable.dims.back(), std::vector<std::int64_t>(tile.size(), 0), tile).size()),
-                              narrow) == 0;
+    const double of_piece = is_near ? values_of_piece(k, id, tile) : 1;
     // Each part of the tile is copied by all threads, or by those of one warp.
     TileCopy copy{.part = static_cast<std::int64_t>(values)};
     if (variable.gathers.empty()) copy = tile_copy(k, id);
     const double warps = static_cast<double>(k.schedule.warps.value),
                  turns = std::ceil(static_cast<double>(copy.parts) / (copy.by_warps ? warps : 1)),
                  together = copy.by_warps ? static_cast<double>(k.lanes) : threads;
-    const double pieces = turns * std::ceil(static_cast<double>(copy.part) / (in_quads && !copy.by_warps ? narrow : 1) /
-                                            together);
+    const double pieces = turns * std::ceil(static_cast<double>(copy.part) / (copy.by_warps ? 1 : of_piece) / together);
     const double issue = pieces * copy_instructions * std::max(1.0, warps / schedulers_a_core);
     const double answer = is_load ? answer_clocks(k, id) : shared_clocks;
     const bool is_asynchronous = is_load && is_alike && variable.gathers.empty() && !copy.by_warps;

@@ -60,7 +60,8 @@ double Simulator::clocks_of_copy(const ScheduledKernel& k, const Variable& varia
 /// as it reads 16-bit values from memory. It reads 35 GB/s where they become a tile of 16 KiB, 24 to 28 for 24 KiB, and
 /// 15 for 64 KiB.
 double Simulator::clocks_of_spilled_tile(const ScheduledKernel& k, VariableId id, const std::vector<std::int64_t>& tile) const {
-    if (k.is_view(id) || k.is_operand(id) || k.is_in_registers(id) || k.is_in_lanes(id)) return 0;
+    if (k.is_view(id) || k.is_operand(id) || k.is_in_registers(id) || k.is_in_lanes(id) || k.is_in_accumulators(id))
+        return 0;
     const Variable& variable = k.variable(id);
     double values = 1;
     for (const Index& dim : variable.dims) values *= span_of(dim, tile);
@@ -126,6 +127,11 @@ double Simulator::copy_clocks(const ScheduledKernel& k, VariableId id, const std
         const double vectors = values / static_cast<double>(lanes_), together = values_of_access(k, id);
         return beside({vectors / together * (is_load ? load_clocks_ : store_clocks_),
                        clocks_of_conversion(k, variable, vectors, is_load), clocks_of_copy(k, variable, values, is_load)});
+    }
+    if (k.is_in_accumulators(id)) {
+        const double vectors = values / static_cast<double>(lanes_);
+        return beside({vectors * store_clocks_, clocks_of_conversion(k, variable, vectors, is_load),
+                       clocks_of_copy(k, variable, values, is_load)});
     }
     // A cell of several values is copied as one, and is not converted.
     const int terms = k.layout(id).terms;

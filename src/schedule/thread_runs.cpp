@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "machine/block_machine.hpp"
+#include "schedule/accumulators.hpp"
 #include "support/ids.hpp"
 #include "support/ranges.hpp"
 #include "support/saturate.hpp"
@@ -88,6 +89,32 @@ std::int64_t terms_of(const ScheduledKernel& kernel, const Step& step) {
     return terms;
 }
 
+/// Whether the result goes to memory as a run, which nothing else computes or reads.
+bool stores_runs(const ScheduledKernel& kernel, const Step& step) {
+    const auto& compute = std::get<Compute>(*step.statement);
+    return step.scope == 0 && !compute.carry && !contains(kernel.inputs, kernel.variable(compute.variable).array) &&
+           only_store(kernel, step);
+}
+
+/// Whether the statement adds up what the iterations of a stream read. Its result stays where the stream holds it.
+bool is_sum_of_stream(const Step& step) { return step.scope != 0 && std::get<Compute>(*step.statement).reduce; }
+
+/// Bytes of the narrowest values that lie beside each other in memory along the axis, in rows of whole runs. 0: there
+/// are none.
+std::int64_t fewest_bytes(const ScheduledKernel& kernel, const Step& step, AxisId axis) {
+    std::int64_t fewest = 0;
+    for (const Read* r : step.reads) {
+        const Variable& v = kernel.variable(r->variable());
+        if (!kernel.facts(r->variable()).load_scope || !v.gathers.empty() || !has_real_numbers(kernel, r->variable()) ||
+            run_step(kernel, *r, {axis, 1}, step.scope) != RunStep::beside)
+            continue;
+        const std::int64_t of_value = bytes(v.memory_type), row = kernel.extent(v.limits.back());
+        if (!kernel.is_any(v.limits.back()) && row * of_value % kernel.unit.copies.vector_bytes != 0) continue;
+        fewest = fewest == 0 ? of_value : std::min(fewest, of_value);
+    }
+    return fewest;
+}
+
 /// Registers of a thread for a run's results, for what it loads before it computes, and for all else: addresses,
 /// strides and counters. The last are estimated from two kernels that NVRTC 13 compiles.
 std::int64_t registers_of_run(const ScheduledKernel& kernel, const Step& step, const ThreadRun& run) {
@@ -96,6 +123,7 @@ std::int64_t registers_of_run(const ScheduledKernel& kernel, const Step& step, c
     const bool reduces = std::get<Compute>(*step.statement).reduce.has_value();
     std::int64_t loaded = 0;
     for (const Read* r : step.reads) {
+        if (r->variable() == variable_of(step)) continue;  // what it adds to is read at its end
         const RunStep how = run_step(kernel, *r, run, step.scope);
         const std::int64_t bytes_of_run = run.values * bytes(kernel.variable(r->variable()).memory_type);
         loaded += how == RunStep::same     ? of_value
@@ -111,14 +139,20 @@ std::optional<ThreadRun> thread_run(const ScheduledKernel& kernel, const Step& s
     const auto& compute = std::get<Compute>(*step.statement);
     const Variable& target = kernel.variable(compute.variable);
     if (!kernel.in_blocks() || kernel.on_tensor_cores() || kernel.schedule.vector_axis >= 0) return std::nullopt;
-    if (step.scope != 0 || compute.carry || target.dims.empty() || !has_real_numbers(kernel, compute.variable) ||
-        contains(kernel.inputs, target.array) || !only_store(kernel, step) || terms_of(kernel, step) > most_terms_of_run)
+    const bool to_memory = stores_runs(kernel, step);
+    if (const Step* sum = to_memory && !compute.reduce ? followed_sum(kernel, step) : nullptr) {
+        const Atom& atom = kernel.atom(*sum);
+        return goes_by_runs(kernel, *sum) ? std::optional(ThreadRun{atom.row_axis, atom.rows}) : std::nullopt;
+    }
+    if (!(to_memory || is_sum_of_stream(step)) || target.dims.empty() || !has_real_numbers(kernel, compute.variable) ||
+        terms_of(kernel, step) > most_terms_of_run)
         return std::nullopt;
     const AxisId axis = target.dims.back().single_axis();
     if (axis < 0 || !target.dims.back().is_axis(axis)) return std::nullopt;
     const Span& span = kernel.span(axis, step.scope);
-    const std::int64_t most = std::min<std::int64_t>(longest_run,
-                                                     kernel.unit.copies.vector_bytes / bytes(target.memory_type));
+    const std::int64_t bytes_of_value = to_memory ? bytes(target.memory_type) : fewest_bytes(kernel, step, axis);
+    if (bytes_of_value == 0) return std::nullopt;
+    const std::int64_t most = std::min<std::int64_t>(longest_run, kernel.unit.copies.vector_bytes / bytes_of_value);
     if (most < 2 || span.tile < most || (span.begins && span.tile % most != 0)) return std::nullopt;
     const ThreadRun run{axis, most};
     // What a reduction reads again and again in several rows is better off in shared memory.
@@ -154,9 +188,14 @@ RunStep run_step(const ScheduledKernel& kernel, const Read& r, const ThreadRun& 
     return out;
 }
 
+bool begins_at_multiple(const Read& r, const ThreadRun& run) {
+    return !r.indices.empty() && Along(run.axis, run.values).of(r.indices.back().value()).is_multiple;
+}
+
 bool is_written_by_runs(const ScheduledKernel& kernel, VariableId id) {
     return any_of(kernel.steps, [&](const Step& step) {
-        return std::holds_alternative<Compute>(*step.statement) && variable_of(step) == id && goes_by_runs(kernel, step);
+        return std::holds_alternative<Compute>(*step.statement) && variable_of(step) == id &&
+               goes_by_runs(kernel, step) && stores_runs(kernel, step);
     });
 }
 

@@ -3,7 +3,7 @@
 //
 // A thread computes a run of neighbours of the result, which lie beside each other in memory. It stores them by one
 // access. What a run reads beside each other it loads by one access, too. Neither takes shared memory or a barrier. A
-// run is a register block of rows of an atom without vectors.
+// run is a register block of rows of an atom without vectors. A sum over a stream goes by runs of what it reads.
 #include "schedule/scheduled.hpp"
 
 namespace napkin {
@@ -32,6 +32,8 @@ enum class RunStep : std::uint8_t {
     across   ///< the values lie in different rows of an array
 };
 RunStep run_step(const ScheduledKernel& kernel, const Read& r, const ThreadRun& run, ScopeId scope);
+/// Whether the read begins at a multiple of the run's values along its last dimension. Pre: so does the run.
+bool begins_at_multiple(const Read& r, const ThreadRun& run);
 
 /// Whether a statement by runs computes the variable. Pre: the atoms are chosen.
 bool is_written_by_runs(const ScheduledKernel& kernel, VariableId id);

@@ -22,14 +22,14 @@ std::vector<Subject> subjects() {
         {"maps",
          "f(X[r, c]: bf16, B[c]: f32, S[r]: f16) -> Y[r, c]: bf16\n    Y[r, c] = X[r, c] * S[r] + B[c]\nsizes r = 11, "
          "c = 40\n",
-         {"load_run("}},
-        {"a ragged end", "f(X[r, c]: f16) -> Y[r, c]: f32\n    Y[r, c] = X[r, c] * 2\nsizes r = 5, c = 45\n", {"load_run("}},
+         {"_.load("}},
+        {"a ragged end", "f(X[r, c]: f16) -> Y[r, c]: f32\n    Y[r, c] = X[r, c] * 2\nsizes r = 5, c = 45\n", {"_.load("}},
         {"a transpose", "f(X[r, c]: bf16) -> Y[c, r]: bf16\n    Y[c, r] = X[r, c]\nsizes r = 72, c = 45\n", {"copy_in(X"}},
         {"halves",
          "f(X[t, c]: bf16, A[t, c]: bf16) -> Y[t, c]: bf16\n"
          "    Y[t, c] = X[t, c] * A[t, c] + where(c < size(c) // 2, -1, 1) * X[t, (c + size(c) // 2) % size(c)]\n"
          "sizes t = 6, c = 32\n",
-         {"load_run("}},
+         {"_.load("}},
         {"a shift that is no whole run",
          "f(X[t, c]: bf16) -> Y[t, c]: bf16\n    Y[t, c] = X[t, (c + 5) % size(c)]\nsizes t = 6, c = 32\n",
          {}},
@@ -39,7 +39,7 @@ std::vector<Subject> subjects() {
         {"each value twice",
          "f(X[y, z, c]: e4m3) -> Y[u, v, c]: e4m3\n    Y[u, v, c] = X[u // 2, v // 2, c]\n"
          "sizes y = 3, z = 4, u = 6, v = 8, c = 24\n",
-         {"load_run("}},
+         {"_.load("}},
         {"every other",
          "f(X[t, d]: bf16) -> Y[t, c]: bf16\n    Y[t, c] = X[t, 2 * c] + X[t, 2 * c + 1]\nsizes t = 7, d = 48, c = "
          "24\n",
@@ -67,7 +67,7 @@ TEST(ThreadRuns, ComputeTheirDefinition) {
         SCOPED_TRACE(of[i].name);
         all.push_back(cpu_case::planned_on_hopper(of[i].text, "vector axis -\nwarps 4\nblocks 8\n", fmt::format("k{}_", i)));
         const std::string& text = all.back().source.text;
-        EXPECT_THAT(text, testing::HasSubstr("store_run("));
+        EXPECT_THAT(text, testing::HasSubstr("_.store("));
         for (const std::string& word : of[i].words) EXPECT_THAT(text, testing::HasSubstr(word));
     }
     const auto module = cpu_case::compiled_for_cpu(cpu_case::in_one_source(all));
