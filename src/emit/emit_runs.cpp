@@ -27,6 +27,7 @@ bool is_among(const std::vector<const Read*>& reads, const Read& r) {
 /// Under which condition each of the statement's runs that begins at a multiple of its length is one access. "": it has
 /// none of these.
 std::string BodyWriter::condition_of_runs() const {
+    if (!frame_.in_blocks()) return "";
     std::string out;
     std::set<ArrayId> seen;
     const auto add = [&](VariableId id) {

@@ -138,7 +138,7 @@ private:
         const VariableFact& f = warp_.grid.fact(v);
         if (f.in_registers || f.is_operand)
             unsupported("warps that share a statement read fragments or operands: " + warp_.grid.variable(v).name);
-        if (f.lanes) return warp_.read_lanes(v, warp_.coordinates(r.indices, point_));
+        if (f.is_in_threads()) return warp_.read_lanes(v, warp_.coordinates(r.indices, point_));
         const Located& there = located(r);
         Moved& moved = f.is_view ? warp_.grid.moved.global_to_registers : warp_.grid.moved.shared_to_registers;
         moved.add(1, f.is_view ? f.bytes : kernel_.value_bytes());
@@ -161,7 +161,7 @@ private:
         const DType type = warp_.grid.variable(v).memory_type;
         const std::vector<std::int64_t> there = warp_.coordinates(warp_.grid.variable(v).dims, point_);
         const Number cell = is_float(type) ? Number::real(value.as_real()) : value.to(type);
-        if (has_lanes(v)) return warp_.write_lanes(v, there, cell);
+        if (warp_.grid.fact(v).is_in_threads()) return warp_.write_lanes(v, there, cell);
         if (!warp_.grid.fact(v).is_view) {
             warp_.grid.moved.registers_to_shared.add(1, kernel_.value_bytes());
             return warp_.write_arena(v, warp_.byte_of(v, there), cell);
@@ -200,12 +200,23 @@ private:
 
 }  // namespace
 
+namespace {
+
+/// The step whose order of warps the step has: a map of a sum in accumulators finds it where it was added up.
+StepId leader_of(const Warp& warp, StepId id) {
+    for (const Read* r : warp.kernel.step(id).reads)
+        if (const auto& added_by = warp.grid.fact(r->variable()).added_by) return *added_by;
+    return id;
+}
+
+}  // namespace
+
 /// A fused reduction follows the points that it reads, so a warp has both.
 void run_block(Warp& warp, StepId id) {
     const Step& step = warp.kernel.step(id);
     OnBlocks on(warp, step);
     if (warp.kernel.partials(step) > 0) return on.run_partials();
-    if (step.follower < 0) return on.run(target_axes(warp.grid.variable(variable_of(step))), id);
+    if (step.follower < 0) return on.run(target_axes(warp.grid.variable(variable_of(step))), leader_of(warp, id));
     const Step& follower = warp.kernel.step(step.follower);
     if (warp.kernel.partials(follower) > 0) unsupported("a fused reduction that warps share");
     const std::vector<AxisId> by = target_axes(warp.grid.variable(variable_of(follower)));

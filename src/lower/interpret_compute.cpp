@@ -232,7 +232,8 @@ void run_init(Warp& warp, const Init& init) {
     if (warp.kernel.rescale && warp.kernel.rescale->maximum == v) warp.moves = true, warp.stays = false;
     if (warp.grid.fact(v).in_registers)
         return void(std::fill(warp.registers[v].begin(), warp.registers[v].end(), statement.value));
-    if (warp.grid.fact(v).lanes) return void(warp.in_lanes[v].assign(warp.in_lanes[v].size(), statement.value));
+    if (warp.grid.fact(v).is_in_threads())
+        return void(warp.in_lanes[v].assign(warp.in_lanes[v].size(), statement.value));
     if (warp.grid.fact(v).is_view) unsupported("an initial value in global memory: " + warp.grid.variable(v).name);
     const Layout& layout = warp.kernel.layout(v);
     const std::int64_t each = warp.grid.fact(v).is_whole ? 8 : warp.kernel.value_bytes();

@@ -169,7 +169,8 @@ void for_each_of_box(Warp& warp, const Step& step, F f) {
         const Interval range = range_of(dim, tile.begin, tile.count);
         low.push_back(range.low), count.push_back(range.size());
     }
-    std::int64_t number = warp.kernel.number(step);
+    // A warp stores the sums that it has added up.
+    std::int64_t number = warp.grid.fact(v).added_by.value_or(warp.kernel.number(step));
     std::vector<std::int64_t> there(low.size());
     for_each_point(count, [&](const std::vector<std::int64_t>& point) {
         for (std::size_t d = 0; d < point.size(); ++d) there[d] = low[d] + point[d];
@@ -218,11 +219,11 @@ namespace {
 
 void store_arena(Warp& warp, const Step& store, VariableId v) {
     for_each_of_box(warp, store, [&](const std::vector<std::int64_t>& box) {
-        const bool in_lanes = warp.grid.fact(v).lanes.has_value();
+        const bool in_threads = warp.grid.fact(v).is_in_threads();
         if (!warp.grid.store(warp.grid.variable(v).array, box,
-                             in_lanes ? warp.read_lanes(v, box) : warp.read_arena(v, warp.byte_of(v, box))))
+                             in_threads ? warp.read_lanes(v, box) : warp.read_arena(v, warp.byte_of(v, box))))
             throw InternalError("interpret: a store leaves its array");
-        (in_lanes ? warp.grid.moved.registers_to_global : warp.grid.moved.shared_to_global).add(1, warp.grid.fact(v).bytes);
+        (in_threads ? warp.grid.moved.registers_to_global : warp.grid.moved.shared_to_global).add(1, warp.grid.fact(v).bytes);
     });
 }
 

@@ -281,9 +281,10 @@ Warp::Warp(Grid& grid, Cta& cta, std::int64_t number, bool is_producer)
         registers.emplace_back(static_cast<std::size_t>(is_producer ? 0 : lanes * grid.fact(v).registers), nothing);
     for (const VariableId v : kernel.layouts.ids()) {
         const auto& lane_tile = grid.fact(v).lanes;
-        in_lanes.emplace_back(static_cast<std::size_t>(
-                                  lane_tile ? lane_tile->rounds * std::max<std::int64_t>(1, lane_tile->values_a_round) : 0),
-                              nothing);
+        const std::int64_t values = lane_tile ? lane_tile->rounds * std::max<std::int64_t>(1, lane_tile->values_a_round)
+                                    : grid.fact(v).added_by ? kernel.layout(v).count
+                                                            : 0;
+        in_lanes.emplace_back(static_cast<std::size_t>(values), nothing);
     }
     const Tile all{std::vector<std::int64_t>(kernel.extents.size(), 0), {kernel.extents.begin(), kernel.extents.end()}};
     at.assign(kernel.scopes.size(), all);
@@ -322,6 +323,12 @@ void Warp::write_arena(VariableId v, std::int64_t byte, const Number& value) {
 }
 
 std::int64_t Warp::place_in_lanes(VariableId v, const std::vector<std::int64_t>& coordinates) const {
+    if (grid.fact(v).added_by) {
+        std::int64_t place = 0;
+        for (std::size_t d = 0; d < coordinates.size(); ++d)
+            place += (coordinates[d] - origin(v, d)) * kernel.layout(v).strides[d];
+        return place;
+    }
     const LaneTile& tile = *grid.fact(v).lanes;
     for (std::size_t d = 0; d < coordinates.size(); ++d)
         if (tile.axis >= 0 && grid.variable(v).dims[d].is_axis(tile.axis)) return coordinates[d] - origin(v, d);

@@ -112,6 +112,8 @@ struct Cta {
 struct VariableFact : VariableShape {
     bool in_registers = false, is_operand = false, is_view = false, is_whole = false, is_passing = false;
     std::int64_t bytes = 0;  ///< of a value in memory
+    /// Threads of a CTA without tensor cores have it, in lanes or in accumulators.
+    [[nodiscard]] bool is_in_threads() const { return lanes || added_by; }
     /// What a register with this value holds, and back.
     [[nodiscard]] Number number(double held) const;
     [[nodiscard]] double held(const Number& number) const;
@@ -246,7 +248,7 @@ struct Warp {
     [[nodiscard]] std::int64_t byte_of(VariableId v, const std::vector<std::int64_t>& coordinates) const;
     [[nodiscard]] Number read_arena(VariableId v, std::int64_t byte) const;
     void write_arena(VariableId v, std::int64_t byte, const Number& value);
-    /// The warp's value in lanes at these coordinates of the variable's box, which lies so far from the tile's begin.
+    /// The warp's value in lanes, or in accumulators, at these coordinates of the variable's box, which lies so far from the tile's begin.
     [[nodiscard]] std::int64_t place_in_lanes(VariableId v, const std::vector<std::int64_t>& coordinates) const;
     [[nodiscard]] Number read_lanes(VariableId v, const std::vector<std::int64_t>& coordinates) const;
     void write_lanes(VariableId v, const std::vector<std::int64_t>& coordinates, const Number& value);

@@ -481,11 +481,18 @@ std::optional<Compilation> read_at_other_sizes(const Compilation& planned, const
 }  // namespace
 
 std::optional<Compilation> at_other_sizes(const Compilation& planned, const PipelineOptions& options) {
+    // Fewer parts start fewer CTAs, and are taken where they are predicted to take as long within this factor.
+    constexpr double as_long = 1.02;
     auto c = read_at_other_sizes(planned, planned.plan, options);
     if (!c) return std::nullopt;
-    for (const Plan& other : in_other_parts(planned.plan, c->plan, c->machine))
-        if (auto found = read_at_other_sizes(planned, other, options); found && found->plan.seconds() < c->plan.seconds())
-            c = std::move(found);
+    const auto num_groups = [](const Compilation& of) {
+        return sum<std::int64_t>(of.plan.kernels, [](const KernelPlan& k) { return k.time.groups; });
+    };
+    for (const Plan& other : in_other_parts(planned.plan, c->plan, c->machine)) {
+        auto found = read_at_other_sizes(planned, other, options);
+        const double enough = found && num_groups(*found) < num_groups(*c) ? as_long : 1;
+        if (found && found->plan.seconds() < enough * c->plan.seconds()) c = std::move(found);
+    }
     if (options.until < Pass::emit) return c;
     c->program = tiles_of_plan(*c);
     c->lowered = lower::lowered(c->plan.program());

@@ -26,6 +26,11 @@ double share_fetched_again(double turns) {
 /// Instructions of a warp for a value of each lane that it copies alone, with the addresses at both ends. Measured on
 /// one H200 on 2026-12-01: a transpose of 16-bit values, whose other instructions are counted in its source.
 constexpr double copied_value_instructions = 12;
+/// The same for a piece of a row, which is 16 bytes where rows have whole ones. Counted in SASS for a piece that is
+/// copied as it is. For a piece of 8 values of bf16 that become f32, a column sum in buffers executed 46 instructions
+/// (Nsight Compute on one H200, 2026-12-01). Conversions and accesses to shared memory are counted elsewhere. Estimated
+/// for a single value of a row, whose addresses go on by a constant.
+constexpr double copied_piece_instructions = 14, converted_piece_instructions = 32, single_piece_instructions = 6;
 
 }  // namespace
 
@@ -140,9 +145,18 @@ double Simulator::copy_clocks(const ScheduledKernel& k, VariableId id, const std
     const bool is_near = k.place(id).innermost + 1 == static_cast<int>(variable.dims.size());
     const double convert = terms > 1 ? 0 : clocks_of_conversion(k, variable, vectors, is_load),
                  cache = clocks_of_copy(k, variable, values, is_load);
-    if (is_near)
-        return beside({vectors * load_clocks_, vectors * store_clocks_, convert, cache}) +
+    if (is_near) {
+        // Threads find a place for each piece that they copy at once.
+        const double together = k.in_blocks() ? values_of_piece(k, id, tile) : 1;
+        const bool is_alike = terms > 1 || variable.memory_type == type_;
+        const double of_piece = !k.in_blocks()  ? 0
+                                : together == 1 ? single_piece_instructions
+                                : is_alike      ? copied_piece_instructions
+                                                : converted_piece_instructions;
+        const double addresses = vectors / together * of_piece * clocks_a_vector_[at(static_cast<int>(OpKind::simple))];
+        return beside({vectors * load_clocks_, vectors * store_clocks_, convert + addresses, cache}) +
                machine_.copy_run_clocks.value * runs;
+    }
     // Lanes that lie a page apart miss the TLB and fall into the same sets of the cache.
     double stride = bytes(variable.memory_type);
     for (std::size_t d = variable.dims.size() - 1; static_cast<int>(d) > k.place(id).innermost; --d)

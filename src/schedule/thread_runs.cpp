@@ -109,7 +109,8 @@ std::int64_t fewest_bytes(const ScheduledKernel& kernel, const Step& step, AxisI
             run_step(kernel, *r, {axis, 1}, step.scope) != RunStep::beside)
             continue;
         const std::int64_t of_value = bytes(v.memory_type), row = kernel.extent(v.limits.back());
-        if (!kernel.is_any(v.limits.back()) && row * of_value % kernel.unit.copies.vector_bytes != 0) continue;
+        const std::int64_t access = std::max<std::int64_t>(1, kernel.unit.copies.vector_bytes);
+        if (!kernel.is_any(v.limits.back()) && row * of_value % access != 0) continue;
         fewest = fewest == 0 ? of_value : std::min(fewest, of_value);
     }
     return fewest;

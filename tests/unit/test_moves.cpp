@@ -65,8 +65,8 @@ TEST(Moves, OfPartsGiveEveryCoreOneOrLeaveNoneIdle) {
         return out;
     };
     EXPECT_EQ(numbers(1, 132), std::vector<std::int64_t>{132});
-    EXPECT_EQ(numbers(64, 132), (std::vector<std::int64_t>{3, 33}));
-    EXPECT_EQ(numbers(132, 132), std::vector<std::int64_t>{1});
+    EXPECT_EQ(numbers(64, 132), (std::vector<std::int64_t>{3, 33, 66}));
+    EXPECT_EQ(numbers(132, 132), (std::vector<std::int64_t>{1, 33, 66}));
 }
 
 }  // namespace

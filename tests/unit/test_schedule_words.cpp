@@ -82,7 +82,8 @@ TEST(Schedule, HasOneLimitForEveryNumber) {
     EXPECT_EQ(fields, 24);
     EXPECT_EQ(wrong_with("piece A d 8, d 4"), "bad-schedule; each name once");
     EXPECT_EQ(wrong_with("storage K inner k"),
-              "bad-schedule; one of buffer, register_panel, packed_panel, global, registers, operand, lanes, written");
+              "bad-schedule; one of buffer, register_panel, packed_panel, global, registers, operand, lanes, written, "
+              "accumulators");
     EXPECT_EQ(wrong_with("slot S beside 3"), "bad-schedule; order, role or stage_offset");
 }
 
