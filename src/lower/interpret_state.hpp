@@ -248,7 +248,8 @@ struct Warp {
     [[nodiscard]] std::int64_t byte_of(VariableId v, const std::vector<std::int64_t>& coordinates) const;
     [[nodiscard]] Number read_arena(VariableId v, std::int64_t byte) const;
     void write_arena(VariableId v, std::int64_t byte, const Number& value);
-    /// The warp's value in lanes, or in accumulators, at these coordinates of the variable's box, which lies so far from the tile's begin.
+    /// The warp's value in lanes, or in accumulators, at these coordinates of the variable's box, which lies so far
+    /// from the tile's begin.
     [[nodiscard]] std::int64_t place_in_lanes(VariableId v, const std::vector<std::int64_t>& coordinates) const;
     [[nodiscard]] Number read_lanes(VariableId v, const std::vector<std::int64_t>& coordinates) const;
     void write_lanes(VariableId v, const std::vector<std::int64_t>& coordinates, const Number& value);
