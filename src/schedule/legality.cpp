@@ -1,5 +1,7 @@
 #include "schedule/legality.hpp"
 
+#include <fmt/format.h>
+
 #include <map>
 #include <set>
 
