@@ -476,6 +476,16 @@ TEST(Interpret, ProductsAreWhatTheDefinitionSays) {
                seen.on_tensor_cores, seen.counted);
     EXPECT_GE(seen.counted, 20);
 }
+/// A map finds the sum in the warp that added it up.
+TEST(Interpret, SumsInAccumulatorsAreWhatTheDefinitionSays) {
+    Seen seen;
+    expect_right({{"bias and residual",
+                   "f(A[m, k], B[k, n], b[n], R[m, n]) -> C[m, n]\n    S[m, n] = sum(k) A[m, k] * B[k, n]\n"
+                   "    C[m, n] = max(S[m, n] + b[n], 0) + R[m, n]\nsizes m = 21, n = 91, k = 19\n",
+                   "vector axis n\npanel vectors 2\ngroup m 16\ngroup n 64\nstream k 8\nwarps 4\nblocks 2\n"}},
+                 "h200", seen);
+    EXPECT_EQ(seen.programs, 1);
+}
 TEST(Interpret, GatheredOperandsAreWhatTheDefinitionSays) {
     Seen seen;
     expect_right(gathered_operands(), "h200", seen);
